@@ -16,10 +16,14 @@ const REPEATS: u32 = 500;
 const WINDOW: (usize, usize) = (138, 34);
 
 fn main() {
-    let most = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(1_000_000);
-    for (name, view, make) in
-        [("tokens", View::Messages, token as fn(u64) -> Arc<str>), ("small events", View::Custom, small)]
-    {
+    let most = std::env::args()
+        .skip(1)
+        .find_map(|arg| arg.parse().ok())
+        .unwrap_or(1_000_000);
+    for (name, view, make) in [
+        ("tokens", View::Messages, token as fn(u64) -> Arc<str>),
+        ("small events", View::Custom, small),
+    ] {
         println!("\n**{name}**\n");
         println!(
             "| events | append, ns | and fold, ns | page, µs | seek, µs | filter, ns per event | time travel, ms |"
@@ -33,7 +37,9 @@ fn main() {
             let seek = seeks(&mut viewer, size);
             let filter = filter(&mut viewer, size);
             let moment = moments(&mut viewer, size);
-            println!("| {size} | {append:.0} | {fold:.0} | {page:.1} | {seek:.1} | {filter:.0} | {moment:.1} |");
+            println!(
+                "| {size} | {append:.0} | {fold:.0} | {page:.1} | {seek:.1} | {filter:.0} | {moment:.1} |"
+            );
             size *= 10;
         }
     }
@@ -44,14 +50,25 @@ fn token(seq: u64) -> Arc<str> {
     use std::sync::OnceLock;
     static TOKEN: OnceLock<(String, String)> = OnceLock::new();
     let (before, after) = TOKEN.get_or_init(|| {
-        let capture = include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
-        let line = capture.lines().find(|line| line.contains("AIMessageChunk") && line.contains("Let me "));
-        let data = line.and_then(|line| line.strip_prefix("data: ")).expect("the capture has a token");
-        let (before, after) = data.split_once("Let me ").expect("the capture's first words");
+        let capture =
+            include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
+        let line = capture
+            .lines()
+            .find(|line| line.contains("AIMessageChunk") && line.contains("Let me "));
+        let data = line
+            .and_then(|line| line.strip_prefix("data: "))
+            .expect("the capture has a token");
+        let (before, after) = data
+            .split_once("Let me ")
+            .expect("the capture's first words");
         (before.into(), after.into())
     });
     // A paragraph now and then, as models write.
-    let end = if seq.is_multiple_of(200) { r"\n\n" } else { " " };
+    let end = if seq.is_multiple_of(200) {
+        r"\n\n"
+    } else {
+        " "
+    };
     format!("{before}word{seq}{end}{after}").into()
 }
 
@@ -60,7 +77,12 @@ fn small(seq: u64) -> Arc<str> {
 }
 
 /// Makes events in batches. Only appending is measured, not making them.
-fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMut(Vec<Event>)) -> f64 {
+fn run(
+    size: u64,
+    is_token: bool,
+    make: fn(u64) -> Arc<str>,
+    mut take: impl FnMut(Vec<Event>),
+) -> f64 {
     let mut names = Interner::default();
     let name = names.get(if is_token { "messages" } else { "custom" });
     let mut spent = Duration::ZERO;
@@ -70,9 +92,19 @@ fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMu
         let id: Arc<str> = format!("{}-0", 1_789_000_000_000 + seq / 6).into();
         let events: Vec<Event> = (seq + 1..=upto)
             .map(|seq| {
-                let at = jiff::Timestamp::from_microsecond(1_789_000_000_000_000 + seq as i64).expect("a time");
+                let at = jiff::Timestamp::from_microsecond(1_789_000_000_000_000 + seq as i64)
+                    .expect("a time");
                 let (name, id, data) = (name.clone(), Some(id.clone()), Data::Json(make(seq)));
-                Event { seq: Seq(seq), at, conn: 1, replayed: false, name, ns: [].into(), id, data }
+                Event {
+                    seq: Seq(seq),
+                    at,
+                    conn: 1,
+                    replayed: false,
+                    name,
+                    ns: [].into(),
+                    id,
+                    data,
+                }
             })
             .collect();
         let began = Instant::now();
@@ -84,22 +116,41 @@ fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMu
 }
 
 fn append(size: u64, make: fn(u64) -> Arc<str>) -> f64 {
-    let mut event_log = EventLog::new(Limits { max_rows: usize::MAX, max_bytes: usize::MAX });
-    let cost =
-        run(size, false, make, |events| events.into_iter().for_each(|event| event_log.push(Record::Event(event))));
+    let mut event_log = EventLog::new(Limits {
+        max_rows: usize::MAX,
+        max_bytes: usize::MAX,
+    });
+    let cost = run(size, false, make, |events| {
+        events
+            .into_iter()
+            .for_each(|event| event_log.push(Record::Event(event)))
+    });
     assert_eq!(event_log.len() as u64, size);
     cost
 }
 
 fn fold(size: u64, view: View, make: fn(u64) -> Arc<str>) -> (Viewer, f64) {
-    let server = ServerRef { profile: "local".into(), name: "local".into(), url: "http://localhost:2024".into() };
-    let limits = EventLogLimits { max_rows: usize::MAX, max_bytes: u64::MAX, ..EventLogLimits::default() };
+    let server = ServerRef {
+        profile: "local".into(),
+        name: "local".into(),
+        url: "http://localhost:2024".into(),
+    };
+    let limits = EventLogLimits {
+        max_rows: usize::MAX,
+        max_bytes: u64::MAX,
+        ..EventLogLimits::default()
+    };
     let target = StreamTarget::Tail { thread: "t".into() };
     let now = jiff::Timestamp::UNIX_EPOCH;
     let mut viewer = Viewer::new(1, server, target, &limits, now, jiff::tz::TimeZone::UTC);
     viewer.show(view);
     let cost = run(size, view == View::Messages, make, |events| {
-        viewer.take(events.into_iter().map(|event| Item::Record(Record::Event(event))).collect());
+        viewer.take(
+            events
+                .into_iter()
+                .map(|event| Item::Record(Record::Event(event)))
+                .collect(),
+        );
     });
     (viewer, cost)
 }
@@ -140,7 +191,10 @@ fn filter(viewer: &mut Viewer, size: u64) -> f64 {
     viewer.filter("999");
     loop {
         viewer.prepare(&windows);
-        if viewer.hidden().is_some_and(|(_, all, accesses)| accesses >= all) {
+        if viewer
+            .hidden()
+            .is_some_and(|(_, all, accesses)| accesses >= all)
+        {
             break;
         }
     }

@@ -14,48 +14,122 @@ use support::server::{RUN, Stream, THREAD, serve};
 use support::terminal::Terminal;
 use support::{ms, quantile};
 
-const VIEWS: [&str; 8] = ["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery"];
+const VIEWS: [&str; 8] = [
+    "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
+];
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     let is_brief = wanted.iter().any(|wanted| wanted == "brief");
     println!("| stream | events | key p50 | p99 | max | frame p50 | p99 | max | resident MiB |");
     println!("|---|---|---|---|---|---|---|---|---|");
     if is_brief {
-        under_load("Tokens, few", Stream { body: Body::Tokens, events: 20_000, pace: Some(50_000) });
-        under_load("States, one of 1 MB", Stream { body: Body::States(1_000_000), events: 1, pace: None });
+        under_load(
+            "Tokens, few",
+            Stream {
+                body: Body::Tokens,
+                events: 20_000,
+                pace: Some(50_000),
+            },
+        );
+        under_load(
+            "States, one of 1 MB",
+            Stream {
+                body: Body::States(1_000_000),
+                events: 1,
+                pace: None,
+            },
+        );
     }
     if wants("paced") {
         for body in [Body::Tokens, Body::Custom] {
-            let stream = Stream { body, events: 1_000_000, pace: Some(50_000) };
+            let stream = Stream {
+                body,
+                events: 1_000_000,
+                pace: Some(50_000),
+            };
             under_load(&format!("{body:?}, 50,000 per second"), stream);
         }
     }
     if wants("memory") {
-        let stream = Stream { body: Body::Tokens, events: 1_000_000, pace: None };
+        let stream = Stream {
+            body: Body::Tokens,
+            events: 1_000_000,
+            pace: None,
+        };
         under_load("Tokens, as fast as they are read", stream);
-        let stream = Stream { body: Body::Tokens, events: 2_000_000, pace: None };
+        let stream = Stream {
+            body: Body::Tokens,
+            events: 2_000_000,
+            pace: None,
+        };
         under_load("Tokens, twice as many", stream);
     }
     if wants("big") {
-        for (name, size, events) in [("one of 50 MB", 50_000_000, 1), ("ten of 5 MB", 5_000_000, 10)] {
-            under_load(&format!("States, {name}"), Stream { body: Body::States(size), events, pace: None });
+        for (name, size, events) in [
+            ("one of 50 MB", 50_000_000, 1),
+            ("ten of 5 MB", 5_000_000, 10),
+        ] {
+            under_load(
+                &format!("States, {name}"),
+                Stream {
+                    body: Body::States(size),
+                    events,
+                    pace: None,
+                },
+            );
         }
     }
     if wants("whole") {
         println!("\n| stream | headless, s | on the screen, s | ratio |\n|---|---|---|---|");
-        whole_stream("Tokens, 200 MB", Stream { body: Body::Tokens, events: 181_597, pace: None });
-        whole_stream("Custom, 50 MB", Stream { body: Body::Custom, events: 863_985, pace: None });
-        whole_stream("States, one of 50 MB", Stream { body: Body::States(50_000_000), events: 1, pace: None });
-        whole_stream("States, ten of 5 MB", Stream { body: Body::States(5_000_000), events: 10, pace: None });
+        whole_stream(
+            "Tokens, 200 MB",
+            Stream {
+                body: Body::Tokens,
+                events: 181_597,
+                pace: None,
+            },
+        );
+        whole_stream(
+            "Custom, 50 MB",
+            Stream {
+                body: Body::Custom,
+                events: 863_985,
+                pace: None,
+            },
+        );
+        whole_stream(
+            "States, one of 50 MB",
+            Stream {
+                body: Body::States(50_000_000),
+                events: 1,
+                pace: None,
+            },
+        );
+        whole_stream(
+            "States, ten of 5 MB",
+            Stream {
+                body: Body::States(5_000_000),
+                events: 10,
+                pace: None,
+            },
+        );
     }
 }
 
 /// A number as the screen shows it.
 fn count(number: u64) -> String {
     let digits = number.to_string();
-    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap()).collect();
+    let parts: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|part| std::str::from_utf8(part).unwrap())
+        .collect();
     parts.join(",")
 }
 
@@ -63,11 +137,17 @@ fn count(number: u64) -> String {
 fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
     let log = std::env::temp_dir().join(format!("runtail-bench-{}-{name}.log", std::process::id()));
     let mut terminal = Terminal::start(&["--url", url, "--log", &log.to_string_lossy()]);
-    terminal.until("a connected server", |screen| screen.contents().contains("This server has no threads"));
+    terminal.until("a connected server", |screen| {
+        screen.contents().contains("This server has no threads")
+    });
     terminal.keys(":");
-    terminal.until("the command line", |screen| screen.contents().contains(" :"));
+    terminal.until("the command line", |screen| {
+        screen.contents().contains(" :")
+    });
     terminal.keys(&format!("{url}/threads/{THREAD}/runs/{RUN}"));
-    terminal.until("the address", |screen| screen.contents().contains(&RUN[..30]));
+    terminal.until("the address", |screen| {
+        screen.contents().contains(&RUN[..30])
+    });
     terminal.rest(Duration::from_millis(50));
     let began = Instant::now();
     terminal.keys("\r");
@@ -97,22 +177,36 @@ fn under_load(title: &str, stream: Stream) {
     let mut turn = 0;
     // The last view of a round shows how many events were received.
     while !is_over(terminal.screen()) || turn < 8 {
-        let mut press = |terminal: &mut Terminal, keys: &str, what: &str, holds: &dyn Fn(&vt100::Screen) -> bool| {
+        let mut press = |terminal: &mut Terminal,
+                         keys: &str,
+                         what: &str,
+                         holds: &dyn Fn(&vt100::Screen) -> bool| {
             let pressed = Instant::now();
             terminal.keys(keys);
-            times.push(terminal.until(what, holds).saturating_duration_since(pressed));
+            times.push(
+                terminal
+                    .until(what, holds)
+                    .saturating_duration_since(pressed),
+            );
             terminal.rest(Duration::from_millis(10 + fastrand::u64(0..25)));
         };
         let view = turn % 8 + 1;
-        press(&mut terminal, &view.to_string(), "the view", &|screen| shows(screen, view));
-        let has = |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
+        press(&mut terminal, &view.to_string(), "the view", &|screen| {
+            shows(screen, view)
+        });
+        let has =
+            |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
         if view == 7 {
             // The hint of the key that follows the stream again, after `paused` or the number of new events.
             press(&mut terminal, "g", "a pause", &has(" · G  "));
-            press(&mut terminal, "G", "following", &|screen| !has(" · G  ")(screen));
+            press(&mut terminal, "G", "following", &|screen| {
+                !has(" · G  ")(screen)
+            });
         }
         press(&mut terminal, "?", "help", &has("╭ Help"));
-        press(&mut terminal, "\x1b", "no help", &|screen| !has("╭ Help")(screen));
+        press(&mut terminal, "\x1b", "no help", &|screen| {
+            !has("╭ Help")(screen)
+        });
         turn += 1;
     }
     terminal.keys("8");
@@ -133,10 +227,19 @@ fn under_load(title: &str, stream: Stream) {
 fn frames(log: &std::path::Path) -> [String; 3] {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let _ = std::fs::remove_file(log);
-    let line = text.lines().rev().find(|line| line.contains("frames drawn")).unwrap_or_default().to_string();
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.contains("frames drawn"))
+        .unwrap_or_default()
+        .to_string();
     let micros = |name: &str| {
-        let value = line.split_once(&format!("{name}=")).map(|(_, rest)| rest.split(' ').next().unwrap_or_default());
-        value.and_then(|value| value.parse().ok()).map_or("?".into(), |micros| ms(Duration::from_micros(micros)))
+        let value = line
+            .split_once(&format!("{name}="))
+            .map(|(_, rest)| rest.split(' ').next().unwrap_or_default());
+        value
+            .and_then(|value| value.parse().ok())
+            .map_or("?".into(), |micros| ms(Duration::from_micros(micros)))
     };
     [micros("p50"), micros("p99"), micros("longest")]
 }
@@ -155,14 +258,24 @@ fn whole_stream(title: &str, stream: Stream) {
         assert!(status.is_ok_and(|status| status.success()), "join succeeds");
         headless.push(began.elapsed());
         let (mut terminal, log, began) = open(&url, "complete");
-        let at = terminal.until("the complete stream", |screen| screen.contents().contains("■ stream ended"));
+        let at = terminal.until("the complete stream", |screen| {
+            screen.contents().contains("■ stream ended")
+        });
         terminal.keys("8");
         let total = format!(" {} event", count(stream.events));
-        terminal.until("every event in the delivery view", |screen| screen.contents().contains(&total));
+        terminal.until("every event in the delivery view", |screen| {
+            screen.contents().contains(&total)
+        });
         shown.push(at - began);
         terminal.quit();
         let _ = std::fs::remove_file(log);
     }
-    let (headless, shown) = (quantile(&mut headless, 0.5).as_secs_f64(), quantile(&mut shown, 0.5).as_secs_f64());
-    println!("| {title} | {headless:.2} | {shown:.2} | {:.2} |", shown / headless);
+    let (headless, shown) = (
+        quantile(&mut headless, 0.5).as_secs_f64(),
+        quantile(&mut shown, 0.5).as_secs_f64(),
+    );
+    println!(
+        "| {title} | {headless:.2} | {shown:.2} | {:.2} |",
+        shown / headless
+    );
 }

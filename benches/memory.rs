@@ -64,7 +64,13 @@ struct Built {
 }
 
 const PARTS: [Part; 5] = [
-    Part { name: "nothing", what: "an empty dashboard", count: 1, budget: 16, build: nothing },
+    Part {
+        name: "nothing",
+        what: "an empty dashboard",
+        count: 1,
+        budget: 16,
+        build: nothing,
+    },
     Part {
         name: "deployments",
         what: "10,000 deployments and their newest revisions",
@@ -79,19 +85,39 @@ const PARTS: [Part; 5] = [
         budget: 64,
         build: histories,
     },
-    Part { name: "logs", what: "100,000 log lines", count: 100_000, budget: 64, build: logs },
-    Part { name: "tabs", what: "9 tabs of 10,000 token events", count: MAX_TABS, budget: 48, build: tabs },
+    Part {
+        name: "logs",
+        what: "100,000 log lines",
+        count: 100_000,
+        budget: 64,
+        build: logs,
+    },
+    Part {
+        name: "tabs",
+        what: "9 tabs of 10,000 token events",
+        count: MAX_TABS,
+        budget: 48,
+        build: tabs,
+    },
 ];
 
 fn main() {
     let mut args = std::env::args().skip_while(|arg| arg != "--part").skip(1);
-    if let Some(part) = args.next().and_then(|name| PARTS.iter().find(|part| part.name == name)) {
+    if let Some(part) = args
+        .next()
+        .and_then(|name| PARTS.iter().find(|part| part.name == name))
+    {
         return measure(part);
     }
-    println!("| | the server sent | held | resident | budget | held per item |\n|---|---:|---:|---:|---:|---:|");
+    println!(
+        "| | the server sent | held | resident | budget | held per item |\n|---|---:|---:|---:|---:|---:|"
+    );
     for part in &PARTS {
         let own = std::env::current_exe().expect("the path of this program");
-        let done = Command::new(own).args(["--part", part.name]).output().expect("a process");
+        let done = Command::new(own)
+            .args(["--part", part.name])
+            .output()
+            .expect("a process");
         print!("{}", String::from_utf8_lossy(&done.stdout));
         eprint!("{}", String::from_utf8_lossy(&done.stderr));
     }
@@ -104,20 +130,43 @@ fn measure(part: &Part) {
     built.dash.screen();
     let (held, resident) = (HELD_BYTES.load(Relaxed) - before, resident());
     let mb = |bytes: usize| format!("{:.1} MB", bytes as f64 / 1e6);
-    let over = if resident <= part.budget * 1_000_000 { "" } else { " (**over**)" };
+    let over = if resident <= part.budget * 1_000_000 {
+        ""
+    } else {
+        " (**over**)"
+    };
     let (sent, each) = (mb(built.text), held / part.count);
-    println!("| {} | {sent} | {} | {}{over} | {} MB | {each} B |", part.what, mb(held), mb(resident), part.budget);
+    println!(
+        "| {} | {sent} | {} | {}{over} | {} MB | {each} B |",
+        part.what,
+        mb(held),
+        mb(resident),
+        part.budget
+    );
 }
 
 /// Resident bytes of this process.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or_default() * 1024
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap_or_default();
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse::<usize>()
+        .unwrap_or_default()
+        * 1024
 }
 
 fn nothing(_: usize) -> Built {
-    Built { dash: Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40)), text: 0 }
+    Built {
+        dash: Dash::new(
+            "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+            (140, 40),
+        ),
+        text: 0,
+    }
 }
 
 /// A UUID of 32 hexadecimal digits.
@@ -157,9 +206,15 @@ fn deployments(count: usize) -> Built {
     let mut whole: Vec<Deployment> = Vec::new();
     let list = |key: &SubscriptionId| matches!(key, SubscriptionId::Deployments(_));
     for first in (0..count).step_by(100) {
-        let rows: Vec<String> = (first..first + 100).map(|n| deployment(n).to_string()).collect();
+        let rows: Vec<String> = (first..first + 100)
+            .map(|n| deployment(n).to_string())
+            .collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
-        let read = |row: &String| serde_json::from_str::<Deployment>(row).expect("a row").in_a_list();
+        let read = |row: &String| {
+            serde_json::from_str::<Deployment>(row)
+                .expect("a row")
+                .in_a_list()
+        };
         let page: Vec<Deployment> = rows.iter().map(read).collect();
         whole.extend_from_slice(&page);
         built.dash.answer(list, SubscriptionEvent::Page(page));
@@ -169,9 +224,13 @@ fn deployments(count: usize) -> Built {
         let row = revision(&uuid(4, n), "DEPLOYED").to_string();
         built.text += row.len();
         let revision = serde_json::from_str(&row);
-        let answer =
-            SubscriptionEvent::Newest { deployment: uuid(1, n).into(), revision: Ok(revision.expect("a revision")) };
-        built.dash.answer(|key| matches!(key, SubscriptionId::Newest(_)), answer);
+        let answer = SubscriptionEvent::Newest {
+            deployment: uuid(1, n).into(),
+            revision: Ok(revision.expect("a revision")),
+        };
+        built
+            .dash
+            .answer(|key| matches!(key, SubscriptionId::Newest(_)), answer);
     }
     built
 }
@@ -185,12 +244,21 @@ fn histories(count: usize) -> Built {
         let rows = (0..20).map(|k| revision(&uuid(4 + 1_000 * k, n), "DEPLOYED").to_string());
         let rows: Vec<String> = rows.collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
-        let items: Vec<Revision> = rows.iter().map(|row| serde_json::from_str(row).expect("a revision")).collect();
+        let items: Vec<Revision> = rows
+            .iter()
+            .map(|row| serde_json::from_str(row).expect("a revision"))
+            .collect();
         let answer = SubscriptionEvent::Revisions(
-            Ok(Revisions { items, was_sorted: true, unread: Default::default() }),
+            Ok(Revisions {
+                items,
+                was_sorted: true,
+                unread: Default::default(),
+            }),
             NextPoll::At(now),
         );
-        built.dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), answer);
+        built
+            .dash
+            .answer(|key| matches!(key, SubscriptionId::Revisions(..)), answer);
         built.dash.keys("<Down>");
     }
     built
@@ -209,9 +277,17 @@ fn logs(count: usize) -> Built {
         });
         let rows: Vec<String> = rows.collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
-        let lines = rows.iter().map(|row| LogLine::from(serde_json::from_str::<Value>(row).expect("a line"))).collect();
-        let answer = SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false };
-        built.dash.answer(|key| matches!(key, SubscriptionId::Log(..)), answer);
+        let lines = rows
+            .iter()
+            .map(|row| LogLine::from(serde_json::from_str::<Value>(row).expect("a line")))
+            .collect();
+        let answer = SubscriptionEvent::Lines {
+            lines: Ok(lines),
+            incomplete: false,
+        };
+        built
+            .dash
+            .answer(|key| matches!(key, SubscriptionId::Log(..)), answer);
     }
     built
 }
@@ -219,12 +295,24 @@ fn logs(count: usize) -> Built {
 /// Streams in the maximum number of tabs, each with the tokens of one answer and their metadata.
 fn tabs(count: usize) -> Built {
     let capture = include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
-    let mut blocks = capture.split("\n\n").filter(|block| block.starts_with("event: messages\n"));
-    let token = blocks.find(|block| block.contains("Let me ")).expect("a token");
-    let token = token.split_inclusive('\n').filter(|line| !line.starts_with("id:")).collect::<String>();
-    let mut built = Built { dash: demo_like((140, 40)), text: 0 };
+    let mut blocks = capture
+        .split("\n\n")
+        .filter(|block| block.starts_with("event: messages\n"));
+    let token = blocks
+        .find(|block| block.contains("Let me "))
+        .expect("a token");
+    let token = token
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("id:"))
+        .collect::<String>();
+    let mut built = Built {
+        dash: demo_like((140, 40)),
+        text: 0,
+    };
     built.dash.open_server();
-    let threads: Vec<Value> = (0..count).map(|tab| json!({"thread_id": uuid(9, tab), "status": "busy"})).collect();
+    let threads: Vec<Value> = (0..count)
+        .map(|tab| json!({"thread_id": uuid(9, tab), "status": "busy"}))
+        .collect();
     let threads = serde_json::from_value(threads.into()).expect("threads");
     built.dash.answer(
         |key| matches!(key, SubscriptionId::Threads(_)),
@@ -234,7 +322,12 @@ fn tabs(count: usize) -> Built {
         built.dash.feed(Msg::Paste(uuid(9, tab)));
         let id = built.dash.app.viewer().expect("a stream").id;
         let (mut framer, mut decoder, mut seq) = (Framer::new(64 << 20), Decoder::default(), 0);
-        let open = Record::Open { at: built.dash.now, conn: 1, status: 200, resumed_after: None };
+        let open = Record::Open {
+            at: built.dash.now,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        };
         let mut items = vec![Item::Record(open)];
         for n in 0..EVENTS {
             let token = token.trim_end().replace("Let me ", &format!("word{n} "));
@@ -244,12 +337,20 @@ fn tabs(count: usize) -> Built {
             while let Some(Frame::Block(block)) = framer.next_frame() {
                 if let Some(decoded) = decoder.decode(block) {
                     seq += 1;
-                    items.push(Item::Record(Record::Event(decoded.at(Seq(seq), built.dash.now, 1, false))));
+                    items.push(Item::Record(Record::Event(decoded.at(
+                        Seq(seq),
+                        built.dash.now,
+                        1,
+                        false,
+                    ))));
                 }
             }
             if items.len() >= 500 || n + 1 == EVENTS {
                 let items = std::mem::take(&mut items);
-                built.dash.answer(|key| *key == SubscriptionId::Stream(id), SubscriptionEvent::Items(items));
+                built.dash.answer(
+                    |key| *key == SubscriptionId::Stream(id),
+                    SubscriptionEvent::Items(items),
+                );
             }
         }
         assert_eq!(seq, EVENTS as u64);

@@ -9,8 +9,8 @@ use runtail_api::ApiError;
 use runtail_core::text;
 use runtail_stream::projection::Projections;
 use runtail_stream::{
-    Connection, Decoder, Event, Frame, Framer, Item, Outcome, Record, Replayed, RunState, Seq, SourceOptions,
-    Transport, follow, framed, is_json, write_record,
+    Connection, Decoder, Event, Frame, Framer, Item, Outcome, Record, Replayed, RunState, Seq,
+    SourceOptions, Transport, follow, framed, is_json, write_record,
 };
 
 fn main() {
@@ -31,21 +31,43 @@ impl Body {
     /// One HTTP chunk for each event, as the server sends them.
     fn chunks(self) -> Vec<Bytes> {
         let block = |name: &str, data: &str, n: usize| {
-            Bytes::from(format!("event: {name}\r\ndata: {data}\r\nid: {}-0\r\n\r\n", 1_789_000_000_000 + n / 6))
+            Bytes::from(format!(
+                "event: {name}\r\ndata: {data}\r\nid: {}-0\r\n\r\n",
+                1_789_000_000_000 + n / 6
+            ))
         };
         match self {
-            Body::Custom => (0..20_000).map(|n| block("custom", &format!(r#"{{"i":{n}}}"#), n)).collect(),
+            Body::Custom => (0..20_000)
+                .map(|n| block("custom", &format!(r#"{{"i":{n}}}"#), n))
+                .collect(),
             Body::State => {
                 let item = |n| format!(r#"{{"n":{n},"text":"{}","list":[1,2,3]}}"#, "x".repeat(80));
                 let items: Vec<String> = (0..40_000).map(item).collect();
-                vec![block("values", &format!(r#"{{"items":[{}]}}"#, items.join(",")), 0)]
+                vec![block(
+                    "values",
+                    &format!(r#"{{"items":[{}]}}"#, items.join(",")),
+                    0,
+                )]
             }
             Body::Tokens => {
-                let capture = include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
-                let datas = capture.split("\n\n").filter(|block| block.starts_with("event: messages\n"));
-                let token = datas.filter_map(|block| block.split("data: ").nth(1)).find(|data| data.contains("Chunk"));
+                let capture = include_str!("../tests/captures/agent-messages-tuple.sse")
+                    .replace("\r\n", "\n");
+                let datas = capture
+                    .split("\n\n")
+                    .filter(|block| block.starts_with("event: messages\n"));
+                let token = datas
+                    .filter_map(|block| block.split("data: ").nth(1))
+                    .find(|data| data.contains("Chunk"));
                 let token = token.unwrap_or_default().lines().next().unwrap_or_default();
-                (0..20_000).map(|n| block("messages", &token.replace("Let me ", &format!("word{n} ")), n)).collect()
+                (0..20_000)
+                    .map(|n| {
+                        block(
+                            "messages",
+                            &token.replace("Let me ", &format!("word{n} ")),
+                            n,
+                        )
+                    })
+                    .collect()
             }
         }
     }
@@ -79,8 +101,11 @@ fn read(chunks: Vec<Bytes>, mut take: impl FnMut(Event)) {
 #[divan::bench(args = BODIES)]
 fn framer(bencher: Bencher, body: Body) {
     let chunks = body.chunks();
-    bencher.counter(size(&chunks)).counter(ItemsCount::new(chunks.len())).with_inputs(|| chunks.clone()).bench_values(
-        |chunks| {
+    bencher
+        .counter(size(&chunks))
+        .counter(ItemsCount::new(chunks.len()))
+        .with_inputs(|| chunks.clone())
+        .bench_values(|chunks| {
             let mut framer = Framer::new(64 << 20);
             let mut blocks = 0;
             for chunk in chunks {
@@ -90,8 +115,7 @@ fn framer(bencher: Bencher, body: Body) {
                 }
             }
             blocks
-        },
-    );
+        });
 }
 
 #[divan::bench(args = BODIES)]
@@ -118,11 +142,18 @@ fn json(bencher: Bencher, body: Body) {
 fn lines(bencher: Bencher, body: Body) {
     let records: Vec<Record> = body.events().into_iter().map(Record::Event).collect();
     let mut out = Vec::new();
-    records.iter().for_each(|record| write_record(&mut out, record).expect("memory takes all"));
-    bencher.counter(BytesCount::new(out.len())).counter(ItemsCount::new(records.len())).bench_local(|| {
-        out.clear();
-        records.iter().for_each(|record| write_record(&mut out, record).expect("memory takes all"));
-    });
+    records
+        .iter()
+        .for_each(|record| write_record(&mut out, record).expect("memory takes all"));
+    bencher
+        .counter(BytesCount::new(out.len()))
+        .counter(ItemsCount::new(records.len()))
+        .bench_local(|| {
+            out.clear();
+            records
+                .iter()
+                .for_each(|record| write_record(&mut out, record).expect("memory takes all"));
+        });
 }
 
 #[divan::bench(args = BODIES)]
@@ -132,15 +163,24 @@ fn harmless(bencher: Bencher, body: Body) {
         .into_iter()
         .for_each(|event| write_record(&mut out, &Record::Event(event)).expect("memory takes all"));
     let lines = String::from_utf8(out).expect("text");
-    bencher.counter(BytesCount::new(lines.len())).bench(|| text::json(&lines).len());
+    bencher
+        .counter(BytesCount::new(lines.len()))
+        .bench(|| text::json(&lines).len());
 }
 
 #[divan::bench(args = BODIES)]
 fn projections(bencher: Bencher, body: Body) {
-    let items: Vec<Item> = body.events().into_iter().map(|event| Item::Record(Record::Event(event))).collect();
-    bencher.counter(ItemsCount::new(items.len())).with_inputs(Projections::default).bench_refs(|projections| {
-        items.iter().for_each(|item| projections.apply(item));
-    });
+    let items: Vec<Item> = body
+        .events()
+        .into_iter()
+        .map(|event| Item::Record(Record::Event(event)))
+        .collect();
+    bencher
+        .counter(ItemsCount::new(items.len()))
+        .with_inputs(Projections::default)
+        .bench_refs(|projections| {
+            items.iter().for_each(|item| projections.apply(item));
+        });
 }
 
 /// Ids of events, which decide how a source detects repeated ones.
@@ -160,7 +200,14 @@ impl Transport for OneBody {
         let body = self.0.clone();
         let chunk = move |at: usize| Ok(body.slice(at..body.len().min(at + (64 << 10))));
         let body = framed(futures::stream::iter(chunks).map(chunk).boxed(), max_event);
-        Ok(Connection { status: 200, thread_id: None, run_id: None, answered: None, past: Replayed::Unknown, body })
+        Ok(Connection {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            answered: None,
+            past: Replayed::Unknown,
+            body,
+        })
     }
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
@@ -177,18 +224,28 @@ fn replay(bencher: Bencher, ids: Ids) {
         Ids::One => 1_789_000_000_000,
         Ids::TwoInTurns => 1_789_000_000_000 + n % 2,
     };
-    let text: String =
-        (0..EVENTS).map(|n| format!("event: custom\ndata: {{\"i\":{n}}}\nid: {}-0\n\n", id(n))).collect();
+    let text: String = (0..EVENTS)
+        .map(|n| format!("event: custom\ndata: {{\"i\":{n}}}\nid: {}-0\n\n", id(n)))
+        .collect();
     let body = Bytes::from(text);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     bencher.counter(ItemsCount::new(EVENTS)).bench_local(|| {
         runtime.block_on(async {
             let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
-            let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
+            let options = SourceOptions {
+                first_after: Some("-".into()),
+                ..SourceOptions::default()
+            };
             let source = tokio::spawn(follow(OneBody(body.clone()), options, sender));
             let mut events = 0;
             while let Some(items) = receiver.recv().await {
-                events += items.iter().filter(|item| matches!(item, Item::Record(Record::Event(_)))).count();
+                events += items
+                    .iter()
+                    .filter(|item| matches!(item, Item::Record(Record::Event(_))))
+                    .count();
             }
             source.await.expect("the source ends");
             assert_eq!(events, EVENTS);

@@ -12,7 +12,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const RUNTAIL: &str = env!("CARGO_BIN_EXE_runtail");
-const SIZE: PtySize = PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 };
+const SIZE: PtySize = PtySize {
+    rows: 40,
+    cols: 140,
+    pixel_width: 0,
+    pixel_height: 0,
+};
 /// Repetitions of each start.
 const STARTS: usize = 200;
 /// How long an idle screen is observed by default.
@@ -23,7 +28,10 @@ const SETTLE: Duration = Duration::from_secs(6);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn main() {
-    let seconds = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(IDLE);
+    let seconds = std::env::args()
+        .skip(1)
+        .find_map(|arg| arg.parse().ok())
+        .unwrap_or(IDLE);
     let folder = tempfile::tempdir().expect("a folder");
     // The system accepts connections, and nothing ever responds.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -41,7 +49,10 @@ fn profile(folder: &Path, name: &str, url: &str, key: &str) -> Vec<String> {
     let key_file = folder.join(format!("{name}.key"));
     std::fs::write(&key_file, key).expect("a file");
     private(&key_file);
-    let text = format!("[profiles.{name}]\nurl = {url:?}\napi_key_file = {:?}\n", key_file.to_string_lossy());
+    let text = format!(
+        "[profiles.{name}]\nurl = {url:?}\napi_key_file = {:?}\n",
+        key_file.to_string_lossy()
+    );
     std::fs::write(&file, text).expect("a file");
     vec!["--config".into(), file.to_string_lossy().into_owned()]
 }
@@ -68,7 +79,9 @@ struct Term {
 
 impl Term {
     fn spawn(line: &[String]) -> Term {
-        let pty = native_pty_system().openpty(SIZE).expect("a pseudo-terminal");
+        let pty = native_pty_system()
+            .openpty(SIZE)
+            .expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(&line[0]);
         command.args(&line[1..]);
         command.cwd(env!("CARGO_MANIFEST_DIR"));
@@ -86,18 +99,30 @@ impl Term {
         });
         let input = pty.master.take_writer().expect("its input");
         let child = pty.slave.spawn_command(command).expect("a process");
-        Term { master: pty.master, input, child, output, parser: vt100::Parser::new(SIZE.rows, SIZE.cols, 0) }
+        Term {
+            master: pty.master,
+            input,
+            child,
+            output,
+            parser: vt100::Parser::new(SIZE.rows, SIZE.cols, 0),
+        }
     }
 
     /// Reads until the screen is as expected or the process has ended.
     fn until(&mut self, wanted: impl Fn(&str) -> bool) {
         let until = Instant::now() + TIMEOUT;
         while !wanted(&self.parser.screen().contents()) {
-            match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match self
+                .output
+                .recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
                 Ok(bytes) => self.parser.process(&bytes),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
-                    panic!("the screen was never shown:\n{}", self.parser.screen().contents())
+                    panic!(
+                        "the screen was never shown:\n{}",
+                        self.parser.screen().contents()
+                    )
                 }
             }
         }
@@ -106,7 +131,10 @@ impl Term {
     /// Reads for a while. Returns the number of bytes and of reads.
     fn during(&mut self, time: Duration) -> (usize, usize) {
         let (until, mut bytes, mut pieces) = (Instant::now() + time, 0, 0);
-        while let Ok(read) = self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        while let Ok(read) = self
+            .output
+            .recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
             self.parser.process(&read);
             (bytes, pieces) = (bytes + read.len(), pieces + 1);
         }
@@ -114,7 +142,9 @@ impl Term {
     }
 
     fn keys(&mut self, keys: &str) {
-        self.input.write_all(keys.as_bytes()).expect("it reads its keys");
+        self.input
+            .write_all(keys.as_bytes())
+            .expect("it reads its keys");
     }
 }
 
@@ -129,7 +159,9 @@ impl Drop for Term {
 /// Whether header and footer are complete. A frame is written in one piece, so everything between them is there too.
 fn is_frame(screen: &str) -> bool {
     let mut lines = screen.lines().map(str::trim);
-    lines.next().is_some_and(|header| header.starts_with("runtail"))
+    lines
+        .next()
+        .is_some_and(|header| header.starts_with("runtail"))
         && lines.next_back().is_some_and(|l| l.contains("help"))
 }
 
@@ -151,8 +183,14 @@ fn starts(silent: &[String]) {
     let baseline = took(&["true".to_owned()], |_| false);
     let rows = [
         ("`true`, to its end", baseline),
-        ("`runtail --version`, to its end", took(&runtail(&["--version".to_owned()]), |_| false)),
-        ("a profile whose server never answers", took(&runtail(silent), is_frame)),
+        (
+            "`runtail --version`, to its end",
+            took(&runtail(&["--version".to_owned()]), |_| false),
+        ),
+        (
+            "a profile whose server never answers",
+            took(&runtail(silent), is_frame),
+        ),
         ("--demo", took(&runtail(&["--demo".to_owned()]), is_frame)),
     ];
     for (what, (median, p99)) in rows {
@@ -174,9 +212,13 @@ impl Sim {
             .spawn()
             .expect("the simulator");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("its first line");
+        BufReader::new(child.stdout.take().expect("its output"))
+            .read_line(&mut line)
+            .expect("its first line");
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [.., url, "key", key] = words[..] else { panic!("{line:?}") };
+        let [.., url, "key", key] = words[..] else {
+            panic!("{line:?}")
+        };
         Sim(child, url.to_owned(), key.to_owned())
     }
 }
@@ -192,9 +234,14 @@ fn idle_screens(folder: &Path, silent: &[String], time: Duration) {
     let sim = Sim::start();
     let polled = profile(folder, "polled", &sim.1, &sim.2);
     let refused = profile(folder, "refused", &sim.1, "another");
-    let replay = ["--replay".to_owned(), "tests/fixtures/support-run.jsonl".to_owned()];
+    let replay = [
+        "--replay".to_owned(),
+        "tests/fixtures/support-run.jsonl".to_owned(),
+    ];
     let demo = ["--demo".to_owned()];
-    println!("\nan idle screen for {time:?}                    switches   CPU ticks     bytes    pieces");
+    println!(
+        "\nan idle screen for {time:?}                    switches   CPU ticks     bytes    pieces"
+    );
     for (what, args, keys) in [
         ("--demo", &demo[..], ""),
         ("a profile of 20 deployments, polled", &polled, ""),
@@ -213,7 +260,9 @@ fn idle_screens(folder: &Path, silent: &[String], time: Duration) {
         let (known, ran) = (switches(pid), ticks(pid));
         let (bytes, pieces) = term.during(time);
         // The count of a thread that has ended is lost.
-        let new = switches(pid).into_iter().map(|(task, count)| count - known.get(&task).copied().unwrap_or_default());
+        let new = switches(pid)
+            .into_iter()
+            .map(|(task, count)| count - known.get(&task).copied().unwrap_or_default());
         let (switches, ticks) = (new.sum::<u64>(), ticks(pid) - ran);
         println!("{what:<45} {switches:>9} {ticks:>11} {bytes:>9} {pieces:>9}");
     }
@@ -221,19 +270,34 @@ fn idle_screens(folder: &Path, silent: &[String], time: Duration) {
 
 /// Context switches of each thread of a process.
 fn switches(pid: u32) -> HashMap<OsString, u64> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .expect("it runs")
+        .flatten();
     let count = |status: String| {
-        let both = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
-        both.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
+        let both = status
+            .lines()
+            .filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+        both.filter_map(|(_, count)| count.trim().parse::<u64>().ok())
+            .sum()
     };
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
-    tasks.map(|task| (task.file_name(), count(read(task.path().join("status"))))).collect()
+    tasks
+        .map(|task| (task.file_name(), count(read(task.path().join("status")))))
+        .collect()
 }
 
 /// The processor time of a process in ticks (hundredths of a second).
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
     // Skips the name, which may contain anything.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    fields
+        .skip(11)
+        .take(2)
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum()
 }

@@ -1,9 +1,9 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    answer, assistants, auth, bisect, compare, completions, config, crons, deployments, doctor, fork, inbox,
-    integrations, join, listeners, logs, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, store,
-    tail, threads, verify,
+    answer, assistants, auth, bisect, compare, completions, config, crons, deployments, doctor,
+    fork, inbox, integrations, join, listeners, logs, redact, replay, reproduce, rerun, revisions,
+    run, runs, sim, state, store, tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -48,7 +48,9 @@ impl Args {
             }
             conflict => conflict,
         };
-        why.map_or(Ok(args), |why| Err(Args::command().error(ErrorKind::ArgumentConflict, why)))
+        why.map_or(Ok(args), |why| {
+            Err(Args::command().error(ErrorKind::ArgumentConflict, why))
+        })
     }
 }
 
@@ -57,25 +59,45 @@ fn named_profiles(words: &[OsString]) -> usize {
     // A quick look first: a second grammar takes time. `p` may be in a cluster such as `-fp`.
     let may_name = |word: &&OsString| {
         word.to_str().is_some_and(|w| {
-            w.starts_with("--profile") || w.starts_with('-') && !w.starts_with("--") && w.contains('p')
+            w.starts_with("--profile")
+                || w.starts_with('-') && !w.starts_with("--") && w.contains('p')
         })
     };
     if words.iter().filter(may_name).count() < 2 {
         return 0;
     }
     let grammar = Args::command();
-    let Some(option) = grammar.get_arguments().find(|option| option.get_id() == PROFILES).cloned() else { return 0 };
+    let Some(option) = grammar
+        .get_arguments()
+        .find(|option| option.get_id() == PROFILES)
+        .cloned()
+    else {
+        return 0;
+    };
     let option = option.global(false);
     // An option that is not global is parsed by the command that it follows.
     let grammar = with_option(grammar.mut_arg(PROFILES, |own| own.global(false)), &option);
-    let Ok(matches) = grammar.try_get_matches_from(words) else { return 0 };
-    let levels = std::iter::successors(Some(&matches), |level| level.subcommand().map(|(_, below)| below));
-    levels.map(|level| level.get_many::<String>(PROFILES).map_or(0, |names| names.len())).sum()
+    let Ok(matches) = grammar.try_get_matches_from(words) else {
+        return 0;
+    };
+    let levels = std::iter::successors(Some(&matches), |level| {
+        level.subcommand().map(|(_, below)| below)
+    });
+    levels
+        .map(|level| {
+            level
+                .get_many::<String>(PROFILES)
+                .map_or(0, |names| names.len())
+        })
+        .sum()
 }
 
 /// Adds an option to all commands below one.
 fn with_option(command: clap::Command, option: &clap::Arg) -> clap::Command {
-    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_string()).collect();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|below| below.get_name().to_string())
+        .collect();
     names.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |below| with_option(below.arg(option.clone()), option))
     })
@@ -128,8 +150,12 @@ impl Globals {
             _ if url && !self.profiles.is_empty() => {
                 Some("--url names one agent server and can't be combined with --profile")
             }
-            _ if url && self.deployment.is_some() => Some("--url and --deployment both name an agent server; use one"),
-            _ if url && self.demo => Some("--url can't be combined with --demo, which has its own servers"),
+            _ if url && self.deployment.is_some() => {
+                Some("--url and --deployment both name an agent server; use one")
+            }
+            _ if url && self.demo => {
+                Some("--url can't be combined with --demo, which has its own servers")
+            }
             _ if self.read_only && self.write => Some("--read-only and --write exclude each other"),
             _ => None,
         }
@@ -140,14 +166,17 @@ impl Globals {
     /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
     pub fn where_to(&self) -> String {
         let mut words = String::new();
-        let mut option = |name: &str, value: &str| words.push_str(&shell_option(&format!(" {name}"), value));
+        let mut option =
+            |name: &str, value: &str| words.push_str(&shell_option(&format!(" {name}"), value));
         if let Some(file) = &self.config {
             option("--config", &file.to_string_lossy());
         }
         if let Some(url) = &self.url {
             option("--url", url);
         }
-        self.profiles.iter().for_each(|profile| option("-p", profile));
+        self.profiles
+            .iter()
+            .for_each(|profile| option("-p", profile));
         if let Some(deployment) = &self.deployment {
             option("-d", deployment);
         }
@@ -173,7 +202,9 @@ impl Color {
         match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            Color::Auto => {
+                is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
         }
     }
 }
@@ -257,7 +288,10 @@ pub enum Command {
 impl Args {
     /// Whether the command only prints one stream.
     pub fn follows_one_stream(&self) -> bool {
-        matches!(self.command, Some(Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Replay(_)))
+        matches!(
+            self.command,
+            Some(Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Replay(_))
+        )
     }
 }
 
@@ -291,8 +325,17 @@ mod tests {
 
     #[test]
     fn options_are_valid_everywhere() {
-        let args =
-            Args::try_parse_from(["runtail", "--read-only", "deployments", "list", "-p", "a", "-p", "b"]).unwrap();
+        let args = Args::try_parse_from([
+            "runtail",
+            "--read-only",
+            "deployments",
+            "list",
+            "-p",
+            "a",
+            "-p",
+            "b",
+        ])
+        .unwrap();
         assert_eq!(args.globals.profiles, ["a", "b"]);
         assert!(args.globals.read_only);
         assert!(Args::try_parse_from(["runtail"]).unwrap().command.is_none());
@@ -303,24 +346,46 @@ mod tests {
     #[test]
     fn options_stand_on_one_side_of_the_command() {
         let read = |words: &[&str]| {
-            let words = ["runtail"].iter().chain(words).map(OsString::from).collect();
+            let words = ["runtail"]
+                .iter()
+                .chain(words)
+                .map(OsString::from)
+                .collect();
             Args::checked(words).map(|args| args.globals.profiles)
         };
-        assert_eq!(read(&["-pa", "--profile=b", "deployments", "list"]).unwrap(), ["a", "b"]);
-        assert_eq!(read(&["deployments", "list", "-p", "c", "-p", "d"]).unwrap(), ["c", "d"]);
+        assert_eq!(
+            read(&["-pa", "--profile=b", "deployments", "list"]).unwrap(),
+            ["a", "b"]
+        );
+        assert_eq!(
+            read(&["deployments", "list", "-p", "c", "-p", "d"]).unwrap(),
+            ["c", "d"]
+        );
         assert_eq!(read(&["-p", "a"]).unwrap(), ["a"]);
         assert_eq!(read(&["logs", "x", "-fp", "b"]).unwrap(), ["b"]);
         assert_eq!(read(&["logs", "x", "-fpb", "-p", "c"]).unwrap(), ["b", "c"]);
-        assert_eq!(read(&["-p", "a", "logs", "x", "-f", "-qprod"]).unwrap(), ["a"]);
+        assert_eq!(
+            read(&["-p", "a", "logs", "x", "-f", "-qprod"]).unwrap(),
+            ["a"]
+        );
         assert_eq!(read(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
         for (words, said) in [
-            (&["-p", "a", "deployments", "list", "-p", "b"][..], "all after it"),
-            (&["auth", "-p", "b", "tokens", "-p", "c", "list"], "all after it"),
+            (
+                &["-p", "a", "deployments", "list", "-p", "b"][..],
+                "all after it",
+            ),
+            (
+                &["auth", "-p", "b", "tokens", "-p", "c", "list"],
+                "all after it",
+            ),
             (&["-p", "a", "logs", "x", "-fp", "b"], "all after it"),
             (&["-p", "a", "logs", "x", "-fpb"], "all after it"),
             (&["--url", "x", "deployments", "list", "-p", "a"], "--url"),
             (&["-d", "x", "deployments", "list", "--url", "a"], "--url"),
-            (&["--read-only", "deployments", "list", "--write"], "--read-only"),
+            (
+                &["--read-only", "deployments", "list", "--write"],
+                "--read-only",
+            ),
         ] {
             let error = read(words).unwrap_err().to_string();
             assert!(error.contains(said), "{words:?}: {error}");

@@ -40,7 +40,9 @@ async fn confirm(what: &str, given: Yes, verb: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if !is_interactive() {
-        return Err(Failure::usage(format!("{what}: not confirmed; nothing was {verb}\n  add --yes to confirm")));
+        return Err(Failure::usage(format!(
+            "{what}: not confirmed; nothing was {verb}\n  add --yes to confirm"
+        )));
     }
     let answer = ask(&format!("{what}? [y/N] ")).await?;
     match answer.trim().to_lowercase().as_str() {
@@ -55,7 +57,11 @@ async fn confirm(what: &str, given: Yes, verb: &str) -> Result<(), Failure> {
 /// The typed name is different.
 pub(crate) async fn name(name: &str) -> Result<(), Failure> {
     let answer = ask(&format!("Type {} to confirm: ", text::clean(name))).await?;
-    if answer.trim_end_matches(['\r', '\n']) == name { Ok(()) } else { Err(not_confirmed("sent")) }
+    if answer.trim_end_matches(['\r', '\n']) == name {
+        Ok(())
+    } else {
+        Err(not_confirmed("sent"))
+    }
 }
 
 fn not_confirmed(verb: &str) -> Failure {
@@ -65,6 +71,8 @@ fn not_confirmed(verb: &str) -> Failure {
 /// Asks on stderr, because stdout carries the data.
 async fn ask(question: &str) -> Result<String, Failure> {
     let mut err = std::io::stderr();
-    let _ = err.write_all(text::clean_lines(question).as_bytes()).and_then(|()| err.flush());
+    let _ = err
+        .write_all(text::clean_lines(question).as_bytes())
+        .and_then(|()| err.flush());
     input::line().await
 }

@@ -4,7 +4,9 @@ use crate::args::Globals;
 use crate::exit::Failure;
 use crate::output;
 use jiff::Timestamp;
-use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry, UnreadRows};
+use runtail_api::{
+    ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry, UnreadRows,
+};
 use runtail_core::config::{Config, ConfigError, Profile};
 use runtail_core::text;
 use serde_json::Value;
@@ -39,16 +41,21 @@ impl Context {
         if profiles.is_empty() {
             return Err(no_profile());
         }
-        Ok(Context { config, profiles, globals: globals.clone() })
+        Ok(Context {
+            config,
+            profiles,
+            globals: globals.clone(),
+        })
     }
 
     /// Returns an error if a profile is read-only.
     pub fn check_write(&self, profile: &Profile) -> Result<(), Failure> {
         match &profile.sealed {
             None => Ok(()),
-            Some(why) => {
-                Err(Failure::new(crate::exit::Exit::Forbidden, format!("nothing was changed: {}", text::clean(why))))
-            }
+            Some(why) => Err(Failure::new(
+                crate::exit::Exit::Forbidden,
+                format!("nothing was changed: {}", text::clean(why)),
+            )),
         }
     }
 }
@@ -59,21 +66,33 @@ impl Site {
         let owned = profile.clone();
         // A process runs only one command.
         static CONNECTIONS: LazyLock<Connections> = LazyLock::new(Connections::default);
-        let http = |profile: &Profile| Http::sharing(profile, Journal::default(), CONNECTIONS.clone());
+        let http =
+            |profile: &Profile| Http::sharing(profile, Journal::default(), CONNECTIONS.clone());
         let http = match tokio::task::spawn_blocking(move || http(&owned)).await {
             Ok(made) => made?,
             // The task neither panics nor is cancelled; if it ever did, open the profile here.
             Err(_) => http(&profile)?,
         };
         let control = profile.control_plane.clone();
-        let control = control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));
-        Ok(Site { profile, http, control })
+        let control =
+            control.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::PATIENT));
+        Ok(Site {
+            profile,
+            http,
+            control,
+        })
     }
 
     /// Returns the time on the control plane's clock, as far as known from its responses.
     pub(crate) fn server_time(&self) -> Timestamp {
-        let skew = self.control.as_ref().map(ControlPlane::skew).unwrap_or_default();
-        Timestamp::now().saturating_add(skew).unwrap_or(Timestamp::MAX)
+        let skew = self
+            .control
+            .as_ref()
+            .map(ControlPlane::skew)
+            .unwrap_or_default();
+        Timestamp::now()
+            .saturating_add(skew)
+            .unwrap_or(Timestamp::MAX)
     }
 
     /// Removes rows without an id from a list of the control plane, and returns the error for all of its rows that couldn't be read.
@@ -85,8 +104,16 @@ impl Site {
     ) -> Option<ApiError> {
         rows.retain(|row| has_id(row) || unread.keep(Err::<(), _>("it has no id")).is_some());
         let detail = unread.sentence()?;
-        let at = Place { profile: self.profile.name.clone(), ..Place::default() };
-        Some(ApiError { kind: Kind::Protocol, at, detail, hint: None })
+        let at = Place {
+            profile: self.profile.name.clone(),
+            ..Place::default()
+        };
+        Some(ApiError {
+            kind: Kind::Protocol,
+            at,
+            detail,
+            hint: None,
+        })
     }
 }
 
@@ -97,7 +124,9 @@ pub(crate) fn has_id(row: &Value) -> bool {
 
 /// Returns the error for a missing configuration, with what to do.
 pub(crate) fn no_profile() -> Failure {
-    let path = Config::default_path().map(|p| format!(" ({})", p.display())).unwrap_or_default();
+    let path = Config::default_path()
+        .map(|p| format!(" ({})", p.display()))
+        .unwrap_or_default();
     Failure::usage(format!(
         "no profile configured: there is no configuration file{path}, and neither LANGSMITH_API_KEY nor \
          LANGSMITH_BEARER_TOKEN is set\n  \

@@ -2,9 +2,9 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    answer, assistants, auth, bisect, compare, completions, config, crons, dashboard, deployments, doctor, fork, inbox,
-    integrations, join, listeners, logs, man, redact, replay, reproduce, rerun, revisions, run, runs, sim, state,
-    store, tail, threads, verify,
+    answer, assistants, auth, bisect, compare, completions, config, crons, dashboard, deployments,
+    doctor, fork, inbox, integrations, join, listeners, logs, man, redact, replay, reproduce,
+    rerun, revisions, run, runs, sim, state, store, tail, threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -49,16 +49,29 @@ async fn end_what_does_not(mut interrupts: Interrupts) {
 }
 
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
-    let Args { mut globals, replay, glance, command } = args;
+    let Args {
+        mut globals,
+        replay,
+        glance,
+        command,
+    } = args;
     color::choose(globals.color);
     if replay.is_some() && command.is_some() {
-        return Err(Failure::usage("--replay opens the dashboard; `runtail replay FILE` prints a recording"));
+        return Err(Failure::usage(
+            "--replay opens the dashboard; `runtail replay FILE` prints a recording",
+        ));
     }
     if glance && command.is_some() {
-        return Err(Failure::usage("--glance opens the dashboard; it has no effect on a command"));
+        return Err(Failure::usage(
+            "--glance opens the dashboard; it has no effect on a command",
+        ));
     }
     // The simulator runs until the command ends.
-    let simulator = if globals.demo { Some(demo().await?) } else { None };
+    let simulator = if globals.demo {
+        Some(demo().await?)
+    } else {
+        None
+    };
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     log::start(&globals)?;
     match command {
@@ -98,5 +111,10 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
 
 async fn demo() -> Result<runtail_sim::Sim, Failure> {
     let started = runtail_sim::Sim::demo().await;
-    started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator can't listen on loopback: {e}")))
+    started.map_err(|e| {
+        Failure::new(
+            Exit::Failed,
+            format!("the simulator can't listen on loopback: {e}"),
+        )
+    })
 }

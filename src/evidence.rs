@@ -15,7 +15,11 @@ pub(crate) async fn card(
     revision: &Value,
     times: &[StatusTime],
 ) -> FailureCard {
-    let options = Globals { config: globals.config.clone(), ..Globals::default() }.where_to();
+    let options = Globals {
+        config: globals.config.clone(),
+        ..Globals::default()
+    }
+    .where_to();
     let of = CardOf {
         deployment: &found.id,
         address: &found.title(),
@@ -26,7 +30,9 @@ pub(crate) async fn card(
     };
     let (card, missing) = control.failure_card(of).await;
     if let Some(error) = missing {
-        complain(&format!("warning: the revisions could not be listed: {error}"));
+        complain(&format!(
+            "warning: the revisions could not be listed: {error}"
+        ));
     }
     card
 }

@@ -77,7 +77,10 @@ pub struct Failure {
 impl Failure {
     /// Creates a failure.
     pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: message.into() }
+        Failure {
+            exit,
+            message: message.into(),
+        }
     }
 
     /// Creates a usage or configuration error.
@@ -96,8 +99,14 @@ impl Failure {
             return error.into();
         }
         // The error's own hint is for calls that every agent server has.
-        let error = ApiError { hint: None, ..error };
-        Failure::new(Exit::Failed, format!("{what}: not offered by this server ({error})"))
+        let error = ApiError {
+            hint: None,
+            ..error
+        };
+        Failure::new(
+            Exit::Failed,
+            format!("{what}: not offered by this server ({error})"),
+        )
     }
 
     /// Writes the message to stderr, if there is one: a closed pipe has none.
@@ -114,10 +123,19 @@ impl Failure {
 ///
 /// # Errors
 /// The call's own error, or "not offered".
-pub(crate) async fn offered<T>(server: &AgentServer, answer: Result<T, ApiError>, what: &str) -> Result<T, Failure> {
+pub(crate) async fn offered<T>(
+    server: &AgentServer,
+    answer: Result<T, ApiError>,
+    what: &str,
+) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer),
-        Err(error) if matches!(is_endpoint_missing(server, &mut None, &error).await, Ok(true)) => {
+        Err(error)
+            if matches!(
+                is_endpoint_missing(server, &mut None, &error).await,
+                Ok(true)
+            ) =>
+        {
             Err(Failure::of_optional(error, what))
         }
         Err(error) => Err(error.into()),

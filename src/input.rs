@@ -51,7 +51,10 @@ pub(crate) async fn stdin() -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes);
+        let read = std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map(|_| bytes);
         let _ = sender.send(read);
     });
     match receiver.await {
@@ -65,10 +68,15 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let title = text::clean(title);
     let json = std::str::from_utf8(bytes).map_err(|e| {
-        Failure::usage(format!("{title} is not JSON: it is not UTF-8 from byte {} on", e.valid_up_to() + 1))
+        Failure::usage(format!(
+            "{title} is not JSON: it is not UTF-8 from byte {} on",
+            e.valid_up_to() + 1
+        ))
     })?;
     if json.trim().is_empty() {
-        return Err(Failure::usage(format!("{title} is empty; expected JSON such as {{\"messages\": []}}")));
+        return Err(Failure::usage(format!(
+            "{title} is empty; expected JSON such as {{\"messages\": []}}"
+        )));
     }
     let value = exact_json::parse(json).map_err(|unreadable| match unreadable {
         Unreadable::Invalid(error) => invalid(&title, json, &error),
@@ -77,38 +85,58 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
             let line = before.matches('\n').count() + 1;
             let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
             let shown = place(json, line, column);
-            Failure::usage(format!("{title}: {inexact}, at line {line} column {column}\n{shown}"))
+            Failure::usage(format!(
+                "{title}: {inexact}, at line {line} column {column}\n{shown}"
+            ))
         }
     })?;
     // Servers refuse it, or store a thread that can't be read again.
     match half_in(&value) {
         None => Ok(value),
-        Some(at) => Err(Failure::usage(format!("{title}: half of a character in {}\n  {HALF_HINT}", text::clean(&at)))),
+        Some(at) => Err(Failure::usage(format!(
+            "{title}: half of a character in {}\n  {HALF_HINT}",
+            text::clean(&at)
+        ))),
     }
 }
 
 fn invalid(title: &str, json: &str, error: &serde_json::Error) -> Failure {
     let (line, column) = (error.line(), error.column());
     let what = error.to_string();
-    let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
+    let what = what
+        .strip_suffix(&format!(" at line {line} column {column}"))
+        .unwrap_or(&what);
     // serde_json counts a line's end as the start of the next line; show it at the end of its line.
     let (line, column) = match (line, column) {
-        (2.., 0) => (line - 1, json.split('\n').nth(line - 2).unwrap_or_default().len() + 1),
+        (2.., 0) => (
+            line - 1,
+            json.split('\n').nth(line - 2).unwrap_or_default().len() + 1,
+        ),
         place => place,
     };
     let shown = place(json, line, column);
-    Failure::usage(format!("{title} is not JSON: {what}, at line {line} column {column}\n{shown}"))
+    Failure::usage(format!(
+        "{title} is not JSON: {what}, at line {line} column {column}\n{shown}"
+    ))
 }
 
 /// Returns the line with a caret below the position. `column` counts bytes from 1, as serde_json does.
 fn place(json: &str, line: usize, column: usize) -> String {
-    let whole = json.split('\n').nth(line.saturating_sub(1)).unwrap_or_default().trim_end_matches('\r');
+    let whole = json
+        .split('\n')
+        .nth(line.saturating_sub(1))
+        .unwrap_or_default()
+        .trim_end_matches('\r');
     let mut at = column.saturating_sub(1).min(whole.len());
     while !whole.is_char_boundary(at) {
         at -= 1;
     }
     let (before, after) = whole.split_at(at);
-    let start = before.char_indices().rev().nth(AROUND - 1).map_or(0, |(i, _)| i);
+    let start = before
+        .char_indices()
+        .rev()
+        .nth(AROUND - 1)
+        .map_or(0, |(i, _)| i);
     let cut = if start > 0 { "…" } else { "" };
     let before = format!("{cut}{}", text::clean(&before[start..]));
     let after = text::clean(after);
@@ -126,14 +154,30 @@ mod tests {
 
     #[test]
     fn the_caret_stands_below_the_mistake() {
-        assert_eq!(message("{bad"), "--input is not JSON: key must be a string, at line 1 column 2\n  {bad\n   ^");
-        assert!(message("{\"é日\":1,}").ends_with("\n  {\"é日\":1,}\n           ^"), "{}", message("{\"é日\":1,}"));
+        assert_eq!(
+            message("{bad"),
+            "--input is not JSON: key must be a string, at line 1 column 2\n  {bad\n   ^"
+        );
+        assert!(
+            message("{\"é日\":1,}").ends_with("\n  {\"é日\":1,}\n           ^"),
+            "{}",
+            message("{\"é日\":1,}")
+        );
         assert!(message("{\n  \"a\": tru\n}").contains("line 2 column"));
         assert!(message("{\"a\":").contains("EOF while parsing"));
         assert!(message("  ").contains("is empty"));
         let long = format!("[{}x]", "1, ".repeat(400));
-        assert!(message(&long).lines().all(|line| text::width(line) < 110), "{}", message(&long));
-        assert!(parse("x", b"\"\xff\"").unwrap_err().message.contains("from byte 2 on"));
+        assert!(
+            message(&long).lines().all(|line| text::width(line) < 110),
+            "{}",
+            message(&long)
+        );
+        assert!(
+            parse("x", b"\"\xff\"")
+                .unwrap_err()
+                .message
+                .contains("from byte 2 on")
+        );
     }
 
     #[test]
@@ -142,10 +186,9 @@ mod tests {
             message("{\"a\": {\n \"to\": 1, \"to\": 2}}"),
             "--input: the key \"to\" occurs twice, in a, at line 2 column 11\n   \"to\": 1, \"to\": 2}}\n            ^"
         );
-        assert!(
-            message("[1e-400]")
-                .starts_with("--input: the number 1e-400 can't be sent exactly: it would become 0.0, in 0, ")
-        );
+        assert!(message("[1e-400]").starts_with(
+            "--input: the number 1e-400 can't be sent exactly: it would become 0.0, in 0, "
+        ));
         assert!(message("[1e400]").starts_with(
             "--input: the number 1e400 is too large to be sent, in 0, at line 1 column 2\n  [1e400]\n   ^"
         ));

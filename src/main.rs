@@ -23,7 +23,9 @@ const FILES: usize = 32;
 fn main() -> ExitCode {
     let args = args::Args::read();
     #[cfg(unix)]
-    if let Err(e) = (0..FILES).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>()
+    if let Err(e) = (0..FILES)
+        .map(|_| std::fs::File::open("/dev/null"))
+        .collect::<Result<Vec<_>, _>>()
         && matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
     {
         eprintln!("runtail: cannot start: {e}");

@@ -18,11 +18,16 @@ impl Recorder {
     pub fn create(path: &Path) -> Result<Recorder, Failure> {
         let name = text::clean(&path.to_string_lossy()).into_owned();
         match RecordingFile::create(path) {
-            Ok(file) => Ok(Recorder { name, file: Some(file) }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Failure::usage(format!("--record: {name} already exists and was not changed")))
-            }
-            Err(error) => Err(Failure::usage(format!("--record: cannot write {name}: {error}"))),
+            Ok(file) => Ok(Recorder {
+                name,
+                file: Some(file),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::usage(
+                format!("--record: {name} already exists and was not changed"),
+            )),
+            Err(error) => Err(Failure::usage(format!(
+                "--record: cannot write {name}: {error}"
+            ))),
         }
     }
 
@@ -49,7 +54,9 @@ impl Recorder {
     fn check(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
             let name = &self.name;
-            output::complain(&format!("runtail: the recording {name} ends here; the stream continues: {error}"));
+            output::complain(&format!(
+                "runtail: the recording {name} ends here; the stream continues: {error}"
+            ));
             self.file = None;
         }
     }

@@ -31,7 +31,11 @@ pub struct Found {
 impl Found {
     /// PROFILE/NAME.
     pub fn title(&self) -> String {
-        format!("{}/{}", self.site.profile.name, text::clean(self.row["name"].as_str().unwrap_or(&self.id)))
+        format!(
+            "{}/{}",
+            self.site.profile.name,
+            text::clean(self.row["name"].as_str().unwrap_or(&self.id))
+        )
     }
 
     /// Returns a printable row of one of its revisions: with profile and region, and without the deployment's secrets.
@@ -71,14 +75,26 @@ impl From<ApiError> for Unresolved {
 /// None or several match; several are listed. If no profile has it and one could not be asked, that profile's error.
 pub async fn deployment(context: &Context, wanted: &str) -> Result<Found, Failure> {
     let (profiles, name) = narrowed(context, wanted);
-    let sites = join_all(profiles.into_iter().filter(|p| p.control_plane.is_some()).map(Site::open)).await;
+    let sites = join_all(
+        profiles
+            .into_iter()
+            .filter(|p| p.control_plane.is_some())
+            .map(Site::open),
+    )
+    .await;
     Ok(among(&sites, wanted, name).await?)
 }
 
 /// The same for sites that are open or failed to open. `name` is the requested name without its profile.
-pub(crate) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: &str) -> Result<Found, Unresolved> {
+pub(crate) async fn among(
+    sites: &[Result<Site, ApiError>],
+    wanted: &str,
+    name: &str,
+) -> Result<Found, Unresolved> {
     if sites.is_empty() {
-        return Err(Unresolved::Said(Failure::usage("none of the chosen profiles has a control plane")));
+        return Err(Unresolved::Said(Failure::usage(
+            "none of the chosen profiles has a control plane",
+        )));
     }
     let asked = join_all(sites.iter().map(|site| async move {
         match site {
@@ -107,20 +123,32 @@ pub(crate) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: 
             Ok(found.remove(0))
         }
         // A temporary failure says more than "not found".
-        0 => Err(match failed.iter().find(|e| e.is_transient()).or(failed.first()) {
-            Some(error) => Unresolved::Asked(error.clone()),
-            None => {
-                let near = tokio::time::timeout(HINT, nearest_title(sites, name)).await.ok().flatten();
-                let hint = near.map(|title| format!("\n  did you mean \"{title}\"?")).unwrap_or_default();
-                let why = format!("there is no deployment \"{}\"{hint}", text::clean(wanted));
-                Unresolved::Said(Failure::not_found(why))
-            }
-        }),
+        0 => Err(
+            match failed.iter().find(|e| e.is_transient()).or(failed.first()) {
+                Some(error) => Unresolved::Asked(error.clone()),
+                None => {
+                    let near = tokio::time::timeout(HINT, nearest_title(sites, name))
+                        .await
+                        .ok()
+                        .flatten();
+                    let hint = near
+                        .map(|title| format!("\n  did you mean \"{title}\"?"))
+                        .unwrap_or_default();
+                    let why = format!("there is no deployment \"{}\"{hint}", text::clean(wanted));
+                    Unresolved::Said(Failure::not_found(why))
+                }
+            },
+        ),
         n => {
-            let list: Vec<String> =
-                found.iter().map(|f| format!("\n  {}  {}", f.title(), text::clean(&f.id))).collect();
+            let list: Vec<String> = found
+                .iter()
+                .map(|f| format!("\n  {}  {}", f.title(), text::clean(&f.id)))
+                .collect();
             let shown = text::clean(wanted);
-            let why = format!("\"{shown}\" is ambiguous: {n} deployments have this name:{}", list.concat());
+            let why = format!(
+                "\"{shown}\" is ambiguous: {n} deployments have this name:{}",
+                list.concat()
+            );
             Err(Unresolved::Said(Failure::usage(why)))
         }
     }
@@ -132,7 +160,12 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
         let (profiles, name) = narrowed(context, wanted);
         let mut named: Vec<_> = profiles
             .into_iter()
-            .flat_map(|p| p.agent_servers.clone().into_iter().map(move |(server, url)| (p.clone(), server, url)))
+            .flat_map(|p| {
+                p.agent_servers
+                    .clone()
+                    .into_iter()
+                    .map(move |(server, url)| (p.clone(), server, url))
+            })
             .filter(|(_, server, _)| server == name)
             .collect();
         if named.len() == 1 {
@@ -144,14 +177,21 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
         let has_control = context.profiles.iter().any(|p| p.control_plane.is_some());
         if named.is_empty() && !has_control {
             let shown = text::clean(wanted);
-            return Err(Failure::not_found(format!("there is no agent server \"{shown}\"{}", known_servers(context))));
+            return Err(Failure::not_found(format!(
+                "there is no agent server \"{shown}\"{}",
+                known_servers(context)
+            )));
         }
         if named.len() > 1 {
             let shown = text::clean(wanted);
-            return Err(Failure::usage(format!("\"{shown}\" is ambiguous{}", known_servers(context))));
+            return Err(Failure::usage(format!(
+                "\"{shown}\" is ambiguous{}",
+                known_servers(context)
+            )));
         }
         let found = deployment(context, wanted).await?;
-        let record = serde_json::from_value::<runtail_core::model::Deployment>(found.row.clone()).unwrap_or_default();
+        let record = serde_json::from_value::<runtail_core::model::Deployment>(found.row.clone())
+            .unwrap_or_default();
         let Some(url) = record.agent_url() else {
             return Err(Failure::not_found(format!(
                 "{} has no agent server yet: its record has no URL",
@@ -159,7 +199,11 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
             )));
         };
         let url = Url::parse(url).map_err(|e| {
-            Failure::not_found(format!("{}: the record's URL {:?} is invalid ({e})", found.title(), text::clean(url)))
+            Failure::not_found(format!(
+                "{}: the record's URL {:?} is invalid ({e})",
+                found.title(),
+                text::clean(url)
+            ))
         })?;
         let server = server(&found.site, url);
         return Ok((found.site, server));
@@ -167,7 +211,11 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
     let mut all: Vec<_> = context
         .profiles
         .iter()
-        .flat_map(|p| p.agent_servers.iter().map(move |(_, url)| (p.clone(), url.clone())))
+        .flat_map(|p| {
+            p.agent_servers
+                .iter()
+                .map(move |(_, url)| (p.clone(), url.clone()))
+        })
         .collect();
     match all.len() {
         1 => {
@@ -176,8 +224,13 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
             let server = server(&site, url);
             Ok((site, server))
         }
-        0 => Err(Failure::usage("which agent server? Use -d DEPLOYMENT or --url URL")),
-        _ => Err(Failure::usage(format!("which agent server? Use -d NAME or --url URL{}", known_servers(context)))),
+        0 => Err(Failure::usage(
+            "which agent server? Use -d DEPLOYMENT or --url URL",
+        )),
+        _ => Err(Failure::usage(format!(
+            "which agent server? Use -d NAME or --url URL{}",
+            known_servers(context)
+        ))),
     }
 }
 
@@ -189,13 +242,24 @@ fn known_servers(context: &Context) -> String {
     let names: Vec<String> = context
         .profiles
         .iter()
-        .flat_map(|p| p.agent_servers.iter().map(|(name, url)| format!("\n  {}/{}  {url}", p.name, text::clean(name))))
+        .flat_map(|p| {
+            p.agent_servers
+                .iter()
+                .map(|(name, url)| format!("\n  {}/{}  {url}", p.name, text::clean(name)))
+        })
         .collect();
-    if names.is_empty() { String::new() } else { format!("; there are:{}", names.concat()) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; there are:{}", names.concat())
+    }
 }
 
 /// PROFILE/NAME narrows to that profile, chosen or not; names never contain a slash.
-pub(crate) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<runtail_core::config::Profile>, &'w str) {
+pub(crate) fn narrowed<'w>(
+    context: &Context,
+    wanted: &'w str,
+) -> (Vec<runtail_core::config::Profile>, &'w str) {
     if let Some((profile, name)) = wanted.split_once('/')
         && let Some(profile) = context.config.profiles.iter().find(|p| p.name == profile)
     {
@@ -216,49 +280,92 @@ async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<S
         while titles.len() < MOST
             && let Ok(Some(rows)) = pages.next().await
         {
-            let rows = rows.iter().filter_map(|row| UnreadRows::default().parse::<Value>(row));
-            titles.extend(rows.filter_map(|row| Some(row["name"].as_str()?.to_string())).map(|own| {
-                let title = format!("{}/{own}", site.profile.name);
-                // With a slash, the profile may be what was mistyped.
-                (if name.contains('/') { title.clone() } else { own }, title)
-            }));
+            let rows = rows
+                .iter()
+                .filter_map(|row| UnreadRows::default().parse::<Value>(row));
+            titles.extend(
+                rows.filter_map(|row| Some(row["name"].as_str()?.to_string()))
+                    .map(|own| {
+                        let title = format!("{}/{own}", site.profile.name);
+                        // With a slash, the profile may be what was mistyped.
+                        (
+                            if name.contains('/') {
+                                title.clone()
+                            } else {
+                                own
+                            },
+                            title,
+                        )
+                    }),
+            );
         }
         Some(titles)
     }))
     .await;
     let known: Vec<(String, String)> = known.into_iter().flatten().flatten().collect();
     let near = nearest(name, known.iter().map(|(word, _)| word.as_str()))?;
-    known.iter().find(|(word, _)| word == near).map(|(_, title)| text::clean(title).into_owned())
+    known
+        .iter()
+        .find(|(word, _)| word == near)
+        .map(|(_, title)| text::clean(title).into_owned())
 }
 
 /// Finds everything on one control plane that has this name or id.
 async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
-    let Some(control) = &site.control else { return Ok(Vec::new()) };
+    let Some(control) = &site.control else {
+        return Ok(Vec::new());
+    };
     let found = |row: Value| {
         let id = row["id"].as_str().unwrap_or_default().to_string();
-        Found { site: site.clone(), id, row }
+        Found {
+            site: site.clone(),
+            id,
+            row,
+        }
     };
     let by_id = |id: String| async move {
         match control.deployment_row(&id).await {
             Ok(row) => Ok(Some(row)),
             // The server answers 422 if the name is not a UUID; a name that can't be a path segment is refused here.
-            Err(e) if matches!(e.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Refused | Kind::NoKey) => Ok(None),
+            Err(e)
+                if matches!(
+                    e.kind,
+                    Kind::NotFound | Kind::Invalid(_) | Kind::Refused | Kind::NoKey
+                ) =>
+            {
+                Ok(None)
+            }
             Err(e) => Err(e),
         }
     };
     if uuid::Uuid::parse_str(name).is_ok() {
-        return Ok(by_id(name.to_string()).await?.map(found).into_iter().collect());
+        return Ok(by_id(name.to_string())
+            .await?
+            .map(found)
+            .into_iter()
+            .collect());
     }
-    let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
+    let query = DeploymentQuery {
+        name_contains: Some(name.to_string()),
+        ..DeploymentQuery::default()
+    };
     let mut unread = UnreadRows::default();
     let rows = match control.deployment_rows(&query).await {
         Ok(listing) => {
             unread = listing.unread;
             listing.incomplete.map_or(Ok(listing.items), Err)?
         }
-        Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !site.profile.deployments.is_empty() => {
+        Err(e)
+            if matches!(e.kind, Kind::NotFound | Kind::Status(405))
+                && !site.profile.deployments.is_empty() =>
+        {
             let pinned = join_all(site.profile.deployments.iter().cloned().map(by_id)).await;
-            pinned.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+            pinned
+                .into_iter()
+                .collect::<Result<Vec<_>, _>>()?
+                .into_iter()
+                .flatten()
+                .collect()
         }
         Err(e) => return Err(e),
     };
@@ -280,20 +387,31 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
             Ok(_) => Ok(wanted.to_string()),
             Err(e) if e.kind == Kind::NotFound => {
                 let known = names(&assistant_rows(server).await?.unwrap_or_default());
-                Err(Failure::not_found(format!("there is no assistant {shown}{known}")))
+                Err(Failure::not_found(format!(
+                    "there is no assistant {shown}{known}"
+                )))
             }
             Err(e) => Err(e.into()),
         };
     }
     // Without a list, the server itself reports an unknown name.
-    let Some(rows) = assistant_rows(server).await? else { return Ok(wanted.to_string()) };
+    let Some(rows) = assistant_rows(server).await? else {
+        return Ok(wanted.to_string());
+    };
     if rows.iter().any(|row| row["graph_id"] == wanted) {
         return Ok(wanted.to_string());
     }
-    let named: Vec<Value> = rows.iter().filter(|row| row["name"] == wanted).cloned().collect();
+    let named: Vec<Value> = rows
+        .iter()
+        .filter(|row| row["name"] == wanted)
+        .cloned()
+        .collect();
     match named.as_slice() {
         [one] => Ok(one["assistant_id"].as_str().unwrap_or(wanted).to_string()),
-        [] => Err(Failure::not_found(format!("there is no assistant \"{shown}\"{}", names(&rows)))),
+        [] => Err(Failure::not_found(format!(
+            "there is no assistant \"{shown}\"{}",
+            names(&rows)
+        ))),
         several => Err(Failure::usage(format!(
             "\"{shown}\" is ambiguous: {} assistants have this name{}",
             several.len(),
@@ -312,8 +430,16 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
     let rows = assistant_rows(server).await?.unwrap_or_default();
     let of_graph = || rows.iter().filter(|row| row["graph_id"] == name.as_str());
     let made_by_server = of_graph().find(|row| row["metadata"]["created_by"] == "system");
-    let oldest = || of_graph().min_by_key(|row| row["created_at"].as_str().and_then(runtail_core::model::parse_time));
-    let id = made_by_server.or_else(oldest).and_then(|row| row["assistant_id"].as_str());
+    let oldest = || {
+        of_graph().min_by_key(|row| {
+            row["created_at"]
+                .as_str()
+                .and_then(runtail_core::model::parse_time)
+        })
+    };
+    let id = made_by_server
+        .or_else(oldest)
+        .and_then(|row| row["assistant_id"].as_str());
     Ok(id.map_or(name.clone(), str::to_string))
 }
 
@@ -334,12 +460,19 @@ fn names(rows: &[Value]) -> String {
     let line = |row: &Value| {
         let field = |name: &str| text::clean(row[name].as_str().unwrap_or_default()).into_owned();
         let (graph, name, id) = (field("graph_id"), field("name"), field("assistant_id"));
-        let name = if name == graph || name.is_empty() { String::new() } else { format!(" ({name})") };
+        let name = if name == graph || name.is_empty() {
+            String::new()
+        } else {
+            format!(" ({name})")
+        };
         format!("\n  {graph}{name}  {id}")
     };
     let mut list: String = rows.iter().take(20).map(line).collect();
     if rows.len() > 20 {
-        list.push_str(&format!("\n  and {} more: runtail assistants list", rows.len() - 20));
+        list.push_str(&format!(
+            "\n  and {} more: runtail assistants list",
+            rows.len() - 20
+        ));
     }
     format!("; there are:{list}")
 }

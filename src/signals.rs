@@ -37,7 +37,12 @@ impl Signals {
 
     fn listen_for(reports: bool) -> Signals {
         let (stop, abandon) = (CancellationToken::new(), CancellationToken::new());
-        let signals = Signals { stop, abandon, number: Arc::default(), has_said_waiting: Arc::default() };
+        let signals = Signals {
+            stop,
+            abandon,
+            number: Arc::default(),
+            has_said_waiting: Arc::default(),
+        };
         let own = signals.clone();
         // Listen here rather than in the task: a signal between the two would be lost.
         let mut endings = Endings::listen();
@@ -72,7 +77,9 @@ impl Signals {
             () = self.stop.cancelled() => {}
         }
         if !self.has_said_waiting.swap(true, Ordering::SeqCst) {
-            complain("runtail: no further thread is begun; waiting for those that were (Ctrl-C again stops waiting)");
+            complain(
+                "runtail: no further thread is begun; waiting for those that were (Ctrl-C again stops waiting)",
+            );
         }
         tokio::select! {
             done = request => Some(done),
@@ -81,7 +88,10 @@ impl Signals {
     }
 
     /// Runs something that may be dropped at any point.
-    pub async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    pub async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         tokio::select! {
             done = work => done,
             () = self.stop.cancelled() => Err(Failure::new(self.exit(), "")),

@@ -42,14 +42,24 @@ fn allocations(work: impl FnOnce()) -> usize {
 
 #[test]
 fn searching_a_document_does_not_copy_it() {
-    let items: Vec<String> =
-        (0..2_000).map(|n| format!(r#"{{"name":"Größe {n}","plain":"some text","n":{n}}}"#)).collect();
+    let items: Vec<String> = (0..2_000)
+        .map(|n| format!(r#"{{"name":"Größe {n}","plain":"some text","n":{n}}}"#))
+        .collect();
     let mut tree = Tree::new(format!("[{}]", items.join(",")).into());
-    for (text, found) in
-        [("nowhere", 0), ("GRÖSSE", 0), ("größe 1999", 1), ("name", 2_000), ("text", 2_000), ("ö", 2_000)]
-    {
+    for (text, found) in [
+        ("nowhere", 0),
+        ("GRÖSSE", 0),
+        ("größe 1999", 1),
+        ("name", 2_000),
+        ("text", 2_000),
+        ("ö", 2_000),
+    ] {
         let count = allocations(|| tree.search(text));
-        assert_eq!(tree.search_place().map(|(_, count)| count), Some(found), "{text}");
+        assert_eq!(
+            tree.search_place().map(|(_, count)| count),
+            Some(found),
+            "{text}"
+        );
         // Compiling the expression and storing results allocate, but reading the document does not.
         assert!(count < 4_000, "{text}: {count} allocations");
     }
@@ -61,19 +71,25 @@ fn filter_work_per_turn_does_not_grow_with_the_number_of_messages() {
         let mut dash = demo_like((100, 24));
         dash.open_thread();
         let words = "word ".repeat(400);
-        let all: Vec<String> =
-            (0..messages).map(|i| format!(r#"{{"type":"ai","id":"{i}","content":"{words}"}}"#)).collect();
+        let all: Vec<String> = (0..messages)
+            .map(|i| format!(r#"{{"type":"ai","id":"{i}","content":"{words}"}}"#))
+            .collect();
         dash.event("values", &format!(r#"{{"messages":[{}]}}"#, all.join(",")));
         dash.keys("1&");
         let count = allocations(|| drop(dash.keys("w")));
         assert!(
-            dash.app.viewer().is_some_and(|viewer| viewer.finding().is_scanning()),
+            dash.app
+                .viewer()
+                .is_some_and(|viewer| viewer.finding().is_scanning()),
             "the filter finished in one turn"
         );
         count
     };
     let (few, many) = (first_turn(2_000), first_turn(10_000));
-    assert!(many < few + few / 2, "{few} allocations, {many} with five times as many messages");
+    assert!(
+        many < few + few / 2,
+        "{few} allocations, {many} with five times as many messages"
+    );
 }
 
 /// The number of allocated bytes that remain after some work.
@@ -86,7 +102,10 @@ fn held(work: impl FnOnce()) -> usize {
 #[test]
 fn deployments_list_keeps_only_the_shown_fields() {
     const ROWS: usize = 4_000;
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+        (140, 40),
+    );
     let row = |n: usize| {
         let record = json!({"id": format!("11111111-1111-4111-8111-{n:012}"), "name": format!("support-bot-{n}"),
             "source": "github", "status": "READY", "url": format!("https://support-bot-{n}.us.langgraph.app"),
@@ -99,7 +118,10 @@ fn deployments_list_keeps_only_the_shown_fields() {
         serde_json::from_value::<Deployment>(record).unwrap()
     };
     let each = held(|| {
-        dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), listed((0..ROWS).map(row).collect()));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Deployments(_)),
+            listed((0..ROWS).map(row).collect()),
+        );
         dash.app.relayout();
     }) / ROWS;
     assert!((400..2_000).contains(&each), "{each} bytes per deployment");
@@ -123,11 +145,17 @@ fn log_lines_use_little_more_memory_than_their_text() {
             let lines = Ok(rows.iter().map(line).collect());
             dash.answer(
                 |key| matches!(key, SubscriptionId::Log(..)),
-                SubscriptionEvent::Lines { lines, incomplete: false },
+                SubscriptionEvent::Lines {
+                    lines,
+                    incomplete: false,
+                },
             );
         }
     });
-    assert!((text / 2..2 * text).contains(&held), "{held} bytes for {text} bytes of text");
+    assert!(
+        (text / 2..2 * text).contains(&held),
+        "{held} bytes for {text} bytes of text"
+    );
 }
 
 #[test]
@@ -151,7 +179,8 @@ fn streams_of_repeated_text_stay_within_their_memory_budget() {
     let over = |size: usize| {
         let held = hostile_stream::KINDS.map(|(kind, make)| (kind, most_held(size, make)));
         let over = held.iter().filter(|(_, held)| *held > 3 * BUDGET);
-        over.map(|(kind, held)| format!("{kind}, {size} bytes each: {held} bytes are allocated")).collect::<Vec<_>>()
+        over.map(|(kind, held)| format!("{kind}, {size} bytes each: {held} bytes are allocated"))
+            .collect::<Vec<_>>()
     };
     std::thread::scope(|scope| {
         let small = scope.spawn(|| over(8 << 10));

@@ -41,7 +41,11 @@ pub fn serve(stream: Stream) -> String {
     address
 }
 
-fn answer(mut connection: TcpStream, stream: Stream, whole: Option<&Vec<u8>>) -> std::io::Result<()> {
+fn answer(
+    mut connection: TcpStream,
+    stream: Stream,
+    whole: Option<&Vec<u8>>,
+) -> std::io::Result<()> {
     connection.set_nodelay(true)?;
     let mut given = BufReader::new(connection.try_clone()?);
     loop {
@@ -49,7 +53,14 @@ fn answer(mut connection: TcpStream, stream: Stream, whole: Option<&Vec<u8>>) ->
         if given.read_line(&mut line)? == 0 {
             return Ok(());
         }
-        let path = line.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default().to_string();
+        let path = line
+            .split(' ')
+            .nth(1)
+            .unwrap_or_default()
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .to_string();
         let mut length = 0;
         loop {
             let mut head = String::new();
@@ -96,7 +107,11 @@ fn answer(mut connection: TcpStream, stream: Stream, whole: Option<&Vec<u8>>) ->
     }
 }
 
-fn send(connection: &mut TcpStream, stream: Stream, whole: Option<&Vec<u8>>) -> std::io::Result<()> {
+fn send(
+    connection: &mut TcpStream,
+    stream: Stream,
+    whole: Option<&Vec<u8>>,
+) -> std::io::Result<()> {
     connection.write_all(
         b"HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
           cache-control: no-store\r\ntransfer-encoding: chunked\r\n\r\n",

@@ -27,8 +27,15 @@ impl Terminal {
     /// Starts the program in a terminal of 140 columns and 40 rows.
     pub fn start(args: &[&str]) -> Terminal {
         let (cols, rows) = (140, 40);
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
-        let pty = native_pty_system().openpty(size).expect("a pseudo-terminal");
+        let size = PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pty = native_pty_system()
+            .openpty(size)
+            .expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_runtail"));
         command.args(args);
         // The user's own configuration must have no effect.
@@ -38,7 +45,10 @@ impl Terminal {
         }
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
-        let child = pty.slave.spawn_command(command).expect("the program starts");
+        let child = pty
+            .slave
+            .spawn_command(command)
+            .expect("the program starts");
         drop(pty.slave);
         let mut reader = pty.master.try_clone_reader().expect("a reader");
         let input = pty.master.take_writer().expect("a writer");
@@ -52,12 +62,22 @@ impl Terminal {
             }
         });
         let parser = vt100::Parser::new(rows, cols, 0);
-        Terminal { _master: pty.master, _home: home, input, child, output, parser, written: 0 }
+        Terminal {
+            _master: pty.master,
+            _home: home,
+            input,
+            child,
+            output,
+            parser,
+            written: 0,
+        }
     }
 
     /// Sends keys.
     pub fn keys(&mut self, text: &str) {
-        self.input.write_all(text.as_bytes()).expect("the terminal takes keys");
+        self.input
+            .write_all(text.as_bytes())
+            .expect("the terminal takes keys");
         self.input.flush().expect("the terminal takes keys");
     }
 
@@ -75,9 +95,16 @@ impl Terminal {
                         return at;
                     }
                 }
-                Err(_) => panic!("{what}: not in {TIMEOUT:?}; the screen:\n{}", self.parser.screen().contents()),
+                Err(_) => panic!(
+                    "{what}: not in {TIMEOUT:?}; the screen:\n{}",
+                    self.parser.screen().contents()
+                ),
             }
-            assert!(began.elapsed() < TIMEOUT, "{what}: not in time; the screen:\n{}", self.parser.screen().contents());
+            assert!(
+                began.elapsed() < TIMEOUT,
+                "{what}: not in time; the screen:\n{}",
+                self.parser.screen().contents()
+            );
         }
     }
 
@@ -85,10 +112,15 @@ impl Terminal {
     pub fn rest(&mut self, time: Duration) {
         let until = Instant::now() + time;
         loop {
-            match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match self
+                .output
+                .recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
                 Ok((_, bytes)) => self.take(&bytes),
                 Err(RecvTimeoutError::Timeout) => return,
-                Err(RecvTimeoutError::Disconnected) => return std::thread::sleep(until - Instant::now()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return std::thread::sleep(until - Instant::now());
+                }
             }
         }
     }
@@ -96,7 +128,10 @@ impl Terminal {
     fn take(&mut self, bytes: &[u8]) {
         self.written += bytes.len();
         // As terminals do. Where one doesn't, Esc waits for a reply in the first seconds.
-        if bytes.windows(BACKGROUND.len()).any(|part| part == BACKGROUND) {
+        if bytes
+            .windows(BACKGROUND.len())
+            .any(|part| part == BACKGROUND)
+        {
             self.keys("\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\");
         }
         self.parser.process(bytes);
@@ -111,8 +146,11 @@ impl Terminal {
     pub fn status(&self, name: &str) -> u64 {
         let pid = self.child.process_id().unwrap_or_default();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap_or_default()
     }
 
     /// Quits, and waits for the program's end.

@@ -7,27 +7,29 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::{Check, Fault};
 use runtail_api::{
-    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerHealth, ServerInbox,
-    ServerInfo, ServerKind, ServerLoad, UnreadRows,
+    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest,
+    ServerHealth, ServerInbox, ServerInfo, ServerKind, ServerLoad, UnreadRows,
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::graph::Graph;
 use runtail_core::model::{
-    AuthAnswer, Branch, BranchStep, BranchStepKind, CardLog, Change, Checkpoint, Configuration, Consent, Evidence,
-    FailureCard, InboxCause, InboxThread, LogEvidence, LogLine, NewRevision, Note, PlainRequest, Preview, Question,
-    RepeatedCalls, Target, ThreadStatus,
+    AuthAnswer, Branch, BranchStep, BranchStepKind, CardLog, Change, Checkpoint, Configuration,
+    Consent, Evidence, FailureCard, InboxCause, InboxThread, LogEvidence, LogLine, NewRevision,
+    Note, PlainRequest, Preview, Question, RepeatedCalls, Target, ThreadStatus,
 };
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
 use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
-use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_tui::session::checkpoints::{
+    CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
+};
 use runtail_tui::session::compare::{SideContents, SideRef};
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::msg::{
-    Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
-    ThreadsRead,
+    Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId,
+    SubscriptionKind, ThreadsRead,
 };
 use runtail_tui::session::msg::{Chunk, FileStep};
 use serde_json::{Value, json};
@@ -72,9 +74,9 @@ fn record(text: &str) -> Value {
         "secrets": list, "env_vars": {text: text}, "resource_spec": {text: text}, "scopes": [text],
         "message": text, "level": text, "timestamp": "2026-11-21T10:00:00Z", "token": null, "login_url": text,
     });
-    all["source_config"] = json!({"repo_url": text, "deployment_type": text, "integration_id": text});
-    all["source_revision_config"] =
-        json!({"repo_ref": text, "repo_commit_sha": text, "langgraph_config_path": text, "image_uri": text});
+    all["source_config"] =
+        json!({"repo_url": text, "deployment_type": text, "integration_id": text});
+    all["source_revision_config"] = json!({"repo_ref": text, "repo_commit_sha": text, "langgraph_config_path": text, "image_uri": text});
     all[text] = json!({text: [text, {text: null}]});
     all
 }
@@ -107,7 +109,12 @@ fn error(text: &str) -> ApiError {
         request_id: Some(text.into()),
         ..Place::default()
     };
-    ApiError { kind: Kind::Invalid(vec![text.into()]), at, detail: text.into(), hint: Some(text.into()) }
+    ApiError {
+        kind: Kind::Invalid(vec![text.into()]),
+        at,
+        detail: text.into(),
+        hint: Some(text.into()),
+    }
 }
 
 /// Stream items with the text in names, namespaces, ids and payloads.
@@ -115,14 +122,23 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     let bare = Value::String(text.into());
     let payloads = [
         ("metadata", json!({"run_id": text, "attempt": 1})),
-        ("messages", json!([messages(text)[1], {"langgraph_node": text, "langgraph_step": 1, "ls_model_name": text}])),
+        (
+            "messages",
+            json!([messages(text)[1], {"langgraph_node": text, "langgraph_step": 1, "ls_model_name": text}]),
+        ),
         ("messages/partial", messages(text)),
         (
             "updates",
             json!({text: {"messages": messages(text), text: text}, "__interrupt__": [{"id": text, "value": text}]}),
         ),
-        ("values", json!({"messages": messages(text), text: {text: text}, "list": [text]})),
-        ("tasks", json!({"id": "t1", "name": text, "input": {text: text}, "triggers": [text], "interrupts": []})),
+        (
+            "values",
+            json!({"messages": messages(text), text: {text: text}, "list": [text]}),
+        ),
+        (
+            "tasks",
+            json!({"id": "t1", "name": text, "input": {text: text}, "triggers": [text], "interrupts": []}),
+        ),
         (
             "tasks",
             json!({"id": "t1", "name": text, "result": [[text, text]], "error": text, "interrupts": [{"value": text}]}),
@@ -131,17 +147,28 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
             "checkpoints",
             json!({"config": {"configurable": {"thread_id": text}}, "values": {text: text}, "next": [text], "tasks": []}),
         ),
-        ("debug", json!({"type": text, "timestamp": text, "payload": {"name": text, "id": text}})),
+        (
+            "debug",
+            json!({"type": text, "timestamp": text, "payload": {"name": text, "id": text}}),
+        ),
         (
             "events",
             json!({"event": "on_tool_start", "name": text, "run_id": text, "data": {"input": text}, "tags": [text]}),
         ),
-        ("custom", json!({"progress": 0.5, "label": text, text: text})),
+        (
+            "custom",
+            json!({"progress": 0.5, "label": text, text: text}),
+        ),
         ("custom", bare.clone()),
         ("error", json!({"error": text, "message": text})),
         (text, bare),
     ];
-    let mut out = vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: Some(text.into()) })];
+    let mut out = vec![Item::Record(Record::Open {
+        at,
+        conn: 1,
+        status: 200,
+        resumed_after: Some(text.into()),
+    })];
     for (seq, (name, payload)) in (seq..).zip(payloads) {
         let data = Data::Json(payload.to_string().into());
         let ns = [format!("{text}:1").into(), text.into()].into();
@@ -157,8 +184,13 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
         })));
     }
     let seq = seq + 14;
-    for (seq, data) in (seq..).zip([Data::Malformed(text.into()), Data::TooLarge { size: 1 << 30, head: text.into() }])
-    {
+    for (seq, data) in (seq..).zip([
+        Data::Malformed(text.into()),
+        Data::TooLarge {
+            size: 1 << 30,
+            head: text.into(),
+        },
+    ]) {
         let (name, ns) = ("custom".into(), [].into());
         out.push(Item::Record(Record::Event(Event {
             seq: Seq(seq),
@@ -171,16 +203,31 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
             data,
         })));
     }
-    out.push(Item::Record(Record::Close { at, conn: 1, reason: text.into() }));
-    out.push(Item::Record(Record::Gap { at, why: text.into() }));
-    out.push(Item::Retrying { at, attempt: 1, wait: Duration::from_secs(1), why: text.into(), request: text.into() });
+    out.push(Item::Record(Record::Close {
+        at,
+        conn: 1,
+        reason: text.into(),
+    }));
+    out.push(Item::Record(Record::Gap {
+        at,
+        why: text.into(),
+    }));
+    out.push(Item::Retrying {
+        at,
+        attempt: 1,
+        wait: Duration::from_secs(1),
+        why: text.into(),
+        request: text.into(),
+    });
     out.push(Item::ModesKept { why: text.into() });
     out
 }
 
 /// A page of checkpoints, or the state at one. The checkpoints are a parent of each other, among others.
 fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEvent> {
-    let SubscriptionKind::History(_, request) = &sub.what else { return None };
+    let SubscriptionKind::History(_, request) = &sub.what else {
+        return None;
+    };
     let entry = |id: &str, parent: &str| {
         json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "next": [text], "values": {text: [text, {text: text}]},
                "metadata": {"source": text, "step": 7, "run_id": text}, "created_at": "2026-11-21T13:00:00Z",
@@ -190,18 +237,41 @@ fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEve
     let error = || error(text);
     Some(match request {
         HistoryRequest::Page { .. } => {
-            let rows = [entry("3", "2"), entry("2", "1"), entry(text, "1"), entry("1", "2"), entry("0", text)];
-            let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(&row.to_string())).collect();
-            let page = CheckpointPage { checkpoints, is_last: text.len().is_multiple_of(2) };
+            let rows = [
+                entry("3", "2"),
+                entry("2", "1"),
+                entry(text, "1"),
+                entry("1", "2"),
+                entry("0", text),
+            ];
+            let checkpoints = rows
+                .iter()
+                .filter_map(|row| Checkpoint::read(&row.to_string()))
+                .collect();
+            let page = CheckpointPage {
+                checkpoints,
+                is_last: text.len().is_multiple_of(2),
+            };
             SubscriptionEvent::Checkpoints(if well { Ok(page) } else { Err(error()) })
         }
         HistoryRequest::State { checkpoint } => {
             let state = CheckpointState::read(entry(checkpoint, text).to_string().into());
-            SubscriptionEvent::CheckpointState(if well { Ok(state.map(Into::into)) } else { Err(error()) })
+            SubscriptionEvent::CheckpointState(if well {
+                Ok(state.map(Into::into))
+            } else {
+                Err(error())
+            })
         }
         HistoryRequest::Details { checkpoint } => {
-            let details = CheckpointDetails::new(entry(checkpoint, text).to_string().into(), vec![text.to_string()]);
-            SubscriptionEvent::CheckpointDetails(if well { Ok(Some(details)) } else { Err(error()) })
+            let details = CheckpointDetails::new(
+                entry(checkpoint, text).to_string().into(),
+                vec![text.to_string()],
+            );
+            SubscriptionEvent::CheckpointDetails(if well {
+                Ok(Some(details))
+            } else {
+                Err(error())
+            })
         }
     })
 }
@@ -220,7 +290,9 @@ fn side(text: &str, seq: u64) -> Arc<FileContents> {
             "steps": [step(text, wrote), step("same", 1), step(&format!("{text}{wrote}"), wrote)]})
     };
     let saved = json!({"kind": "comparison", "version": 1, "a": side(seq), "b": side(seq + 1)});
-    Arc::new(FileContents::Pair(Box::new(read_pair(&saved.to_string()).expect("a saved comparison"))))
+    Arc::new(FileContents::Pair(Box::new(
+        read_pair(&saved.to_string()).expect("a saved comparison"),
+    )))
 }
 
 /// The configuration of a revision whose every text is hostile.
@@ -233,7 +305,13 @@ fn configuration(text: &str, seq: u64, at: Timestamp) -> SideContents {
 }
 
 /// The hostile response to a subscription.
-pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<SubscriptionEvent> {
+pub fn answer(
+    sub: &Subscription,
+    text: &str,
+    well: bool,
+    seq: u64,
+    at: Timestamp,
+) -> Option<SubscriptionEvent> {
     let next = NextPoll::At(at + SignedDuration::from_secs(4));
     let result = |value| if well { Ok(value) } else { Err(error(text)) };
     Some(match &sub.key {
@@ -243,7 +321,10 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 row["id"] = json!(format!("{text}{n}"));
                 serde_json::from_value(row).expect("a deployment")
             });
-            let listing = Listing { incomplete: Some(error(text)), ..Listing::new(items.collect(), unread(text)) };
+            let listing = Listing {
+                incomplete: Some(error(text)),
+                ..Listing::new(items.collect(), unread(text))
+            };
             SubscriptionEvent::Deployments {
                 result: result(listing),
                 is_truncated: false,
@@ -254,28 +335,61 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
         }
         SubscriptionId::Newest(_) => {
             let deployment = sub.params.newest.first()?.deployment.clone();
-            let revision = if well { Ok(read(text)) } else { Err(error(text)) };
-            SubscriptionEvent::Newest { deployment, revision }
+            let revision = if well {
+                Ok(read(text))
+            } else {
+                Err(error(text))
+            };
+            SubscriptionEvent::Newest {
+                deployment,
+                revision,
+            }
         }
-        SubscriptionId::Watch(_) => {
-            SubscriptionEvent::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next)
-        }
-        SubscriptionId::Deletion(..) => {
-            SubscriptionEvent::Deleting(if well { Ok(read(text)) } else { Err(error(text)) }, next)
-        }
+        SubscriptionId::Watch(_) => SubscriptionEvent::Watched(
+            if well {
+                Ok(read(text))
+            } else {
+                Err(error(text))
+            },
+            next,
+        ),
+        SubscriptionId::Deletion(..) => SubscriptionEvent::Deleting(
+            if well {
+                Ok(read(text))
+            } else {
+                Err(error(text))
+            },
+            next,
+        ),
         SubscriptionId::Log(..) => {
-            let lines =
-                if well { Ok(vec![LogLine::from(record(text)), LogLine::from(json!(text))]) } else { Err(error(text)) };
-            SubscriptionEvent::Lines { lines, incomplete: true }
+            let lines = if well {
+                Ok(vec![
+                    LogLine::from(record(text)),
+                    LogLine::from(json!(text)),
+                ])
+            } else {
+                Err(error(text))
+            };
+            SubscriptionEvent::Lines {
+                lines,
+                incomplete: true,
+            }
         }
         SubscriptionId::Revisions(..) => {
             let other = read(&format!("{text}2"));
-            let all = Revisions { items: vec![read(text), other], was_sorted: false, unread: unread(text) };
+            let all = Revisions {
+                items: vec![read(text), other],
+                was_sorted: false,
+                unread: unread(text),
+            };
             SubscriptionEvent::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
         SubscriptionId::Past(_) => {
             let deployment = sub.params.past.first()?.0.clone();
-            SubscriptionEvent::Past { deployment, revisions: vec![read(text), read(&format!("{text}2"))] }
+            SubscriptionEvent::Past {
+                deployment,
+                revisions: vec![read(text), read(&format!("{text}2"))],
+            }
         }
         SubscriptionId::Card(_) => {
             let evidence = Evidence {
@@ -288,24 +402,50 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 now: Timestamp::MAX,
                 log: LogEvidence::Unread(CardLog::Build, text),
             };
-            SubscriptionEvent::Card(if well { Ok(Box::new(FailureCard::new(&evidence))) } else { Err(error(text)) })
+            SubscriptionEvent::Card(if well {
+                Ok(Box::new(FailureCard::new(&evidence)))
+            } else {
+                Err(error(text))
+            })
         }
-        SubscriptionId::Threads(_) => {
-            SubscriptionEvent::Threads(ThreadsRead::all(if well { Ok(vec![read(text)]) } else { Err(error(text)) }))
-        }
+        SubscriptionId::Threads(_) => SubscriptionEvent::Threads(ThreadsRead::all(if well {
+            Ok(vec![read(text)])
+        } else {
+            Err(error(text))
+        })),
         SubscriptionId::Health(_) => {
-            let (pending, wait) = (seq.wrapping_mul(u64::MAX / 3), Duration::from_secs(u64::MAX / 4));
-            let load =
-                ServerLoad { pending: Some(pending), running: Some(seq), oldest: Some(wait), workers: Some((seq, 0)) };
-            SubscriptionEvent::Health(
-                well.then_some(ServerHealth { is_healthy: Some(seq.is_multiple_of(2)), load: Some(load) }),
-            )
+            let (pending, wait) = (
+                seq.wrapping_mul(u64::MAX / 3),
+                Duration::from_secs(u64::MAX / 4),
+            );
+            let load = ServerLoad {
+                pending: Some(pending),
+                running: Some(seq),
+                oldest: Some(wait),
+                workers: Some((seq, 0)),
+            };
+            SubscriptionEvent::Health(well.then_some(ServerHealth {
+                is_healthy: Some(seq.is_multiple_of(2)),
+                load: Some(load),
+            }))
         }
         SubscriptionId::ThreadStatuses(_) => {
             let of = sub.params.statuses.first()?.clone();
             let error = text.to_string();
-            let status = ThreadStatus::Failed { at: Some(at), error, nodes: vec![text.into()], timed_out: false };
-            SubscriptionEvent::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
+            let status = ThreadStatus::Failed {
+                at: Some(at),
+                error,
+                nodes: vec![text.into()],
+                timed_out: false,
+            };
+            SubscriptionEvent::ThreadStatus {
+                of,
+                status: if well {
+                    Ok(status)
+                } else {
+                    Err(self::error(text))
+                },
+            }
         }
         SubscriptionId::Runs(..) => SubscriptionEvent::Runs(if well {
             Ok(Listing::new(vec![read(text)], unread(text)))
@@ -313,29 +453,50 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             Err(error(text))
         }),
         SubscriptionId::Inbox(_) => {
-            let question = Question { value: record(text), node: Some(text.into()), ..Question::default() };
+            let question = Question {
+                value: record(text),
+                node: Some(text.into()),
+                ..Question::default()
+            };
             let thread = InboxThread {
                 thread_id: text.into(),
                 graph: Some(text.into()),
-                cause: Some(if seq.is_multiple_of(2) { InboxCause::Question } else { InboxCause::Error }),
+                cause: Some(if seq.is_multiple_of(2) {
+                    InboxCause::Question
+                } else {
+                    InboxCause::Error
+                }),
                 since: Some(at),
                 questions: vec![question],
                 detail: text.into(),
                 owner: Some(text.into()),
                 ..InboxThread::default()
             };
-            let inbox = ServerInbox { threads: vec![thread], limits: vec![text.into()], ..ServerInbox::default() };
+            let inbox = ServerInbox {
+                threads: vec![thread],
+                limits: vec![text.into()],
+                ..ServerInbox::default()
+            };
             let server = sub.params.servers.first()?.clone();
-            SubscriptionEvent::Inbox { server, began: at, result: if well { Ok(inbox) } else { Err(error(text)) } }
+            SubscriptionEvent::Inbox {
+                server,
+                began: at,
+                result: if well { Ok(inbox) } else { Err(error(text)) },
+            }
         }
         SubscriptionId::Stream(_) if well => SubscriptionEvent::Items(items(text, seq, at)),
-        SubscriptionId::Stream(_) => SubscriptionEvent::Items(vec![Item::Failed(Box::new(error(text)))]),
+        SubscriptionId::Stream(_) => {
+            SubscriptionEvent::Items(vec![Item::Failed(Box::new(error(text)))])
+        }
         SubscriptionId::Wait(_) if well => {
             SubscriptionEvent::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text)))))
         }
         SubscriptionId::Wait(_) => SubscriptionEvent::WaitTrouble(error(text)),
         SubscriptionId::Doctor(_) => {
-            let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
+            let check = Check::bad(Fault::Access, "access", text)
+                .seen(text)
+                .likely(text)
+                .to_do(text);
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
         SubscriptionId::Side(..) => SubscriptionEvent::Side(match &sub.what {
@@ -350,11 +511,17 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 "nodes": [node("__start__"), node(text), node(&format!("{text}:{text}")), node("x:y:z"), {"id": seq}],
                 "edges": [edge("__start__", text), edge(text, text), edge(text, "x:y:z"), edge("x:y:z", "__start__"), 7],
             });
-            SubscriptionEvent::Graph(if well { Ok(Arc::new(Graph::read(&described))) } else { Err(error(text)) })
+            SubscriptionEvent::Graph(if well {
+                Ok(Arc::new(Graph::read(&described)))
+            } else {
+                Err(error(text))
+            })
         }
         SubscriptionId::History(_) => history(sub, text, well)?,
         SubscriptionId::Bisect(_) => {
-            let SubscriptionKind::Bisect(_, _, query) = &sub.what else { return None };
+            let SubscriptionKind::Bisect(_, _, query) = &sub.what else {
+                return None;
+            };
             let mut reading = RecordingBisect::new((**query).clone());
             for item in items(text, seq, at) {
                 if let Item::Record(record) = item {
@@ -362,10 +529,16 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 }
             }
             let failed = Err(HistoryError::Request(Box::new(error(text))));
-            SubscriptionEvent::Bisected(if well { Ok(Arc::new(reading.finish())) } else { failed })
+            SubscriptionEvent::Bisected(if well {
+                Ok(Arc::new(reading.finish()))
+            } else {
+                failed
+            })
         }
         SubscriptionId::Job(_) => {
-            let SubscriptionKind::Job(task) = &sub.what else { return None };
+            let SubscriptionKind::Job(task) = &sub.what else {
+                return None;
+            };
             let mut job = task.begin();
             loop {
                 match job.step() {
@@ -383,10 +556,18 @@ fn preview(text: &str) -> Preview {
     Preview {
         title: text.into(),
         profile: "prod-us".into(),
-        target: Some(Target { kind: "deployment", id: text.into(), name: text.into() }),
+        target: Some(Target {
+            kind: "deployment",
+            id: text.into(),
+            name: text.into(),
+        }),
         request: request(text),
         then: Vec::new(),
-        changes: vec![Change { path: text.into(), before: word(), after: word() }],
+        changes: vec![Change {
+            path: text.into(),
+            before: word(),
+            after: word(),
+        }],
         revision: NewRevision::Yes(text.into()),
         branch: text.len().is_multiple_of(2).then(|| branch(text)),
         notes: vec![Note::fact(text)],
@@ -403,13 +584,24 @@ fn branch(text: &str) -> Branch {
         run_id: Some(text.into()),
         detail: text.into(),
     };
-    let kinds = [BranchStepKind::Runs, BranchStepKind::RunsAgain, BranchStepKind::ThenLikely, BranchStepKind::Skipped];
-    let one = BranchStep { nodes: vec![text.into()], ..step(BranchStepKind::ThenLikely) };
+    let kinds = [
+        BranchStepKind::Runs,
+        BranchStepKind::RunsAgain,
+        BranchStepKind::ThenLikely,
+        BranchStepKind::Skipped,
+    ];
+    let one = BranchStep {
+        nodes: vec![text.into()],
+        ..step(BranchStepKind::ThenLikely)
+    };
     Branch {
         checkpoint_id: text.into(),
         writers: vec![text.into()],
         steps: kinds.into_iter().map(step).chain([one]).collect(),
-        repeats: Some(RepeatedCalls { calls: vec![text.into()], run_id: Some(text.into()) }),
+        repeats: Some(RepeatedCalls {
+            calls: vec![text.into()],
+            run_id: Some(text.into()),
+        }),
         ..Branch::default()
     }
 }
@@ -428,25 +620,39 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
     let fail = || error(text);
     Some(match effect {
         Effect::FetchInfo(server) => {
-            let info = ServerInfo { kind: ServerKind::Other, version: text.into(), raw: record(text) };
+            let info = ServerInfo {
+                kind: ServerKind::Other,
+                version: text.into(),
+                raw: record(text),
+            };
             EffectResult::Info(server.clone(), if well { Ok(info) } else { Err(fail()) })
         }
         Effect::FetchAssistants(server) => EffectResult::Assistants(
             server.clone(),
-            if well { Ok(Listing::new(vec![read(text), read(text)], unread(text))) } else { Err(fail()) },
+            if well {
+                Ok(Listing::new(vec![read(text), read(text)], unread(text)))
+            } else {
+                Err(fail())
+            },
         ),
-        Effect::Describe(what) => {
-            EffectResult::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) })
-        }
-        Effect::Find(number, source, _) => {
-            EffectResult::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
-        }
+        Effect::Describe(what) => EffectResult::Described(
+            what.clone(),
+            if well { Ok(text.into()) } else { Err(fail()) },
+        ),
+        Effect::Find(number, source, _) => EffectResult::Found(
+            *number,
+            source.clone(),
+            if well { Ok(None) } else { Err(fail()) },
+        ),
         Effect::Explain(of, ..) => EffectResult::Card(of.clone(), Err(fail())),
         Effect::Write(profile, id, name) => {
             let record = json!({"name": text, "source": text, "source_revision_config": {"repo_ref": text},
                 "secrets": [{"name": text, "value": text}]});
             let current = runtail_core::model::SpecForm::of_record(&record);
-            let document = DeploymentDocument { text: format!("# {text}\nname = \"x\"\n"), current };
+            let document = DeploymentDocument {
+                text: format!("# {text}\nname = \"x\"\n"),
+                current,
+            };
             EffectResult::Written(
                 profile.clone(),
                 id.clone(),
@@ -454,19 +660,36 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
                 if well { Ok(document) } else { Err(fail()) },
             )
         }
-        Effect::Plan(number, ..) if well => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
-        Effect::Plan(number, ..) => EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
-        Effect::PlanResource(number, ..) => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
+        Effect::Plan(number, ..) if well => {
+            EffectResult::Planned(*number, Ok(Box::new(preview(text))))
+        }
+        Effect::Plan(number, ..) => {
+            EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()])))
+        }
+        Effect::PlanResource(number, ..) => {
+            EffectResult::Planned(*number, Ok(Box::new(preview(text))))
+        }
         Effect::ListRecords(number, _, query) => {
-            let rows = vec![record(text), Value::String(text.into()), Value::Array(vec![text.into()])];
+            let rows = vec![
+                record(text),
+                Value::String(text.into()),
+                Value::Array(vec![text.into()]),
+            ];
             EffectResult::RecordsListed(
                 *number,
                 query.clone(),
-                if well { Ok(Listing::new(rows, unread(text))) } else { Err(fail()) },
+                if well {
+                    Ok(Listing::new(rows, unread(text)))
+                } else {
+                    Err(fail())
+                },
             )
         }
         Effect::Send(number, _) => {
-            let made = Applied { said: text.into(), ..Applied::default() };
+            let made = Applied {
+                said: text.into(),
+                ..Applied::default()
+            };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }
         Effect::ReadJournal => {
@@ -483,15 +706,27 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         }
         Effect::Browse(number, ..) => {
             let rows = vec![record(text), Value::String(text.into())];
-            let listing = Listing { incomplete: Some(fail()), ..Listing::new(rows, unread(text)) };
+            let listing = Listing {
+                incomplete: Some(fail()),
+                ..Listing::new(rows, unread(text))
+            };
             EffectResult::Browsed(*number, if well { Ok(listing) } else { Err(fail()) })
         }
-        Effect::Authenticate(number, ..) => {
-            EffectResult::Authenticated(*number, if well { Ok(AuthAnswer::new(record(text))) } else { Err(fail()) })
+        Effect::Authenticate(number, ..) => EffectResult::Authenticated(
+            *number,
+            if well {
+                Ok(AuthAnswer::new(record(text)))
+            } else {
+                Err(fail())
+            },
+        ),
+        Effect::File(number, _) => {
+            EffectResult::FileStepped(*number, if well { Ok(7) } else { Err(text.into()) })
         }
-        Effect::File(number, _) => EffectResult::FileStepped(*number, if well { Ok(7) } else { Err(text.into()) }),
         Effect::OpenLink(link) => EffectResult::LinkNotOpened(link.clone(), text.into()),
-        Effect::Try(number, _) => EffectResult::Tried(*number, if well { Ok(()) } else { Err(fail()) }),
+        Effect::Try(number, _) => {
+            EffectResult::Tried(*number, if well { Ok(()) } else { Err(fail()) })
+        }
         Effect::DraftFile(..) => EffectResult::Drafted(Err(ConfigError::new(text))),
         _ => return None,
     })
@@ -509,7 +744,11 @@ pub struct World {
 impl World {
     /// Two regions with deployments.
     pub fn new(size: (u16, u16)) -> World {
-        World { dash: demo_like(size), asked: Vec::new(), seq: 1 }
+        World {
+            dash: demo_like(size),
+            asked: Vec::new(),
+            seq: 1,
+        }
     }
 
     /// Applies a message, keeps the effects, and checks what leaves the dashboard.
@@ -543,23 +782,33 @@ impl World {
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
                 if let Some(done) = done(&effect, text, well, self.dash.app.session.now) {
-                    self.feed(Msg::Effect { epoch: self.dash.app.session.epoch, result: done });
+                    self.feed(Msg::Effect {
+                        epoch: self.dash.app.session.epoch,
+                        result: done,
+                    });
                 }
             }
             self.dash.app.relayout();
-            let jobs =
-                subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Job(_)));
+            let jobs = subscriptions(&self.dash.app)
+                .into_iter()
+                .filter(|sub| matches!(sub.key, SubscriptionId::Job(_)));
             jobs.for_each(|sub| self.tell(&sub, text, well));
         }
     }
 
     /// Answers one subscription.
     pub fn tell(&mut self, sub: &Subscription, text: &str, well: bool) {
-        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.session.now) else { return };
+        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.session.now) else {
+            return;
+        };
         if matches!(answer, SubscriptionEvent::Items(_)) {
             self.seq += 16;
         }
-        self.feed(Msg::Subscription { key: sub.key.clone(), epoch: sub.epoch, event: answer });
+        self.feed(Msg::Subscription {
+            key: sub.key.clone(),
+            epoch: sub.epoch,
+            event: answer,
+        });
     }
 
     /// Opens the first thread of the first server.
@@ -569,20 +818,26 @@ impl World {
 
     /// Sends items of the open stream; the closure gets the next event's number.
     pub fn items(&mut self, items: impl FnOnce(u64) -> Vec<Item>) {
-        let Some(sub) =
-            subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+        let Some(sub) = subscriptions(&self.dash.app)
+            .into_iter()
+            .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
             return;
         };
         let answer = SubscriptionEvent::Items(items(self.seq));
         self.seq += 1;
-        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer });
+        self.feed(Msg::Subscription {
+            key: sub.key,
+            epoch: sub.epoch,
+            event: answer,
+        });
     }
 
     /// Sends bytes of the open stream, as a server would.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        let Some(sub) =
-            subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+        let Some(sub) = subscriptions(&self.dash.app)
+            .into_iter()
+            .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
             return;
         };
@@ -591,11 +846,22 @@ impl World {
         let mut items = Vec::new();
         while let Some(frame) = framer.next_frame() {
             let Frame::Block(block) = frame else { continue };
-            let Some(decoded) = decoder.decode(block) else { continue };
-            items.push(Item::Record(Record::Event(decoded.at(Seq(self.seq), self.dash.app.session.now, 1, false))));
+            let Some(decoded) = decoder.decode(block) else {
+                continue;
+            };
+            items.push(Item::Record(Record::Event(decoded.at(
+                Seq(self.seq),
+                self.dash.app.session.now,
+                1,
+                false,
+            ))));
             self.seq += 1;
         }
-        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: SubscriptionEvent::Items(items) });
+        self.feed(Msg::Subscription {
+            key: sub.key,
+            epoch: sub.epoch,
+            event: SubscriptionEvent::Items(items),
+        });
     }
 
     /// Checks every cell. Returns whether a marked bidi control is shown.
@@ -607,7 +873,11 @@ impl World {
             let mut row = String::new();
             for x in 0..width {
                 let symbol = buffer[(x, y)].symbol();
-                assert!(!symbol.contains(is_dangerous), "{symbol:?} at {x},{y} of\n{}", self.dash.screen());
+                assert!(
+                    !symbol.contains(is_dangerous),
+                    "{symbol:?} at {x},{y} of\n{}",
+                    self.dash.screen()
+                );
                 row.push_str(symbol);
             }
             is_marked |= row.contains("<U+");
@@ -618,7 +888,12 @@ impl World {
 
 /// Checks what leaves the dashboard for the clipboard, a notification or a file.
 fn check_outgoing(effect: &Effect) {
-    let harmless = |text: &str| assert!(!text.replace('\n', "").contains(is_dangerous), "{text:?} in {effect:?}");
+    let harmless = |text: &str| {
+        assert!(
+            !text.replace('\n', "").contains(is_dangerous),
+            "{text:?} in {effect:?}"
+        )
+    };
     match effect {
         Effect::Copy(text) => harmless(text),
         Effect::File(_, FileStep::Write(chunks)) => {
@@ -695,7 +970,10 @@ pub fn update(data: &[u8]) {
                 world.feed(Msg::Key(key));
             }
             5 => {
-                let key = Key { ctrl: true, ..Key::char(char::from(b'a' + script.byte() % 26)) };
+                let key = Key {
+                    ctrl: true,
+                    ..Key::char(char::from(b'a' + script.byte() % 26))
+                };
                 world.feed(Msg::Key(key));
             }
             6 | 7 => {
@@ -707,7 +985,11 @@ pub fn update(data: &[u8]) {
                 world.feed(Msg::Resize(size.0, size.1));
             }
             9 => {
-                let (lines, x, y) = (script.byte() as i8, script.short() % 300, script.short() % 120);
+                let (lines, x, y) = (
+                    script.byte() as i8,
+                    script.short() % 300,
+                    script.short() % 120,
+                );
                 world.feed(Msg::Wheel { lines, x, y });
                 world.feed(Msg::Click { x, y });
                 // A press, held and moved.
@@ -747,7 +1029,10 @@ pub fn update(data: &[u8]) {
             }
             18 => {
                 let text = script.text();
-                world.feed(Msg::TaskPanicked { key: None, text: text.clone() });
+                world.feed(Msg::TaskPanicked {
+                    key: None,
+                    text: text.clone(),
+                });
                 world.feed(Msg::Edited(Ok(text)));
             }
             _ => {

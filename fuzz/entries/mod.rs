@@ -14,8 +14,8 @@ use runtail_core::config::Config;
 use runtail_core::text;
 use runtail_stream::projection::LineProjections;
 use runtail_stream::{
-    Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, Seq, is_json,
-    write_record,
+    Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record,
+    Seq, is_json, write_record,
 };
 use runtail_tui::input::key::{Key, parse_keys};
 use std::io::Cursor;
@@ -42,7 +42,10 @@ pub const ENTRIES: [Entry; 12] = [
 
 /// Runs an entry point by name.
 pub fn run(name: &str, data: &[u8]) {
-    let (_, entry) = ENTRIES.iter().find(|(known, _)| *known == name).expect("an entry of that name");
+    let (_, entry) = ENTRIES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .expect("an entry of that name");
     entry(data);
 }
 
@@ -52,7 +55,9 @@ const MAX_EVENT: usize = 8 << 10;
 /// Splits bytes into chunks of sizes that the first bytes select, because chunks may end anywhere in a line.
 fn chunks(data: &[u8]) -> (Vec<Bytes>, &[u8]) {
     let (seed, body) = data.split_at(data.len().min(4));
-    let mut state = seed.iter().fold(1_u32, |state, byte| state.wrapping_mul(257).wrapping_add(u32::from(*byte)));
+    let mut state = seed.iter().fold(1_u32, |state, byte| {
+        state.wrapping_mul(257).wrapping_add(u32::from(*byte))
+    });
     let mut rest = body;
     let mut out = Vec::new();
     while !rest.is_empty() {
@@ -87,12 +92,20 @@ pub fn framer(data: &[u8]) {
     for max in [usize::MAX, MAX_EVENT, 0] {
         let (cut, left) = frames(chunks.clone(), max);
         let (whole, left_whole) = frames([Bytes::copy_from_slice(body)], max);
-        assert_eq!((&cut, left), (&whole, left_whole), "the frames depend on the chunks (max {max})");
+        assert_eq!(
+            (&cut, left),
+            (&whole, left_whole),
+            "the frames depend on the chunks (max {max})"
+        );
         let mut bytes = left.unwrap_or(0);
         for frame in &cut {
             let Frame::Block(block) = frame else { continue };
             assert!(max != usize::MAX || block.dropped == 0);
-            assert!(block.bytes.len() <= max.max(80 << 10), "a block of {} bytes", block.bytes.len());
+            assert!(
+                block.bytes.len() <= max.max(80 << 10),
+                "a block of {} bytes",
+                block.bytes.len()
+            );
             bytes += block.bytes.len() as u64 + block.dropped;
         }
         assert!(bytes <= body.len() as u64, "more bytes than were received");
@@ -103,7 +116,10 @@ pub fn framer(data: &[u8]) {
 fn decoded(chunks: impl IntoIterator<Item = Bytes>) -> (Vec<Decoded>, usize) {
     let mut decoder = Decoder::default();
     let (frames, _) = frames(chunks, usize::MAX);
-    let comments = frames.iter().filter(|frame| **frame == Frame::Comment).count();
+    let comments = frames
+        .iter()
+        .filter(|frame| **frame == Frame::Comment)
+        .count();
     let blocks = frames.into_iter().filter_map(|frame| match frame {
         Frame::Block(block) => decoder.decode(block),
         Frame::Comment => None,
@@ -122,9 +138,18 @@ pub fn sse(data: &[u8]) {
     let found: Vec<oracle::Event> = found
         .iter()
         .map(|event| {
-            let name = event.ns.iter().fold(event.name.to_string(), |name, segment| format!("{name}|{segment}"));
+            let name = event
+                .ns
+                .iter()
+                .fold(event.name.to_string(), |name, segment| {
+                    format!("{name}|{segment}")
+                });
             let data = event.data.text().to_string();
-            oracle::Event { name, data, id: event.id.as_deref().map(str::to_owned) }
+            oracle::Event {
+                name,
+                data,
+                id: event.id.as_deref().map(str::to_owned),
+            }
         })
         .collect();
     // Longer ids are ignored, and longer names are truncated.
@@ -162,7 +187,10 @@ fn check_round_trip(parser: &mut LineParser, record: &Record) {
     assert_eq!(line.matches('\n').count(), 1, "{line:?}");
     let safe = text::json(&line);
     assert!(!safe.trim_end().contains(hostile::is_dangerous), "{safe:?}");
-    let read = parser.parse(&line).expect("a record").expect("of a known kind");
+    let read = parser
+        .parse(&line)
+        .expect("a record")
+        .expect("of a known kind");
     match (&read, record) {
         // Line breaks between JSON tokens are dropped.
         (Record::Event(read), Record::Event(event)) => {
@@ -171,7 +199,14 @@ fn check_round_trip(parser: &mut LineParser, record: &Record) {
                 other => other.clone(),
             };
             assert_eq!(data(read), data(event));
-            let rest = |event: &Event| (event.seq, event.name.clone(), event.ns.clone(), event.id.clone());
+            let rest = |event: &Event| {
+                (
+                    event.seq,
+                    event.name.clone(),
+                    event.ns.clone(),
+                    event.id.clone(),
+                )
+            };
             assert_eq!(rest(read), rest(event));
         }
         _ => assert_eq!(&read, record),
@@ -187,10 +222,16 @@ pub fn cleaned_text(data: &[u8]) {
     assert!(!clean.contains(hostile::is_dangerous), "{clean:?}");
     assert_eq!(text::clean(&clean), clean, "sanitizing is idempotent");
     let lines = text::clean_lines(&text);
-    assert!(!lines.replace('\n', "").contains(hostile::is_dangerous), "{lines:?}");
+    assert!(
+        !lines.replace('\n', "").contains(hostile::is_dangerous),
+        "{lines:?}"
+    );
     for columns in [0, 1, 2, 7, 80] {
         let fitted = text::fit(&clean, columns);
-        assert!(text::width(&fitted) <= columns, "{fitted:?} in {columns} columns");
+        assert!(
+            text::width(&fitted) <= columns,
+            "{fitted:?} in {columns} columns"
+        );
     }
     assert!(!text::short_id(&text).contains(hostile::is_dangerous));
     let string = serde_json::to_string(&*text).expect("a string");
@@ -206,20 +247,28 @@ pub fn config(data: &[u8]) {
     match Config::parse(&text, Some(Path::new("config.toml"))) {
         Ok(config) => {
             for warning in &config.warnings {
-                assert!(!warning.replace('\n', "").contains(hostile::is_dangerous), "{warning:?}");
+                assert!(
+                    !warning.replace('\n', "").contains(hostile::is_dangerous),
+                    "{warning:?}"
+                );
             }
             let _ = config.choose(&[]);
         }
         Err(error) => {
             let told = error.to_string();
-            assert!(!told.replace('\n', "").contains(hostile::is_dangerous), "{told:?}");
+            assert!(
+                !told.replace('\n', "").contains(hostile::is_dangerous),
+                "{told:?}"
+            );
         }
     }
 }
 
 /// A recording with any damage still yields its intact records.
 pub fn recording(data: &[u8]) {
-    let Ok(mut reader) = Reader::new(Cursor::new(data.to_vec())) else { return };
+    let Ok(mut reader) = Reader::new(Cursor::new(data.to_vec())) else {
+        return;
+    };
     let mut parser = LineParser::default();
     let mut story = LineProjections::default();
     let mut lines = 0;
@@ -229,7 +278,9 @@ pub fn recording(data: &[u8]) {
         let Ok(record) = read else { continue };
         // Namespaces are split at `|`, so a segment never contains one.
         let odd = matches!(&record, Record::Event(event) if event.ns.iter().any(|segment| segment.contains('|')));
-        if !odd && !matches!(&record, Record::Event(Event { data: Data::Json(text), .. }) if !is_json(text)) {
+        if !odd
+            && !matches!(&record, Record::Event(Event { data: Data::Json(text), .. }) if !is_json(text))
+        {
             check_round_trip(&mut parser, &record);
         }
         story.apply(&Item::Record(record));

@@ -33,8 +33,16 @@ pub fn events(bytes: &[u8]) -> Stream {
             // "If the data buffer is an empty string, set the data buffer and the event type buffer to the empty string and return."
             if !data.is_empty() {
                 data.pop();
-                let name = if name.is_empty() { "message".to_string() } else { name.clone() };
-                stream.events.push(Event { name, data: data.clone(), id: id.clone() });
+                let name = if name.is_empty() {
+                    "message".to_string()
+                } else {
+                    name.clone()
+                };
+                stream.events.push(Event {
+                    name,
+                    data: data.clone(),
+                    id: id.clone(),
+                });
             }
             name.clear();
             data.clear();
@@ -69,7 +77,11 @@ fn lines(text: &str) -> Vec<&str> {
     let mut rest = text;
     while let Some(end) = rest.find(['\r', '\n']) {
         lines.push(&rest[..end]);
-        let length = if rest[end..].starts_with("\r\n") { 2 } else { 1 };
+        let length = if rest[end..].starts_with("\r\n") {
+            2
+        } else {
+            1
+        };
         rest = &rest[end + length..];
     }
     lines

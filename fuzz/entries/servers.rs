@@ -5,13 +5,15 @@ use super::answers;
 use super::hostile::World;
 use futures::StreamExt;
 use jiff::SignedDuration;
-use runtail_api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
+use runtail_api::{
+    AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery,
+};
 use runtail_core::config::Profile;
 use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
-    Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
-    ThreadsRead,
+    Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId,
+    SubscriptionKind, ThreadsRead,
 };
 use runtail_tui::session::record_list::RecordQuery;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -44,7 +46,10 @@ static SERVER: LazyLock<(String, tokio::runtime::Runtime, Connections)> = LazyLo
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
     std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     (url, runtime, Connections::default())
 });
 
@@ -60,7 +65,11 @@ fn serve(mut client: TcpStream) {
     }
     let _ = reader.take(length).read_to_end(&mut Vec::new());
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
-    let bytes: &[u8] = if next.1 > 0 { &next.0 } else { b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n" };
+    let bytes: &[u8] = if next.1 > 0 {
+        &next.0
+    } else {
+        b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n"
+    };
     let _ = client.write_all(bytes);
     next.1 = next.1.saturating_sub(1);
 }
@@ -71,8 +80,16 @@ fn response(flags: u8, data: &[u8]) -> Vec<u8> {
         return data.to_vec();
     }
     let status = [200, 200, 200, 200, 200, 404, 422][usize::from(flags & 7)];
-    let kind = if flags & 8 == 0 { "application/json" } else { "text/event-stream" };
-    let gzip = if flags & 16 == 0 { "" } else { "content-encoding: gzip\r\n" };
+    let kind = if flags & 8 == 0 {
+        "application/json"
+    } else {
+        "text/event-stream"
+    };
+    let gzip = if flags & 16 == 0 {
+        ""
+    } else {
+        "content-encoding: gzip\r\n"
+    };
     let mut all = format!(
         "HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\n{gzip}connection: close\r\ncontent-length: {}\r\n\r\n",
         data.len()
@@ -85,12 +102,19 @@ fn response(flags: u8, data: &[u8]) -> Vec<u8> {
 /// Opens a screen of the dashboard while a server answers every request with these bytes.
 pub fn http(data: &[u8]) {
     let (head, data) = data.split_at(data.len().min(2));
-    let (place, flags) = (head.first().copied().unwrap_or(0), head.get(1).copied().unwrap_or(0));
+    let (place, flags) = (
+        head.first().copied().unwrap_or(0),
+        head.get(1).copied().unwrap_or(0),
+    );
     *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = (response(flags, data), MAX_RESPONSES);
     let (url, runtime, connections) = &*SERVER;
     let url: url::Url = url.parse().expect("an address");
-    let http = Http::sharing(&Profile::default(), Journal::default(), connections.clone()).expect("a client");
-    let clients = Clients { control: ControlPlane::new(http.clone(), url.clone()), agent: AgentServer::new(http, url) };
+    let http = Http::sharing(&Profile::default(), Journal::default(), connections.clone())
+        .expect("a client");
+    let clients = Clients {
+        control: ControlPlane::new(http.clone(), url.clone()),
+        agent: AgentServer::new(http, url),
+    };
     let mut world = World::new((100, 30));
     let place = PLACES[usize::from(place) % PLACES.len()];
     for key in runtail_tui::input::key::parse_keys(place).expect("keys") {
@@ -125,11 +149,13 @@ impl Clients {
         world.dash.app.relayout();
         for sub in subscriptions(&world.dash.app) {
             if let Some(answer) = self.answer(&sub, world).await {
-                world.dash.feed(runtail_tui::session::msg::Msg::Subscription {
-                    key: sub.key,
-                    epoch: sub.epoch,
-                    event: answer,
-                });
+                world
+                    .dash
+                    .feed(runtail_tui::session::msg::Msg::Subscription {
+                        key: sub.key,
+                        epoch: sub.epoch,
+                        event: answer,
+                    });
             }
         }
         world.answer_once("", true);
@@ -137,28 +163,44 @@ impl Clients {
 
     async fn done(&self, effect: &Effect) -> Option<EffectResult> {
         Some(match effect {
-            Effect::FetchInfo(server) => EffectResult::Info(server.clone(), self.agent.info().await),
+            Effect::FetchInfo(server) => {
+                EffectResult::Info(server.clone(), self.agent.info().await)
+            }
             Effect::FetchAssistants(server) => {
                 EffectResult::Assistants(server.clone(), self.agent.assistants(50, 0).await)
             }
-            Effect::Describe(what) => EffectResult::Described(what.clone(), self.record(what).await),
-            Effect::Browse(number, _, of) => EffectResult::Browsed(*number, self.control.collection(of).await),
+            Effect::Describe(what) => {
+                EffectResult::Described(what.clone(), self.record(what).await)
+            }
+            Effect::Browse(number, _, of) => {
+                EffectResult::Browsed(*number, self.control.collection(of).await)
+            }
             Effect::ListRecords(number, _, query) => {
                 let rows = match query {
-                    RecordQuery::Versions(assistant) => self.agent.assistant_versions(assistant).await,
+                    RecordQuery::Versions(assistant) => {
+                        self.agent.assistant_versions(assistant).await
+                    }
                     RecordQuery::Crons => self.agent.crons(50, 0).await,
                     RecordQuery::Namespaces(prefix) => {
                         let all = self.agent.store_namespaces(prefix, None, 50, 0).await;
                         all.map(|all| {
-                            runtail_api::Listing::new(all.into_iter().map(Into::into).collect(), Default::default())
+                            runtail_api::Listing::new(
+                                all.into_iter().map(Into::into).collect(),
+                                Default::default(),
+                            )
                         })
                     }
-                    RecordQuery::Items(namespace) => self.agent.store_items(namespace, None, None, 50, 0).await,
+                    RecordQuery::Items(namespace) => {
+                        self.agent.store_items(namespace, None, None, 50, 0).await
+                    }
                 };
                 EffectResult::RecordsListed(*number, query.clone(), rows)
             }
             Effect::LoadThread(number, thread) | Effect::LoadWaitingThread(number, thread) => {
-                EffectResult::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
+                EffectResult::ThreadLoaded(
+                    *number,
+                    self.agent.load_thread(&thread.id).await.map(Box::new),
+                )
             }
             _ => return None,
         })
@@ -171,7 +213,11 @@ impl Clients {
             Described::Run(_, thread, run) => self.agent.run_row(thread, run).await?,
             Described::Schemas(_, assistant) => self.agent.assistant_schemas(assistant).await?,
             Described::Graph(_, assistant) => self.agent.whole_graph(assistant).await?,
-            Described::Revision(of) => self.control.revision_row(&of.deployment, &of.revision).await?,
+            Described::Revision(of) => {
+                self.control
+                    .revision_row(&of.deployment, &of.revision)
+                    .await?
+            }
             Described::ForgeSession(_, id) => self.control.forge_session(id).await?,
         };
         runtail_core::model::mask_record(&mut row);
@@ -184,36 +230,58 @@ impl Clients {
         Some(match (&sub.key, &sub.what) {
             (SubscriptionId::Deployments(_), _) => {
                 // A failed list keeps the existing deployments, so there is something to open.
-                let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
+                let items = self
+                    .control
+                    .deployments(&DeploymentQuery::default())
+                    .await
+                    .ok()?;
                 let result = Ok(runtail_api::Listing::new(items, Default::default()));
                 let skew = self.control.skew();
-                SubscriptionEvent::Deployments { result, is_truncated: false, skew, took: Duration::ZERO, next }
+                SubscriptionEvent::Deployments {
+                    result,
+                    is_truncated: false,
+                    skew,
+                    took: Duration::ZERO,
+                    next,
+                }
             }
             (SubscriptionId::Newest(_), _) => {
                 let deployment = sub.params.newest.first()?.deployment.clone();
-                SubscriptionEvent::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
+                SubscriptionEvent::Newest {
+                    revision: self.control.revision(&deployment, "r").await,
+                    deployment,
+                }
             }
-            (SubscriptionId::Watch(of), _) => {
-                SubscriptionEvent::Watched(self.control.revision(&of.deployment, &of.revision).await, next)
-            }
+            (SubscriptionId::Watch(of), _) => SubscriptionEvent::Watched(
+                self.control.revision(&of.deployment, &of.revision).await,
+                next,
+            ),
             (SubscriptionId::Revisions(_, id), _) => {
                 SubscriptionEvent::Revisions(self.control.revisions(id, 50).await, next)
             }
             (SubscriptionId::Log(..), SubscriptionKind::Log(_, scope, filter)) => {
-                let ask = LogAsk { limit: 50, ..LogAsk::default() };
+                let ask = LogAsk {
+                    limit: 50,
+                    ..LogAsk::default()
+                };
                 let page = self.control.log_page(scope, filter, &ask).await;
                 let lines = page.map(|page| page.rows.into_iter().map(Into::into).collect());
-                SubscriptionEvent::Lines { lines, incomplete: true }
+                SubscriptionEvent::Lines {
+                    lines,
+                    incomplete: true,
+                }
             }
-            (SubscriptionId::Threads(_), _) => {
-                SubscriptionEvent::Threads(ThreadsRead::all(self.agent.threads(&ThreadQuery::default()).await))
-            }
+            (SubscriptionId::Threads(_), _) => SubscriptionEvent::Threads(ThreadsRead::all(
+                self.agent.threads(&ThreadQuery::default()).await,
+            )),
             (SubscriptionId::ThreadStatuses(_), _) => {
                 let of = sub.params.statuses.first()?.clone();
                 let status = self.agent.listed_status(&of.thread, &of.facts).await;
                 SubscriptionEvent::ThreadStatus { of, status }
             }
-            (SubscriptionId::Runs(_, thread), _) => SubscriptionEvent::Runs(self.agent.runs(thread, 50).await),
+            (SubscriptionId::Runs(_, thread), _) => {
+                SubscriptionEvent::Runs(self.agent.runs(thread, 50).await)
+            }
             (SubscriptionId::Stream(_), _) => return self.thread_page(world).await,
             _ => return None,
         })
@@ -223,9 +291,15 @@ impl Clients {
     async fn thread_page(&self, world: &mut World) -> Option<SubscriptionEvent> {
         let mut loaded = Vec::new();
         let loader = SnapshotLoader::new(self.agent.clone(), "t".into(), 1 << 20);
-        loader.load(SnapshotScope::All, |snapshot| loaded.push(snapshot)).await;
+        loader
+            .load(SnapshotScope::All, |snapshot| loaded.push(snapshot))
+            .await;
         for snapshot in loaded {
-            world.items(|seq| vec![Item::Record(Record::Event(snapshot.into_event(runtail_stream::Seq(seq))))]);
+            world.items(|seq| {
+                vec![Item::Record(Record::Event(
+                    snapshot.into_event(runtail_stream::Seq(seq)),
+                ))]
+            });
         }
         let mut stream = self.agent.join_run("t", "r", &[], None).await.ok()?;
         let mut bytes = Vec::new();

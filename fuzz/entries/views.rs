@@ -2,7 +2,9 @@
 
 use super::hostile::World;
 use super::{MAX_EVENT, chunks};
-use runtail_stream::{Data, Decoder, Frame, Framer, Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot, is_json};
+use runtail_stream::{
+    Data, Decoder, Frame, Framer, Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot, is_json,
+};
 
 /// The keys of all views.
 const VIEWS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
@@ -24,7 +26,9 @@ pub fn views(data: &[u8]) {
                 world.items(|_| vec![Item::Heartbeat { at }]);
                 continue;
             };
-            let Some(decoded) = decoder.decode(block) else { continue };
+            let Some(decoded) = decoder.decode(block) else {
+                continue;
+            };
             world.items(|seq| {
                 let event = match loaded(&decoded.name, &decoded.data) {
                     Some(snapshot) => ThreadSnapshot { at, ..snapshot }.into_event(Seq(seq)),
@@ -55,8 +59,17 @@ fn show(world: &mut World, view: usize) {
 
 fn loaded(name: &str, data: &Data) -> Option<ThreadSnapshot> {
     let word = name.strip_prefix("snapshot/")?;
-    let part = SnapshotPart::ALL.into_iter().find(|part| part.word() == word)?;
+    let part = SnapshotPart::ALL
+        .into_iter()
+        .find(|part| part.word() == word)?;
     let Data::Json(text) = data else { return None };
-    let loaded = if is_json(text) { Loaded::Json(text.clone()) } else { Loaded::NotOffered };
-    Some(ThreadSnapshot { parts: [(part, loaded)].into(), ..ThreadSnapshot::default() })
+    let loaded = if is_json(text) {
+        Loaded::Json(text.clone())
+    } else {
+        Loaded::NotOffered
+    };
+    Some(ThreadSnapshot {
+        parts: [(part, loaded)].into(),
+        ..ThreadSnapshot::default()
+    })
 }

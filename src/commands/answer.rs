@@ -22,7 +22,11 @@ use serde_json::{Value, json};
 #[command(after_long_help = NOTES)]
 pub struct Options {
     /// The thread's id
-    #[arg(value_name = "T", required_unless_present = "rules", conflicts_with = "rules")]
+    #[arg(
+        value_name = "T",
+        required_unless_present = "rules",
+        conflicts_with = "rules"
+    )]
     thread: Option<String>,
     /// The question's id; required if several are open, except to approve or reject all calls that have a question each
     #[arg(long, value_name = "ID", conflicts_with = "rules")]
@@ -101,20 +105,41 @@ impl Given {
     async fn read(self) -> Result<GivenAnswer, Failure> {
         Ok(match self {
             Given { approve: true, .. } => GivenAnswer::Approve,
-            Given { reject: Some(why), .. } => GivenAnswer::Reject(why.filter(|why| !why.trim().is_empty())),
-            Given { edit: Some(edit), .. } => GivenAnswer::Edit(input::json("--edit", &edit).await?),
-            Given { text: Some(text), .. } => GivenAnswer::Text(text),
-            Given { json: Some(json), .. } => GivenAnswer::Json(input::json("--json", &json).await?),
-            _ => return Err(Failure::usage("an answer is needed, such as --approve or --text TEXT")),
+            Given {
+                reject: Some(why), ..
+            } => GivenAnswer::Reject(why.filter(|why| !why.trim().is_empty())),
+            Given {
+                edit: Some(edit), ..
+            } => GivenAnswer::Edit(input::json("--edit", &edit).await?),
+            Given {
+                text: Some(text), ..
+            } => GivenAnswer::Text(text),
+            Given {
+                json: Some(json), ..
+            } => GivenAnswer::Json(input::json("--json", &json).await?),
+            _ => {
+                return Err(Failure::usage(
+                    "an answer is needed, such as --approve or --text TEXT",
+                ));
+            }
         })
     }
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let Options { thread, interrupt, given, wait, sending, yes } = options;
+    let Options {
+        thread,
+        interrupt,
+        given,
+        wait,
+        sending,
+        yes,
+    } = options;
     // clap drops `requires` where an option that conflicts with the required one is given.
     if yes && !given.rules {
-        return Err(Failure::usage("--yes belongs to --rules; other answers are not asked about"));
+        return Err(Failure::usage(
+            "--yes belongs to --rules; other answers are not asked about",
+        ));
     }
     let Some(thread) = thread.filter(|_| !given.rules) else {
         return answer_rules::run(globals, &sending, Yes { yes }).await;
@@ -124,7 +149,11 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let signals = wait.then(Signals::listen);
     let work = async {
         let (site, server) = resolve::agent_server(&context).await?;
-        let intent = ThreadIntent::Answer { thread: thread.clone(), interrupt, answer };
+        let intent = ThreadIntent::Answer {
+            thread: thread.clone(),
+            interrupt,
+            answer,
+        };
         let started = threads::start(&context, &site, &server, &intent, &sending).await?;
         Ok((site, server, started))
     };
@@ -132,7 +161,9 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         Some(signals) => signals.unless_stopped(work).await?,
         None => work.await?,
     };
-    let Some(threads::StartedRun { plan, run_id }) = started else { return Ok(Exit::Done) };
+    let Some(threads::StartedRun { plan, run_id }) = started else {
+        return Ok(Exit::Done);
+    };
     let mut row = row(&thread, &run_id, plan.run_start());
     let exit = match &signals {
         Some(signals) => {
@@ -148,12 +179,19 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 
 fn row(thread: &str, run: &str, start: Option<&RunStart>) -> Value {
     let mut ids: Vec<&str> = match start.map(|start| &start.guard) {
-        Some(StartGuard::Questions(asked)) => asked.iter().filter_map(|question| question.id.as_deref()).collect(),
+        Some(StartGuard::Questions(asked)) => asked
+            .iter()
+            .filter_map(|question| question.id.as_deref())
+            .collect(),
         _ => Vec::new(),
     };
     // Questions may share an id.
     ids.dedup();
-    let interrupt = if let [only] = ids.as_slice() { Some(*only) } else { None };
+    let interrupt = if let [only] = ids.as_slice() {
+        Some(*only)
+    } else {
+        None
+    };
     let assistant = start.map(|start| start.body.assistant_id.as_str());
     json!({"thread_id": thread, "run_id": run, "interrupt_id": interrupt, "interrupt_ids": ids, "assistant_id": assistant})
 }

@@ -10,7 +10,8 @@ use crate::output::{Column, Format, cell, column, complain, placed};
 use crate::signals::Signals;
 use futures::{StreamExt, stream};
 use runtail_api::{
-    Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, StartFailure, Started,
+    Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, StartFailure,
+    Started,
 };
 use runtail_core::model::{AnswerRule, InboxItem, InboxThread};
 use runtail_core::text;
@@ -38,9 +39,22 @@ enum Outcome {
 
 impl Waiting {
     fn of(entry: Entry) -> Option<Waiting> {
-        let Entry { row, options, server, .. } = entry;
-        let (InboxItem::Thread(thread), Some((site, server))) = (row.item, server) else { return None };
-        thread.asks().then(|| Waiting { thread, site, server, deployment: row.deployment, options })
+        let Entry {
+            row,
+            options,
+            server,
+            ..
+        } = entry;
+        let (InboxItem::Thread(thread), Some((site, server))) = (row.item, server) else {
+            return None;
+        };
+        thread.asks().then(|| Waiting {
+            thread,
+            site,
+            server,
+            deployment: row.deployment,
+            options,
+        })
     }
 
     /// Plans the answer. A thread about which the rules don't decide costs no request.
@@ -49,7 +63,11 @@ impl Waiting {
         if let Some(why) = self.thread.undecided_by(rules, profile) {
             return Outcome::Skipped(why);
         }
-        match self.server.plan_by_rules(&self.thread.thread_id, rules, profile).await {
+        match self
+            .server
+            .plan_by_rules(&self.thread.thread_id, rules, profile)
+            .await
+        {
             Ok(plan) => Outcome::Planned(Box::new(plan)),
             Err(PlanError::Unfit(why)) => Outcome::Skipped(why),
             Err(error) => Outcome::Failed(threads::unplanned_run(error)),
@@ -93,15 +111,31 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
              \"action:read_*\"\n  decision = \"approve\"",
         ));
     }
-    if !sending.dry_run && context.profiles.iter().all(|profile| profile.sealed.is_some()) {
-        context.profiles.iter().try_for_each(|profile| context.check_write(profile))?;
+    if !sending.dry_run
+        && context
+            .profiles
+            .iter()
+            .all(|profile| profile.sealed.is_some())
+    {
+        context
+            .profiles
+            .iter()
+            .try_for_each(|profile| context.check_write(profile))?;
     }
     let signals = Signals::listen_to_report();
-    let Found { rows, failures, notes } = signals.unless_stopped(inbox::collect(&context, Duration::ZERO)).await?;
+    let Found {
+        rows,
+        failures,
+        notes,
+    } = signals
+        .unless_stopped(inbox::collect(&context, Duration::ZERO))
+        .await?;
     for error in &failures {
         Failure::from(error.clone()).report();
     }
-    notes.iter().for_each(|note| complain(&format!("runtail: {note}")));
+    notes
+        .iter()
+        .for_each(|note| complain(&format!("runtail: {note}")));
     let mut exit = failures.first().map_or(Exit::Done, Exit::of);
     let mut waiting: Vec<Waiting> = rows.into_iter().filter_map(Waiting::of).collect();
     if waiting.len() > MAX_RULED_THREADS {
@@ -111,22 +145,35 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
         ));
         waiting.truncate(MAX_RULED_THREADS);
     }
-    let plans = waiting.iter().map(|waiting| waiting.plan(rules)).collect::<Vec<_>>();
-    let plans = async { Ok(stream::iter(plans).buffered(MAX_RULED_PLANS).collect().await) };
+    let plans = waiting
+        .iter()
+        .map(|waiting| waiting.plan(rules))
+        .collect::<Vec<_>>();
+    let plans = async {
+        Ok(stream::iter(plans)
+            .buffered(MAX_RULED_PLANS)
+            .collect()
+            .await)
+    };
     let outcomes: Vec<Outcome> = signals.unless_stopped(plans).await?;
     let count = tell(&waiting, &outcomes);
     if !sending.dry_run && count > 0 {
-        signals.unless_stopped(consent::yes(&format!("Send {}", answers(count)), yes)).await?;
+        signals
+            .unless_stopped(consent::yes(&format!("Send {}", answers(count)), yes))
+            .await?;
     }
     let mut printed = Vec::new();
     for (waiting, outcome) in waiting.iter().zip(outcomes) {
         let (row, failed) = match outcome {
-            Outcome::Planned(ruled) if signals.stop.is_cancelled() => {
-                (waiting.planned_row(&ruled, "not_sent"), Some(signals.exit()))
-            }
+            Outcome::Planned(ruled) if signals.stop.is_cancelled() => (
+                waiting.planned_row(&ruled, "not_sent"),
+                Some(signals.exit()),
+            ),
             outcome => {
                 let unknown = waiting.row("unknown", Some("stopped before the server answered"));
-                let finished = signals.unless_abandoned(finish(&context, waiting, outcome, sending)).await;
+                let finished = signals
+                    .unless_abandoned(finish(&context, waiting, outcome, sending))
+                    .await;
                 finished.unwrap_or((unknown, Some(signals.exit())))
             }
         };
@@ -135,7 +182,9 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
         }
         printed.push(placed(&waiting.site.profile, row));
     }
-    sending.output.rows(&printed, &columns(sending.output.format()))?;
+    sending
+        .output
+        .rows(&printed, &columns(sending.output.format()))?;
     if sending.dry_run {
         complain("dry run: nothing was sent");
     }
@@ -150,10 +199,22 @@ fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
             Outcome::Planned(ruled) => {
                 count += 1;
                 let title = format!("{count}. Answer {}", waiting.title());
-                preview::tell(&runtail_core::model::Preview { title, target: None, ..ruled.plan.preview.clone() });
+                preview::tell(&runtail_core::model::Preview {
+                    title,
+                    target: None,
+                    ..ruled.plan.preview.clone()
+                });
             }
-            Outcome::Skipped(why) => complain(&format!("skipped: {}: {}", waiting.title(), text::clean(why))),
-            Outcome::Failed(failure) => complain(&format!("runtail: {}: {}", waiting.title(), failure.message)),
+            Outcome::Skipped(why) => complain(&format!(
+                "skipped: {}: {}",
+                waiting.title(),
+                text::clean(why)
+            )),
+            Outcome::Failed(failure) => complain(&format!(
+                "runtail: {}: {}",
+                waiting.title(),
+                failure.message
+            )),
         }
     }
     complain(&match (waiting.len(), count) {
@@ -165,20 +226,35 @@ fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
 }
 
 fn answers(count: usize) -> String {
-    if count == 1 { "1 answer".into() } else { format!("{count} answers") }
+    if count == 1 {
+        "1 answer".into()
+    } else {
+        format!("{count} answers")
+    }
 }
 
 /// Sends a planned answer once, unless this is a dry run. Returns the row of the result, and the exit code of a failure.
-async fn finish(context: &Context, waiting: &Waiting, outcome: Outcome, sending: &Sending) -> (Value, Option<Exit>) {
+async fn finish(
+    context: &Context,
+    waiting: &Waiting,
+    outcome: Outcome,
+    sending: &Sending,
+) -> (Value, Option<Exit>) {
     let ruled = match outcome {
         Outcome::Skipped(why) => return (waiting.row("skipped", Some(&why)), None),
-        Outcome::Failed(failure) => return (waiting.row("failed", Some(&failure.message)), Some(failure.exit)),
+        Outcome::Failed(failure) => {
+            return (
+                waiting.row("failed", Some(&failure.message)),
+                Some(failure.exit),
+            );
+        }
         Outcome::Planned(ruled) => ruled,
     };
     if sending.dry_run {
         let mut row = waiting.planned_row(&ruled, "planned");
         let request = &ruled.plan.preview.request;
-        row["request"] = json!({"method": request.method, "url": request.url, "body": request.body});
+        row["request"] =
+            json!({"method": request.method, "url": request.url, "body": request.body});
         return (row, None);
     }
     let failure = match context.check_write(&waiting.site.profile) {
@@ -193,16 +269,29 @@ async fn finish(context: &Context, waiting: &Waiting, outcome: Outcome, sending:
             Ok(_) => Failure::new(Exit::Failed, "this action starts no run"),
             Err(failed) => {
                 let is_unknown = failed.failure == StartFailure::Unknown;
-                let failure = threads::not_started(failed, &waiting.options, &waiting.thread.thread_id);
-                complain(&format!("runtail: {}: {}", waiting.title(), failure.message));
-                let mut row = waiting.planned_row(&ruled, if is_unknown { "unknown" } else { "failed" });
+                let failure =
+                    threads::not_started(failed, &waiting.options, &waiting.thread.thread_id);
+                complain(&format!(
+                    "runtail: {}: {}",
+                    waiting.title(),
+                    failure.message
+                ));
+                let mut row =
+                    waiting.planned_row(&ruled, if is_unknown { "unknown" } else { "failed" });
                 row["detail"] = failure.message.into();
                 return (row, Some(failure.exit));
             }
         },
     };
-    complain(&format!("runtail: {}: {}", waiting.title(), failure.message));
-    (waiting.row("failed", Some(&failure.message)), Some(failure.exit))
+    complain(&format!(
+        "runtail: {}: {}",
+        waiting.title(),
+        failure.message
+    ));
+    (
+        waiting.row("failed", Some(&failure.message)),
+        Some(failure.exit),
+    )
 }
 
 fn columns(format: Format) -> Vec<Column> {
@@ -212,13 +301,21 @@ fn columns(format: Format) -> Vec<Column> {
     let decisions = |row: &Value| {
         let words = row["decisions"].as_array().into_iter().flatten();
         words
-            .map(|decided| format!("{} {}", cell(&decided["decision"]), cell(&decided["action"])))
+            .map(|decided| {
+                format!(
+                    "{} {}",
+                    cell(&decided["decision"]),
+                    cell(&decided["action"])
+                )
+            })
             .collect::<Vec<_>>()
             .join(" · ")
     };
     vec![
         column("RESULT", |row| cell(&row["result"])),
-        column("DEPLOYMENT", |row| inbox::title(&cell(&row["profile"]), &cell(&row["deployment"]))),
+        column("DEPLOYMENT", |row| {
+            inbox::title(&cell(&row["profile"]), &cell(&row["deployment"]))
+        }),
         column("THREAD", |row| cell(&row["thread_id"])),
         column("RUN", |row| cell(&row["run_id"])),
         column("DECISIONS", decisions),

@@ -102,11 +102,21 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Graph(options) => return graph::run(&server, &options).await,
         Command::Get(Named { assistant, output }) => {
             let id = resolve::assistant_id(&server, &assistant).await?;
-            output.one(&server.assistant_row(&id).await.map_err(|error| gone(error, &assistant))?)?;
+            output.one(
+                &server
+                    .assistant_row(&id)
+                    .await
+                    .map_err(|error| gone(error, &assistant))?,
+            )?;
         }
         Command::Schemas(Named { assistant, output }) => {
             let id = resolve::assistant_id(&server, &assistant).await?;
-            output.one(&server.assistant_schemas(&id).await.map_err(|error| gone(error, &assistant))?)?;
+            output.one(
+                &server
+                    .assistant_schemas(&id)
+                    .await
+                    .map_err(|error| gone(error, &assistant))?,
+            )?;
         }
         Command::Versions(Named { assistant, output }) => {
             let (rows, current) = versions(&server, &assistant).await?;
@@ -117,7 +127,13 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let rows: Vec<Value> = rows.into_iter().map(is_current).collect();
             let columns = [
                 column("VERSION", |row| cell(&row["version"])),
-                column("CURRENT", |row| if row["is_current"] == true { "yes".into() } else { String::new() }),
+                column("CURRENT", |row| {
+                    if row["is_current"] == true {
+                        "yes".into()
+                    } else {
+                        String::new()
+                    }
+                }),
                 column("NAME", |row| cell(&row["name"])),
                 column("CREATED", |row| time(&row["created_at"])),
                 column("CONTEXT", |row| cell(&row["context"])),
@@ -126,10 +142,25 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             output.rows(&rows, &columns)?;
         }
         Command::Diff(options) => diff(&server, &options).await?,
-        Command::Restore(Restore { assistant, version, yes, sending }) => {
+        Command::Restore(Restore {
+            assistant,
+            version,
+            yes,
+            sending,
+        }) => {
             let id = resolve::assistant_id(&server, &assistant).await?;
-            let intent = ResourceIntent::RestoreVersion { assistant: id, version };
-            return resources::make(&context, (&site, &server), &intent, &sending, Approval::Yes(yes)).await;
+            let intent = ResourceIntent::RestoreVersion {
+                assistant: id,
+                version,
+            };
+            return resources::make(
+                &context,
+                (&site, &server),
+                &intent,
+                &sending,
+                Approval::Yes(yes),
+            )
+            .await;
         }
     }
     Ok(Exit::Done)
@@ -153,7 +184,10 @@ async fn versions(server: &AgentServer, wanted: &str) -> Result<(Vec<Value>, Val
     let id = resolve::assistant_id(server, wanted).await?;
     let (rows, current) = tokio::join!(server.assistant_versions(&id), server.assistant_row(&id));
     let gone = |error| gone(error, wanted);
-    Ok((rows.map_err(gone)?.items, current.map_err(gone)?["version"].clone()))
+    Ok((
+        rows.map_err(gone)?.items,
+        current.map_err(gone)?["version"].clone(),
+    ))
 }
 
 async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {
@@ -162,23 +196,41 @@ async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {
         let known: Vec<String> = rows.iter().map(|row| row["version"].to_string()).collect();
         let missing = || {
             let name = text::clean(&options.assistant);
-            Failure::not_found(format!("{name} has no version {number}; its versions are {}", known.join(", ")))
+            Failure::not_found(format!(
+                "{name} has no version {number}; its versions are {}",
+                known.join(", ")
+            ))
         };
-        rows.iter().find(|row| row["version"] == number).ok_or_else(missing)
+        rows.iter()
+            .find(|row| row["version"] == number)
+            .ok_or_else(missing)
     };
     let changes = assistant_changes(version(options.before)?, version(options.after)?);
     let rows: Vec<Value> = changes.iter().map(|change| json!(change)).collect();
-    let shown =
-        |field: &'static str| move |row: &Value| if row[field].is_null() { "-".to_string() } else { cell(&row[field]) };
-    let columns =
-        [column("FIELD", |row| cell(&row["path"])), column("BEFORE", shown("before")), column("AFTER", shown("after"))];
+    let shown = |field: &'static str| {
+        move |row: &Value| {
+            if row[field].is_null() {
+                "-".to_string()
+            } else {
+                cell(&row[field])
+            }
+        }
+    };
+    let columns = [
+        column("FIELD", |row| cell(&row["path"])),
+        column("BEFORE", shown("before")),
+        column("AFTER", shown("after")),
+    ];
     options.output.rows(&rows, &columns)
 }
 
 /// An assistant may be deleted while a command runs.
 fn gone(error: ApiError, wanted: &str) -> Failure {
     match error.kind {
-        Kind::NotFound => Failure::not_found(format!("there is no assistant \"{}\"\n  {error}", text::clean(wanted))),
+        Kind::NotFound => Failure::not_found(format!(
+            "there is no assistant \"{}\"\n  {error}",
+            text::clean(wanted)
+        )),
         _ => error.into(),
     }
 }

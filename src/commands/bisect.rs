@@ -10,7 +10,8 @@ use crate::resolve;
 use clap::Args;
 use runtail_core::text;
 use runtail_stream::bisect::{
-    BisectQuery, Bisection, HistoryError, MAX_CHECKPOINTS, Observation, RecordingBisect, StatePlace, bisect_history,
+    BisectQuery, Bisection, HistoryError, MAX_CHECKPOINTS, Observation, RecordingBisect,
+    StatePlace, bisect_history,
 };
 use runtail_stream::{ReadError, Reader};
 use serde_json::{Value, json};
@@ -55,18 +56,32 @@ Exit codes: 0 the question is answered, also if the value was never right or nev
 state, or a server without histories · 2 an invalid path or expected value · 3 not allowed · 5 the network failed.";
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let Options { of, path, expected, checkpoint, output } = options;
+    let Options {
+        of,
+        path,
+        expected,
+        checkpoint,
+        output,
+    } = options;
     let query = BisectQuery::parse(&path, &expected).map_err(Failure::usage)?;
     let (what, found) = match Path::new(&of).is_file() {
         true if checkpoint.is_some() => {
-            return Err(Failure::usage("--checkpoint names a checkpoint of a thread; a recording has events"));
+            return Err(Failure::usage(
+                "--checkpoint names a checkpoint of a thread; a recording has events",
+            ));
         }
         true => ("recording", recorded(Path::new(&of), query.clone()).await?),
-        false => ("thread_id", in_history(globals, &of, &query, checkpoint.as_deref()).await?),
+        false => (
+            "thread_id",
+            in_history(globals, &of, &query, checkpoint.as_deref()).await?,
+        ),
     };
     if found.checked == 0 {
         let why = "contains no state: it has no event of the modes values, checkpoints or debug";
-        return Err(Failure::new(Exit::Failed, format!("{} {why}", text::clean(&of))));
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("{} {why}", text::clean(&of)),
+        ));
     }
     if found.is_cut {
         let read = text::count(found.checked as u64);
@@ -96,15 +111,20 @@ async fn in_history(
     let name = || text::clean(thread).into_owned();
     match bisect_history(&server, thread, query, tip).await {
         Ok(found) => Ok(found),
-        Err(HistoryError::Request(error)) => offered(&server, Err(*error), "reading a thread's history").await,
-        Err(HistoryError::Empty) => {
-            Err(Failure::new(Exit::Failed, format!("thread {} has no checkpoint: nothing ran on it", name())))
+        Err(HistoryError::Request(error)) => {
+            offered(&server, Err(*error), "reading a thread's history").await
         }
+        Err(HistoryError::Empty) => Err(Failure::new(
+            Exit::Failed,
+            format!("thread {} has no checkpoint: nothing ran on it", name()),
+        )),
         Err(HistoryError::NoCheckpoint) => {
             let (id, thread) = (text::clean(tip.unwrap_or_default()).into_owned(), name());
             let most = text::count(MAX_CHECKPOINTS as u64);
             let what = format!("thread {thread} has no checkpoint {id} among its newest {most}");
-            Err(Failure::not_found(format!("{what}\n  `runtail threads history {thread} --tree` lists them")))
+            Err(Failure::not_found(format!(
+                "{what}\n  `runtail threads history {thread} --tree` lists them"
+            )))
         }
     }
 }
@@ -172,7 +192,10 @@ fn result(found: &Bisection, query: &BisectQuery) -> Value {
 }
 
 fn table(found: &Bisection, query: &BisectQuery, output: &Output) -> Result<(), Failure> {
-    output::print(&format!("{}\n\n", text::clean(&found.sentence(query))), false)?;
+    output::print(
+        &format!("{}\n\n", text::clean(&found.sentence(query))),
+        false,
+    )?;
     let first_wrong = found.first_wrong.as_ref().map(|(_, wrong)| &wrong.at);
     let row = |change: &Observation| {
         let mut row = state(change);
@@ -182,13 +205,23 @@ fn table(found: &Bisection, query: &BisectQuery, output: &Output) -> Result<(), 
             _ => "wrong",
         }
         .into();
-        row["text"] = change.value.as_deref().map_or("(missing)", |value| value).into();
+        row["text"] = change
+            .value
+            .as_deref()
+            .map_or("(missing)", |value| value)
+            .into();
         row
     };
     let rows: Vec<Value> = found.changes.iter().map(row).collect();
-    output.rows(&rows, &columns(found.changes.iter().any(|change| change.at.event.is_some())))?;
+    output.rows(
+        &rows,
+        &columns(found.changes.iter().any(|change| change.at.event.is_some())),
+    )?;
     if found.more_changes > 0 {
-        complain(&format!("and {} more changes: -o json counts them", text::count(found.more_changes as u64)));
+        complain(&format!(
+            "and {} more changes: -o json counts them",
+            text::count(found.more_changes as u64)
+        ));
     }
     Ok(())
 }
@@ -206,11 +239,16 @@ fn columns(is_recording: bool) -> [Column; 7] {
             true => column("EVENT", |row| cell(&row["event"])),
             false => column("CHECKPOINT", |row| cell(&row["checkpoint_id"])),
         },
-        column("RUN", |row| text::short_id(row["run_id"].as_str().unwrap_or_default())),
+        column("RUN", |row| {
+            text::short_id(row["run_id"].as_str().unwrap_or_default())
+        }),
         column("AT", |row| {
             let at = row["at"].as_str().and_then(runtail_core::model::parse_time);
-            at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()).unwrap_or_default()
+            at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
+                .unwrap_or_default()
         }),
-        column("VALUE", |row| text::seen(row["text"].as_str().unwrap_or_default(), 60)),
+        column("VALUE", |row| {
+            text::seen(row["text"].as_str().unwrap_or_default(), 60)
+        }),
     ]
 }

@@ -14,7 +14,8 @@ use clap::Args;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use runtail_api::{
-    Acted, AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, StateEdit, ThreadPlan,
+    Acted, AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError,
+    StateEdit, ThreadPlan,
 };
 use runtail_core::model::ThreadSearch;
 use runtail_core::text;
@@ -69,7 +70,12 @@ pub struct Retry {
     #[command(flatten)]
     pub(super) bulk: Options,
     /// Write these keys into the state of every failed thread first; @FILE reads a file, - reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, conflicts_with = "editor")]
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        allow_hyphen_values = true,
+        conflicts_with = "editor"
+    )]
     values: Option<String>,
     /// Write these keys in $VISUAL or $EDITOR, as a JSON object
     #[arg(long)]
@@ -104,11 +110,22 @@ pub(crate) async fn retry(
     server: &AgentServer,
     options: Retry,
 ) -> Result<Exit, Failure> {
-    let Retry { bulk, values, editor, as_node } = options;
+    let Retry {
+        bulk,
+        values,
+        editor,
+        as_node,
+    } = options;
     if !bulk.dry_run {
         context.check_write(&site.profile)?;
     }
-    let edit = |values: Value| Some(Arc::new(StateEdit { checkpoint: None, values, as_node: as_node.clone() }));
+    let edit = |values: Value| {
+        Some(Arc::new(StateEdit {
+            checkpoint: None,
+            values,
+            as_node: as_node.clone(),
+        }))
+    };
     if editor {
         let typed = in_editor("{\n}\n".into()).await?;
         let values = changes("{}", &typed).map_err(|failure| keeping(&typed, failure))?;
@@ -117,9 +134,20 @@ pub(crate) async fn retry(
             return Ok(Exit::Done);
         }
         let dry_run = bulk.dry_run;
-        return match run(context, site, server, BulkAction::Retry(edit(values.into())), bulk).await {
+        return match run(
+            context,
+            site,
+            server,
+            BulkAction::Retry(edit(values.into())),
+            bulk,
+        )
+        .await
+        {
             Ok(exit) if exit == Exit::Done || dry_run => Ok(exit),
-            Ok(exit) => Err(keeping(&typed, Failure::new(exit, "the edit was not made in every thread"))),
+            Ok(exit) => Err(keeping(
+                &typed,
+                Failure::new(exit, "the edit was not made in every thread"),
+            )),
             Err(failure) => Err(keeping(&typed, failure)),
         };
     }
@@ -127,11 +155,15 @@ pub(crate) async fn retry(
         Some(values) => {
             let values = input::json("--values", &values).await?;
             if values.as_object().is_none_or(|keys| keys.is_empty()) {
-                return Err(Failure::usage("--values must be a JSON object with the keys to write; nothing was sent"));
+                return Err(Failure::usage(
+                    "--values must be a JSON object with the keys to write; nothing was sent",
+                ));
             }
             edit(values)
         }
-        None if as_node.is_some() => return Err(Failure::usage("--as-node needs --values or --editor")),
+        None if as_node.is_some() => {
+            return Err(Failure::usage("--as-node needs --values or --editor"));
+        }
         None => None,
     };
     run(context, site, server, BulkAction::Retry(edit), bulk).await
@@ -149,41 +181,65 @@ pub(crate) async fn run(
         context.check_write(&site.profile)?;
     }
     let signals = Signals::listen_to_report();
-    let targets = signals.unless_stopped(plan(server, &action, &options)).await?;
+    let targets = signals
+        .unless_stopped(plan(server, &action, &options))
+        .await?;
     let planned = targets.iter().filter(|target| target.plan.is_ok()).count();
     tell(&action, &targets);
     if options.dry_run {
-        let rows: Vec<Value> = targets.iter().map(|target| row(&target.thread, planned_status(target))).collect();
+        let rows: Vec<Value> = targets
+            .iter()
+            .map(|target| row(&target.thread, planned_status(target)))
+            .collect();
         print(&options.output, &rows)?;
         complain("dry run: nothing was sent");
         return Ok(exit_of(&rows));
     }
     if planned > 0 {
         let asked = question(&action, &targets);
-        signals.unless_stopped(consent::yes(&asked, options.yes)).await?;
+        signals
+            .unless_stopped(consent::yes(&asked, options.yes))
+            .await?;
     }
     let rows = send(server, &signals, targets).await;
     print(&options.output, &rows)?;
     let exit = exit_of(&rows);
-    Ok(if signals.stop.is_cancelled() && rows.iter().any(is_undecided) { signals.exit() } else { exit })
+    Ok(
+        if signals.stop.is_cancelled() && rows.iter().any(is_undecided) {
+            signals.exit()
+        } else {
+            exit
+        },
+    )
 }
 
 /// Plans the action on each thread. Sends no write request.
-async fn plan(server: &AgentServer, action: &BulkAction, options: &Options) -> Result<Vec<Target>, Failure> {
+async fn plan(
+    server: &AgentServer,
+    action: &BulkAction,
+    options: &Options,
+) -> Result<Vec<Target>, Failure> {
     let threads = match &options.search {
         Some(search) => found(server, search).await?,
         None => options.threads.clone(),
     };
     if threads.len() > MAX_BULK {
-        return Err(Failure::usage(format!("at most {MAX_BULK} threads at once; nothing was sent")));
+        return Err(Failure::usage(format!(
+            "at most {MAX_BULK} threads at once; nothing was sent"
+        )));
     }
     let mut seen = HashSet::new();
-    let threads = threads.into_iter().filter(|thread| seen.insert(thread.clone()));
+    let threads = threads
+        .into_iter()
+        .filter(|thread| seen.insert(thread.clone()));
     let plans = threads.map(|thread| async move {
         let plan = server.plan_on_thread(&action.intent(&thread)).await;
         Target { thread, plan }
     });
-    let targets: Vec<Target> = stream::iter(plans).buffered(BULK_CONCURRENCY).collect().await;
+    let targets: Vec<Target> = stream::iter(plans)
+        .buffered(BULK_CONCURRENCY)
+        .collect()
+        .await;
     // A server that can't be reached or refuses the key fails the same way for every thread.
     let is_general = |target: &Target| match &target.plan {
         Err(PlanError::Asked(error)) => !matches!(error.kind, Kind::NotFound | Kind::Invalid(_)),
@@ -201,22 +257,35 @@ async fn plan(server: &AgentServer, action: &BulkAction, options: &Options) -> R
 /// Returns the ids that a search finds. An incomplete result is an error: the action would miss some without saying which.
 async fn found(server: &AgentServer, search: &ThreadSearch) -> Result<Vec<String>, Failure> {
     if search.is_empty() {
-        return Err(Failure::usage("an empty search matches every thread; name a condition. Nothing was sent"));
+        return Err(Failure::usage(
+            "an empty search matches every thread; name a condition. Nothing was sent",
+        ));
     }
-    let found = server.find_all_threads(search, MAX_BULK, Timestamp::now()).await;
+    let found = server
+        .find_all_threads(search, MAX_BULK, Timestamp::now())
+        .await;
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
     if found.unchecked > 0 {
         let why = "this server's lists have no values";
         return Err(Failure::new(
             Exit::Failed,
-            format!("{} threads can't be checked: {why}. Nothing was sent", found.unchecked),
+            format!(
+                "{} threads can't be checked: {why}. Nothing was sent",
+                found.unchecked
+            ),
         ));
     }
     if !found.is_complete {
         let why = format!("the search finds more than {MAX_BULK} threads, or too many to check");
-        return Err(Failure::usage(format!("{why}; nothing was sent\n  add a condition such as age>7d")));
+        return Err(Failure::usage(format!(
+            "{why}; nothing was sent\n  add a condition such as age>7d"
+        )));
     }
-    Ok(found.threads.into_iter().map(|found| found.thread.thread_id).collect())
+    Ok(found
+        .threads
+        .into_iter()
+        .map(|found| found.thread.thread_id)
+        .collect())
 }
 
 /// Previews the action on stderr.
@@ -225,8 +294,15 @@ fn tell(action: &BulkAction, targets: &[Target]) {
     for target in targets {
         lines.push(match &target.plan {
             Ok(plan) => {
-                let requests = plan.preview.requests().map(|request| format!("{} {}", request.method, request.url));
-                format!("{}: {}", plan.preview.title, requests.collect::<Vec<_>>().join(", then "))
+                let requests = plan
+                    .preview
+                    .requests()
+                    .map(|request| format!("{} {}", request.method, request.url));
+                format!(
+                    "{}: {}",
+                    plan.preview.title,
+                    requests.collect::<Vec<_>>().join(", then ")
+                )
             }
             Err(error) => format!("thread {}: left out: {error}", text::clean(&target.thread)),
         });
@@ -237,8 +313,14 @@ fn tell(action: &BulkAction, targets: &[Target]) {
             lines.extend(warnings(targets));
         }
         if let BulkAction::Retry(Some(edit)) = action {
-            let node = edit.as_node.as_deref().unwrap_or("the node that wrote last");
-            lines.push(format!("written to each, in the name of {node}: {}", edit.values));
+            let node = edit
+                .as_node
+                .as_deref()
+                .unwrap_or("the node that wrote last");
+            lines.push(format!(
+                "written to each, in the name of {node}: {}",
+                edit.values
+            ));
         }
     }
     if targets.is_empty() {
@@ -250,12 +332,26 @@ fn tell(action: &BulkAction, targets: &[Target]) {
 /// Returns the warnings of the plans, each with the number of threads that have it.
 fn warnings(targets: &[Target]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let notes = targets.iter().filter_map(|target| Some(&target.plan.as_ref().ok()?.preview.notes)).flatten();
-    notes.filter(|note| note.warns).for_each(|note| *counts.entry(&note.text).or_default() += 1);
+    let notes = targets
+        .iter()
+        .filter_map(|target| Some(&target.plan.as_ref().ok()?.preview.notes))
+        .flatten();
+    notes
+        .filter(|note| note.warns)
+        .for_each(|note| *counts.entry(&note.text).or_default() += 1);
     let more = counts.len().saturating_sub(MAX_WARNINGS);
-    let named = |n: usize| if n == 1 { "1 thread".to_string() } else { format!("{n} threads") };
-    let mut lines: Vec<String> =
-        counts.iter().take(MAX_WARNINGS).map(|(note, count)| format!("! {}: {note}", named(*count))).collect();
+    let named = |n: usize| {
+        if n == 1 {
+            "1 thread".to_string()
+        } else {
+            format!("{n} threads")
+        }
+    };
+    let mut lines: Vec<String> = counts
+        .iter()
+        .take(MAX_WARNINGS)
+        .map(|(note, count)| format!("! {}: {note}", named(*count)))
+        .collect();
     if more > 0 {
         lines.push(format!("! and {more} more"));
     }
@@ -263,8 +359,11 @@ fn warnings(targets: &[Target]) -> Vec<String> {
 }
 
 fn question(action: &BulkAction, targets: &[Target]) -> String {
-    let planned: Vec<&str> =
-        targets.iter().filter(|target| target.plan.is_ok()).map(|target| target.thread.as_str()).collect();
+    let planned: Vec<&str> = targets
+        .iter()
+        .filter(|target| target.plan.is_ok())
+        .map(|target| target.thread.as_str())
+        .collect();
     let what = match planned.as_slice() {
         [one] => format!("thread {}", text::clean(one)),
         several => format!("{} threads", several.len()),
@@ -281,24 +380,35 @@ fn question(action: &BulkAction, targets: &[Target]) -> String {
 /// Sends the requests, a few at a time. After Ctrl-C no further one is sent.
 async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> Vec<Value> {
     let sent = targets.into_iter().map(|target| async move {
-        let Ok(plan) = &target.plan else { return row(&target.thread, planned_status(&target)) };
+        let Ok(plan) = &target.plan else {
+            return row(&target.thread, planned_status(&target));
+        };
         if signals.stop.is_cancelled() {
             return row(&target.thread, (BulkOutcome::NotSent.word(), None));
         }
         let Some(result) = signals.unless_abandoned(server.act_on_thread(plan)).await else {
             return row(
                 &target.thread,
-                (BulkOutcome::Unknown.word(), Some("stopped before the server answered".into())),
+                (
+                    BulkOutcome::Unknown.word(),
+                    Some("stopped before the server answered".into()),
+                ),
             );
         };
-        if result.as_ref().is_err_and(|failed| failed.error.kind == Kind::NotFound) {
+        if result
+            .as_ref()
+            .is_err_and(|failed| failed.error.kind == Kind::NotFound)
+        {
             return row(&target.thread, ("not_found", None));
         }
         let (outcome, why) = BulkOutcome::of(&result);
         let mut row = row(&target.thread, (outcome.word(), why));
         match &result {
             Ok(Acted::Started(started)) => row["run_id"] = started.run_id.as_str().into(),
-            Ok(Acted::Forked { checkpoint, started }) => {
+            Ok(Acted::Forked {
+                checkpoint,
+                started,
+            }) => {
                 row["run_id"] = started.run_id.as_str().into();
                 row["checkpoint_id"] = text::clean(checkpoint).into();
             }
@@ -306,14 +416,19 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
         }
         row
     });
-    stream::iter(sent).buffered(BULK_CONCURRENCY).collect().await
+    stream::iter(sent)
+        .buffered(BULK_CONCURRENCY)
+        .collect()
+        .await
 }
 
 /// Returns the status of a thread before anything is sent.
 fn planned_status(target: &Target) -> (&'static str, Option<String>) {
     match &target.plan {
         Ok(_) => ("planned", None),
-        Err(PlanError::Asked(error)) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => ("not_found", None),
+        Err(PlanError::Asked(error)) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
+            ("not_found", None)
+        }
         Err(PlanError::Nothing(why)) if why.contains("no such thread") => ("not_found", None),
         Err(PlanError::Nothing(why)) => (BulkOutcome::Nothing.word(), Some(why.clone())),
         Err(error) => (BulkOutcome::Refused.word(), Some(error.to_string())),
@@ -346,9 +461,16 @@ fn is_undecided(row: &Value) -> bool {
 }
 
 fn exit_of(rows: &[Value]) -> Exit {
-    let has = |words: &[&str]| rows.iter().any(|row| words.iter().any(|word| row["status"] == **word));
+    let has = |words: &[&str]| {
+        rows.iter()
+            .any(|row| words.iter().any(|word| row["status"] == **word))
+    };
     if has(&["unknown"]) {
         return Exit::Network;
     }
-    if has(&["refused", "not_found", "edited"]) { Exit::Failed } else { Exit::Done }
+    if has(&["refused", "not_found", "edited"]) {
+        Exit::Failed
+    } else {
+        Exit::Done
+    }
 }

@@ -19,7 +19,11 @@ pub struct Options {
     #[arg(value_name = "T")]
     thread: String,
     /// The runs' ids, or --all
-    #[arg(value_name = "R", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(
+        value_name = "R",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
     runs: Vec<String>,
     /// Cancel all runs of the thread that are pending or running
     #[arg(long)]
@@ -72,19 +76,31 @@ pub(crate) async fn run(
     options: Options,
 ) -> Result<Exit, Failure> {
     context.check_write(&site.profile)?;
-    let call = Call { server, thread: &options.thread, action: options.action.into() };
+    let call = Call {
+        server,
+        thread: &options.thread,
+        action: options.action.into(),
+    };
     let mut targets = match options.all {
         true => call.active().await?,
         false => call.named(&options.runs).await?,
     };
     let is_active = |target: &&CancelTarget| target.state == CancelState::Active;
-    let active: Vec<&str> = targets.iter().filter(is_active).map(|target| target.run_id.as_str()).collect();
+    let active: Vec<&str> = targets
+        .iter()
+        .filter(is_active)
+        .map(|target| target.run_id.as_str())
+        .collect();
     if !active.is_empty() {
         consent::yes(&call.question(&active), options.yes).await?;
     }
-    server.cancel_runs(call.thread, &mut targets, call.action).await;
+    server
+        .cancel_runs(call.thread, &mut targets, call.action)
+        .await;
     if options.wait {
-        server.wait_until_stopped(call.thread, &mut targets, options.timeout).await;
+        server
+            .wait_until_stopped(call.thread, &mut targets, options.timeout)
+            .await;
     }
     report(&call, &targets, &options)
 }
@@ -100,7 +116,10 @@ impl Call<'_> {
     /// All active runs, the newest first: a queued run must not start because the one before it was cancelled.
     async fn active(&self) -> Result<Vec<CancelTarget>, ApiError> {
         let runs = self.server.active_runs(self.thread).await?;
-        Ok(runs.into_iter().map(|run| CancelTarget::new(&run.run_id, Some(&run))).collect())
+        Ok(runs
+            .into_iter()
+            .map(|run| CancelTarget::new(&run.run_id, Some(&run)))
+            .collect())
     }
 
     async fn named(&self, ids: &[String]) -> Result<Vec<CancelTarget>, ApiError> {
@@ -113,7 +132,9 @@ impl Call<'_> {
                 Ok(run) => CancelTarget::new(id, Some(&run)),
                 // 422: the id is not a UUID.
                 Err(error) => match self.server.or_not_offered(error).await {
-                    error if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => CancelTarget::new(id, None),
+                    error if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
+                        CancelTarget::new(id, None)
+                    }
                     error => return Err(error),
                 },
             });
@@ -150,25 +171,42 @@ fn report(call: &Call<'_>, targets: &[CancelTarget], options: &Options) -> Resul
     options.output.rows(&rows, &columns)?;
     let thread = text::clean(call.thread);
     if targets.is_empty() {
-        complain(&format!("thread {thread} has no active runs; nothing was sent"));
+        complain(&format!(
+            "thread {thread} has no active runs; nothing was sent"
+        ));
     }
     let mut exit = Exit::Done;
     for target in targets {
         let run = text::clean(&target.run_id);
-        let error = target.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        let error = target
+            .error
+            .as_ref()
+            .map(|error| format!(": {error}"))
+            .unwrap_or_default();
         let (code, line) = match target.state {
             CancelState::Stopped => continue,
             CancelState::Finished => {
-                let how = text::clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
-                let what = if target.was_active { "ended before it was cancelled" } else { "had already ended" };
+                let how =
+                    text::clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
+                let what = if target.was_active {
+                    "ended before it was cancelled"
+                } else {
+                    "had already ended"
+                };
                 (Exit::Done, format!("run {run} {what} ({how})"))
             }
             CancelState::Stopping if options.wait => {
                 let waited = text::duration(options.timeout);
-                (Exit::Deadline, format!("run {run} has not stopped after {waited}{error}"))
+                (
+                    Exit::Deadline,
+                    format!("run {run} has not stopped after {waited}{error}"),
+                )
             }
             CancelState::Stopping => (Exit::Done, format!("run {run} is stopping{error}")),
-            CancelState::NotFound => (Exit::Failed, format!("run {run} of thread {thread} was not found")),
+            CancelState::NotFound => (
+                Exit::Failed,
+                format!("run {run} of thread {thread} was not found"),
+            ),
             CancelState::Active | CancelState::Failed => {
                 let code = target.error.as_ref().map_or(Exit::Failed, Exit::of);
                 (code, format!("run {run} could not be cancelled{error}"))

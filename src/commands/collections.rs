@@ -14,23 +14,50 @@ use serde_json::Value;
 /// The columns of a collection's table.
 pub(crate) fn columns(of: &Collection) -> Vec<Column> {
     let own = of.fields().iter().map(|field: &'static Field| {
-        column(field.title, move |row| if field.is_time { time(field.of(row)) } else { field.words(row) })
+        column(field.title, move |row| {
+            if field.is_time {
+                time(field.of(row))
+            } else {
+                field.words(row)
+            }
+        })
     });
-    let place = [column("PROFILE", |row| cell(&row["profile"])), column("REGION", |row| cell(&row["region"]))];
+    let place = [
+        column("PROFILE", |row| cell(&row["profile"])),
+        column("REGION", |row| cell(&row["region"])),
+    ];
     place.into_iter().chain(own).collect()
 }
 
 /// Prints a collection. Requests all profiles at once and prints the rows of those that answer; each failure is a message
 /// on stderr, and the first one sets the exit code. If the list belongs to a parent, only one of the profiles has to know it.
-pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) -> Result<Exit, Failure> {
+pub(crate) async fn list(
+    context: &Context,
+    of: &Collection,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let (profiles, of) = narrowed(context, of);
-    let answers = join_all(with_control_plane(profiles)?.into_iter().map(|profile| async {
-        let site = Site::open(profile).await?;
-        let Some(control) = &site.control else { return Ok((site.profile, Vec::new(), Vec::new())) };
-        let Listing { mut items, incomplete, unread } = control.collection(&of).await?;
-        let odd = site.keep_records(&mut items, unread, |row| of.id_of(row).is_some());
-        Ok::<_, ApiError>((site.profile, items, incomplete.into_iter().chain(odd).collect()))
-    }))
+    let answers = join_all(
+        with_control_plane(profiles)?
+            .into_iter()
+            .map(|profile| async {
+                let site = Site::open(profile).await?;
+                let Some(control) = &site.control else {
+                    return Ok((site.profile, Vec::new(), Vec::new()));
+                };
+                let Listing {
+                    mut items,
+                    incomplete,
+                    unread,
+                } = control.collection(&of).await?;
+                let odd = site.keep_records(&mut items, unread, |row| of.id_of(row).is_some());
+                Ok::<_, ApiError>((
+                    site.profile,
+                    items,
+                    incomplete.into_iter().chain(odd).collect(),
+                ))
+            }),
+    )
     .await;
     let (mut all, mut failures, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     let mut known = false;
@@ -59,7 +86,12 @@ pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) ->
 }
 
 /// Prints one record by its id, from the profile that has it.
-pub(crate) async fn get(context: &Context, of: &Collection, id: &str, output: &Output) -> Result<Exit, Failure> {
+pub(crate) async fn get(
+    context: &Context,
+    of: &Collection,
+    id: &str,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let (profiles, id) = resolve::narrowed(context, id);
     let mut found = members(with_control_plane(profiles)?, of, id).await?;
     if found.len() > 1 {
@@ -72,19 +104,37 @@ pub(crate) async fn get(context: &Context, of: &Collection, id: &str, output: &O
 }
 
 /// Returns the profiles that have a record, at least one.
-pub(crate) async fn knowing(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Vec<Profile>, Failure> {
-    Ok(members(profiles, of, id).await?.into_iter().map(|(profile, _)| profile).collect())
+pub(crate) async fn knowing(
+    profiles: Vec<Profile>,
+    of: &Collection,
+    id: &str,
+) -> Result<Vec<Profile>, Failure> {
+    Ok(members(profiles, of, id)
+        .await?
+        .into_iter()
+        .map(|(profile, _)| profile)
+        .collect())
 }
 
 /// Returns the error for an id that several profiles have.
 pub(crate) fn ambiguous(of: &Collection, id: &str, profiles: &[Profile]) -> Failure {
-    let list: String = profiles.iter().map(|profile| format!("\n  {}/{}", profile.name, text::clean(id))).collect();
+    let list: String = profiles
+        .iter()
+        .map(|profile| format!("\n  {}/{}", profile.name, text::clean(id)))
+        .collect();
     let (shown, what) = (text::clean(id), of.plural());
-    Failure::usage(format!("\"{shown}\" is ambiguous: {} {what} have this id:{list}", profiles.len()))
+    Failure::usage(format!(
+        "\"{shown}\" is ambiguous: {} {what} have this id:{list}",
+        profiles.len()
+    ))
 }
 
 /// Fetches a record by its id from each profile that has it, at least one.
-async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Vec<(Profile, Value)>, Failure> {
+async fn members(
+    profiles: Vec<Profile>,
+    of: &Collection,
+    id: &str,
+) -> Result<Vec<(Profile, Value)>, Failure> {
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
         let row = control_of(&site)?.record(of, id).await?;
@@ -103,7 +153,11 @@ async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Ve
     match (found.is_empty(), failed.into_iter().next()) {
         (false, _) => Ok(found),
         (true, Some(error)) => Err(error.into()),
-        (true, None) => Err(Failure::not_found(format!("there is no {} \"{}\"", of.singular(), text::clean(id)))),
+        (true, None) => Err(Failure::not_found(format!(
+            "there is no {} \"{}\"",
+            of.singular(),
+            text::clean(id)
+        ))),
     }
 }
 
@@ -111,8 +165,14 @@ async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Ve
 pub(crate) async fn only_site(context: &Context) -> Result<(Site, ControlPlane), Failure> {
     let mut profiles = with_control_plane(context.profiles.clone())?;
     if profiles.len() > 1 {
-        let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        return Err(Failure::usage(format!("which profile? Choose one with -p: {}", names.join(", "))));
+        let names: Vec<&str> = profiles
+            .iter()
+            .map(|profile| profile.name.as_str())
+            .collect();
+        return Err(Failure::usage(format!(
+            "which profile? Choose one with -p: {}",
+            names.join(", ")
+        )));
     }
     let site = Site::open(profiles.remove(0)).await?;
     let control = control_of(&site)?;
@@ -123,7 +183,9 @@ pub(crate) async fn only_site(context: &Context) -> Result<(Site, ControlPlane),
 pub(crate) fn with_control_plane(mut profiles: Vec<Profile>) -> Result<Vec<Profile>, Failure> {
     profiles.retain(|profile| profile.control_plane.is_some());
     match profiles.is_empty() {
-        true => Err(Failure::usage("none of the chosen profiles has a control plane")),
+        true => Err(Failure::usage(
+            "none of the chosen profiles has a control plane",
+        )),
         false => Ok(profiles),
     }
 }
@@ -131,7 +193,10 @@ pub(crate) fn with_control_plane(mut profiles: Vec<Profile>) -> Result<Vec<Profi
 pub(crate) fn control_of(site: &Site) -> Result<ControlPlane, ApiError> {
     site.control.clone().ok_or_else(|| ApiError {
         kind: Kind::Refused,
-        at: Place { profile: site.profile.name.clone(), ..Place::default() },
+        at: Place {
+            profile: site.profile.name.clone(),
+            ..Place::default()
+        },
         detail: "this profile has no control plane".into(),
         hint: None,
     })
@@ -139,7 +204,9 @@ pub(crate) fn control_of(site: &Site) -> Result<ControlPlane, ApiError> {
 
 /// Narrows a list to one profile if its parent is given as PROFILE/ID.
 fn narrowed(context: &Context, of: &Collection) -> (Vec<Profile>, Collection) {
-    let Some(owner) = of.owner() else { return (context.profiles.clone(), of.clone()) };
+    let Some(owner) = of.owner() else {
+        return (context.profiles.clone(), of.clone());
+    };
     let (profiles, id) = resolve::narrowed(context, owner);
     (profiles, of.owned_by(id))
 }

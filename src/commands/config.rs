@@ -63,12 +63,16 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 fn place(globals: &Globals) -> Result<PathBuf, Failure> {
-    let usual = || Config::default_path().ok_or_else(|| Failure::usage("no home directory found; use --config FILE"));
+    let usual = || {
+        Config::default_path()
+            .ok_or_else(|| Failure::usage("no home directory found; use --config FILE"))
+    };
     globals.config.clone().map_or_else(usual, Ok)
 }
 
 fn init(path: &PathBuf) -> Result<(), Failure> {
-    let failed = |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", path.display()));
+    let failed =
+        |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", path.display()));
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
         private_folder(folder).map_err(failed)?;
     }
@@ -79,7 +83,10 @@ fn init(path: &PathBuf) -> Result<(), Failure> {
     match options.open(path) {
         Ok(mut file) => file.write_all(Config::EXAMPLE.as_bytes()).map_err(failed)?,
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Failure::usage(format!("{} already exists and was not changed", path.display())));
+            return Err(Failure::usage(format!(
+                "{} already exists and was not changed",
+                path.display()
+            )));
         }
         Err(e) => return Err(failed(e)),
     }
@@ -89,7 +96,11 @@ fn init(path: &PathBuf) -> Result<(), Failure> {
 /// Prints a path: unchanged in a pipe, sanitized on a terminal.
 fn tell(path: &Path) -> Result<(), Failure> {
     let path = path.display().to_string();
-    let shown = if std::io::stdout().is_terminal() { text::clean(&path) } else { (&path).into() };
+    let shown = if std::io::stdout().is_terminal() {
+        text::clean(&path)
+    } else {
+        (&path).into()
+    };
     output::print(&format!("{shown}\n"), false)
 }
 
@@ -105,7 +116,10 @@ fn show(config: &Config) -> String {
     if !config.default_profiles.is_empty() {
         let _ = writeln!(out, "default_profiles = {}", list(&config.default_profiles));
     }
-    config.profiles.iter().for_each(|profile| show_profile(&mut out, profile));
+    config
+        .profiles
+        .iter()
+        .for_each(|profile| show_profile(&mut out, profile));
     let seconds = |d: std::time::Duration| format!("\"{}ms\"", d.as_millis()).replace("000ms", "s");
     let _ = writeln!(
         out,
@@ -152,35 +166,61 @@ fn show_profile(out: &mut String, profile: &Profile) {
             let _ = writeln!(out, "{name} = {value}");
         }
     };
-    line("control_plane", profile.control_plane.as_ref().map(|url| quoted(url.as_str())));
+    line(
+        "control_plane",
+        profile
+            .control_plane
+            .as_ref()
+            .map(|url| quoted(url.as_str())),
+    );
     line("workspace", profile.workspace.as_deref().map(quoted));
     for (kind, source) in [("api_key", &profile.key), ("bearer", &profile.bearer)] {
         match source {
             Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), Some(quoted(name))),
-            Some(SecretSource::File(path)) => line(&format!("{kind}_file"), Some(quoted(&path.display().to_string()))),
+            Some(SecretSource::File(path)) => line(
+                &format!("{kind}_file"),
+                Some(quoted(&path.display().to_string())),
+            ),
             Some(SecretSource::Entry(path, entry)) => {
-                line(&format!("{kind}_file"), Some(quoted(&format!("{}#{entry}", path.display()))));
+                line(
+                    &format!("{kind}_file"),
+                    Some(quoted(&format!("{}#{entry}", path.display()))),
+                );
             }
-            Some(SecretSource::Keyring(entry)) => line(&format!("{kind}_keyring"), Some(quoted(&entry.to_string()))),
+            Some(SecretSource::Keyring(entry)) => {
+                line(&format!("{kind}_keyring"), Some(quoted(&entry.to_string())))
+            }
             // Arguments may contain secrets.
             Some(SecretSource::Command(words)) => {
                 let program = words.first().map_or("", |w| w);
-                line(&format!("{kind}_command"), Some(format!("[{}, …]", quoted(program))));
+                line(
+                    &format!("{kind}_command"),
+                    Some(format!("[{}, …]", quoted(program))),
+                );
             }
             Some(SecretSource::Given(_)) | None => {}
         }
     }
     line("label", profile.label.as_deref().map(quoted));
-    line("read_only", profile.is_read_only().then(|| "true".to_string()));
+    line(
+        "read_only",
+        profile.is_read_only().then(|| "true".to_string()),
+    );
     line("poll", profile.poll_setting());
-    line("deployments", (!profile.deployments.is_empty()).then(|| list(&profile.deployments)));
+    line(
+        "deployments",
+        (!profile.deployments.is_empty()).then(|| list(&profile.deployments)),
+    );
     line("allow_http", profile.allow_http.then(|| "true".to_string()));
     let servers: Vec<String> = profile
         .agent_servers
         .iter()
         .map(|(name, url)| format!("{} = {}", quoted(name), quoted(url.as_str())))
         .collect();
-    line("agent_server", (!servers.is_empty()).then(|| format!("{{ {} }}", servers.join(", "))));
+    line(
+        "agent_server",
+        (!servers.is_empty()).then(|| format!("{{ {} }}", servers.join(", "))),
+    );
 }
 
 /// Quotes a text for TOML; a JSON string is valid TOML.
@@ -189,7 +229,14 @@ fn quoted(text: &str) -> String {
 }
 
 fn list(texts: &[String]) -> String {
-    format!("[{}]", texts.iter().map(|t| quoted(t)).collect::<Vec<_>>().join(", "))
+    format!(
+        "[{}]",
+        texts
+            .iter()
+            .map(|t| quoted(t))
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 #[cfg(test)]

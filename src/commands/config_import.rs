@@ -18,12 +18,20 @@ pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> 
     }
     let Some(draft) = draft else {
         output::complain(&found.nothing());
-        return if is_table { Ok(()) } else { print(&options, &found, "added") };
+        return if is_table {
+            Ok(())
+        } else {
+            print(&options, &found, "added")
+        };
     };
     if is_table {
         print(&options, &found, "new")?;
     }
-    for to_do in found.profiles.iter().filter_map(|one| Some((&one.profile.name, one.to_do.as_ref()?))) {
+    for to_do in found
+        .profiles
+        .iter()
+        .filter_map(|one| Some((&one.profile.name, one.to_do.as_ref()?)))
+    {
         output::complain(&format!("{}: {}", to_do.0, to_do.1));
     }
     for line in changes(&draft) {
@@ -32,25 +40,47 @@ pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> 
     let count = found.profiles.len();
     if options.dry_run {
         output::complain("Nothing was written (--dry-run).");
-        return if is_table { Ok(()) } else { print(&options, &found, "new") };
+        return if is_table {
+            Ok(())
+        } else {
+            print(&options, &found, "new")
+        };
     }
-    let what = format!("Add {count} profile{} to {}", if count == 1 { "" } else { "s" }, short(&file));
+    let what = format!(
+        "Add {count} profile{} to {}",
+        if count == 1 { "" } else { "s" },
+        short(&file)
+    );
     consent::to_write(&what, options.yes).await?;
     let written = blocking(move || draft.write()).await;
     written.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     output::complain(&format!("{} was written.", short(&file)));
-    let names: Vec<&str> = found.profiles.iter().map(|one| one.profile.name.as_str()).collect();
+    let names: Vec<&str> = found
+        .profiles
+        .iter()
+        .map(|one| one.profile.name.as_str())
+        .collect();
     if let Some(why) = found.not_in_use(&names) {
         output::complain(&why);
     }
-    if is_table { Ok(()) } else { print(&options, &found, "added") }
+    if is_table {
+        Ok(())
+    } else {
+        print(&options, &found, "added")
+    }
 }
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
 ) -> Result<T, ConfigError> {
-    let broken = |_| Err(ConfigError::new("the configuration file could not be read or written"));
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
+    let broken = |_| {
+        Err(ConfigError::new(
+            "the configuration file could not be read or written",
+        ))
+    };
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(broken)
 }
 
 /// Returns the lines that change in the file.
@@ -63,7 +93,10 @@ fn changes(draft: &Draft) -> Vec<String> {
         DiffLine::In(text) => format!("+ {text}"),
     });
     let head = match draft.is_new() {
-        true => format!("{} will be created, readable only by you:", short(&draft.path)),
+        true => format!(
+            "{} will be created, readable only by you:",
+            short(&draft.path)
+        ),
         false => format!("Changes to {}:", short(&draft.path)),
     };
     std::iter::once(head).chain(lines).collect()

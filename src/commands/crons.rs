@@ -163,7 +163,9 @@ pub struct Delete {
 }
 
 fn timestamp(text: &str) -> Result<String, String> {
-    let parsed = text.parse::<jiff::Timestamp>().map_err(|_| "expected a time such as 2027-01-01T00:00:00Z")?;
+    let parsed = text
+        .parse::<jiff::Timestamp>()
+        .map_err(|_| "expected a time such as 2027-01-01T00:00:00Z")?;
     Ok(parsed.to_string())
 }
 
@@ -183,7 +185,11 @@ impl Settings {
                 }),
             ),
         ];
-        fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_string(), text?.into()))));
+        fields.extend(
+            texts
+                .into_iter()
+                .filter_map(|(name, text)| Some((name.to_string(), text?.into()))),
+        );
         let documents = [
             ("--input", "input", self.input),
             ("--run-config", "config", self.run_config),
@@ -203,7 +209,11 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     let (intent, sending, approval) = match command {
-        Command::List(List { limit, offset, output }) => {
+        Command::List(List {
+            limit,
+            offset,
+            output,
+        }) => {
             output.listing(&server.crons(limit, offset).await?, &columns())?;
             return Ok(Exit::Done);
         }
@@ -212,36 +222,80 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             return Ok(Exit::Done);
         }
         Command::Create(create) => {
-            let Create { assistant, schedule, thread, paused, settings, sending } = *create;
+            let Create {
+                assistant,
+                schedule,
+                thread,
+                paused,
+                settings,
+                sending,
+            } = *create;
             let mut fields = settings.fields().await?;
-            fields.insert("assistant_id".into(), resolve::assistant_id(&server, &assistant).await?.into());
+            fields.insert(
+                "assistant_id".into(),
+                resolve::assistant_id(&server, &assistant).await?.into(),
+            );
             fields.insert("schedule".into(), schedule.into());
             if paused {
                 fields.insert("enabled".into(), false.into());
             }
-            (ResourceIntent::CreateCron { thread, fields: fields.into() }, sending, Approval::NotNeeded)
+            (
+                ResourceIntent::CreateCron {
+                    thread,
+                    fields: fields.into(),
+                },
+                sending,
+                Approval::NotNeeded,
+            )
         }
         Command::Update(update) => {
-            let Update { cron, schedule, no_end_time, settings, sending } = *update;
+            let Update {
+                cron,
+                schedule,
+                no_end_time,
+                settings,
+                sending,
+            } = *update;
             let mut fields = settings.fields().await?;
             fields.extend(schedule.map(|schedule| ("schedule".to_string(), schedule.into())));
             if no_end_time {
                 fields.insert("end_time".into(), Value::Null);
             }
             if fields.is_empty() {
-                return Err(Failure::usage("nothing to change: give at least one setting, such as --schedule"));
+                return Err(Failure::usage(
+                    "nothing to change: give at least one setting, such as --schedule",
+                ));
             }
-            (ResourceIntent::UpdateCron { cron, fields: fields.into() }, sending, Approval::NotNeeded)
+            (
+                ResourceIntent::UpdateCron {
+                    cron,
+                    fields: fields.into(),
+                },
+                sending,
+                Approval::NotNeeded,
+            )
         }
-        Command::Pause(Switch { cron, sending }) => {
-            (ResourceIntent::EnableCron { cron, enabled: false }, sending, Approval::NotNeeded)
-        }
-        Command::Resume(Switch { cron, sending }) => {
-            (ResourceIntent::EnableCron { cron, enabled: true }, sending, Approval::NotNeeded)
-        }
-        Command::Delete(Delete { cron, yes, sending }) => {
-            (ResourceIntent::DeleteCron { cron }, sending, Approval::Yes(yes))
-        }
+        Command::Pause(Switch { cron, sending }) => (
+            ResourceIntent::EnableCron {
+                cron,
+                enabled: false,
+            },
+            sending,
+            Approval::NotNeeded,
+        ),
+        Command::Resume(Switch { cron, sending }) => (
+            ResourceIntent::EnableCron {
+                cron,
+                enabled: true,
+            },
+            sending,
+            Approval::NotNeeded,
+        ),
+        Command::Delete(Delete { cron, yes, sending }) => (
+            ResourceIntent::DeleteCron { cron },
+            sending,
+            Approval::Yes(yes),
+        ),
     };
     resources::make(&context, (&site, &server), &intent, &sending, approval).await
 }
@@ -249,9 +303,23 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 fn columns() -> [crate::output::Column; 7] {
     [
         column("SCHEDULE", |row| cell(&row["schedule"])),
-        column("TIME ZONE", |row| row["timezone"].as_str().unwrap_or("UTC").to_string()),
-        column("NEXT RUN", |row| if row["enabled"] == false { "-".into() } else { time(&row["next_run_date"]) }),
-        column("STATUS", |row| if row["enabled"] == false { "paused".into() } else { "enabled".into() }),
+        column("TIME ZONE", |row| {
+            row["timezone"].as_str().unwrap_or("UTC").to_string()
+        }),
+        column("NEXT RUN", |row| {
+            if row["enabled"] == false {
+                "-".into()
+            } else {
+                time(&row["next_run_date"])
+            }
+        }),
+        column("STATUS", |row| {
+            if row["enabled"] == false {
+                "paused".into()
+            } else {
+                "enabled".into()
+            }
+        }),
         column("ASSISTANT", |row| cell(&row["assistant_id"])),
         column("THREAD", |row| cell(&row["thread_id"])),
         column("CRON", |row| cell(&row["cron_id"])),

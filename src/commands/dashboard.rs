@@ -17,7 +17,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the dashboard and returns its exit code.
-pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    globals: &Globals,
+    replay: Option<PathBuf>,
+    glance: bool,
+) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         // `isatty` fails with this error for a terminal that was closed.
         if std::io::Error::last_os_error().raw_os_error() == Some(runtime::EIO) {
@@ -34,7 +38,8 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool
         ));
     }
     // Watch the file if it decides what is shown.
-    let is_followed = !globals.demo && globals.url.is_none() && globals.deployment.is_none() && replay.is_none();
+    let is_followed =
+        !globals.demo && globals.url.is_none() && globals.deployment.is_none() && replay.is_none();
     let file = globals.config.clone().or_else(Config::default_path);
     let watch = file.clone().filter(|_| is_followed).map(Watch::new);
     let config = load_config(globals)?;
@@ -59,27 +64,48 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool
         drop(crate::commands::replay::lines(&file)?);
         options.replay = Some(file);
     }
-    let Globals { read_only, write, ascii, .. } = *globals;
+    let Globals {
+        read_only,
+        write,
+        ascii,
+        ..
+    } = *globals;
     let has_key = std::env::var_os(KEY_VARIABLE).is_some_and(|key| !key.is_empty());
-    options.origin = Origin { file, names: globals.profiles.clone(), read_only, write, ascii, has_key };
+    options.origin = Origin {
+        file,
+        names: globals.profiles.clone(),
+        read_only,
+        write,
+        ascii,
+        has_key,
+    };
     options.watch = watch;
     options.command_options = match globals.demo {
         true => " --demo".into(),
-        false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),
+        false => Globals {
+            config: globals.config.clone(),
+            ..Globals::default()
+        }
+        .where_to(),
     };
     options.settings.ascii |= globals.ascii;
     options.glance = glance;
     let given = globals.clone();
-    options.environment = Environment::new(move || crate::commands::doctor::environment_checks(&given));
+    options.environment =
+        Environment::new(move || crate::commands::doctor::environment_checks(&given));
     options.demo = demo(globals);
     options.color = globals.color.is_on(true);
-    options.rgb = std::env::var("COLORTERM").is_ok_and(|says| matches!(says.as_str(), "truecolor" | "24bit"));
+    options.rgb =
+        std::env::var("COLORTERM").is_ok_and(|says| matches!(says.as_str(), "truecolor" | "24bit"));
     match runtime::run(options).await {
         Ok(Ended::Quit) => Ok(Exit::Done),
         Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),
         // As if SIGHUP had been received.
         Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
-        Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
+        Err(e) => Err(Failure::new(
+            Exit::Failed,
+            format!("the terminal failed: {e}"),
+        )),
     }
 }
 
@@ -90,7 +116,10 @@ fn tabs_file(globals: &Globals) -> Option<TabsFile> {
         (Some(_), None) => Scope::Address,
         (None, None) => Scope::Profiles,
     };
-    Some(TabsFile { path: Config::state_folder()?.join("tabs.json"), scope })
+    Some(TabsFile {
+        path: Config::state_folder()?.join("tabs.json"),
+        scope,
+    })
 }
 
 /// Returns what starts the demo from the first-run screen. The simulator runs until the dashboard ends.
@@ -100,7 +129,9 @@ fn demo(globals: &Globals) -> Demo {
     Demo::new(move || {
         let running = running.clone();
         Box::pin(async move {
-            let sim = Sim::demo().await.map_err(|e| format!("the simulator can't listen on loopback: {e}"))?;
+            let sim = Sim::demo()
+                .await
+                .map_err(|e| format!("the simulator can't listen on loopback: {e}"))?;
             let mut config = sim::demo_config(&sim).map_err(|failure| failure.message)?;
             config.seal(read_only, write);
             *running.lock().unwrap_or_else(PoisonError::into_inner) = Some(sim);
@@ -113,7 +144,9 @@ fn demo(globals: &Globals) -> Demo {
 /// name, which is never shown.
 fn time_zone() -> TimeZone {
     let unnamed = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
-    std::env::var_os("TZ").map_or_else(unnamed, |_| None).unwrap_or_else(TimeZone::system)
+    std::env::var_os("TZ")
+        .map_or_else(unnamed, |_| None)
+        .unwrap_or_else(TimeZone::system)
 }
 
 /// With `-d`, the dashboard shows one agent server.
@@ -122,8 +155,15 @@ async fn only_server(globals: &Globals, config: Config) -> Result<Config, Failur
     let (site, server) = resolve::agent_server(&context).await?;
     let mut profile = site.profile;
     let name = globals.deployment.clone().unwrap_or_default();
-    let url = server.base().parse().map_err(|e| Failure::usage(format!("{}: {e}", server.base())))?;
+    let url = server
+        .base()
+        .parse()
+        .map_err(|e| Failure::usage(format!("{}: {e}", server.base())))?;
     profile.control_plane = None;
     profile.agent_servers = vec![(name, url)];
-    Ok(Config { profiles: vec![profile], default_profiles: Vec::new(), ..config })
+    Ok(Config {
+        profiles: vec![profile],
+        default_profiles: Vec::new(),
+        ..config
+    })
 }

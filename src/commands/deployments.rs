@@ -4,7 +4,9 @@ use crate::args::Globals;
 use crate::commands::{change, revisions::UNSORTED};
 use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Format, Output, cell, color, column, complain, placed, status, status_column, time};
+use crate::output::{
+    Column, Format, Output, cell, color, column, complain, placed, status, status_column, time,
+};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
@@ -79,7 +81,9 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::List(options) => list(&context, options).await,
         Command::Get(options) => {
             let found = resolve::deployment(&context, &options.deployment).await?;
-            options.output.one(&placed(&found.site.profile, found.row))?;
+            options
+                .output
+                .one(&placed(&found.site.profile, found.row))?;
             Ok(Exit::Done)
         }
         Command::Create(options) => options.run(&context).await,
@@ -97,9 +101,16 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
         deployment_type: options.deployment_type,
         ..DeploymentQuery::default()
     };
-    let profiles: Vec<_> = context.profiles.iter().filter(|p| p.control_plane.is_some()).cloned().collect();
+    let profiles: Vec<_> = context
+        .profiles
+        .iter()
+        .filter(|p| p.control_plane.is_some())
+        .cloned()
+        .collect();
     if profiles.is_empty() {
-        return Err(Failure::usage("none of the chosen profiles has a control plane"));
+        return Err(Failure::usage(
+            "none of the chosen profiles has a control plane",
+        ));
     }
     let format = options.output.format();
     let answers = join_all(profiles.into_iter().map(|profile| async {
@@ -110,7 +121,12 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
             true => add_newest(&site, &mut listing.items, format).await,
             false => Unread::default(),
         };
-        Ok::<_, ApiError>((site.profile, listing.items, listing.incomplete.into_iter().chain(odd), unread))
+        Ok::<_, ApiError>((
+            site.profile,
+            listing.items,
+            listing.incomplete.into_iter().chain(odd),
+            unread,
+        ))
     }))
     .await;
     let mut all = Vec::new();
@@ -121,7 +137,10 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
             Ok((profile, rows, incomplete, unread)) => {
                 if unread.rows > 0 {
                     let (name, of) = (&profile.name, rows.len());
-                    missing.push(format!("{name}: {} of {of} newest revisions could not be read", unread.rows));
+                    missing.push(format!(
+                        "{name}: {} of {of} newest revisions could not be read",
+                        unread.rows
+                    ));
                 }
                 all.extend(rows.into_iter().map(|row| placed(&profile, row)));
                 failures.extend(incomplete.chain(unread.failures));
@@ -136,21 +155,27 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     for error in &failures {
         Failure::from(error.clone()).report();
     }
-    missing.iter().for_each(|line| complain(&format!("runtail: {line}")));
+    missing
+        .iter()
+        .for_each(|line| complain(&format!("runtail: {line}")));
     Ok(failures.first().map_or(Exit::Done, Exit::of))
 }
 
 /// Returns the rows of one profile. If the server can't list deployments, the pinned ones are fetched one by one; a
 /// missing one is a failure.
 async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
-    let Some(control) = &site.control else { return Ok(Listing::new(Vec::new(), UnreadRows::of("deployments"))) };
+    let Some(control) = &site.control else {
+        return Ok(Listing::new(Vec::new(), UnreadRows::of("deployments")));
+    };
     let pinned = &site.profile.deployments;
     match control.deployment_rows(query).await {
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {}
         other => return other,
     }
     let mut listing = Listing::new(Vec::new(), UnreadRows::of("deployments"));
-    let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(MAX_CONCURRENCY);
+    let mut answers = stream::iter(pinned)
+        .map(|id| control.deployment_row(id))
+        .buffered(MAX_CONCURRENCY);
     while let Some(answer) = answers.next().await {
         match answer {
             Ok(row) if suits(&row, query) => listing.items.push(row),
@@ -164,10 +189,18 @@ async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, Ap
 /// Applies the server's filters to rows that were fetched one by one.
 fn suits(row: &Value, query: &DeploymentQuery) -> bool {
     let name = row["name"].as_str().unwrap_or_default();
-    let same = |wanted: &Option<String>, field: &Value| wanted.as_deref().is_none_or(|w| field.as_str() == Some(w));
-    query.name_contains.as_deref().is_none_or(|part| name.contains(part))
+    let same = |wanted: &Option<String>, field: &Value| {
+        wanted.as_deref().is_none_or(|w| field.as_str() == Some(w))
+    };
+    query
+        .name_contains
+        .as_deref()
+        .is_none_or(|part| name.contains(part))
         && same(&query.status, &row["status"])
-        && same(&query.deployment_type, &row["source_config"]["deployment_type"])
+        && same(
+            &query.deployment_type,
+            &row["source_config"]["deployment_type"],
+        )
 }
 
 /// The newest revisions that could not be read.
@@ -195,13 +228,23 @@ enum Newest {
 impl Newest {
     async fn read(control: &ControlPlane, record: &Value) -> Result<Newest, ApiError> {
         let error = match control.newest_row(record).await {
-            Ok(newest) => return Ok(newest.row.map_or(Newest::None, |row| Newest::Revision(row, newest.was_sorted))),
+            Ok(newest) => {
+                return Ok(newest
+                    .row
+                    .map_or(Newest::None, |row| Newest::Revision(row, newest.was_sorted)));
+            }
             Err(error) if error.kind == Kind::NotFound => error,
             Err(error) => return Err(error),
         };
         // 404 means that the deployment is gone or that the server has no such call.
-        match control.deployment_row(record["id"].as_str().unwrap_or_default()).await {
-            Err(ApiError { kind: Kind::NotFound, .. }) => Ok(Newest::Gone),
+        match control
+            .deployment_row(record["id"].as_str().unwrap_or_default())
+            .await
+        {
+            Err(ApiError {
+                kind: Kind::NotFound,
+                ..
+            }) => Ok(Newest::Gone),
             Ok(row) if row["status"] == "AWAITING_DELETE" => Ok(Newest::Gone),
             _ => Err(error),
         }
@@ -215,18 +258,28 @@ impl Newest {
             Newest::Gone => "gone",
             Newest::Unread => "unread",
         };
-        if format == Format::Table { json!({"status": word}) } else { Value::Null }
+        if format == Format::Table {
+            json!({"status": word})
+        } else {
+            Value::Null
+        }
     }
 }
 
 /// Adds the newest revision to each row, null if there is none or it can't be read. Returns the failures; a deployment that
 /// was deleted after the list was read is only a note. Stops after a failure that the other rows would share.
 async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
-    let Some(control) = &site.control else { return Unread::default() };
+    let Some(control) = &site.control else {
+        return Unread::default();
+    };
     let mut answers: Vec<Newest> = Vec::with_capacity(rows.len());
     let mut failures: Vec<ApiError> = Vec::new();
     {
-        let mut asked = pin!(stream::iter(&*rows).map(|row| Newest::read(control, row)).buffered(MAX_CONCURRENCY));
+        let mut asked = pin!(
+            stream::iter(&*rows)
+                .map(|row| Newest::read(control, row))
+                .buffered(MAX_CONCURRENCY)
+        );
         while let Some(answer) = asked.next().await {
             let error = match answer {
                 Ok(newest) => {
@@ -240,8 +293,9 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
             failures.push(error);
             // A whole batch was forbidden and none succeeded, so all are.
             let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
-            let all_denied =
-                answers.len() == MAX_CONCURRENCY && failures.len() == MAX_CONCURRENCY && failures.iter().all(is_denied);
+            let all_denied = answers.len() == MAX_CONCURRENCY
+                && failures.len() == MAX_CONCURRENCY
+                && failures.iter().all(is_denied);
             if all_denied {
                 failures.truncate(1);
             }
@@ -252,22 +306,38 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
     }
     answers.resize(rows.len(), Newest::Unread);
     let profile = &site.profile.name;
-    let unsorted = answers.iter().filter(|newest| matches!(newest, Newest::Revision(_, false))).count();
+    let unsorted = answers
+        .iter()
+        .filter(|newest| matches!(newest, Newest::Revision(_, false)))
+        .count();
     if unsorted > 0 {
         let taken = format!("in {unsorted} rows, the newest is the one with the latest date");
         complain(&format!("warning: {profile}: {UNSORTED}; {taken}"));
     }
-    let unread = answers.iter().filter(|newest| matches!(newest, Newest::Unread)).count();
+    let unread = answers
+        .iter()
+        .filter(|newest| matches!(newest, Newest::Unread))
+        .count();
     for (row, newest) in rows.iter_mut().zip(answers) {
         if let Newest::Gone = newest {
-            let name = text::clean(row["name"].as_str().or(row["id"].as_str()).unwrap_or_default());
-            complain(&format!("note: {profile}/{name} was deleted after the list was read"));
+            let name = text::clean(
+                row["name"]
+                    .as_str()
+                    .or(row["id"].as_str())
+                    .unwrap_or_default(),
+            );
+            complain(&format!(
+                "note: {profile}/{name} was deleted after the list was read"
+            ));
         }
         if let Some(fields) = row.as_object_mut() {
             fields.insert("latest_revision".into(), newest.shown(format));
         }
     }
-    Unread { rows: unread, failures }
+    Unread {
+        rows: unread,
+        failures,
+    }
 }
 
 /// Whether a failure concerns only its own row: not a rejected key, a rate limit or an unreachable server.
@@ -297,14 +367,20 @@ fn columns(with_newest: bool) -> Vec<Column> {
         column("ID", |row| cell(&row["id"])),
     ];
     if with_newest {
-        columns.insert(4, column("NEWEST", |row| status(&row["latest_revision"]["status"])));
+        columns.insert(
+            4,
+            column("NEWEST", |row| status(&row["latest_revision"]["status"])),
+        );
     }
     columns
 }
 
 /// Returns which revision is serving: the newest or another one, or nothing if the server doesn't say.
 fn live(row: &Value) -> String {
-    match (row["active_revision_id"].as_str(), row["latest_revision_id"].as_str()) {
+    match (
+        row["active_revision_id"].as_str(),
+        row["latest_revision_id"].as_str(),
+    ) {
         (Some(active), newest) if newest == Some(active) => "newest".into(),
         (Some(active), _) => text::short_id(active),
         (None, _) if row.get("active_revision_id").is_some() => "none".into(),

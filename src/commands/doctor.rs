@@ -24,7 +24,13 @@ pub struct Options {
     #[arg(long)]
     try_regions: bool,
     /// How to print
-    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum, default_value_t)]
+    #[arg(
+        short = 'o',
+        long = "output",
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
     format: Format,
 }
 
@@ -53,7 +59,11 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     for check in here(globals, &found) {
         sheet.take(check)?;
     }
-    let ask = Ask { deployment: globals.deployment.clone(), try_regions: options.try_regions, ..Ask::default() };
+    let ask = Ask {
+        deployment: globals.deployment.clone(),
+        try_regions: options.try_regions,
+        ..Ask::default()
+    };
     let (out, mut told) = unbounded_channel();
     let looking = tokio::spawn({
         let ask = ask.clone();
@@ -65,7 +75,10 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let broke = |e| Failure::new(Exit::Failed, format!("the checks failed: {e}"));
     let refused = looking.await.map_err(broke)?;
     let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    for refused in refused.iter().filter(|_| is_person && options.format == Format::Text) {
+    for refused in refused
+        .iter()
+        .filter(|_| is_person && options.format == Format::Text)
+    {
         if agreed(refused, &ask).await? {
             sheet.take(refused.try_regions(&ask.regions).await)?;
         }
@@ -86,15 +99,19 @@ fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {
         Err(error) => Origin::Broken(error),
     };
     let env = |name: &str| std::env::var(name).ok();
-    machine(origin, env).into_iter().chain(terminal_checks(Terminal::here(), env)).collect()
+    machine(origin, env)
+        .into_iter()
+        .chain(terminal_checks(Terminal::here(), env))
+        .collect()
 }
 
 /// Asks the user whether a key may be sent to the other regions.
 async fn agreed(refused: &Refused, ask: &Ask) -> Result<bool, Failure> {
     let others = refused.others(&ask.regions).join(", ");
     let profile = text::clean(refused.profile());
-    let question =
-        format!("\nSend the key of {profile} to the other regions ({others}) to see which one knows it? [y/N] ");
+    let question = format!(
+        "\nSend the key of {profile} to the other regions ({others}) to see which one knows it? [y/N] "
+    );
     output::print(&question, false)?;
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
@@ -121,7 +138,10 @@ struct ReportWriter {
 impl ReportWriter {
     fn new(globals: &Globals, format: Format, config: Option<&Config>) -> ReportWriter {
         let is_terminal = std::io::stdout().is_terminal();
-        let width = crossterm::terminal::size().ok().filter(|_| is_terminal).map_or(80, |(w, _)| usize::from(w));
+        let width = crossterm::terminal::size()
+            .ok()
+            .filter(|_| is_terminal)
+            .map_or(80, |(w, _)| usize::from(w));
         ReportWriter {
             format,
             ascii: globals.ascii || config.is_some_and(|config| config.ui.ascii),
@@ -147,7 +167,10 @@ impl ReportWriter {
                 let mut printed = String::new();
                 let heading = check.heading();
                 if heading != self.heading {
-                    printed.push_str(&format!("\n{}\n", self.styled("1", &self.spelled(&heading))));
+                    printed.push_str(&format!(
+                        "\n{}\n",
+                        self.styled("1", &self.spelled(&heading))
+                    ));
                     self.heading = heading;
                 }
                 printed.push_str(&self.lines(&check));
@@ -190,7 +213,11 @@ impl ReportWriter {
             c if c.is_ascii() => c.to_string(),
             _ => "?".to_string(),
         };
-        if self.ascii { text.chars().map(spell).collect() } else { text.to_string() }
+        if self.ascii {
+            text.chars().map(spell).collect()
+        } else {
+            text.to_string()
+        }
     }
 
     fn styled(&self, look: &str, text: &str) -> String {
@@ -230,9 +257,14 @@ mod tests {
 
     #[test]
     fn only_yes_is_yes() {
-        for (line, yes) in
-            [("y\n", true), (" YES\n", true), ("\n", false), ("", false), ("n", false), ("yes please", false)]
-        {
+        for (line, yes) in [
+            ("y\n", true),
+            (" YES\n", true),
+            ("\n", false),
+            ("", false),
+            ("n", false),
+            ("yes please", false),
+        ] {
             assert_eq!(is_yes(line), yes, "{line:?}");
         }
     }

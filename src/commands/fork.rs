@@ -22,7 +22,12 @@ pub struct Options {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<String>,
     /// Edit the checkpoint's state first: the keys to write; @FILE and - as for --input
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, conflicts_with = "input")]
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        allow_hyphen_values = true,
+        conflicts_with = "input"
+    )]
     update: Option<String>,
     /// Edit in the name of this node, which decides what runs next (default: the node that wrote last)
     #[arg(long, value_name = "NODE", value_parser = filled, requires = "update")]
@@ -58,14 +63,36 @@ impl Options {
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let Options { thread, checkpoint, input, update, as_node, wait, sending } = options;
+    let Options {
+        thread,
+        checkpoint,
+        input,
+        update,
+        as_node,
+        wait,
+        sending,
+    } = options;
     let change = match (input, update) {
         (Some(input), _) => ForkChange::Input(input::json("--input", &input).await?),
         (None, Some(update)) => {
             let values = input::json("--update", &update).await?;
-            ForkChange::Edit(StateEdit { checkpoint: checkpoint.clone(), values, as_node })
+            ForkChange::Edit(StateEdit {
+                checkpoint: checkpoint.clone(),
+                values,
+                as_node,
+            })
         }
         (None, None) => ForkChange::Nothing,
     };
-    acting::run(globals, ThreadIntent::Fork { thread, checkpoint, change }, &sending, wait).await
+    acting::run(
+        globals,
+        ThreadIntent::Fork {
+            thread,
+            checkpoint,
+            change,
+        },
+        &sending,
+        wait,
+    )
+    .await
 }

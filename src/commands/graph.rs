@@ -40,10 +40,18 @@ pub struct Options {
 pub(crate) async fn run(server: &AgentServer, options: &Options) -> Result<Exit, Failure> {
     let id = resolve::assistant_id(server, &options.assistant).await?;
     let described = server.assistant_graph(&id, options.subgraphs).await?;
-    let suits = || if std::io::stdout().is_terminal() { Format::Text } else { Format::Json };
+    let suits = || {
+        if std::io::stdout().is_terminal() {
+            Format::Text
+        } else {
+            Format::Json
+        }
+    };
     let graph = Graph::read(&described);
     if graph.is_cut() && options.format != Some(Format::Json) {
-        output::complain("warning: the graph is too large to draw; some nodes and edges are missing");
+        output::complain(
+            "warning: the graph is too large to draw; some nodes and edges are missing",
+        );
     }
     let rails = || graph::layout(&graph, Limits::NONE);
     match options.format.unwrap_or_else(suits) {

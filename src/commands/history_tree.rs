@@ -13,7 +13,9 @@ const MAX_WROTE: usize = 60;
 
 /// Prints the tree of states as received. `has_head`: the first one is the thread's newest.
 pub(crate) fn print(rows: &[Value], has_head: bool, ascii: bool) -> Result<(), Failure> {
-    let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(&row.to_string()));
+    let checkpoints = rows
+        .iter()
+        .filter_map(|row| Checkpoint::read(&row.to_string()));
     let tree = CheckpointTree::new(checkpoints.map(Arc::new));
     output::print(&drawn(&tree, has_head, ascii), false)
 }
@@ -37,11 +39,17 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
     };
     let wrote = |at: usize| text::seen(&tree.wrote(at), MAX_WROTE);
     let all = || 0..tree.len();
-    let widest = |least: usize, widths: &mut dyn Iterator<Item = usize>| widths.fold(least, usize::max);
+    let widest =
+        |least: usize, widths: &mut dyn Iterator<Item = usize>| widths.fold(least, usize::max);
     let graph_width = widest(1, &mut graphs.iter().map(|graph| text::width(graph)));
     let writer_width = widest(6, &mut all().map(|at| text::width(&writer(at))));
     let wrote_width = widest(5, &mut all().map(|at| text::width(&wrote(at))));
-    let pad = |source: &str, width: usize| format!("{source}{}", " ".repeat(width.saturating_sub(text::width(source))));
+    let pad = |source: &str, width: usize| {
+        format!(
+            "{source}{}",
+            " ".repeat(width.saturating_sub(text::width(source)))
+        )
+    };
     let heading = format!(
         "{}  STEP  {}  {}  {}  CHECKPOINT",
         pad("", graph_width),
@@ -54,7 +62,10 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
             return graph.clone();
         };
         let step = entry.step.map(|step| step.to_string()).unwrap_or_default();
-        let created = entry.at.map(|at| at.strftime("%Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
+        let created = entry
+            .at
+            .map(|at| at.strftime("%Y-%m-%d %H:%MZ").to_string())
+            .unwrap_or_default();
         let head = if at == 0 && has_head { "  head" } else { "" };
         let (writer, wrote) = (plain(&writer(at), ascii), plain(&wrote(at), ascii));
         format!(
@@ -66,7 +77,9 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
         )
     };
     let lines = std::iter::once(heading).chain(tree.rows().iter().zip(&graphs).map(line));
-    lines.map(|line| line.trim_end().to_string() + "\n").collect()
+    lines
+        .map(|line| line.trim_end().to_string() + "\n")
+        .collect()
 }
 
 /// Replaces the glyphs of the drawing if only ASCII characters are wanted.

@@ -4,15 +4,17 @@ use crate::args::Globals;
 use crate::commands::wait;
 use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column, width};
+use crate::output::{
+    Column, Format, Output, age, cell, color, column, complain, status_column, width,
+};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use runtail_api::{
-    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Listing, Place, Retry, ServerInbox,
-    UnreadRows,
+    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Listing, Place, Retry,
+    ServerInbox, UnreadRows,
 };
 use runtail_core::config::{self, Profile, Stuck};
 use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_option, sort_inbox};
@@ -86,7 +88,9 @@ struct Since<'a> {
 
 impl Since<'_> {
     async fn read(self, server: &AgentServer) -> ServerInbox {
-        server.poll_inbox(self.failed, self.stuck, &mut InboxMemory::default()).await
+        server
+            .poll_inbox(self.failed, self.stuck, &mut InboxMemory::default())
+            .await
     }
 }
 
@@ -116,41 +120,76 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 /// Reads the inbox of all agent servers that the arguments choose.
 pub(super) async fn collect(context: &Context, failed_since: Duration) -> Result<Found, Failure> {
     let globals = &context.globals;
-    let since = Since { failed: failed_since, stuck: &context.config.stuck };
+    let since = Since {
+        failed: failed_since,
+        stuck: &context.config.stuck,
+    };
     if let Some(wanted) = &globals.deployment {
         return read_one(context, wanted, since).await;
     }
-    let has_servers = |profile: &Profile| profile.control_plane.is_some() || !profile.agent_servers.is_empty();
-    let profiles: Vec<Profile> = context.profiles.iter().filter(|p| has_servers(p)).cloned().collect();
+    let has_servers =
+        |profile: &Profile| profile.control_plane.is_some() || !profile.agent_servers.is_empty();
+    let profiles: Vec<Profile> = context
+        .profiles
+        .iter()
+        .filter(|p| has_servers(p))
+        .cloned()
+        .collect();
     if profiles.is_empty() {
-        return Err(Failure::usage("none of the chosen profiles has a control plane or an agent server"));
+        return Err(Failure::usage(
+            "none of the chosen profiles has a control plane or an agent server",
+        ));
     }
     let mut found = Found::default();
-    for answer in join_all(profiles.into_iter().map(|profile| read_profile(globals, profile, since))).await {
+    for answer in join_all(
+        profiles
+            .into_iter()
+            .map(|profile| read_profile(globals, profile, since)),
+    )
+    .await
+    {
         found.add(answer);
     }
     Ok(found)
 }
 
 /// Prints the rows, the failures and the notes. The first failure sets the exit code.
-fn print(Found { rows, failures, notes }: Found, output: &Output) -> Result<Exit, Failure> {
+fn print(
+    Found {
+        rows,
+        failures,
+        notes,
+    }: Found,
+    output: &Output,
+) -> Result<Exit, Failure> {
     // The time by the clock of each profile's servers.
-    let clocks: HashMap<String, Timestamp> = rows.iter().map(|entry| (entry.row.profile.clone(), entry.now)).collect();
+    let clocks: HashMap<String, Timestamp> = rows
+        .iter()
+        .map(|entry| (entry.row.profile.clone(), entry.now))
+        .collect();
     let mut sorted: Vec<InboxRow> = rows.into_iter().map(|entry| entry.row).collect();
     sort_inbox(&mut sorted);
     if output.format() == Format::Table {
-        let rows: Vec<Value> = sorted.iter().map(|row| table_row(row, clocks.get(&row.profile))).collect();
+        let rows: Vec<Value> = sorted
+            .iter()
+            .map(|row| table_row(row, clocks.get(&row.profile)))
+            .collect();
         // Don't print an empty table above the errors.
         if !rows.is_empty() || failures.is_empty() {
             output.rows_with_commands(&rows, &columns())?;
         }
     } else {
-        output.rows(&sorted.iter().map(InboxRow::to_json).collect::<Vec<_>>(), &[])?;
+        output.rows(
+            &sorted.iter().map(InboxRow::to_json).collect::<Vec<_>>(),
+            &[],
+        )?;
     }
     for error in &failures {
         Failure::from(error.clone()).report();
     }
-    notes.iter().for_each(|note| complain(&format!("runtail: {note}")));
+    notes
+        .iter()
+        .for_each(|note| complain(&format!("runtail: {note}")));
     Ok(failures.first().map_or(Exit::Done, Exit::of))
 }
 
@@ -174,15 +213,21 @@ fn columns() -> Vec<Column> {
     let mut columns = vec![
         column("AGE", |row| cell(&row["age"])),
         status_column("STATE", state, |row| cell(&row["state"])),
-        column("DEPLOYMENT", |row| title(&cell(&row["profile"]), &cell(&row["deployment"]))),
+        column("DEPLOYMENT", |row| {
+            title(&cell(&row["profile"]), &cell(&row["deployment"]))
+        }),
         // On a terminal the command below has the whole id.
-        column("THREAD", |row| match (cell(&row["thread_id"]), width().is_some()) {
-            (id, true) => text::short_id(&id).to_string(),
-            (id, false) => id,
+        column("THREAD", |row| {
+            match (cell(&row["thread_id"]), width().is_some()) {
+                (id, true) => text::short_id(&id).to_string(),
+                (id, false) => id,
+            }
         }),
         column("GRAPH", |row| cell(&row["graph"])),
         column("CAUSE", |row| cell(&row["cause"])),
-        column("NEEDS", |row| text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()),
+        column("NEEDS", |row| {
+            text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()
+        }),
     ];
     // The state says nearly the same, and what a thread needs is worth more.
     if width().is_some_and(|width| width < WIDE) {
@@ -207,7 +252,12 @@ fn base_options(globals: &Globals) -> String {
 fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
     match &globals.url {
         Some(url) => format!("{}{}", base_options(globals), shell_option(" --url", url)),
-        None => format!("{}{}{}", base_options(globals), shell_option(" -p", profile), shell_option(" -d", name)),
+        None => format!(
+            "{}{}{}",
+            base_options(globals),
+            shell_option(" -p", profile),
+            shell_option(" -d", name)
+        ),
     }
 }
 
@@ -216,23 +266,43 @@ async fn read_one(context: &Context, wanted: &str, since: Since<'_>) -> Result<F
     let globals = &context.globals;
     let (profiles, name) = resolve::narrowed(context, wanted);
     let is_named = |p: &Profile| p.agent_servers.iter().any(|(server, _)| server == name);
-    if profiles.iter().any(is_named) || !context.profiles.iter().any(|p| p.control_plane.is_some()) {
+    if profiles.iter().any(is_named) || !context.profiles.iter().any(|p| p.control_plane.is_some())
+    {
         let (site, server) = resolve::agent_server(context).await?;
         let options = server_options(globals, &site.profile.name, name);
         let inbox = since.read(&server).await;
         return Ok(rows_of(&site, name, &options, &server, inbox));
     }
     let deployment = resolve::deployment(context, wanted).await?;
-    let own = deployment.row["name"].as_str().unwrap_or(&deployment.id).to_string();
+    let own = deployment.row["name"]
+        .as_str()
+        .unwrap_or(&deployment.id)
+        .to_string();
     // The word that the user wrote is not ambiguous.
-    let target = Target { record: deployment.row, name: own, word: name.to_string() };
-    Ok(read_deployments(globals, &deployment.site, vec![target], Vec::new(), (since, true)).await)
+    let target = Target {
+        record: deployment.row,
+        name: own,
+        word: name.to_string(),
+    };
+    Ok(read_deployments(
+        globals,
+        &deployment.site,
+        vec![target],
+        Vec::new(),
+        (since, true),
+    )
+    .await)
 }
 
 async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> Found {
     let site = match Site::open(profile).await {
         Ok(site) => site,
-        Err(error) => return Found { failures: vec![error], ..Found::default() },
+        Err(error) => {
+            return Found {
+                failures: vec![error],
+                ..Found::default()
+            };
+        }
     };
     let mut found = Found::default();
     let named = |(name, url): &(String, Url)| Source {
@@ -247,13 +317,18 @@ async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> 
     };
     if targets.len() > MAX_DEPLOYMENTS {
         let (name, all) = (&site.profile.name, targets.len());
-        found.notes.push(format!("{name}: only {MAX_DEPLOYMENTS} of {all} deployments were read"));
+        found.notes.push(format!(
+            "{name}: only {MAX_DEPLOYMENTS} of {all} deployments were read"
+        ));
         targets.truncate(MAX_DEPLOYMENTS);
     }
     // Asking a serverless deployment wakes it, and this one was not named.
     let is_serverless = |target: &&Target| target.deployment().is_serverless();
-    let asleep: Vec<String> =
-        targets.iter().filter(is_serverless).map(|target| text::clean(&target.name).into()).collect();
+    let asleep: Vec<String> = targets
+        .iter()
+        .filter(is_serverless)
+        .map(|target| text::clean(&target.name).into())
+        .collect();
     if !asleep.is_empty() {
         let names = asleep.join(", ");
         found.notes.push(format!(
@@ -270,7 +345,9 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
     let pinned = &site.profile.deployments;
     let mut listing = match control.deployment_rows(&DeploymentQuery::default()).await {
         Ok(listing) => listing,
-        Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {
+        Err(error)
+            if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() =>
+        {
             let rows = stream::iter(pinned).map(|id| control.deployment_row(id));
             let mut rows = rows.buffered(ControlPlane::MAX_CONCURRENCY);
             let mut listing = Listing::new(Vec::new(), UnreadRows::of("deployments"));
@@ -287,14 +364,27 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
             return Vec::new();
         }
     };
-    found.failures.extend(site.keep_records(&mut listing.items, listing.unread, has_id));
+    found
+        .failures
+        .extend(site.keep_records(&mut listing.items, listing.unread, has_id));
     found.failures.extend(listing.incomplete);
     let mut times: HashMap<String, usize> = HashMap::new();
     let name_of = |row: &Value| row["name"].as_str().unwrap_or_default().to_string();
-    listing.items.iter().for_each(|row| *times.entry(name_of(row)).or_default() += 1);
-    let is_taken = |name: &str| site.profile.agent_servers.iter().any(|(server, _)| server == name);
+    listing
+        .items
+        .iter()
+        .for_each(|row| *times.entry(name_of(row)).or_default() += 1);
+    let is_taken = |name: &str| {
+        site.profile
+            .agent_servers
+            .iter()
+            .any(|(server, _)| server == name)
+    };
     let target = |row: Value| {
-        let (id, name) = (row["id"].as_str().unwrap_or_default().to_string(), name_of(&row));
+        let (id, name) = (
+            row["id"].as_str().unwrap_or_default().to_string(),
+            name_of(&row),
+        );
         let is_unique = !name.is_empty() && times[&name] == 1 && !is_taken(&name);
         Target {
             word: if is_unique { name.clone() } else { id.clone() },
@@ -324,27 +414,47 @@ async fn read_deployments(
         let exists = !profile.only_local || config::is_loopback(&url);
         let options = server_options(globals, &profile.name, &target.word);
         let is_asked = wakes || !record.is_serverless();
-        (exists && is_asked && !is_leaving).then(|| Source { name: target.name.clone(), options, url })
+        (exists && is_asked && !is_leaving).then(|| Source {
+            name: target.name.clone(),
+            options,
+            url,
+        })
     }));
     // Deployments may share a server.
     let mut known = HashSet::new();
     sources.retain(|source| known.insert(source.url.as_str().trim_end_matches('/').to_string()));
     let (revisions, servers) = tokio::join!(failed_revisions(site, &targets), async {
         let read = sources.iter().map(|source| async {
-            let server = AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
+            let server =
+                AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
             let inbox = since.read(&server).await;
             rows_of(site, &source.name, &source.options, &server, inbox)
         });
-        stream::iter(read.collect::<Vec<_>>()).buffered(MAX_SERVERS).collect::<Vec<Found>>().await
+        stream::iter(read.collect::<Vec<_>>())
+            .buffered(MAX_SERVERS)
+            .collect::<Vec<Found>>()
+            .await
     });
     let mut found = Found::default();
     let (revisions, failures) = revisions;
     found.failures.extend(failures);
-    let options = format!("{}{}", base_options(globals), shell_option(" -p", &profile.name));
+    let options = format!(
+        "{}{}",
+        base_options(globals),
+        shell_option(" -p", &profile.name)
+    );
     for (target, revision) in revisions {
-        let (region, name) = (profile.region.as_deref(), (target.name.as_str(), target.word.as_str()));
+        let (region, name) = (
+            profile.region.as_deref(),
+            (target.name.as_str(), target.word.as_str()),
+        );
         let row = InboxRow::revision(&profile.name, region, name, revision, &options);
-        found.rows.push(Entry { row, now: site.server_time(), options: options.clone(), server: None });
+        found.rows.push(Entry {
+            row,
+            now: site.server_time(),
+            options: options.clone(),
+            server: None,
+        });
     }
     servers.into_iter().for_each(|server| found.add(server));
     found
@@ -356,15 +466,21 @@ async fn failed_revisions<'t>(
     targets: &'t [Target],
 ) -> (Vec<(&'t Target, FailedRevision)>, Vec<ApiError>) {
     let (mut failed, mut failures) = (Vec::new(), Vec::new());
-    let Some(control) = &site.control else { return (failed, failures) };
-    let read = targets.iter().map(|target| async move { (target, control.failed_newest(&target.record).await) });
-    let mut answers = stream::iter(read.collect::<Vec<_>>()).buffered(ControlPlane::MAX_CONCURRENCY);
+    let Some(control) = &site.control else {
+        return (failed, failures);
+    };
+    let read = targets
+        .iter()
+        .map(|target| async move { (target, control.failed_newest(&target.record).await) });
+    let mut answers =
+        stream::iter(read.collect::<Vec<_>>()).buffered(ControlPlane::MAX_CONCURRENCY);
     while let Some((target, answer)) = answers.next().await {
         match answer {
             Ok(Some(revision)) => failed.push((target, revision)),
             Ok(None) => {}
             Err(error) => {
-                let is_shared = matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) || error.is_transient();
+                let is_shared = matches!(error.kind, Kind::Unauthorized | Kind::Forbidden)
+                    || error.is_transient();
                 failures.push(error);
                 if is_shared {
                     break;
@@ -376,8 +492,18 @@ async fn failed_revisions<'t>(
 }
 
 /// Returns the rows, failures and notes of one agent server.
-fn rows_of(site: &Site, name: &str, options: &str, server: &AgentServer, inbox: ServerInbox) -> Found {
-    let Profile { name: profile, region, .. } = &site.profile;
+fn rows_of(
+    site: &Site,
+    name: &str,
+    options: &str,
+    server: &AgentServer,
+    inbox: ServerInbox,
+) -> Found {
+    let Profile {
+        name: profile,
+        region,
+        ..
+    } = &site.profile;
     let now = site.server_time();
     let entry = |thread| Entry {
         row: InboxRow::thread(profile, region.as_deref(), name, thread, options),
@@ -386,15 +512,30 @@ fn rows_of(site: &Site, name: &str, options: &str, server: &AgentServer, inbox: 
         server: Some((site.clone(), server.clone())),
     };
     let title = title(profile, name);
-    let notes = inbox.limits.iter().map(|limit| format!("{title}: {limit}")).collect();
+    let notes = inbox
+        .limits
+        .iter()
+        .map(|limit| format!("{title}: {limit}"))
+        .collect();
     let mut failures = inbox.failures;
     if inbox.is_unlisted {
         let detail = "not offered by this server: it can't list threads, so its waiting and failed threads are unknown";
-        failures.push(ApiError { kind: Kind::NotOffered, at: Place::default(), detail: detail.into(), hint: None });
+        failures.push(ApiError {
+            kind: Kind::NotOffered,
+            at: Place::default(),
+            detail: detail.into(),
+            hint: None,
+        });
     }
     // A profile may have many servers.
-    failures.iter_mut().for_each(|error| error.at.profile.clone_from(&title));
-    Found { rows: inbox.threads.into_iter().map(entry).collect(), failures, notes }
+    failures
+        .iter_mut()
+        .for_each(|error| error.at.profile.clone_from(&title));
+    Found {
+        rows: inbox.threads.into_iter().map(entry).collect(),
+        failures,
+        notes,
+    }
 }
 
 /// PROFILE/DEPLOYMENT; a profile with one agent server may give it its own name.

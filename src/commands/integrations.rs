@@ -60,7 +60,12 @@ pub struct Select {
     #[arg(value_name = "SESSION")]
     session: String,
     /// Use this installation
-    #[arg(long, value_name = "NUMBER", required_unless_present = "install_new", conflicts_with = "install_new")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        required_unless_present = "install_new",
+        conflicts_with = "install_new"
+    )]
     attach: Option<u64>,
     /// Install it on another account
     #[arg(long)]
@@ -100,13 +105,28 @@ pub struct Repos {
 
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
-    let app = |forge| if forge { GithubApp::Forge } else { GithubApp::Deployments };
+    let app = |forge| {
+        if forge {
+            GithubApp::Forge
+        } else {
+            GithubApp::Deployments
+        }
+    };
     match command {
         Command::List(List { forge, v2, output }) => {
-            let of = if v2 { Collection::ForgeInstallations } else { Collection::Integrations(app(forge)) };
+            let of = if v2 {
+                Collection::ForgeInstallations
+            } else {
+                Collection::Integrations(app(forge))
+            };
             collections::list(&context, &of, &output).await
         }
-        Command::Repos(Repos { integration, forge, v2, output }) => {
+        Command::Repos(Repos {
+            integration,
+            forge,
+            v2,
+            output,
+        }) => {
             let of = match v2 {
                 true => Collection::InstallationRepositories(integration),
                 false => Collection::Repositories(app(forge), integration),
@@ -114,18 +134,42 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             collections::list(&context, &of, &output).await
         }
         Command::Forge(Forge::Link(Link { sending })) => {
-            change(&context, Service::ForgeLink, Written::of(None, []), &sending, Approval::NotNeeded).await
+            change(
+                &context,
+                Service::ForgeLink,
+                Written::of(None, []),
+                &sending,
+                Approval::NotNeeded,
+            )
+            .await
         }
         Command::Forge(Forge::Session(Session { session, output })) => {
             let (site, control) = collections::only_site(&context).await?;
-            output.one(&placed(&site.profile, control.forge_session(&session).await?))?;
+            output.one(&placed(
+                &site.profile,
+                control.forge_session(&session).await?,
+            ))?;
             Ok(Exit::Done)
         }
-        Command::Forge(Forge::Select(Select { session, attach, install_new, sending })) => {
+        Command::Forge(Forge::Select(Select {
+            session,
+            attach,
+            install_new,
+            sending,
+        })) => {
             let action = if install_new { "INSTALL_NEW" } else { "ATTACH" };
-            let given = [("action", Some(action.into())), ("installation_id", attach.map(Value::from))];
-            change(&context, Service::ForgeSelect(session), Written::of(None, given), &sending, Approval::NotNeeded)
-                .await
+            let given = [
+                ("action", Some(action.into())),
+                ("installation_id", attach.map(Value::from)),
+            ];
+            change(
+                &context,
+                Service::ForgeSelect(session),
+                Written::of(None, given),
+                &sending,
+                Approval::NotNeeded,
+            )
+            .await
         }
     }
 }

@@ -38,7 +38,13 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let resolved = async { resolve::agent_server(&context).await };
     let (_, server) = signals.unless_stopped(resolved).await?;
-    let Options { thread, run, modes, shared, output } = options;
+    let Options {
+        thread,
+        run,
+        modes,
+        shared,
+        output,
+    } = options;
     let head = Head {
         server: server.base().to_string(),
         thread_id: Some(thread.clone()),
@@ -47,9 +53,18 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         ..Head::default()
     };
     let source = stream::source(&context, &signals, head);
-    let source = SourceOptions { first_after: Some(START.into()), ..source };
+    let source = SourceOptions {
+        first_after: Some(START.into()),
+        ..source
+    };
     let server = server.retrying(Retry::NONE);
     let link = JoinTransport::new(server.clone(), thread, run, modes).shared(shared);
-    let playing = Playing { context: &context, server, assistant: None, output: &output, signals: &signals };
+    let playing = Playing {
+        context: &context,
+        server,
+        assistant: None,
+        output: &output,
+        signals: &signals,
+    };
     stream::play(playing, link, source).await
 }

@@ -103,30 +103,73 @@ fn config(namespaces: Vec<String>) -> Option<Value> {
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     match command {
-        Command::List(List { output }) => collections::list(&context, &Collection::Listeners, &output).await,
+        Command::List(List { output }) => {
+            collections::list(&context, &Collection::Listeners, &output).await
+        }
         Command::Get(Get { listener, output }) => {
             collections::get(&context, &Collection::Listeners, &listener, &output).await
         }
-        Command::Create(Create { file, compute_id, namespaces, version, sending }) => {
+        Command::Create(Create {
+            file,
+            compute_id,
+            namespaces,
+            version,
+            sending,
+        }) => {
             let options = [
                 ("compute_type", Some("k8s".into())),
                 ("compute_id", compute_id.map(Value::from)),
                 ("compute_config", config(namespaces).or(Some(json!({})))),
                 ("version", version.map(Value::from)),
             ];
-            change(&context, Service::CreateListener, Written::of(file, options), &sending, Approval::NotNeeded).await
+            change(
+                &context,
+                Service::CreateListener,
+                Written::of(file, options),
+                &sending,
+                Approval::NotNeeded,
+            )
+            .await
         }
-        Command::Update(Update { listener, file, namespaces, version, sending }) => {
-            let options = [("compute_config", config(namespaces)), ("version", version.map(Value::from))];
+        Command::Update(Update {
+            listener,
+            file,
+            namespaces,
+            version,
+            sending,
+        }) => {
+            let options = [
+                ("compute_config", config(namespaces)),
+                ("version", version.map(Value::from)),
+            ];
             let written = Written::of(file, options);
             let of = Collection::Listeners;
-            change_one(&context, &of, &listener, Service::UpdateListener, written, (&sending, Approval::NotNeeded))
-                .await
+            change_one(
+                &context,
+                &of,
+                &listener,
+                Service::UpdateListener,
+                written,
+                (&sending, Approval::NotNeeded),
+            )
+            .await
         }
-        Command::Delete(Delete { listener, confirm, sending }) => {
+        Command::Delete(Delete {
+            listener,
+            confirm,
+            sending,
+        }) => {
             let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
             let of = Collection::Listeners;
-            change_one(&context, &of, &listener, Service::DeleteListener, Written::of(None, []), how).await
+            change_one(
+                &context,
+                &of,
+                &listener,
+                Service::DeleteListener,
+                Written::of(None, []),
+                how,
+            )
+            .await
         }
     }
 }

@@ -105,15 +105,21 @@ impl Since {
 fn since(text: &str) -> Result<Since, String> {
     let ago = parse_duration(text).and_then(|ago| SignedDuration::try_from(ago).ok());
     // A duration that underflows is an error, not the beginning of time.
-    let ago = ago.filter(|ago| Timestamp::now().checked_sub(*ago).is_ok()).map(Since::Ago);
+    let ago = ago
+        .filter(|ago| Timestamp::now().checked_sub(*ago).is_ok())
+        .map(Since::Ago);
     ago.or_else(|| parse_time(text.trim()).map(Since::Time))
-        .ok_or_else(|| "expected a duration such as 15m or 1h, or a time such as 2026-11-21T10:00:00Z".into())
+        .ok_or_else(|| {
+            "expected a duration such as 15m or 1h, or a time such as 2026-11-21T10:00:00Z".into()
+        })
 }
 
 fn tail(text: &str) -> Result<usize, String> {
     match text {
         "all" => Ok(usize::MAX),
-        number => number.parse().map_err(|_| "expected a number or `all`".into()),
+        number => number
+            .parse()
+            .map_err(|_| "expected a number or `all`".into()),
     }
 }
 
@@ -138,36 +144,68 @@ impl Log {
     fn note_what_is_missing(&self) {
         if self.follower.is_incomplete() {
             let title = &self.title;
-            output::complain(&format!("warning: {title}: the server may have more lines than could be read"));
+            output::complain(&format!(
+                "warning: {title}: the server may have more lines than could be read"
+            ));
         }
     }
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
-        return Err(Failure::usage("--revision needs exactly one deployment, but several were given"));
+        return Err(Failure::usage(
+            "--revision needs exactly one deployment, but several were given",
+        ));
     }
     if options.follow && options.output == Some(Format::Json) {
-        return Err(Failure::usage("-o json can't be combined with --follow; use -o jsonl"));
+        return Err(Failure::usage(
+            "-o json can't be combined with --follow; use -o jsonl",
+        ));
     }
     let signals = Signals::listen();
     let context = Context::load(globals)?;
-    let (found, failed) = signals.unless_stopped(async { Ok(find(&context, &options.deployments).await) }).await?;
+    let (found, failed) = signals
+        .unless_stopped(async { Ok(find(&context, &options.deployments).await) })
+        .await?;
     if found.is_empty() {
         return Ok(failed.unwrap_or(Exit::Failed));
     }
     let printer = Printer::new(globals, options.output, &found);
-    let retry = if options.follow { Retry::NONE } else { Retry::PATIENT };
+    let retry = if options.follow {
+        Retry::NONE
+    } else {
+        Retry::PATIENT
+    };
     let logs = found.iter().filter_map(|found| {
         let control = found.site.control.clone()?.retrying(retry);
-        let kind = if options.build { LogKind::Build } else { LogKind::Server };
-        let scope = LogScope { deployment: found.id.clone(), revision: options.revision.clone(), kind };
+        let kind = if options.build {
+            LogKind::Build
+        } else {
+            LogKind::Server
+        };
+        let scope = LogScope {
+            deployment: found.id.clone(),
+            revision: options.revision.clone(),
+            kind,
+        };
         // The clock offset is known from the lookup of the deployment.
-        let since = options.since.map(|since| since.on(found.site.server_time()));
-        let filter = LogFilter { level: options.level, query: options.query.clone(), since, until: None };
+        let since = options
+            .since
+            .map(|since| since.on(found.site.server_time()));
+        let filter = LogFilter {
+            level: options.level,
+            query: options.query.clone(),
+            since,
+            until: None,
+        };
         let begins_somewhere = options.build || options.since.is_some();
-        let tail = options.tail.unwrap_or(if begins_somewhere { usize::MAX } else { TAIL });
-        Some(Log { title: found.title(), follower: LogFollower::new(control, scope, filter, tail) })
+        let tail = options
+            .tail
+            .unwrap_or(if begins_somewhere { usize::MAX } else { TAIL });
+        Some(Log {
+            title: found.title(),
+            follower: LogFollower::new(control, scope, filter, tail),
+        })
     });
     let logs = logs.collect();
     let ended = if options.follow {
@@ -185,7 +223,9 @@ async fn find(context: &Context, names: &[String]) -> (Vec<resolve::Found>, Opti
     for answer in join_all(names.iter().map(|name| resolve::deployment(context, name))).await {
         match answer {
             Ok(one) => {
-                let same = |a: &resolve::Found| a.id == one.id && a.site.profile.name == one.site.profile.name;
+                let same = |a: &resolve::Found| {
+                    a.id == one.id && a.site.profile.name == one.site.profile.name
+                };
                 if !found.iter().any(same) {
                     found.push(one);
                 }
@@ -231,7 +271,12 @@ async fn once(mut logs: Vec<Log>, mut printer: Printer) -> Result<Exit, Failure>
 type Batch = (usize, Vec<Value>);
 
 /// Prints new lines until every log failed or a signal arrives.
-async fn follow(logs: Vec<Log>, mut printer: Printer, interval: Duration, signals: &Signals) -> Result<Exit, Failure> {
+async fn follow(
+    logs: Vec<Log>,
+    mut printer: Printer,
+    interval: Duration,
+    signals: &Signals,
+) -> Result<Exit, Failure> {
     let count = logs.len();
     let (sender, mut batches) = mpsc::channel::<Batch>(BATCHES);
     // Dropping it ends the polls.
@@ -272,7 +317,12 @@ async fn follow(logs: Vec<Log>, mut printer: Printer, interval: Duration, signal
 }
 
 /// Polls one log until it fails permanently. Temporary errors (429, 5xx, network) are reported once and retried.
-async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender<Batch>) -> (usize, Exit) {
+async fn watch(
+    n: usize,
+    mut log: Log,
+    interval: Duration,
+    batches: mpsc::Sender<Batch>,
+) -> (usize, Exit) {
     let mut attempt = 0;
     let mut trouble: Option<String> = None;
     let (mut is_first, mut was_incomplete) = (true, false);
@@ -296,7 +346,10 @@ async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender
                 let badge = error.badge();
                 if trouble.as_ref() != Some(&badge) {
                     let detail = text::fit(&error.detail, 200);
-                    output::complain(&format!("runtail: {}: {detail} ({badge}); retrying", log.title));
+                    output::complain(&format!(
+                        "runtail: {}: {detail} ({badge}); retrying",
+                        log.title
+                    ));
                 }
                 trouble = Some(badge);
                 let asked = match error.kind {
@@ -305,8 +358,13 @@ async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender
                 };
                 (
                     Vec::new(),
-                    (interval + Backoff { base: interval, cap: LONGEST_WAIT }.wait(attempt, fastrand::f64()))
-                        .max(asked),
+                    (interval
+                        + Backoff {
+                            base: interval,
+                            cap: LONGEST_WAIT,
+                        }
+                        .wait(attempt, fastrand::f64()))
+                    .max(asked),
                 )
             }
             Err(error) => {
@@ -338,7 +396,10 @@ mod tests {
         assert!(severity("loud").is_err());
         let nine: Timestamp = "2026-11-21T09:00:00Z".parse().unwrap();
         assert_eq!(since("2026-11-21T10:00:00+01:00"), Ok(Since::Time(nine)));
-        assert_eq!(since("1h").map(|since| since.on(nine)), Ok("2026-11-21T08:00:00Z".parse().unwrap()));
+        assert_eq!(
+            since("1h").map(|since| since.on(nine)),
+            Ok("2026-11-21T08:00:00Z".parse().unwrap())
+        );
         assert!(since("soon").is_err() && since("99999999d").is_err());
         assert!(duration("2s").is_ok() && duration("1ms").is_err());
     }

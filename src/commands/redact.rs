@@ -57,23 +57,38 @@ a secret. Escape sequences and invisible characters in a secret don't hide it. O
 pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Failure> {
     let rules = Rules::new(&options.paths, &options.patterns).map_err(Failure::usage)?;
     let unread = |e: io::Error| replay::unread(&options.file, &e);
-    let mut file = seekable(File::open(&options.file).map_err(unread)?).await.map_err(unread)?;
-    let to = options.to.clone().unwrap_or_else(|| redacted(&options.file));
+    let mut file = seekable(File::open(&options.file).map_err(unread)?)
+        .await
+        .map_err(unread)?;
+    let to = options
+        .to
+        .clone()
+        .unwrap_or_else(|| redacted(&options.file));
     let name = text::clean(&to.to_string_lossy()).into_owned();
     guard_keys(globals);
-    let (found, last) = join(&rules, Lines::new(file.try_clone().map_err(unread)?).map_err(unread)?).await?;
+    let (found, last) = join(
+        &rules,
+        Lines::new(file.try_clone().map_err(unread)?).map_err(unread)?,
+    )
+    .await?;
     // Only now: an input that is no recording leaves no file.
     let mut new = match options.dry_run {
         true => None,
         false => Some(RecordingFile::create(&to).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => Failure::usage(format!("{name} already exists and was not changed")),
+            io::ErrorKind::AlreadyExists => {
+                Failure::usage(format!("{name} already exists and was not changed"))
+            }
             _ => Failure::usage(format!("cannot write {name}: {e}")),
         })?),
     };
     file.rewind().map_err(unread)?;
     let mut lines = Lines::new(file).map_err(unread)?;
-    let not_written = |e: io::Error| Failure::new(Exit::Failed, format!("cannot write {name}: {e}"));
-    let mut work = Work { counts: vec![(0, 0); rules.len()], ..Work::default() };
+    let not_written =
+        |e: io::Error| Failure::new(Exit::Failed, format!("cannot write {name}: {e}"));
+    let mut work = Work {
+        counts: vec![(0, 0); rules.len()],
+        ..Work::default()
+    };
     while lines.number() < last && lines.advance().map_err(broken)? {
         work.line(&mut lines, &rules, &found, options.dry_run);
         if work.out.len() > CHUNK {
@@ -117,7 +132,10 @@ async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> 
         }
     }
     if !is_recording {
-        return Err(Failure::new(Exit::Failed, "this is not a recording: it contains no records"));
+        return Err(Failure::new(
+            Exit::Failed,
+            "this is not a recording: it contains no records",
+        ));
     }
     let found = joined.finish();
     if found.is_over_limit() {
@@ -158,7 +176,9 @@ async fn seekable(mut file: File) -> io::Result<File> {
 fn guard_keys(globals: &Globals) {
     let config = unwarned(globals).unwrap_or_else(|error| {
         let why = text::clean_lines(&error.to_string()).into_owned();
-        output::complain(&format!("runtail: cannot read the configuration, so its keys are not removed: {why}"));
+        output::complain(&format!(
+            "runtail: cannot read the configuration, so its keys are not removed: {why}"
+        ));
         Config::default()
     });
     let of_env = Config::from_env(|name| std::env::var(name).ok());
@@ -166,8 +186,12 @@ fn guard_keys(globals: &Globals) {
         for source in profile.key.iter().chain(&profile.bearer) {
             let why = match source {
                 // The command may ask for a password.
-                SecretSource::Command(_) => "it comes from a command, which redact doesn't run".to_string(),
-                SecretSource::Keyring(_) => "it is in the keychain, which redact doesn't open".to_string(),
+                SecretSource::Command(_) => {
+                    "it comes from a command, which redact doesn't run".to_string()
+                }
+                SecretSource::Keyring(_) => {
+                    "it is in the keychain, which redact doesn't open".to_string()
+                }
                 source => match source.resolve() {
                     Ok(key) => {
                         text::keys::guard(key.expose_secret());
@@ -176,7 +200,10 @@ fn guard_keys(globals: &Globals) {
                     Err(error) => error.to_string(),
                 },
             };
-            let line = format!("runtail: the key of profile {} is not removed: {why}", profile.name);
+            let line = format!(
+                "runtail: the key of profile {} is not removed: {why}",
+                profile.name
+            );
             output::complain(&text::clean(&line));
         }
     }
@@ -185,14 +212,20 @@ fn guard_keys(globals: &Globals) {
 /// Reports what could not be redacted or was skipped.
 fn warn(lines: &Lines, work: &Work, found: &Found, has_grown: bool) {
     if lines.was_truncated() {
-        output::complain("runtail: the recording ends in the middle of a line; the lines before it were redacted");
+        output::complain(
+            "runtail: the recording ends in the middle of a line; the lines before it were redacted",
+        );
     }
     if has_grown {
-        output::complain("runtail: the recording grew while it was read; the new lines were skipped");
+        output::complain(
+            "runtail: the recording grew while it was read; the new lines were skipped",
+        );
     }
     if work.left_out > 0 {
         let lines = text::count(work.left_out);
-        output::complain(&format!("runtail: {lines} lines that are not records were skipped"));
+        output::complain(&format!(
+            "runtail: {lines} lines that are not records were skipped"
+        ));
     }
     if found.is_partial() {
         output::complain(
@@ -234,8 +267,13 @@ impl Work {
                 *bytes += gone.bytes as u64;
             }
             if is_preview {
-                let (size, rule) = (text::bytes(gone.bytes as u64), text::clean(rules.name(gone.rule)));
-                out.extend(format!("{of}  {}  {size}  {rule}  {}\n", gone.place, gone.head).bytes());
+                let (size, rule) = (
+                    text::bytes(gone.bytes as u64),
+                    text::clean(rules.name(gone.rule)),
+                );
+                out.extend(
+                    format!("{of}  {}  {size}  {rule}  {}\n", gone.place, gone.head).bytes(),
+                );
             }
         });
         if !is_preview {
@@ -249,9 +287,22 @@ impl Work {
     /// Returns a line for each rule that removed something.
     fn sums(&self, rules: &Rules) -> String {
         let mut told = String::new();
-        for (rule, (places, bytes)) in self.counts.iter().enumerate().filter(|(_, (places, _))| *places > 0) {
-            let places = format!("{} {}", text::count(*places), if *places == 1 { "place" } else { "places" });
-            told.push_str(&format!("{places}, {}: {}\n", text::bytes(*bytes), rules.name(rule)));
+        for (rule, (places, bytes)) in self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, (places, _))| *places > 0)
+        {
+            let places = format!(
+                "{} {}",
+                text::count(*places),
+                if *places == 1 { "place" } else { "places" }
+            );
+            told.push_str(&format!(
+                "{places}, {}: {}\n",
+                text::bytes(*bytes),
+                rules.name(rule)
+            ));
         }
         if told.is_empty() {
             told.push_str("nothing to remove\n");
@@ -273,7 +324,11 @@ impl Work {
 /// `a.jsonl.gz` becomes `a.redacted.jsonl.gz`.
 fn redacted(file: &Path) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let dot = name.char_indices().skip(1).find(|(_, c)| *c == '.').map_or(name.len(), |(at, _)| at);
+    let dot = name
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| *c == '.')
+        .map_or(name.len(), |(at, _)| at);
     let (stem, ending) = name.split_at(dot);
     file.with_file_name(format!("{stem}.redacted{ending}"))
 }

@@ -50,13 +50,28 @@ pub(crate) fn lines(path: &Path) -> Result<Lines, Failure> {
 }
 
 pub(crate) fn unread(path: &Path, error: &io::Error) -> Failure {
-    let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Failed } else { Exit::Usage };
-    Failure::new(exit, format!("cannot read {}: {error}", text::clean(&path.to_string_lossy())))
+    let exit = if error.kind() == io::ErrorKind::NotFound {
+        Exit::Failed
+    } else {
+        Exit::Usage
+    };
+    Failure::new(
+        exit,
+        format!(
+            "cannot read {}: {error}",
+            text::clean(&path.to_string_lossy())
+        ),
+    )
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let mut reader = open(&options.file)?;
-    let recorder = options.output.record.as_deref().map(Recorder::create).transpose()?;
+    let recorder = options
+        .output
+        .record
+        .as_deref()
+        .map(Recorder::create)
+        .transpose()?;
     let mut printer = Printer::new(&options.output, globals.ascii, recorder);
     let mut clock: Option<(Timestamp, Instant)> = None;
     let mut damaged = false;
@@ -75,7 +90,10 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         has_end |= matches!(record, Record::End(_));
         if let (Some(speed), Some(at)) = (options.speed, time(&record)) {
             let (first, began) = *clock.get_or_insert((at, Instant::now()));
-            let due = Duration::try_from(at.duration_since(first)).unwrap_or_default().as_secs_f64() / speed;
+            let due = Duration::try_from(at.duration_since(first))
+                .unwrap_or_default()
+                .as_secs_f64()
+                / speed;
             let due = began.checked_add(Duration::try_from_secs_f64(due).unwrap_or_default());
             if let Some(due) = due.filter(|due| *due > Instant::now()) {
                 printer.flush();
@@ -93,13 +111,20 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     }
     if !is_recording {
         let name = text::clean(&options.file.to_string_lossy()).into_owned();
-        return Err(Failure::new(Exit::Failed, format!("{name} is not a recording: it contains no records")));
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("{name} is not a recording: it contains no records"),
+        ));
     }
     let was_left = printer.is_closed();
     if reader.was_truncated() {
-        output::complain("runtail: the recording ends in the middle of a line; all complete lines were printed");
+        output::complain(
+            "runtail: the recording ends in the middle of a line; all complete lines were printed",
+        );
     } else if !has_end && !was_left {
-        output::complain("runtail: the recording has no end record: it was cut off, or is still being written");
+        output::complain(
+            "runtail: the recording has no end record: it was cut off, or is still being written",
+        );
     }
     match printer.finish() {
         Some(failure) => Err(failure),

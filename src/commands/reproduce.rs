@@ -54,7 +54,13 @@ run is active, the thread changed, or the target refused · 2 usage · 3 not all
 lost.";
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let Options { thread, to, graph, state, sending } = options;
+    let Options {
+        thread,
+        to,
+        graph,
+        state,
+        sending,
+    } = options;
     let context = Context::load(globals)?;
     let target_context = target_context(&context, &to)?;
     let (_, source) = resolve::agent_server(&context).await?;
@@ -62,8 +68,15 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     if !sending.dry_run {
         context.check_write(&site.profile)?;
     }
-    let intent = ReproduceIntent { thread, graph, state_only: state };
-    let plan = source.plan_reproduction(&target, &intent).await.map_err(unplanned_run)?;
+    let intent = ReproduceIntent {
+        thread,
+        graph,
+        state_only: state,
+    };
+    let plan = source
+        .plan_reproduction(&target, &intent)
+        .await
+        .map_err(unplanned_run)?;
     if sending.dry_run {
         preview::print(&plan.preview, &sending.output)?;
         return Ok(Exit::Done);
@@ -86,7 +99,12 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         ));
     }
     complain(&format!("done: {}", plan.preview.title));
-    let row = row(&made, &intent.thread, target.base(), &target_context.globals.where_to());
+    let row = row(
+        &made,
+        &intent.thread,
+        target.base(),
+        &target_context.globals.where_to(),
+    );
     sending.output.one(&placed(&site.profile, row))?;
     Ok(Exit::Done)
 }
@@ -95,22 +113,37 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 fn target_context(context: &Context, to: &str) -> Result<Context, Failure> {
     let mut globals = context.globals.clone();
     if to.starts_with("http://") || to.starts_with("https://") {
-        globals = Globals { url: Some(to.into()), deployment: None, profiles: Vec::new(), simulated: None, ..globals };
+        globals = Globals {
+            url: Some(to.into()),
+            deployment: None,
+            profiles: Vec::new(),
+            simulated: None,
+            ..globals
+        };
         return Context::load(&globals);
     }
     globals.deployment = Some(to.into());
     match globals.url.take() {
         Some(_) => Context::load(&globals),
-        None => Ok(Context { globals, ..context.clone() }),
+        None => Ok(Context {
+            globals,
+            ..context.clone()
+        }),
     }
 }
 
 fn row(made: &Reproduced, source: &str, server: &str, options: &str) -> Value {
     let difference = |difference: &runtail_api::StateDifference| {
-        let next = difference.next.as_ref().map(|(original, copy)| json!({"original": original, "copy": copy}));
+        let next = difference
+            .next
+            .as_ref()
+            .map(|(original, copy)| json!({"original": original, "copy": copy}));
         json!({"step": difference.step, "keys": difference.keys, "next": next})
     };
-    let differences = made.differences.as_ref().map(|all| all.iter().map(difference).collect::<Vec<_>>());
+    let differences = made
+        .differences
+        .as_ref()
+        .map(|all| all.iter().map(difference).collect::<Vec<_>>());
     json!({
         "thread_id": made.thread,
         "reproduced_from": source,
@@ -127,14 +160,22 @@ fn row(made: &Reproduced, source: &str, server: &str, options: &str) -> Value {
 fn not_copied(failed: StartError, target: &Context, new_thread: &str) -> Failure {
     let StartError { failure, error } = failed;
     let (exit, what) = match failure {
-        StartFailure::Changed | StartFailure::NotOpen => {
-            (Exit::Failed, "The thread changed since the preview. Nothing was sent.".to_string())
-        }
-        StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
-        StartFailure::Unreachable => (Exit::of(&error), "The target couldn't be reached. Nothing was sent.".into()),
-        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
-            (Exit::Failed, "The target created the thread, but not its states.".into())
-        }
+        StartFailure::Changed | StartFailure::NotOpen => (
+            Exit::Failed,
+            "The thread changed since the preview. Nothing was sent.".to_string(),
+        ),
+        StartFailure::Unchecked => (
+            Exit::of(&error),
+            "The thread couldn't be checked again. Nothing was sent.".into(),
+        ),
+        StartFailure::Unreachable => (
+            Exit::of(&error),
+            "The target couldn't be reached. Nothing was sent.".into(),
+        ),
+        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => (
+            Exit::Failed,
+            "The target created the thread, but not its states.".into(),
+        ),
         StartFailure::Unknown => {
             let (options, id) = (target.globals.where_to(), text::clean(new_thread));
             let check = format!("`runtail{options} threads get {id}` shows it");
@@ -142,11 +183,18 @@ fn not_copied(failed: StartError, target: &Context, new_thread: &str) -> Failure
                 Some(status) => format!("The target failed ({status})."),
                 None => "The target's reply was lost.".into(),
             };
-            (Exit::Network, format!("{why} It is unknown whether the thread was created: {check}."))
+            (
+                Exit::Network,
+                format!("{why} It is unknown whether the thread was created: {check}."),
+            )
         }
-        StartFailure::Answered | StartFailure::Busy | StartFailure::Refused | StartFailure::NotOffered => {
-            (Exit::of(&error), "The target refused. Nothing was created.".into())
-        }
+        StartFailure::Answered
+        | StartFailure::Busy
+        | StartFailure::Refused
+        | StartFailure::NotOffered => (
+            Exit::of(&error),
+            "The target refused. Nothing was created.".into(),
+        ),
     };
     Failure::new(exit, format!("{what}\n  {error}"))
 }

@@ -41,6 +41,11 @@ impl Options {
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let Options { thread, run, wait, sending } = options;
+    let Options {
+        thread,
+        run,
+        wait,
+        sending,
+    } = options;
     acting::run(globals, ThreadIntent::Rerun { thread, run }, &sending, wait).await
 }

@@ -5,13 +5,16 @@ use crate::commands::{change, wait};
 use crate::context::{Context, has_id};
 use crate::evidence;
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Output, age, cell, color, column, complain, print, status, status_column, time};
+use crate::output::{
+    Column, Output, age, cell, color, column, complain, print, status, status_column, time,
+};
 use crate::resolve::{self, Found};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use runtail_api::{ControlPlane, named_newest};
 use runtail_core::model::{
-    DeploymentState, Phase, Roles, SourceRevisionConfig, compare, parse_time, time_taken, without_natural,
+    DeploymentState, Phase, Roles, SourceRevisionConfig, compare, parse_time, time_taken,
+    without_natural,
 };
 use runtail_core::text;
 use serde_json::Value;
@@ -68,7 +71,10 @@ pub struct List {
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "expected a number, at least 1".into())
+    text.parse()
+        .ok()
+        .filter(|limit| *limit > 0)
+        .ok_or_else(|| "expected a number, at least 1".into())
 }
 
 /// Options of `revisions get`.
@@ -110,7 +116,13 @@ pub struct Explain {
     #[arg(value_name = "R")]
     revision: Option<String>,
     /// How to print
-    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum, default_value_t)]
+    #[arg(
+        short = 'o',
+        long = "output",
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t
+    )]
     format: CardFormat,
 }
 
@@ -148,25 +160,43 @@ async fn find(globals: &Globals, wanted: &str) -> Result<(Found, ControlPlane), 
     let found = resolve::deployment(&Context::load(globals)?, wanted).await?;
     match found.site.control.clone() {
         Some(control) => Ok((found, control)),
-        None => Err(Failure::usage(format!("{} has no control plane", found.title()))),
+        None => Err(Failure::usage(format!(
+            "{} has no control plane",
+            found.title()
+        ))),
     }
 }
 
 async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
     let (found, control) = find(globals, &options.deployment).await?;
     let mut revisions = control.revision_rows(&found.id, options.limit).await?;
-    let odd = found.site.keep_records(&mut revisions.items, revisions.unread, has_id);
+    let odd = found
+        .site
+        .keep_records(&mut revisions.items, revisions.unread, has_id);
     if !revisions.was_sorted {
         complain(&format!("warning: {UNSORTED}; sorted here"));
     }
-    let is_missing = |newest: &&str| !revisions.items.iter().any(|row| field(row, "id") == *newest);
+    let is_missing = |newest: &&str| {
+        !revisions
+            .items
+            .iter()
+            .any(|row| field(row, "id") == *newest)
+    };
     if let Some(newest) = named_newest(&found.row).filter(is_missing) {
         let newest = text::clean(newest);
-        complain(&format!("warning: the newest revision, {newest}, is not in this list"));
+        complain(&format!(
+            "warning: the newest revision, {newest}, is not in this list"
+        ));
     }
     let active = found.row["active_revision_id"].as_str();
     let state = found.row["status"].as_str();
-    let roles = Roles::new(active, revisions.items.iter().map(|row| (field(row, "id"), field(row, "status"))));
+    let roles = Roles::new(
+        active,
+        revisions
+            .items
+            .iter()
+            .map(|row| (field(row, "id"), field(row, "status"))),
+    );
     let roles = roles.in_deployment(state);
     if let Some(meaning) = DeploymentState::of(state).meaning(false) {
         complain(&format!("note: {meaning}"));
@@ -175,12 +205,16 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         let role = roles.of(field(&row, "id"), field(&row, "status")).word();
         if let Some(fields) = row.as_object_mut() {
             fields.entry("role").or_insert(role.into());
-            fields.entry("role_derived").or_insert(roles.is_assumed().into());
+            fields
+                .entry("role_derived")
+                .or_insert(roles.is_assumed().into());
         }
         found.revision(row)
     };
     let rows: Vec<Value> = revisions.items.iter().cloned().map(with_role).collect();
-    options.output.rows(&rows, &columns(found.site.server_time()))?;
+    options
+        .output
+        .rows(&rows, &columns(found.site.server_time()))?;
     match odd {
         Some(error) => Err(error.into()),
         None => Ok(Exit::Done),
@@ -190,12 +224,14 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
 async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
     let (found, control) = find(globals, &options.deployment).await?;
     let (before, after) = match (&options.before, &options.after) {
-        (Some(before), Some(after)) => {
-            tokio::try_join!(control.revision_row(&found.id, before), control.revision_row(&found.id, after))?
-        }
-        (Some(before), None) => {
-            tokio::try_join!(async { Ok(control.revision_row(&found.id, before).await?) }, newest(&found, &control))?
-        }
+        (Some(before), Some(after)) => tokio::try_join!(
+            control.revision_row(&found.id, before),
+            control.revision_row(&found.id, after)
+        )?,
+        (Some(before), None) => tokio::try_join!(
+            async { Ok(control.revision_row(&found.id, before).await?) },
+            newest(&found, &control)
+        )?,
         (None, _) => {
             let newest = newest(&found, &control).await?;
             let history = control.revision_rows(&found.id, HISTORY).await?.items;
@@ -211,13 +247,27 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
             (last_good, newest)
         }
     };
-    let title = |row: &Value| format!("{} ({})", text::clean(field(row, "id")), text::clean(&status(&row["status"])));
-    complain(&format!("{}: {} → {}", found.title(), title(&before), title(&after)));
+    let title = |row: &Value| {
+        format!(
+            "{} ({})",
+            text::clean(field(row, "id")),
+            text::clean(&status(&row["status"]))
+        )
+    };
+    complain(&format!(
+        "{}: {} → {}",
+        found.title(),
+        title(&before),
+        title(&after)
+    ));
     let changes = without_natural(compare(&before, &after));
     if changes.is_empty() {
         complain("no differences; secrets and resources are not recorded with a revision");
     }
-    let rows: Vec<Value> = changes.iter().map(|change| serde_json::json!(change)).collect();
+    let rows: Vec<Value> = changes
+        .iter()
+        .map(|change| serde_json::json!(change))
+        .collect();
     options.output.rows(
         &rows,
         &[
@@ -249,9 +299,13 @@ async fn explain(globals: &Globals, options: Explain) -> Result<Exit, Failure> {
 async fn newest(found: &Found, control: &ControlPlane) -> Result<Value, Failure> {
     let newest = control.newest_row(&found.row).await?;
     if !newest.was_sorted {
-        complain(&format!("warning: {UNSORTED}; the newest is the one with the latest date"));
+        complain(&format!(
+            "warning: {UNSORTED}; the newest is the one with the latest date"
+        ));
     }
-    newest.row.ok_or_else(|| Failure::not_found(format!("{} has no revision", found.title())))
+    newest
+        .row
+        .ok_or_else(|| Failure::not_found(format!("{} has no revision", found.title())))
 }
 
 fn field<'r>(row: &'r Value, name: &str) -> &'r str {
@@ -270,13 +324,22 @@ fn columns(now: Timestamp) -> [Column; 8] {
         column("ROLE", |row| {
             // The server doesn't say which one is serving, or whether the deployment still serves.
             let guessed = row["role"] == "serving" && row["role_derived"] == true;
-            format!("{}{}", cell(&row["role"]), if guessed { " (derived)" } else { "" })
+            format!(
+                "{}{}",
+                cell(&row["role"]),
+                if guessed { " (derived)" } else { "" }
+            )
         }),
         status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("CREATED", |row| time(&row["created_at"])),
         column("AGE", move |row| age(&row["created_at"], now)),
         column("TOOK", move |row| {
-            let took = time_taken(phase(row), made(row, "created_at"), made(row, "updated_at"), now);
+            let took = time_taken(
+                phase(row),
+                made(row, "created_at"),
+                made(row, "updated_at"),
+                now,
+            );
             took.map(text::duration).unwrap_or_default()
         }),
         column("FROM", |row| {

@@ -48,7 +48,12 @@ pub struct Options {
     #[arg(long)]
     subgraphs: bool,
     /// Answer the interrupt that the thread is waiting at; @FILE and - as for --input
-    #[arg(long, value_name = "JSON", requires = "thread", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "JSON",
+        requires = "thread",
+        allow_hyphen_values = true
+    )]
     resume: Option<String>,
     #[command(flatten)]
     output: StreamOutput,
@@ -59,7 +64,11 @@ pub struct Options {
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let prepared = signals.unless_stopped(prepare(globals, &options)).await?;
-    let Prepared { context, server, body } = prepared;
+    let Prepared {
+        context,
+        server,
+        body,
+    } = prepared;
     let head = Head {
         server: server.base().to_string(),
         thread_id: options.thread.clone(),
@@ -75,7 +84,13 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let server = server.retrying(Retry::NONE);
     let link = RunTransport::new(server.clone(), target, body);
     let assistant = Some(&*options.assistant);
-    let playing = Playing { context: &context, server, assistant, output: &options.output, signals: &signals };
+    let playing = Playing {
+        context: &context,
+        server,
+        assistant,
+        output: &options.output,
+        signals: &signals,
+    };
     stream::play(playing, link, source).await
 }
 
@@ -88,7 +103,10 @@ struct Prepared {
 /// Does everything that can fail before anything is created on the server.
 async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failure> {
     let (command, given) = match (&options.resume, &options.input) {
-        (Some(answer), _) => (Some(json!({"resume": input::json("--resume", answer).await?})), None),
+        (Some(answer), _) => (
+            Some(json!({"resume": input::json("--resume", answer).await?})),
+            None,
+        ),
         (None, Some(given)) => (None, Some(input::json("--input", given).await?)),
         (None, None) => return Err(Failure::usage("--input or --resume is needed")),
     };
@@ -102,17 +120,28 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failu
     context.check_write(&site.profile)?;
     let assistant = resolve::assistant(&server, &options.assistant).await?;
     run_options::check_nodes(&server, &assistant, &chosen).await?;
-    let mut body = RunCreate { command, ..chosen.body(&assistant, given) };
+    let mut body = RunCreate {
+        command,
+        ..chosen.body(&assistant, given)
+    };
     if let Some(thread) = &options.thread {
         check_thread(&server, thread, &mut body).await?;
         run_options::confirm(&server, thread, &chosen, &options.flags).await?;
     }
-    Ok(Prepared { context, server, body })
+    Ok(Prepared {
+        context,
+        server,
+        body,
+    })
 }
 
 /// Checks that the thread exists, because some servers create unknown threads and others answer with an unrelated error,
 /// and that it is waiting if it is to be answered. A server without the call reports an unknown thread itself.
-async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) -> Result<(), Failure> {
+async fn check_thread(
+    server: &AgentServer,
+    thread: &str,
+    body: &mut RunCreate,
+) -> Result<(), Failure> {
     let read = match body.command.is_some() {
         true => Waiting::of(server, thread).await.map(Some),
         false => server.thread(thread).await.map(|_| None),
@@ -120,19 +149,27 @@ async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) 
     match read {
         Ok(Some(waiting)) => {
             let kind = server.info().await?.kind;
-            let refused = |why: String| Failure::new(Exit::Failed, format!("nothing was sent: {why}"));
+            let refused =
+                |why: String| Failure::new(Exit::Failed, format!("nothing was sent: {why}"));
             if let Some(why) = waiting.refusal(kind, thread) {
                 return Err(Failure::new(Exit::Failed, why));
             }
             if let Some(why) = waiting.wrong_assistant(&body.assistant_id) {
                 return Err(refused(why));
             }
-            if let Some(answer) = body.command.as_mut().and_then(|command| command.get_mut("resume")) {
+            if let Some(answer) = body
+                .command
+                .as_mut()
+                .and_then(|command| command.get_mut("resume"))
+            {
                 *answer = waiting.resume(answer.take()).map_err(refused)?;
-                waiting.cautions().for_each(|caution| complain(&format!("! {caution}")));
+                waiting
+                    .cautions()
+                    .for_each(|caution| complain(&format!("! {caution}")));
             }
             // If two users answer, the second gets an error instead of a run that does nothing.
-            body.extra.insert("multitask_strategy".into(), "reject".into());
+            body.extra
+                .insert("multitask_strategy".into(), "reject".into());
             Ok(())
         }
         Ok(None) => Ok(()),

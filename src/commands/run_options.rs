@@ -8,7 +8,9 @@ use crate::output::complain;
 use crate::resolve;
 use clap::{Args, ValueEnum};
 use runtail_api::AgentServer;
-use runtail_core::model::{Conflict, Durability, OptionProblem, Run, RunOption, RunOptions, graph_nodes};
+use runtail_core::model::{
+    Conflict, Durability, OptionProblem, Run, RunOption, RunOptions, graph_nodes,
+};
 use runtail_core::text::{self, short_id};
 use std::time::Duration;
 
@@ -20,7 +22,13 @@ const NAMED: usize = 5;
 #[command(next_help_heading = "Run options")]
 pub struct RunFlags {
     /// What to do if another run is active on the thread (default: the server's)
-    #[arg(long, value_name = "STRATEGY", value_enum, requires = "thread", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "STRATEGY",
+        value_enum,
+        requires = "thread",
+        conflicts_with = "resume"
+    )]
     on_conflict: Option<OnConflict>,
     /// Stop before this node, * for all (repeatable)
     #[arg(long, value_name = "NODE", value_delimiter = ',')]
@@ -100,7 +108,11 @@ impl From<SaveWhen> for Durability {
 
 impl RunFlags {
     /// Reads the options of a run, without any request.
-    pub(crate) async fn read(&self, modes: Vec<String>, subgraphs: bool) -> Result<RunOptions, Failure> {
+    pub(crate) async fn read(
+        &self,
+        modes: Vec<String>,
+        subgraphs: bool,
+    ) -> Result<RunOptions, Failure> {
         let trimmed = |names: &[String]| names.iter().map(|name| name.trim().to_string()).collect();
         let mut options = RunOptions {
             modes,
@@ -129,12 +141,21 @@ impl RunFlags {
 }
 
 /// Checks the names of nodes. Servers accept unknown ones without a word.
-pub(crate) async fn check_nodes(server: &AgentServer, assistant: &str, options: &RunOptions) -> Result<(), Failure> {
+pub(crate) async fn check_nodes(
+    server: &AgentServer,
+    assistant: &str,
+    options: &RunOptions,
+) -> Result<(), Failure> {
     if options.before.is_empty() && options.after.is_empty() {
         return Ok(());
     }
     if server.info().await?.kind.ignores_breakpoints() {
-        refuse(&options.ignored_breakpoints().into_iter().collect::<Vec<_>>())?;
+        refuse(
+            &options
+                .ignored_breakpoints()
+                .into_iter()
+                .collect::<Vec<_>>(),
+        )?;
     }
     let id = resolve::assistant_id(server, assistant).await?;
     let nodes = match server.assistant_graph(&id, false).await {
@@ -143,7 +164,9 @@ pub(crate) async fn check_nodes(server: &AgentServer, assistant: &str, options: 
         Err(error) => return Err(error.into()),
     };
     if nodes.is_none() {
-        complain("warning: the server doesn't describe the graph, so the names of nodes are not checked");
+        complain(
+            "warning: the server doesn't describe the graph, so the names of nodes are not checked",
+        );
     }
     refuse(&options.problems(nodes.as_deref()))
 }
@@ -155,10 +178,18 @@ pub(crate) async fn confirm(
     options: &RunOptions,
     flags: &RunFlags,
 ) -> Result<(), Failure> {
-    let Some(conflict) = options.conflict.filter(|conflict| conflict.cancels()) else { return Ok(()) };
+    let Some(conflict) = options.conflict.filter(|conflict| conflict.cancels()) else {
+        return Ok(());
+    };
     if server.info().await?.kind.is_aegra() {
-        let why = format!("this server ignores the strategy {}: cancel the active run first", conflict.word());
-        return Err(Failure::new(Exit::Failed, format!("nothing was sent: {why}")));
+        let why = format!(
+            "this server ignores the strategy {}: cancel the active run first",
+            conflict.word()
+        );
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("nothing was sent: {why}"),
+        ));
     }
     let active = server.active_runs(thread).await?;
     if active.is_empty() {
@@ -166,7 +197,10 @@ pub(crate) async fn confirm(
     }
     consent::yes(&question(&active, conflict), flags.yes).await?;
     let now = server.active_runs(thread).await?;
-    match now.iter().find(|run| active.iter().all(|shown| shown.run_id != run.run_id)) {
+    match now
+        .iter()
+        .find(|run| active.iter().all(|shown| shown.run_id != run.run_id))
+    {
         Some(other) => {
             let run = short_id(&other.run_id);
             Err(Failure::new(
@@ -179,18 +213,35 @@ pub(crate) async fn confirm(
 }
 
 fn question(active: &[Run], conflict: Conflict) -> String {
-    let names: Vec<String> = active.iter().take(NAMED).map(|run| short_id(&run.run_id)).collect();
-    let more = if active.len() > NAMED { format!(" and {} more", active.len() - NAMED) } else { String::new() };
-    let runs = if active.len() == 1 { "run".to_string() } else { format!("{} runs", active.len()) };
+    let names: Vec<String> = active
+        .iter()
+        .take(NAMED)
+        .map(|run| short_id(&run.run_id))
+        .collect();
+    let more = if active.len() > NAMED {
+        format!(" and {} more", active.len() - NAMED)
+    } else {
+        String::new()
+    };
+    let runs = if active.len() == 1 {
+        "run".to_string()
+    } else {
+        format!("{} runs", active.len())
+    };
     let what = match conflict {
-        Conflict::Rollback => format!("delete {runs} {}{more} with their checkpoints", names.join(", ")),
+        Conflict::Rollback => format!(
+            "delete {runs} {}{more} with their checkpoints",
+            names.join(", ")
+        ),
         _ => format!("cancel {runs} {}{more}", names.join(", ")),
     };
     format!("start a run and {what}")
 }
 
 fn refuse(problems: &[OptionProblem]) -> Result<(), Failure> {
-    let Some(problem) = problems.first() else { return Ok(()) };
+    let Some(problem) = problems.first() else {
+        return Ok(());
+    };
     let option = match problem.option {
         RunOption::Modes => "--mode",
         RunOption::Conflict => "--on-conflict",
@@ -204,5 +255,8 @@ fn refuse(problems: &[OptionProblem]) -> Result<(), Failure> {
         RunOption::Metadata => "--metadata",
         RunOption::Webhook => "--webhook",
     };
-    Err(Failure::usage(format!("{option}: {}; nothing was sent", text::clean(&problem.rule))))
+    Err(Failure::usage(format!(
+        "{option}: {}; nothing was sent",
+        text::clean(&problem.rule)
+    )))
 }

@@ -65,12 +65,26 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
-        Command::List(List { thread, limit, offset, output }) => {
+        Command::List(List {
+            thread,
+            limit,
+            offset,
+            output,
+        }) => {
             let rows = server.run_rows(&thread, limit, offset).await;
             output.listing(&offered(&server, rows, "listing runs").await?, &columns())?;
         }
-        Command::Get(Get { thread, run, output }) => {
-            let mut row = offered(&server, server.explained_run(&thread, &run).await, "reading a run").await?;
+        Command::Get(Get {
+            thread,
+            run,
+            output,
+        }) => {
+            let mut row = offered(
+                &server,
+                server.explained_run(&thread, &run).await,
+                "reading a run",
+            )
+            .await?;
             let answered_by = answered_by(&context, &server, &row).await;
             if let Some(fields) = row.as_object_mut()
                 && answered_by.is_known()
@@ -87,11 +101,26 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 /// Judges which revision of the deployment ran a run. What can't be read is unknown: the run itself was read.
 async fn answered_by(context: &Context, server: &AgentServer, run: &Value) -> RunRevision {
     let revisions = async {
-        let found = resolve::deployment(context, context.globals.deployment.as_deref()?).await.ok()?;
-        Some(found.site.control.as_ref()?.revision_rows(&found.id, REVISIONS).await.ok()?.items)
+        let found = resolve::deployment(context, context.globals.deployment.as_deref()?)
+            .await
+            .ok()?;
+        Some(
+            found
+                .site
+                .control
+                .as_ref()?
+                .revision_rows(&found.id, REVISIONS)
+                .await
+                .ok()?
+                .items,
+        )
     };
     let (info, revisions) = tokio::join!(server.info(), revisions);
-    RunRevision::of(run, &info.map(|info| info.raw).unwrap_or_default(), revisions.as_deref())
+    RunRevision::of(
+        run,
+        &info.map(|info| info.raw).unwrap_or_default(),
+        revisions.as_deref(),
+    )
 }
 
 fn columns() -> [Column; 5] {

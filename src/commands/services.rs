@@ -23,11 +23,16 @@ pub(crate) enum Written {
 
 impl Written {
     /// Returns the file's document, else the options.
-    pub fn of(file: Option<PathBuf>, options: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Written {
+    pub fn of(
+        file: Option<PathBuf>,
+        options: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+    ) -> Written {
         match file {
             Some(file) => Written::File(file),
             None => {
-                let given = options.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
+                let given = options
+                    .into_iter()
+                    .filter_map(|(name, value)| Some((name.to_string(), value?)));
                 Written::Options(given.collect())
             }
         }
@@ -44,7 +49,14 @@ pub(crate) async fn change(
 ) -> Result<Exit, Failure> {
     let change = read(what, written).await?;
     let (site, _) = collections::only_site(context).await?;
-    make_and_print(context, &site, &Intent::Service(Box::new(change)), sending, approval).await
+    make_and_print(
+        context,
+        &site,
+        &Intent::Service(Box::new(change)),
+        sending,
+        approval,
+    )
+    .await
 }
 
 /// Makes a change to a record by its id, or PROFILE/ID, in the profile that has it.
@@ -64,12 +76,26 @@ pub(crate) async fn change_one(
         [one] => one.clone(),
         _ => the_one_that_knows(profiles, of, id).await?,
     };
-    let context = Context { profiles: vec![profile], ..context.clone() };
+    let context = Context {
+        profiles: vec![profile],
+        ..context.clone()
+    };
     let (site, _) = collections::only_site(&context).await?;
-    make_and_print(&context, &site, &Intent::Service(Box::new(change)), sending, approval).await
+    make_and_print(
+        &context,
+        &site,
+        &Intent::Service(Box::new(change)),
+        sending,
+        approval,
+    )
+    .await
 }
 
-async fn the_one_that_knows(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Profile, Failure> {
+async fn the_one_that_knows(
+    profiles: Vec<Profile>,
+    of: &Collection,
+    id: &str,
+) -> Result<Profile, Failure> {
     let mut knowing = collections::knowing(profiles, of, id).await?;
     match knowing.len() {
         1 => Ok(knowing.remove(0)),
@@ -79,7 +105,9 @@ async fn the_one_that_knows(profiles: Vec<Profile>, of: &Collection, id: &str) -
 
 async fn read(what: Service, written: Written) -> Result<ServiceChange, Failure> {
     let read = match written {
-        Written::File(path) if path.as_os_str() == "-" => what.read(&input::stdin_text().await?, None),
+        Written::File(path) if path.as_os_str() == "-" => {
+            what.read(&input::stdin_text().await?, None)
+        }
         Written::File(path) => {
             let text = runtail_core::config::files::read_text(&path)
                 .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;

@@ -35,15 +35,27 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
         ..SimOptions::demo()
     };
     let sim = Sim::start(wanted).await.map_err(|e| {
-        let port = options.port.map(|p| format!(" on port {p} and the following ones")).unwrap_or_default();
-        Failure::new(Exit::Failed, format!("the simulator can't listen{port}: {e}"))
+        let port = options
+            .port
+            .map(|p| format!(" on port {p} and the following ones"))
+            .unwrap_or_default();
+        Failure::new(
+            Exit::Failed,
+            format!("the simulator can't listen{port}: {e}"),
+        )
     })?;
     let mut lines = String::new();
     for region in sim.regions() {
-        lines.push_str(&format!("control plane  {:<10} {}  key {}\n", region.name, region.url, region.api_key));
+        lines.push_str(&format!(
+            "control plane  {:<10} {}  key {}\n",
+            region.name, region.url, region.api_key
+        ));
     }
     for agent in sim.agents() {
-        lines.push_str(&format!("agent server   {:<18} {}\n", agent.name, agent.url));
+        lines.push_str(&format!(
+            "agent server   {:<18} {}\n",
+            agent.name, agent.url
+        ));
     }
     print(&lines, false)?;
     complain("serving simulated data until Ctrl-C");
@@ -54,7 +66,10 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
 pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
     let mut profiles = Vec::new();
     for region in sim.regions() {
-        let base = region.url.parse().map_err(|e| Failure::new(Exit::Failed, format!("{}: {e}", region.url)))?;
+        let base = region
+            .url
+            .parse()
+            .map_err(|e| Failure::new(Exit::Failed, format!("{}: {e}", region.url)))?;
         profiles.push(Profile {
             name: region.name.clone(),
             region: Some(region.region.clone()),
@@ -65,8 +80,18 @@ pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
             ..Profile::default()
         });
     }
-    let poll = Poll { interval: Duration::from_secs(2), ..Poll::default() };
+    let poll = Poll {
+        interval: Duration::from_secs(2),
+        ..Poll::default()
+    };
     // Some of the demo's threads ask whether to send an email.
-    let answer_rules: Vec<AnswerRule> = AnswerRule::parse("action:send_email", "approve", None).into_iter().collect();
-    Ok(Config { profiles, poll, answer_rules, ..Config::default() })
+    let answer_rules: Vec<AnswerRule> = AnswerRule::parse("action:send_email", "approve", None)
+        .into_iter()
+        .collect();
+    Ok(Config {
+        profiles,
+        poll,
+        answer_rules,
+        ..Config::default()
+    })
 }

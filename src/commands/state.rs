@@ -70,16 +70,44 @@ impl Command {
 }
 
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
-    let Command::Set(Set { thread, values, editor, yes, as_node, checkpoint, sending }) = command;
+    let Command::Set(Set {
+        thread,
+        values,
+        editor,
+        yes,
+        as_node,
+        checkpoint,
+        sending,
+    }) = command;
     let Some(values) = values else {
         if !editor {
             return Err(Failure::usage(
                 "name the keys to write with --values '{\"key\": …}', or edit the state with --editor",
             ));
         }
-        return editor::run(globals, editor::Edited { thread, checkpoint, as_node, yes: Yes { yes } }, &sending).await;
+        return editor::run(
+            globals,
+            editor::Edited {
+                thread,
+                checkpoint,
+                as_node,
+                yes: Yes { yes },
+            },
+            &sending,
+        )
+        .await;
     };
     let values = input::json("--values", &values).await?;
-    let edit = StateEdit { checkpoint, values, as_node };
-    acting::run(globals, ThreadIntent::EditState { thread, edit }, &sending, false).await
+    let edit = StateEdit {
+        checkpoint,
+        values,
+        as_node,
+    };
+    acting::run(
+        globals,
+        ThreadIntent::EditState { thread, edit },
+        &sending,
+        false,
+    )
+    .await
 }

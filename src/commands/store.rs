@@ -127,27 +127,51 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     let (intent, sending, approval) = match command {
-        Command::Namespaces(Namespaces { prefix, depth, limit, offset, output }) => {
-            let all = server.store_namespaces(&labels(prefix.as_deref()), depth, limit, offset).await?;
-            let rows: Vec<Value> = all.iter().map(|namespace| json!({"namespace": namespace})).collect();
+        Command::Namespaces(Namespaces {
+            prefix,
+            depth,
+            limit,
+            offset,
+            output,
+        }) => {
+            let all = server
+                .store_namespaces(&labels(prefix.as_deref()), depth, limit, offset)
+                .await?;
+            let rows: Vec<Value> = all
+                .iter()
+                .map(|namespace| json!({"namespace": namespace}))
+                .collect();
             output.rows(&rows, &[column("NAMESPACE", namespace)])?;
             return Ok(Exit::Done);
         }
-        Command::Search(Search { prefix, query, filter, limit, offset, output }) => {
+        Command::Search(Search {
+            prefix,
+            query,
+            filter,
+            limit,
+            offset,
+            output,
+        }) => {
             let filter = equal(&filter)?;
             let prefix = labels(prefix.as_deref());
-            let rows = server.store_items(&prefix, query.as_deref(), filter.as_ref(), limit, offset).await?;
+            let rows = server
+                .store_items(&prefix, query.as_deref(), filter.as_ref(), limit, offset)
+                .await?;
             let columns = [
                 column("NAMESPACE", namespace),
                 column("KEY", |row| cell(&row["key"])),
                 column("UPDATED", |row| time(&row["updated_at"])),
-                column("VALUE", |row| text::fit(&text::clean(&cell(&row["value"])), VALUE).into_owned()),
+                column("VALUE", |row| {
+                    text::fit(&text::clean(&cell(&row["value"])), VALUE).into_owned()
+                }),
             ];
             output.listing(&rows, &columns)?;
             return Ok(Exit::Done);
         }
         Command::Get(Item { at, output }) => {
-            let item = server.store_item(&labels(Some(&at.namespace)), &at.key).await?;
+            let item = server
+                .store_item(&labels(Some(&at.namespace)), &at.key)
+                .await?;
             if item.is_null() {
                 let name = text::clean(&format!("{} {}", at.namespace, at.key)).into_owned();
                 return Err(Failure::not_found(format!("there is no item {name}")));
@@ -158,11 +182,19 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Put(Put { at, value, sending }) => {
             let value = input::json("the value", &value).await?;
             let namespace = labels(Some(&at.namespace));
-            let intent = ResourceIntent::PutItem { namespace, key: at.key, value, edited_from: None };
+            let intent = ResourceIntent::PutItem {
+                namespace,
+                key: at.key,
+                value,
+                edited_from: None,
+            };
             (intent, sending, Approval::NotNeeded)
         }
         Command::Delete(Delete { at, yes, sending }) => {
-            let intent = ResourceIntent::DeleteItem { namespace: labels(Some(&at.namespace)), key: at.key };
+            let intent = ResourceIntent::DeleteItem {
+                namespace: labels(Some(&at.namespace)),
+                key: at.key,
+            };
             (intent, sending, Approval::Yes(yes))
         }
     };
@@ -172,20 +204,35 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 /// Labels can't contain dots, so dots separate them.
 fn labels(namespace: Option<&str>) -> Vec<String> {
     let namespace = namespace.unwrap_or_default();
-    if namespace.is_empty() { Vec::new() } else { namespace.split('.').map(str::to_string).collect() }
+    if namespace.is_empty() {
+        Vec::new()
+    } else {
+        namespace.split('.').map(str::to_string).collect()
+    }
 }
 
 fn namespace(row: &Value) -> String {
     let labels = row["namespace"].as_array().into_iter().flatten();
-    labels.map(|label| label.as_str().map_or_else(|| label.to_string(), str::to_string)).collect::<Vec<_>>().join(".")
+    labels
+        .map(|label| {
+            label
+                .as_str()
+                .map_or_else(|| label.to_string(), str::to_string)
+        })
+        .collect::<Vec<_>>()
+        .join(".")
 }
 
 /// Reads the filters. Servers support equality; the Python server fails at operators.
 fn equal(filters: &[String]) -> Result<Option<Value>, Failure> {
     let mut fields = Map::new();
     for filter in filters {
-        let Some((name, value)) = filter.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            return Err(Failure::usage(format!("--filter {}: expected K=V", text::clean(filter))));
+        let Some((name, value)) = filter.split_once('=').filter(|(name, _)| !name.is_empty())
+        else {
+            return Err(Failure::usage(format!(
+                "--filter {}: expected K=V",
+                text::clean(filter)
+            )));
         };
         let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
         fields.insert(name.to_string(), value);

@@ -41,7 +41,13 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let resolved = async { resolve::agent_server(&context).await };
     let (_, server) = signals.unless_stopped(resolved).await?;
-    let Options { thread, modes, since, shared, output } = options;
+    let Options {
+        thread,
+        modes,
+        since,
+        shared,
+        output,
+    } = options;
     let head = Head {
         server: server.base().to_string(),
         thread_id: Some(thread.clone()),
@@ -49,12 +55,23 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         ..Head::default()
     };
     let source = stream::source(&context, &signals, head);
-    let source = SourceOptions { first_after: since, ..source };
+    let source = SourceOptions {
+        first_after: since,
+        ..source
+    };
     let stop = source.stop.clone();
     let server = server.retrying(Retry::NONE);
-    let following = RunFollowing { shared, ..RunFollowing::default() };
-    let playing =
-        Playing { context: &context, server: server.clone(), assistant: None, output: &output, signals: &signals };
+    let following = RunFollowing {
+        shared,
+        ..RunFollowing::default()
+    };
+    let playing = Playing {
+        context: &context,
+        server: server.clone(),
+        assistant: None,
+        output: &output,
+        signals: &signals,
+    };
     let follow = |sender| follow_thread(server, thread, modes, following, source, sender);
     stream::print(playing, follow, stop, true).await
 }

@@ -5,7 +5,9 @@ use crate::commands::change::{Sending, acting};
 use crate::commands::{bulk, history_tree};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
-use crate::output::{Column, Format, Output, cell, color, column, complain, report_unread, status_column, time};
+use crate::output::{
+    Column, Format, Output, cell, color, column, complain, report_unread, status_column, time,
+};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::StreamExt;
@@ -65,7 +67,10 @@ pub enum Command {
 impl Command {
     /// Whether it handles interrupts itself, because it has to report what was sent.
     pub(crate) fn hears_signals(&self) -> bool {
-        matches!(self, Command::Cancel(_) | Command::Delete(_) | Command::Prune(_) | Command::Retry(_))
+        matches!(
+            self,
+            Command::Cancel(_) | Command::Delete(_) | Command::Prune(_) | Command::Retry(_)
+        )
     }
 }
 
@@ -197,8 +202,11 @@ impl Command {
     /// Puts the saved search that is named into the command, if one is.
     fn look_up_saved(&mut self, context: &Context) -> Result<(), Failure> {
         let (search, name) = match self {
-            Command::List(List { query, saved, .. }) | Command::Count(Count { query, saved, .. }) => (query, saved),
-            Command::Cancel(options) | Command::Delete(options) | Command::Prune(options) => options.searches(),
+            Command::List(List { query, saved, .. })
+            | Command::Count(Count { query, saved, .. }) => (query, saved),
+            Command::Cancel(options) | Command::Delete(options) | Command::Prune(options) => {
+                options.searches()
+            }
             Command::Retry(options) => options.bulk.searches(),
             _ => return Ok(()),
         };
@@ -229,29 +237,69 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
     command.look_up_saved(&context)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
-        Command::List(List { query: Some(search), limit, offset, output, .. }) => {
+        Command::List(List {
+            query: Some(search),
+            limit,
+            offset,
+            output,
+            ..
+        }) => {
             let mut rows = found(&server, &search, limit, offset).await?;
             if output.format() == Format::Table {
                 tell_statuses(&server, &mut rows).await;
             }
             output.rows(&rows, &found_columns())?;
         }
-        Command::List(List { query: None, limit, offset, filter: Filter { status, metadata }, output, .. }) => {
-            let query = ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() };
+        Command::List(List {
+            query: None,
+            limit,
+            offset,
+            filter: Filter { status, metadata },
+            output,
+            ..
+        }) => {
+            let query = ThreadQuery {
+                limit,
+                offset,
+                status,
+                metadata,
+                ..ThreadQuery::default()
+            };
             let listed = server.thread_rows(&query).await;
-            let mut rows = listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
+            let mut rows =
+                listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
             if output.format() == Format::Table {
                 tell_statuses(&server, &mut rows.items).await;
             }
             output.listing(&rows, &columns())?;
         }
-        Command::Count(Count { query: Some(search), output, .. }) => output.one(&count(&server, &search).await?)?,
-        Command::Count(Count { query: None, filter: Filter { status, metadata }, output, .. }) => {
-            let count = server.count_threads(&ServerFilter { status, metadata, values: None }).await;
+        Command::Count(Count {
+            query: Some(search),
+            output,
+            ..
+        }) => output.one(&count(&server, &search).await?)?,
+        Command::Count(Count {
+            query: None,
+            filter: Filter { status, metadata },
+            output,
+            ..
+        }) => {
+            let count = server
+                .count_threads(&ServerFilter {
+                    status,
+                    metadata,
+                    values: None,
+                })
+                .await;
             output.one(&json!({"count": count.map_err(|error| Failure::of_optional(error, "counting threads"))?}))?;
         }
         Command::Get(options) => {
-            let mut row = offered(&server, server.thread_row(&options.thread).await, "reading a thread").await?;
+            let mut row = offered(
+                &server,
+                server.thread_row(&options.thread).await,
+                "reading a thread",
+            )
+            .await?;
             if options.output.format() == Format::Table {
                 tell_statuses(&server, std::slice::from_mut(&mut row)).await;
             }
@@ -269,14 +317,18 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             let row = server.create_thread_row(&body).await?;
             if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
                 let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
-                let what = format!("the server was asked to create thread {id} but returned thread {made}");
+                let what = format!(
+                    "the server was asked to create thread {id} but returned thread {made}"
+                );
                 return Err(Failure::new(Exit::Failed, what));
             }
             options.output.one(&row)?;
         }
         Command::State(options) => {
             let state = server.thread_state(&options.thread).await;
-            options.output.one(&offered(&server, state, "reading a thread's state").await?)?;
+            options
+                .output
+                .one(&offered(&server, state, "reading a thread's state").await?)?;
         }
         Command::History(options) => {
             if let Some(id) = &options.before
@@ -301,17 +353,34 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
                 return Err(server.or_not_offered(error).await.into());
             }
             let copied = server.copy_thread(&options.thread).await;
-            options.output.one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
+            options
+                .output
+                .one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
         }
         Command::Label(options) => {
-            let Label { thread, name, star, unstar, sending } = options;
-            let label = ThreadLabel { name, starred: (star || unstar).then_some(star) };
+            let Label {
+                thread,
+                name,
+                star,
+                unstar,
+                sending,
+            } = options;
+            let label = ThreadLabel {
+                name,
+                starred: (star || unstar).then_some(star),
+            };
             let intent = ThreadIntent::Label { thread, label };
             return acting::run(globals, intent, &sending, false).await;
         }
-        Command::Cancel(options) => return bulk::run(&context, &site, &server, BulkAction::Cancel, options).await,
-        Command::Delete(options) => return bulk::run(&context, &site, &server, BulkAction::Delete, options).await,
-        Command::Prune(options) => return bulk::run(&context, &site, &server, BulkAction::Prune, options).await,
+        Command::Cancel(options) => {
+            return bulk::run(&context, &site, &server, BulkAction::Cancel, options).await;
+        }
+        Command::Delete(options) => {
+            return bulk::run(&context, &site, &server, BulkAction::Delete, options).await;
+        }
+        Command::Prune(options) => {
+            return bulk::run(&context, &site, &server, BulkAction::Prune, options).await;
+        }
         Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)
@@ -325,14 +394,22 @@ async fn found(
     offset: usize,
 ) -> Result<Vec<Value>, Failure> {
     let wanted = limit.saturating_add(offset);
-    let found = server.find_all_threads(search, wanted, Timestamp::now()).await;
+    let found = server
+        .find_all_threads(search, wanted, Timestamp::now())
+        .await;
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
     report_unread(&found.unread);
     if found.unchecked > 0 {
-        complain(&format!("warning: {} threads can't be checked: this server's lists have no values", found.unchecked));
+        complain(&format!(
+            "warning: {} threads can't be checked: this server's lists have no values",
+            found.unchecked
+        ));
     }
     if !found.is_complete && found.threads.len() < wanted {
-        complain(&format!("warning: only the first {} threads were checked; there may be more", found.scanned));
+        complain(&format!(
+            "warning: only the first {} threads were checked; there may be more",
+            found.scanned
+        ));
     }
     Ok(found.threads.iter().skip(offset).map(found_row).collect())
 }
@@ -349,15 +426,23 @@ fn found_row(found: &FoundThread) -> Value {
 /// Counts what a search finds: by the server if it can, otherwise by reading the threads.
 async fn count(server: &AgentServer, search: &ThreadSearch) -> Result<Value, Failure> {
     let refused = |error| Failure::of_optional(error, "counting threads");
-    if search.terms().iter().all(|term| term.condition.is_for_server())
+    if search
+        .terms()
+        .iter()
+        .all(|term| term.condition.is_for_server())
         && let Some(count) = server.count_found(search).await.map_err(refused)?
     {
         return Ok(json!({"count": count, "complete": true}));
     }
-    let found = server.find_all_threads(search, usize::MAX, Timestamp::now()).await.map_err(refused)?;
+    let found = server
+        .find_all_threads(search, usize::MAX, Timestamp::now())
+        .await
+        .map_err(refused)?;
     report_unread(&found.unread);
     let is_complete = found.is_complete && found.unchecked == 0;
-    Ok(json!({"count": found.threads.len(), "complete": is_complete, "checked": found.scanned - found.unchecked}))
+    Ok(
+        json!({"count": found.threads.len(), "complete": is_complete, "checked": found.scanned - found.unchecked}),
+    )
 }
 
 /// Replaces the server's status with the one that the dashboard shows, because `interrupted` has four causes and a copied
@@ -365,15 +450,26 @@ async fn count(server: &AgentServer, search: &ThreadSearch) -> Result<Value, Fai
 async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
     let looks = rows.iter_mut().enumerate().map(|(n, row)| async move {
         let facts = ThreadFacts::read(&row.to_string()).unwrap_or_default();
-        let listed = || ThreadStatus::derive(ThreadRecords { thread: Some(&facts), ..ThreadRecords::default() });
+        let listed = || {
+            ThreadStatus::derive(ThreadRecords {
+                thread: Some(&facts),
+                ..ThreadRecords::default()
+            })
+        };
         let status = match row["thread_id"].as_str().filter(|_| n < MOST_TOLD) {
-            Some(thread) => server.listed_status(thread, &facts).await.unwrap_or_else(|_| listed()),
+            Some(thread) => server
+                .listed_status(thread, &facts)
+                .await
+                .unwrap_or_else(|_| listed()),
             None => listed(),
         };
         row["status"] = status.word().into();
         row["questions"] = status.questions().len().into();
     });
-    futures::stream::iter(looks).buffer_unordered(MAX_CONCURRENCY).collect::<()>().await;
+    futures::stream::iter(looks)
+        .buffer_unordered(MAX_CONCURRENCY)
+        .collect::<()>()
+        .await;
 }
 
 /// Fetches states in pages, because each one has all values.
@@ -382,10 +478,15 @@ async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, 
     let mut before = options.before.clone();
     while all.len() < options.limit {
         let wanted = PAGE.min(options.limit - all.len());
-        let page = server.thread_history(&options.thread, wanted, before.as_deref()).await;
+        let page = server
+            .thread_history(&options.thread, wanted, before.as_deref())
+            .await;
         let page = offered(server, page, "reading a thread's history").await?;
         let is_last = page.len() < wanted;
-        let oldest = page.last().and_then(|state| state["checkpoint"]["checkpoint_id"].as_str()).map(String::from);
+        let oldest = page
+            .last()
+            .and_then(|state| state["checkpoint"]["checkpoint_id"].as_str())
+            .map(String::from);
         all.extend(page);
         // A server that ignores `before` would return the same page forever.
         if is_last || oldest.is_none() || oldest == before {
@@ -398,7 +499,9 @@ async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, 
 
 fn history_columns() -> [Column; 5] {
     [
-        column("CHECKPOINT", |row| cell(&row["checkpoint"]["checkpoint_id"])),
+        column("CHECKPOINT", |row| {
+            cell(&row["checkpoint"]["checkpoint_id"])
+        }),
         column("CREATED", |row| time(&row["created_at"])),
         column("STEP", |row| cell(&row["metadata"]["step"])),
         column("SOURCE", |row| cell(&row["metadata"]["source"])),
@@ -417,8 +520,14 @@ fn found_columns() -> [Column; 5] {
         column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
         column("NAME OR FIRST MESSAGE", |row| {
             let name = [&row["metadata"]["name"], &row["metadata"]["thread_name"]];
-            let name = name.into_iter().find(|name| name.as_str().is_some_and(|name| !name.trim().is_empty()));
-            let star = if row["metadata"]["starred"] == true { "* " } else { "" };
+            let name = name
+                .into_iter()
+                .find(|name| name.as_str().is_some_and(|name| !name.trim().is_empty()));
+            let star = if row["metadata"]["starred"] == true {
+                "* "
+            } else {
+                ""
+            };
             format!("{star}{}", cell(name.unwrap_or(&row["title"])))
         }),
     ]

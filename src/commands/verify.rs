@@ -6,7 +6,8 @@ use crate::output;
 use clap::Args;
 use runtail_core::text;
 use runtail_stream::{
-    Chain, ChainCheck, Data, End, EventNumber, LineParser, Lines, ReadError, Record, Seq, is_evicted_before_recording,
+    Chain, ChainCheck, Data, End, EventNumber, LineParser, Lines, ReadError, Record, Seq,
+    is_evicted_before_recording,
 };
 use std::path::PathBuf;
 
@@ -30,7 +31,10 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     let mut lines = replay::lines(&options.file)?;
     let (mut audit, mut parser) = (Audit::default(), LineParser::default());
     let mut turn = 0;
-    while lines.advance().map_err(|e| Failure::new(Exit::Failed, ReadError::Io(e).to_string()))? {
+    while lines
+        .advance()
+        .map_err(|e| Failure::new(Exit::Failed, ReadError::Io(e).to_string()))?
+    {
         let parsed = lines.parse(&mut parser);
         if !lines.was_truncated() {
             audit.link(lines.number(), lines.bytes());
@@ -62,15 +66,30 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
         ));
     }
     let name = text::clean(&options.file.to_string_lossy()).into_owned();
-    let unpacked = if lines.is_compressed() { " of the unpacked lines" } else { "" };
+    let unpacked = if lines.is_compressed() {
+        " of the unpacked lines"
+    } else {
+        ""
+    };
     let seal = match (audit.sealed, &options.seal) {
         (0, _) => "no hashes: only numbers, counts and the end were checked".to_string(),
         (_, None) => {
-            format!("every line matches its hash; no seal given to compare; seal{unpacked} {}", audit.chain.seal_text())
+            format!(
+                "every line matches its hash; no seal given to compare; seal{unpacked} {}",
+                audit.chain.seal_text()
+            )
         }
         (_, Some(_)) => format!("seal{unpacked} {}", audit.chain.seal_text()),
     };
-    let Audit { events, missing, gaps, problems, untold, end, .. } = audit.finish();
+    let Audit {
+        events,
+        missing,
+        gaps,
+        problems,
+        untold,
+        end,
+        ..
+    } = audit.finish();
     for problem in &problems {
         output::complain(&format!("{name}: {problem}"));
     }
@@ -78,16 +97,28 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
         output::complain(&format!("{name}: and {untold} more"));
     }
     let outcome = end.map_or("no end", |end| end.outcome.as_str());
-    let sound = if problems.is_empty() { "sound" } else { "damaged" };
-    let plural = |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
+    let sound = if problems.is_empty() {
+        "sound"
+    } else {
+        "damaged"
+    };
+    let plural =
+        |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
     let lacks = match missing {
         0 => String::new(),
-        _ => format!(" ({} earlier events are missing: they were evicted)", text::count(missing)),
+        _ => format!(
+            " ({} earlier events are missing: they were evicted)",
+            text::count(missing)
+        ),
     };
     let (events, gaps) = (plural(events, "event"), plural(gaps, "gap"));
     let line = format!("{name}: {sound}; {events}{lacks}, {gaps}, {outcome}; {seal}\n");
     output::print(&line, false)?;
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if problems.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 /// Checks the invariants of a recording.
@@ -155,7 +186,12 @@ impl Audit {
         }
         if matches!(record, Record::Head(_)) != (self.records == 1) {
             self.problem(
-                if self.records == 1 { "the head record is missing" } else { "there is a second head record" }.into(),
+                if self.records == 1 {
+                    "the head record is missing"
+                } else {
+                    "there is a second head record"
+                }
+                .into(),
             );
         }
         match record {
@@ -165,7 +201,10 @@ impl Audit {
             Record::Open { conn, .. } => {
                 self.connections += 1;
                 if u64::from(*conn) != self.connections {
-                    self.problem(format!("connection {} has the number {conn}", self.connections));
+                    self.problem(format!(
+                        "connection {} has the number {conn}",
+                        self.connections
+                    ));
                 }
                 if let Some(open) = self.open.replace(*conn) {
                     self.problem(format!("connection {conn} opens while {open} is open"));
@@ -184,7 +223,11 @@ impl Audit {
                 self.events += 1;
                 self.malformed += u64::from(!matches!(event.data, Data::Json(_)));
                 let (last, gap) = (self.last_seq, self.gap.take());
-                match event.seq.checked_since(last).and_then(|by| by.checked_sub(1)) {
+                match event
+                    .seq
+                    .checked_since(last)
+                    .and_then(|by| by.checked_sub(1))
+                {
                     Some(0) => {}
                     // A recording that was started late reports the missing events as a gap.
                     Some(missing)
@@ -202,7 +245,10 @@ impl Audit {
                 }
                 self.last_seq = event.seq;
                 if self.open != Some(event.conn) {
-                    self.problem(format!("event {} is on connection {}, which is not open", event.seq, event.conn));
+                    self.problem(format!(
+                        "event {} is on connection {}, which is not open",
+                        event.seq, event.conn
+                    ));
                 }
             }
             Record::End(end) => self.end = Some(end.clone()),
@@ -211,7 +257,10 @@ impl Audit {
 
     fn finish(mut self) -> Audit {
         let Some(end) = self.end.clone() else {
-            self.problem("there is no end record: the recording was cut off, or is still being written".into());
+            self.problem(
+                "there is no end record: the recording was cut off, or is still being written"
+                    .into(),
+            );
             return self;
         };
         for (what, said, found) in [
@@ -221,7 +270,9 @@ impl Audit {
             ("malformed events", end.malformed, self.malformed),
         ] {
             if said != found {
-                self.problem(format!("the end record counts {said} {what}, but there are {found}"));
+                self.problem(format!(
+                    "the end record counts {said} {what}, but there are {found}"
+                ));
             }
         }
         self

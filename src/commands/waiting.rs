@@ -33,20 +33,31 @@ impl Waiting {
     fn new(loaded: LoadedThread) -> Waiting {
         let status = loaded.status();
         let questions = match status.questions() {
-            [] => loaded.state.map(|state| state.pending()).unwrap_or_default(),
+            [] => loaded
+                .state
+                .map(|state| state.pending())
+                .unwrap_or_default(),
             asked => asked.to_vec(),
         };
         let record = loaded.thread.unwrap_or_default();
-        Waiting { status, questions, assistant_id: record.assistant_id, graph_id: record.graph_id }
+        Waiting {
+            status,
+            questions,
+            assistant_id: record.assistant_id,
+            graph_id: record.graph_id,
+        }
     }
 
     /// Returns why an answer must not be sent to this thread, if so.
     pub fn refusal(&self, kind: ServerKind, thread: &str) -> Option<String> {
         let thread = text::clean(thread);
         match &self.status {
-            ThreadStatus::Idle { .. } | ThreadStatus::Failed { .. } if self.questions.is_empty() => {}
+            ThreadStatus::Idle { .. } | ThreadStatus::Failed { .. }
+                if self.questions.is_empty() => {}
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
-                return Some(format!("a run is active on thread {thread}; it is not waiting for an answer"));
+                return Some(format!(
+                    "a run is active on thread {thread}; it is not waiting for an answer"
+                ));
             }
             // Waiting, paused, edited or unclear: let the server decide.
             _ => return None,
@@ -57,7 +68,9 @@ impl Waiting {
             ServerKind::Aegra | ServerKind::EarlyAegra => "this server refuses such a run",
             ServerKind::Other => "it is unknown what this server would do",
         };
-        Some(format!("thread {thread} is not waiting for an answer; {effect}, so nothing was sent"))
+        Some(format!(
+            "thread {thread} is not waiting for an answer; {effect}, so nothing was sent"
+        ))
     }
 
     /// Returns the answer as it is sent: by question id, validated.
@@ -65,20 +78,35 @@ impl Waiting {
     /// # Errors
     /// The answer names none of several questions, or the graph would reject it and the server would keep it.
     pub fn resume(&self, answer: Value) -> Result<Value, String> {
-        let ids: Vec<&str> = self.questions.iter().filter_map(|question| question.id.as_deref()).collect();
-        let by_id = answer.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
+        let ids: Vec<&str> = self
+            .questions
+            .iter()
+            .filter_map(|question| question.id.as_deref())
+            .collect();
+        let by_id = answer
+            .as_object()
+            .filter(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
         let value = |question: &Question| match (by_id, self.questions.len()) {
             (Some(map), _) => map.get(question.id.as_deref()?).cloned(),
             (None, 1) => Some(answer.clone()),
             (None, _) => None,
         };
-        let replies: Vec<Option<Reply>> = self.questions.iter().map(|one| value(one).map(Reply::Value)).collect();
-        match (self.questions.as_slice(), replies.iter().any(Option::is_some)) {
+        let replies: Vec<Option<Reply>> = self
+            .questions
+            .iter()
+            .map(|one| value(one).map(Reply::Value))
+            .collect();
+        match (
+            self.questions.as_slice(),
+            replies.iter().any(Option::is_some),
+        ) {
             // Let the server decide.
             ([], _) => return Ok(answer),
             (several, false) if ids.is_empty() => {
                 let count = several.len();
-                return Err(format!("{count} questions without an id are open, so an answer can't name one of them"));
+                return Err(format!(
+                    "{count} questions without an id are open, so an answer can't name one of them"
+                ));
             }
             (several, false) => {
                 let asked: Vec<String> = several.iter().map(asked_short).collect();
@@ -91,10 +119,20 @@ impl Waiting {
             _ => {}
         }
         let resume = resume(&self.questions, &replies).map_err(|problems| {
-            let of = problems.first().and_then(|problem| self.questions.get(problem.question)?.id.as_deref());
-            let rules: Vec<String> = problems.iter().map(|problem| problem.in_words(&self.questions)).collect();
-            let of = of.map(|id| format!(" to question {}", text::clean(id))).unwrap_or_default();
-            format!("the answer{of} is not valid: {}", text::clean(&rules.join("; ")))
+            let of = problems
+                .first()
+                .and_then(|problem| self.questions.get(problem.question)?.id.as_deref());
+            let rules: Vec<String> = problems
+                .iter()
+                .map(|problem| problem.in_words(&self.questions))
+                .collect();
+            let of = of
+                .map(|id| format!(" to question {}", text::clean(id)))
+                .unwrap_or_default();
+            format!(
+                "the answer{of} is not valid: {}",
+                text::clean(&rules.join("; "))
+            )
         })?;
         Ok(resume.value().clone())
     }
@@ -116,10 +154,18 @@ impl Waiting {
 
     /// Returns the assistant that has to answer, by the graph's name if the server created it for the graph.
     async fn assistant(&self, server: &AgentServer) -> Option<String> {
-        let Some(id) = &self.assistant_id else { return self.graph_id.clone() };
+        let Some(id) = &self.assistant_id else {
+            return self.graph_id.clone();
+        };
         let row = server.assistant_row(id).await.ok();
-        let made_by_server = row.as_ref().is_some_and(|row| row["metadata"]["created_by"] == "system");
-        match row.as_ref().and_then(|row| row["graph_id"].as_str()).filter(|_| made_by_server) {
+        let made_by_server = row
+            .as_ref()
+            .is_some_and(|row| row["metadata"]["created_by"] == "system");
+        match row
+            .as_ref()
+            .and_then(|row| row["graph_id"].as_str())
+            .filter(|_| made_by_server)
+        {
             Some(graph) => Some(graph.to_string()),
             None => Some(id.clone()),
         }
@@ -145,7 +191,10 @@ pub(crate) async fn hint(
     where_to: &str,
 ) -> Vec<String> {
     let loaded = server.load_thread(thread).await.ok();
-    let answerable = loaded.as_ref().map(LoadedThread::answerable).unwrap_or_default();
+    let answerable = loaded
+        .as_ref()
+        .map(LoadedThread::answerable)
+        .unwrap_or_default();
     if matches!(suggested, Suggested::Answer) && !answerable.is_empty() {
         return answered_by(&answerable, thread, where_to);
     }
@@ -161,12 +210,20 @@ pub(crate) async fn hint(
     };
     let assistant = assistant.unwrap_or_else(|| "ASSISTANT".into());
     let command = |options: &str| {
-        format!("runtail{where_to} run {} --thread {} {options}", quoted(&assistant), quoted(&text::clean(thread)))
+        format!(
+            "runtail{where_to} run {} --thread {} {options}",
+            quoted(&assistant),
+            quoted(&text::clean(thread))
+        )
     };
     let status = waiting.map(|waiting| waiting.status).unwrap_or_default();
     if let ThreadStatus::Paused { next, after, .. } = &status {
         let place = if *after { "after a node" } else { "before" };
-        let nodes = if *after { String::new() } else { format!(" {}", text::clean(&next.join(", "))) };
+        let nodes = if *after {
+            String::new()
+        } else {
+            format!(" {}", text::clean(&next.join(", ")))
+        };
         return vec![
             format!("runtail: paused at a breakpoint {place}{nodes}"),
             format!("  To continue: {}", command("--input null")),
@@ -174,20 +231,31 @@ pub(crate) async fn hint(
     }
     let questions = status.questions();
     if questions.is_empty() {
-        let question = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+        let question = detail
+            .map(|detail| format!(": {detail}"))
+            .unwrap_or_default();
         return vec![
             format!("runtail: Waiting for input{question}"),
             format!("  To answer: {}", command("--resume JSON")),
         ];
     }
-    if questions.iter().any(|question| !question.actions().is_empty()) {
+    if questions
+        .iter()
+        .any(|question| !question.actions().is_empty())
+    {
         return answered_by(questions, thread, where_to);
     }
     let mut lines: Vec<String> = questions.iter().map(asked).collect();
-    let ids: Vec<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
+    let ids: Vec<&str> = questions
+        .iter()
+        .filter_map(|question| question.id.as_deref())
+        .collect();
     let answer = match ids.len() == questions.len() {
         true => {
-            let answers: Vec<String> = ids.iter().map(|id| format!("\"{}\": ANSWER", text::clean(id))).collect();
+            let answers: Vec<String> = ids
+                .iter()
+                .map(|id| format!("\"{}\": ANSWER", text::clean(id)))
+                .collect();
             quoted(&format!("{{{}}}", answers.join(", ")))
         }
         false if questions.len() > 1 => {
@@ -196,7 +264,10 @@ pub(crate) async fn hint(
         }
         false => "ANSWER".into(),
     };
-    lines.push(format!("  To answer, replacing ANSWER with JSON: {}", command(&format!("--resume {answer}"))));
+    lines.push(format!(
+        "  To answer, replacing ANSWER with JSON: {}",
+        command(&format!("--resume {answer}"))
+    ));
     lines
 }
 
@@ -210,7 +281,8 @@ fn answered_by(questions: &[Question], thread: &str, where_to: &str) -> Vec<Stri
         let command = command(std::slice::from_ref(question)).filter(|_| is_named);
         lines.push(command.map_or(UNNAMED.into(), |command| format!("  To answer: {command}")));
     }
-    let all = command(questions).filter(|command| questions.len() > 1 && !command.contains(" --interrupt"));
+    let all = command(questions)
+        .filter(|command| questions.len() > 1 && !command.contains(" --interrupt"));
     lines.extend(all.map(|command| format!("  To answer all: {command}")));
     lines
 }
@@ -218,7 +290,10 @@ fn answered_by(questions: &[Question], thread: &str, where_to: &str) -> Vec<Stri
 /// Formats a question with its id, shortened.
 fn asked_short(question: &Question) -> String {
     let id = question.id.as_deref().map(text::clean).unwrap_or_default();
-    format!("{id} ({})", text::fit(&text::clean(&question.summary()), 60))
+    format!(
+        "{id} ({})",
+        text::fit(&text::clean(&question.summary()), 60)
+    )
 }
 
 /// Formats a question with its id, in one line.
@@ -241,6 +316,13 @@ fn asked(question: &Question) -> String {
 
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
-    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
-    if is_plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    let is_plain = !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
+    if is_plain {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

@@ -14,7 +14,11 @@ pub(crate) fn choose(color: Color) {
 
 /// Whether stdout gets colors.
 pub(crate) fn is_on() -> bool {
-    CHOICE.get().copied().unwrap_or_default().is_on(std::io::stdout().is_terminal())
+    CHOICE
+        .get()
+        .copied()
+        .unwrap_or_default()
+        .is_on(std::io::stdout().is_terminal())
 }
 
 /// The meaning of a piece of output.
@@ -46,7 +50,11 @@ impl Role {
             Role::Waiting => "1;33",
             Role::Failed => "1;31",
         };
-        if text.is_empty() { String::new() } else { format!("\x1b[{sgr}m{text}\x1b[0m") }
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("\x1b[{sgr}m{text}\x1b[0m")
+        }
     }
 }
 

@@ -41,11 +41,20 @@ impl Printer {
     /// Creates a printer for the logs of these deployments.
     pub fn new(globals: &Globals, format: Option<Format>, found: &[Found]) -> Printer {
         let is_terminal = std::io::stdout().is_terminal();
-        let suits = if is_terminal { Format::Text } else { Format::Jsonl };
+        let suits = if is_terminal {
+            Format::Text
+        } else {
+            Format::Jsonl
+        };
         let log = |found: &Found| {
             let title = found.title();
             let secrets = Secrets::of_records(&[&found.row]);
-            Log { found: found.clone(), secrets, color: color_of(&title), title }
+            Log {
+                found: found.clone(),
+                secrets,
+                color: color_of(&title),
+                title,
+            }
         };
         let logs: Vec<Log> = found.iter().map(log).collect();
         let longest = logs.iter().map(|log| text::width(&log.title)).max();
@@ -64,10 +73,13 @@ impl Printer {
     /// stdout can't be written; without a message if its reader left.
     pub fn print(&mut self, batches: Vec<(usize, Vec<Value>)>) -> Result<(), Failure> {
         let mut rows = merged(batches);
-        rows.iter_mut().for_each(|(n, row)| self.logs[*n].secrets.mask(row));
+        rows.iter_mut()
+            .for_each(|(n, row)| self.logs[*n].secrets.mask(row));
         let mut out = String::new();
         match self.format {
-            Format::Text => rows.into_iter().for_each(|(n, row)| self.line(n, LogLine::from(row), &mut out)),
+            Format::Text => rows
+                .into_iter()
+                .for_each(|(n, row)| self.line(n, LogLine::from(row), &mut out)),
             Format::Jsonl => {
                 for (n, row) in rows {
                     let _ = writeln!(out, "{}", self.row(n, row));
@@ -86,7 +98,11 @@ impl Printer {
 
     /// Returns a line as JSON: its source and the server's own fields.
     fn row(&self, n: usize, row: Value) -> Value {
-        let Found { site, id, row: deployment } = &self.logs[n].found;
+        let Found {
+            site,
+            id,
+            row: deployment,
+        } = &self.logs[n].found;
         let mut fields = Map::new();
         fields.insert("deployment".into(), deployment["name"].clone());
         fields.insert("deployment_id".into(), id.clone().into());
@@ -106,12 +122,19 @@ impl Printer {
         let log = &self.logs[n];
         let severity = line.severity();
         let (mut head, mut below) = (String::new(), " ".repeat(TIME));
-        let time = line.at.map(|at| at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()).unwrap_or_default();
+        let time = line
+            .at
+            .map(|at| at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+            .unwrap_or_default();
         self.paint("2", &format!("{time:TIME$}"), &mut head);
         if let Some(width) = self.width {
             let pad = " ".repeat(width - text::width(&log.title));
             let mut title = String::new();
-            self.paint(log.color, &format!(" {}{pad} {}", log.title, self.bar), &mut title);
+            self.paint(
+                log.color,
+                &format!(" {}{pad} {}", log.title, self.bar),
+                &mut title,
+            );
             head.push_str(&title);
             below.push_str(&title);
         }
@@ -150,7 +173,9 @@ impl Printer {
 
 /// A stable hash of a name (FNV-1a).
 fn color_of(title: &str) -> &'static str {
-    let hash = title.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash = title.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
     COLORS[hash as usize % COLORS.len()]
 }
 
@@ -178,15 +203,29 @@ mod tests {
     fn batches_become_one() {
         let at = |n: u64| json!({"timestamp": n, "message": n});
         let bare = json!("below 3");
-        let all = merged(vec![(0, vec![at(1), at(3), bare.clone(), at(5)]), (1, vec![at(3), at(4)])]);
-        let expected = [(0, at(1)), (0, at(3)), (0, bare), (1, at(3)), (1, at(4)), (0, at(5))];
+        let all = merged(vec![
+            (0, vec![at(1), at(3), bare.clone(), at(5)]),
+            (1, vec![at(3), at(4)]),
+        ]);
+        let expected = [
+            (0, at(1)),
+            (0, at(3)),
+            (0, bare),
+            (1, at(3)),
+            (1, at(4)),
+            (0, at(5)),
+        ];
         assert_eq!(all, expected);
     }
 
     #[test]
     fn colors_are_stable() {
-        assert_eq!(color_of("prod-us/support-bot"), color_of("prod-us/support-bot"));
-        let some: std::collections::HashSet<_> = (0..40).map(|n| color_of(&format!("p/bot-{n}"))).collect();
+        assert_eq!(
+            color_of("prod-us/support-bot"),
+            color_of("prod-us/support-bot")
+        );
+        let some: std::collections::HashSet<_> =
+            (0..40).map(|n| color_of(&format!("p/bot-{n}"))).collect();
         assert!(some.len() > 4, "{some:?}");
     }
 }

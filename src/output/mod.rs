@@ -47,7 +47,11 @@ pub struct Column {
 
 /// Creates a column from its title and the text of its cells. The table sanitizes the text.
 pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) -> Column {
-    Column { title, cell: Box::new(cell), role: |_| Role::Plain }
+    Column {
+        title,
+        cell: Box::new(cell),
+        role: |_| Role::Plain,
+    }
 }
 
 /// Creates a column whose cells are colored by their content.
@@ -56,13 +60,22 @@ pub(crate) fn status_column(
     role: fn(&str) -> Role,
     cell: impl Fn(&Value) -> String + 'static,
 ) -> Column {
-    Column { role, ..column(title, cell) }
+    Column {
+        role,
+        ..column(title, cell)
+    }
 }
 
 impl Output {
     /// Returns the chosen format, else the default for stdout.
     pub fn format(&self) -> Format {
-        let suits = || if io::stdout().is_terminal() { Format::Table } else { Format::Jsonl };
+        let suits = || {
+            if io::stdout().is_terminal() {
+                Format::Table
+            } else {
+                Format::Jsonl
+            }
+        };
         self.format.unwrap_or_else(suits)
     }
 
@@ -86,13 +99,24 @@ impl Output {
     }
 
     /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.
-    pub(crate) fn rows_with_commands(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
+    pub(crate) fn rows_with_commands(
+        &self,
+        rows: &[Value],
+        columns: &[Column],
+    ) -> Result<(), Failure> {
         if self.format() != Format::Table {
             return self.rows(rows, columns);
         }
         let is_colored = color::is_on();
-        let commands: Vec<String> = rows.iter().map(|row| text::clean(&cell(&row["command"])).into_owned()).collect();
-        self.print(&with_commands(&fitted(rows, columns, is_colored, width()), &commands, is_colored))
+        let commands: Vec<String> = rows
+            .iter()
+            .map(|row| text::clean(&cell(&row["command"])).into_owned())
+            .collect();
+        self.print(&with_commands(
+            &fitted(rows, columns, is_colored, width()),
+            &commands,
+            is_colored,
+        ))
     }
 
     /// Prints one object; as a table, one field per line, nested ones as JSON.
@@ -157,13 +181,18 @@ pub fn time(value: &Value) -> String {
 
 /// Returns an age as a cell. `now` is the time by the server's clock; a time in the future counts as now.
 pub fn age(made: &Value, now: Timestamp) -> String {
-    let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else { return String::new() };
+    let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else {
+        return String::new();
+    };
     text::age(Duration::try_from(now - made).unwrap_or_default())
 }
 
 /// Reports the rows of a list that couldn't be read.
 pub fn report_unread(unread: &UnreadRows) {
-    unread.sentence().iter().for_each(|unread| complain(&format!("warning: {unread}")));
+    unread
+        .sentence()
+        .iter()
+        .for_each(|unread| complain(&format!("warning: {unread}")));
 }
 
 /// Writes a line to stderr and ignores errors, because there is no other place to report them.
@@ -175,11 +204,18 @@ pub fn complain(line: &str) {
 pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     // In a pipe too, because its reader may print it on a terminal.
-    let safe = if is_json { text::json(data) } else { text::keys::without(data) };
+    let safe = if is_json {
+        text::json(data)
+    } else {
+        text::keys::without(data)
+    };
     match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Exit::Done, "")),
-        Err(e) => Err(Failure::new(Exit::Failed, format!("cannot write to stdout: {e}"))),
+        Err(e) => Err(Failure::new(
+            Exit::Failed,
+            format!("cannot write to stdout: {e}"),
+        )),
     }
 }
 
@@ -188,7 +224,10 @@ pub(crate) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
-    crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
+    crossterm::terminal::size()
+        .ok()
+        .map(|(columns, _)| usize::from(columns))
+        .filter(|columns| *columns > 0)
 }
 
 fn table(rows: &[Value], columns: &[Column], is_colored: bool) -> String {
@@ -198,9 +237,16 @@ fn table(rows: &[Value], columns: &[Column], is_colored: bool) -> String {
 /// Inserts the commands below the rows of a table.
 fn with_commands(table: &str, commands: &[String], is_colored: bool) -> String {
     let mut lines = table.lines();
-    let mut out: String = lines.next().map(|titles| format!("{titles}\n")).unwrap_or_default();
+    let mut out: String = lines
+        .next()
+        .map(|titles| format!("{titles}\n"))
+        .unwrap_or_default();
     for (line, command) in lines.zip(commands) {
-        let command = if is_colored { Role::Dim.paint(command) } else { command.clone() };
+        let command = if is_colored {
+            Role::Dim.paint(command)
+        } else {
+            command.clone()
+        };
         out.push_str(&format!("{line}\n  {command}\n"));
     }
     out
@@ -210,19 +256,45 @@ fn with_commands(table: &str, commands: &[String], is_colored: bool) -> String {
 fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<usize>) -> String {
     let mut cells: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| columns.iter().map(|column| text::clean(&(column.cell)(row)).into_owned()).collect())
+        .map(|row| {
+            columns
+                .iter()
+                .map(|column| text::clean(&(column.cell)(row)).into_owned())
+                .collect()
+        })
         .collect();
     if let (Some(width), Some(last)) = (width, columns.len().checked_sub(1)) {
-        let longest = |i: usize| cells.iter().map(|row| text::width(&row[i])).chain([columns[i].title.len()]).max();
-        let before: usize = (0..last).filter_map(longest).map(|longest| longest + 2).sum();
+        let longest = |i: usize| {
+            cells
+                .iter()
+                .map(|row| text::width(&row[i]))
+                .chain([columns[i].title.len()])
+                .max()
+        };
+        let before: usize = (0..last)
+            .filter_map(longest)
+            .map(|longest| longest + 2)
+            .sum();
         let room = width.saturating_sub(before).max(MIN_LAST);
-        cells.iter_mut().for_each(|row| row[last] = text::fit(&row[last], room).into_owned());
+        cells
+            .iter_mut()
+            .for_each(|row| row[last] = text::fit(&row[last], room).into_owned());
     }
     let widths: Vec<usize> = (0..columns.len())
-        .map(|i| cells.iter().map(|row| text::width(&row[i])).chain([columns[i].title.len()]).max().unwrap_or(0))
+        .map(|i| {
+            cells
+                .iter()
+                .map(|row| text::width(&row[i]))
+                .chain([columns[i].title.len()])
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let mut out = String::new();
-    let titles = columns.iter().map(|column| column.title.to_string()).collect();
+    let titles = columns
+        .iter()
+        .map(|column| column.title.to_string())
+        .collect();
     for (number, row) in std::iter::once(&titles).chain(&cells).enumerate() {
         let mut line = String::new();
         // Padding is written before the next cell, so no line ends with spaces.
@@ -231,8 +303,16 @@ fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<us
             if !cell.is_empty() {
                 line.extend(std::iter::repeat_n(' ', blanks));
                 blanks = 0;
-                let role = if number == 0 { Role::Dim } else { (column.role)(cell) };
-                line.push_str(&if is_colored { role.paint(cell) } else { cell.clone() });
+                let role = if number == 0 {
+                    Role::Dim
+                } else {
+                    (column.role)(cell)
+                };
+                line.push_str(&if is_colored {
+                    role.paint(cell)
+                } else {
+                    cell.clone()
+                });
             }
             blanks += width.saturating_sub(text::width(cell)) + 2;
         }
@@ -243,13 +323,23 @@ fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<us
 }
 
 fn fields(row: &Value, is_colored: bool) -> String {
-    let Value::Object(fields) = row else { return format!("{}\n", text::clean(&cell(row))) };
-    let width = fields.keys().map(|name| text::width(&text::clean(name))).max().unwrap_or(0);
+    let Value::Object(fields) = row else {
+        return format!("{}\n", text::clean(&cell(row)));
+    };
+    let width = fields
+        .keys()
+        .map(|name| text::width(&text::clean(name)))
+        .max()
+        .unwrap_or(0);
     let mut out = String::new();
     for (name, value) in fields {
         let name = text::clean(name);
         let pad = " ".repeat(width.saturating_sub(text::width(&name)) + 2);
-        let name = if is_colored { Role::Dim.paint(&name) } else { name.into_owned() };
+        let name = if is_colored {
+            Role::Dim.paint(&name)
+        } else {
+            name.into_owned()
+        };
         let line = format!("{name}{pad}{}", text::clean(&cell(value)));
         out.push_str(line.trim_end());
         out.push('\n');
@@ -264,29 +354,54 @@ mod tests {
 
     #[test]
     fn tables_are_aligned_and_clean() {
-        let rows = [json!({"name": "日本", "n": 1}), json!({"name": "a\u{1b}[31m\nb", "n": null})];
-        let columns = [column("NAME", |row| cell(&row["name"])), column("N", |row| cell(&row["n"]))];
+        let rows = [
+            json!({"name": "日本", "n": 1}),
+            json!({"name": "a\u{1b}[31m\nb", "n": null}),
+        ];
+        let columns = [
+            column("NAME", |row| cell(&row["name"])),
+            column("N", |row| cell(&row["n"])),
+        ];
         assert_eq!(table(&rows, &columns, false), "NAME  N\n日本  1\na⏎b\n");
-        assert_eq!(fields(&json!({"id": "x", "longer": {"a": [1]}}), false), "id      x\nlonger  {\"a\":[1]}\n");
+        assert_eq!(
+            fields(&json!({"id": "x", "longer": {"a": [1]}}), false),
+            "id      x\nlonger  {\"a\":[1]}\n"
+        );
     }
 
     #[test]
     fn last_column_fits_the_width_and_commands_follow_their_rows() {
-        let rows = [json!({"name": "a", "text": "x".repeat(90)}), json!({"name": "bcd", "text": "y"})];
-        let columns = [column("NAME", |row| cell(&row["name"])), column("TEXT", |row| cell(&row["text"]))];
+        let rows = [
+            json!({"name": "a", "text": "x".repeat(90)}),
+            json!({"name": "bcd", "text": "y"}),
+        ];
+        let columns = [
+            column("NAME", |row| cell(&row["name"])),
+            column("TEXT", |row| cell(&row["text"])),
+        ];
         let wide = fitted(&rows, &columns, false, Some(40));
-        assert!(wide.lines().all(|line| text::width(line) <= 40) && wide.contains(&"x".repeat(30)), "{wide}");
+        assert!(
+            wide.lines().all(|line| text::width(line) <= 40) && wide.contains(&"x".repeat(30)),
+            "{wide}"
+        );
         // The last column keeps a minimum.
         assert!(fitted(&rows, &columns, false, Some(10)).contains(&"x".repeat(19)));
         let commands = ["run a".to_string(), "run b".to_string()];
         let shown = with_commands(&fitted(&rows, &columns, false, Some(30)), &commands, false);
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!((lines[2], lines[3], lines[4], lines.len()), ("  run a", "bcd   y", "  run b", 5));
+        assert_eq!(
+            (lines[2], lines[3], lines[4], lines.len()),
+            ("  run a", "bcd   y", "  run b", 5)
+        );
     }
 
     #[test]
     fn headers_and_status_words_are_colored() {
-        let rows = [json!({"status": "error", "n": "1"}), json!({"status": "idle"}), json!({"status": "a\u{1b}[31m"})];
+        let rows = [
+            json!({"status": "error", "n": "1"}),
+            json!({"status": "idle"}),
+            json!({"status": "a\u{1b}[31m"}),
+        ];
         let columns = || {
             let status = status_column("STATUS", color::of_thread, |row| cell(&row["status"]));
             [status, column("N", |row| cell(&row["n"]))]
@@ -295,9 +410,18 @@ mod tests {
         let expected = "\u{1b}[2mSTATUS\u{1b}[0m  \u{1b}[2mN\u{1b}[0m\n\u{1b}[1;31merror\u{1b}[0m   1\n\
                         \u{1b}[32midle\u{1b}[0m\n\u{1b}[2ma\u{1b}[0m\n";
         assert_eq!(colored, expected);
-        let plain = colored.replace("\u{1b}[2m", "").replace("\u{1b}[1;31m", "").replace("\u{1b}[32m", "");
-        assert_eq!(plain.replace("\u{1b}[0m", ""), table(&rows, &columns(), false));
-        assert_eq!(fields(&json!({"id": "x"}), true), "\u{1b}[2mid\u{1b}[0m  x\n");
+        let plain = colored
+            .replace("\u{1b}[2m", "")
+            .replace("\u{1b}[1;31m", "")
+            .replace("\u{1b}[32m", "");
+        assert_eq!(
+            plain.replace("\u{1b}[0m", ""),
+            table(&rows, &columns(), false)
+        );
+        assert_eq!(
+            fields(&json!({"id": "x"}), true),
+            "\u{1b}[2mid\u{1b}[0m  x\n"
+        );
         for (status, role) in [
             ("DEPLOYED_WITH_WARNINGS", Role::Good),
             ("BUILD_FAILED", Role::Failed),
@@ -307,13 +431,26 @@ mod tests {
         ] {
             assert_eq!(color::of_revision(status), role, "{status}");
         }
-        assert_eq!((color::of_thread("interrupted"), color::of_run("interrupted")), (Role::Waiting, Role::Ended));
+        assert_eq!(
+            (
+                color::of_thread("interrupted"),
+                color::of_run("interrupted")
+            ),
+            (Role::Waiting, Role::Ended)
+        );
     }
 
     #[test]
     fn rows_say_where_they_are_from() {
-        let profile = Profile { name: "p".into(), region: Some("us".into()), ..Profile::default() };
-        let row = placed(&profile, json!({"id": "1", "odd": null, "secrets": [{"name": "A", "value": "canary"}]}));
+        let profile = Profile {
+            name: "p".into(),
+            region: Some("us".into()),
+            ..Profile::default()
+        };
+        let row = placed(
+            &profile,
+            json!({"id": "1", "odd": null, "secrets": [{"name": "A", "value": "canary"}]}),
+        );
         assert_eq!(
             row.to_string(),
             r#"{"profile":"p","region":"us","id":"1","odd":null,"secrets":[{"name":"A","value":"***"}]}"#

@@ -14,7 +14,8 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadRecords, hides_cause};
 use runtail_core::text;
 use runtail_stream::projection::is_start;
 use runtail_stream::{
-    Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, error_text, follow, write_record,
+    Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, error_text,
+    follow, write_record,
 };
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -61,7 +62,13 @@ pub struct StreamOutput {
 
 impl StreamOutput {
     fn format(&self) -> StreamFormat {
-        let suits = || if io::stdout().is_terminal() { StreamFormat::Text } else { StreamFormat::Jsonl };
+        let suits = || {
+            if io::stdout().is_terminal() {
+                StreamFormat::Text
+            } else {
+                StreamFormat::Jsonl
+            }
+        };
         self.format.unwrap_or_else(suits)
     }
 }
@@ -94,7 +101,13 @@ pub(crate) async fn play(
 ) -> Result<Exit, Failure> {
     let stop = options.stop.clone();
     let is_endless = link.capabilities().is_endless;
-    print(playing, |sender| follow(link, options, sender), stop, is_endless).await
+    print(
+        playing,
+        |sender| follow(link, options, sender),
+        stop,
+        is_endless,
+    )
+    .await
 }
 
 /// Follows a run to its end and prints only connection problems. Returns the exit code, and how the run ended.
@@ -117,7 +130,13 @@ pub(crate) async fn wait(
         }
     }
     if let Err(error) = source.await {
-        return (Err(Failure::new(Exit::Failed, format!("the stream failed: {error}"))), None);
+        return (
+            Err(Failure::new(
+                Exit::Failed,
+                format!("the stream failed: {error}"),
+            )),
+            None,
+        );
     }
     let end = seen.end.clone();
     seen.suggests_answer = true;
@@ -131,7 +150,11 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     stop: CancellationToken,
     is_endless: bool,
 ) -> Result<Exit, Failure> {
-    let Playing { context, output: wanted, .. } = playing;
+    let Playing {
+        context,
+        output: wanted,
+        ..
+    } = playing;
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
     let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
     let (sender, mut batches) = mpsc::channel(BATCHES);
@@ -161,7 +184,12 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
         }
         printer.flush();
         // The end of a run's own stream has the cause.
-        if is_endless && let Some((thread, text)) = seen.thread.as_deref().zip(items.iter().find_map(hidden_error)) {
+        if is_endless
+            && let Some((thread, text)) = seen
+                .thread
+                .as_deref()
+                .zip(items.iter().find_map(hidden_error))
+        {
             let read = async { Ok(cause_by_state(&server, thread, text).await) };
             if let Ok(Some(cause)) = signals.unless_stopped(read).await {
                 output::complain(&format!("runtail: the run failed: {}", short(&cause)));
@@ -179,7 +207,10 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     let was_closed = printer.is_closed();
     let failure = printer.finish();
     if let Err(error) = source.await {
-        return Err(Failure::new(Exit::Failed, format!("the stream failed: {error}")));
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("the stream failed: {error}"),
+        ));
     }
     match failure {
         Some(failure) => Err(failure),
@@ -242,8 +273,14 @@ impl Printer {
     pub fn finish(mut self) -> Option<Failure> {
         self.flush();
         self.recorder.take().into_iter().for_each(Recorder::finish);
-        let error = self.closed.take().filter(|error| error.kind() != io::ErrorKind::BrokenPipe)?;
-        Some(Failure::new(Exit::Failed, format!("cannot write to stdout: {error}")))
+        let error = self
+            .closed
+            .take()
+            .filter(|error| error.kind() != io::ErrorKind::BrokenPipe)?;
+        Some(Failure::new(
+            Exit::Failed,
+            format!("cannot write to stdout: {error}"),
+        ))
     }
 
     /// Handles the next item.
@@ -266,8 +303,9 @@ impl Printer {
         }
         let line = match item {
             Item::Record(Record::Gap { why, .. }) => self.gaps.line(why),
-            Item::Following { .. } => (!std::mem::replace(&mut self.says_runs, true))
-                .then(|| "this server has no thread streams; following the thread's runs".to_string()),
+            Item::Following { .. } => (!std::mem::replace(&mut self.says_runs, true)).then(|| {
+                "this server has no thread streams; following the thread's runs".to_string()
+            }),
             item => trouble(item),
         };
         if let Some(line) = line {
@@ -287,12 +325,19 @@ impl Printer {
         match &event.data {
             Data::TooLarge { size, .. } => {
                 let size = text::bytes(*size);
-                output::complain(&format!("runtail: event {} was skipped: {size} exceed max_event", event.seq));
+                output::complain(&format!(
+                    "runtail: event {} was skipped: {size} exceed max_event",
+                    event.seq
+                ));
             }
             Data::Json(data) | Data::Malformed(data) => {
                 let is_json = matches!(event.data, Data::Json(_));
                 for part in data.split(['\n', '\r']) {
-                    self.out.push_str(&if self.is_terminal { text::clean(part) } else { part.into() });
+                    self.out.push_str(&if self.is_terminal {
+                        text::clean(part)
+                    } else {
+                        part.into()
+                    });
                     if !is_json {
                         self.out.push(' ');
                     }
@@ -340,11 +385,17 @@ impl GapLines {
 
     fn line(&mut self, why: &str) -> Option<String> {
         let shape: String = why.chars().filter(|c| !c.is_ascii_digit()).collect();
-        self.alike = if shape == self.last { self.alike + 1 } else { 1 };
+        self.alike = if shape == self.last {
+            self.alike + 1
+        } else {
+            1
+        };
         self.last = shape;
         match self.alike {
             1..=Self::PRINTED => Some(format!("gap: {why}")),
-            n if n == Self::PRINTED + 1 => Some("gap: more gaps like this follow; the end record has the total".into()),
+            n if n == Self::PRINTED + 1 => {
+                Some("gap: more gaps like this follow; the end record has the total".into())
+            }
             _ => None,
         }
     }
@@ -367,7 +418,11 @@ fn write(data: &[u8]) -> io::Result<()> {
 /// Whether stdout is a pipe whose reader is gone.
 #[cfg(unix)]
 pub(crate) fn reader_left() -> bool {
-    let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+    let mut stdout = libc::pollfd {
+        fd: libc::STDOUT_FILENO,
+        events: 0,
+        revents: 0,
+    };
     // SAFETY: the pollfd outlives the call, and a timeout of 0 makes it return at once.
     let ready = unsafe { libc::poll(&raw mut stdout, 1, 0) };
     ready == 1 && stdout.revents & libc::POLLERR != 0
@@ -381,42 +436,77 @@ pub(crate) fn reader_left() -> bool {
 /// Describes a connection problem in one line.
 fn trouble(item: &Item) -> Option<String> {
     match item {
-        Item::Retrying { attempt, wait, why, request, .. } => {
+        Item::Retrying {
+            attempt,
+            wait,
+            why,
+            request,
+            ..
+        } => {
             let why = why.lines().next().unwrap_or_default();
-            let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
-            Some(format!("{why}; reconnecting {} (attempt {attempt}){place}", text::soon(*wait)))
+            let place = if request.is_empty() {
+                String::new()
+            } else {
+                format!(" · {request}")
+            };
+            Some(format!(
+                "{why}; reconnecting {} (attempt {attempt}){place}",
+                text::soon(*wait)
+            ))
         }
-        Item::Record(Record::Open { conn, resumed_after, .. }) => {
+        Item::Record(Record::Open {
+            conn,
+            resumed_after,
+            ..
+        }) => {
             // A thread that is followed by its runs opens one connection per run.
             let is_resumed = resumed_after.as_deref().is_none_or(|id| !is_start(id));
             (*conn > 1 && is_resumed).then(|| "reconnected".to_string())
         }
-        Item::Silent { silent, .. } => {
-            Some(format!("the server reports the run as active, but no event for {}", text::duration(*silent)))
-        }
+        Item::Silent { silent, .. } => Some(format!(
+            "the server reports the run as active, but no event for {}",
+            text::duration(*silent)
+        )),
         _ => None,
     }
 }
 
 /// Returns the text of a run's error that hides its cause.
 fn hidden_error(item: &Item) -> Option<String> {
-    let Item::Record(Record::Event(event)) = item else { return None };
+    let Item::Record(Record::Event(event)) = item else {
+        return None;
+    };
     let is_error = &*event.name == "error" && event.ns.is_empty() && !event.replayed;
-    is_error.then(|| error_text(event.data.text())).filter(|text| hides_cause(text))
+    is_error
+        .then(|| error_text(event.data.text()))
+        .filter(|text| hides_cause(text))
 }
 
 /// Returns the cause of an error that was just received, if the thread's state has more than its text.
 async fn cause_by_state(server: &AgentServer, thread: &str, text: String) -> Option<String> {
     let state = server.thread_state_raw(thread, MAX_STATE).await.ok()?;
     let state = StateFacts::read(state.get()).ok()?;
-    let runs = [RunFacts { error: Some(text), ..RunFacts::default() }];
-    ThreadRecords { thread: None, state: Some(&state), runs: Some(&runs) }.cause().filter(|cause| !hides_cause(cause))
+    let runs = [RunFacts {
+        error: Some(text),
+        ..RunFacts::default()
+    }];
+    ThreadRecords {
+        thread: None,
+        state: Some(&state),
+        runs: Some(&runs),
+    }
+    .cause()
+    .filter(|cause| !hides_cause(cause))
 }
 
 /// Returns the beginning of a cause, for a line on stderr.
 fn short(cause: &str) -> String {
     let head = text::head(cause, MAX_CAUSE);
-    if head.len() < cause.len() { format!("{head}…") } else { head.to_string() }
+    if head.len() < cause.len() {
+        format!("{head}…")
+    } else {
+        head.to_string()
+    }
 }
 
 /// What decides the exit code.
@@ -450,7 +540,9 @@ impl Seen {
 
     /// Prints once how to get the current state, because missing events can't be recovered.
     fn offer_state(&mut self, item: &Item, globals: &Globals) {
-        if let (Item::Record(Record::Gap { .. }), Some(thread), false) = (item, &self.thread, self.offered) {
+        if let (Item::Record(Record::Gap { .. }), Some(thread), false) =
+            (item, &self.thread, self.offered)
+        {
             let thread = text::clean(thread);
             output::complain(&format!(
                 "  runtail{} threads state {thread} shows the state as it is now",
@@ -462,13 +554,26 @@ impl Seen {
 
     /// Prints the outcome on stderr and returns the exit code.
     async fn exit(self, is_endless: bool, playing: Playing<'_>) -> Result<Exit, Failure> {
-        let Playing { context, server, assistant, signals, .. } = playing;
+        let Playing {
+            context,
+            server,
+            assistant,
+            signals,
+            ..
+        } = playing;
         let globals = &context.globals;
         let Some(end) = self.end else {
-            return Err(Failure::new(Exit::Failed, "the stream stopped without an end"));
+            return Err(Failure::new(
+                Exit::Failed,
+                "the stream stopped without an end",
+            ));
         };
         let say = |what: &str| {
-            let detail = end.detail.as_deref().map(|d| format!(": {}", short(d))).unwrap_or_default();
+            let detail = end
+                .detail
+                .as_deref()
+                .map(|d| format!(": {}", short(d)))
+                .unwrap_or_default();
             output::complain(&format!("runtail: {what}{detail}"));
         };
         Ok(match end.outcome {
@@ -483,7 +588,8 @@ impl Seen {
                     true => Suggested::Answer,
                     false => Suggested::Resume(assistant),
                 };
-                let hint = waiting::hint(&server, thread, suggested, end.detail.as_deref(), &where_to);
+                let hint =
+                    waiting::hint(&server, thread, suggested, end.detail.as_deref(), &where_to);
                 // The outcome is known, so a signal may end the wait for the hint.
                 if let Ok(lines) = signals.unless_stopped(async { Ok(hint.await) }).await {
                     lines.iter().for_each(|line| output::complain(line));
@@ -513,7 +619,10 @@ impl Seen {
             }
             Outcome::Unknown => match self.failed {
                 Some(error) if error.kind == Kind::OneReader => {
-                    return Err(Failure::new(Exit::Failed, format!("{error}\n  add --shared to read it anyway")));
+                    return Err(Failure::new(
+                        Exit::Failed,
+                        format!("{error}\n  add --shared to read it anyway"),
+                    ));
                 }
                 Some(error) => {
                     let exit = match gave_up(&error) {
@@ -524,7 +633,11 @@ impl Seen {
                 }
                 None => {
                     say("the stream ended; the run's outcome is unknown");
-                    if end.gaps > 0 { Exit::Network } else { Exit::Failed }
+                    if end.gaps > 0 {
+                        Exit::Network
+                    } else {
+                        Exit::Failed
+                    }
                 }
             },
         })
@@ -547,9 +660,17 @@ mod tests {
     #[test]
     fn gaps_that_are_alike_are_printed_a_few_times() {
         let mut gaps = GapLines::default();
-        let printed = (0..50).filter_map(|n| gaps.line(&format!("{n} event ids are missing"))).count();
+        let printed = (0..50)
+            .filter_map(|n| gaps.line(&format!("{n} event ids are missing")))
+            .count();
         assert_eq!(printed, 4);
-        assert_eq!(gaps.line("the connection was lost").as_deref(), Some("gap: the connection was lost"));
-        assert_eq!(gaps.line("1 event ids are missing").as_deref(), Some("gap: 1 event ids are missing"));
+        assert_eq!(
+            gaps.line("the connection was lost").as_deref(),
+            Some("gap: the connection was lost")
+        );
+        assert_eq!(
+            gaps.line("1 event ids are missing").as_deref(),
+            Some("gap: 1 event ids are missing")
+        );
     }
 }

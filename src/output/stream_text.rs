@@ -3,7 +3,9 @@
 use crate::output::color::{self, Role};
 use jiff::Timestamp;
 use runtail_core::{json, text};
-use runtail_stream::projection::{self, LifecycleKind, LineProjections, Message, ToolCall, UpdateRow};
+use runtail_stream::projection::{
+    self, LifecycleKind, LineProjections, Message, ToolCall, UpdateRow,
+};
 use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
 use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
@@ -89,7 +91,11 @@ impl Teller {
         match item {
             // Snapshots repeat what the stream has.
             Item::Record(Record::Event(event)) if event.is_snapshot() => {
-                self.line("snapshot", "the thread's records were loaded from the server; -o jsonl shows them", out);
+                self.line(
+                    "snapshot",
+                    "the thread's records were loaded from the server; -o jsonl shows them",
+                    out,
+                );
             }
             Item::Record(Record::Event(event)) => {
                 if !self.only_values {
@@ -136,8 +142,10 @@ impl Teller {
         if word == "running" {
             self.running = Some(format!("run {id} started"));
         }
-        let role =
-            run.outcome.map_or_else(|| color::of_run(&run.status), |outcome| color::of_outcome(outcome.as_str()));
+        let role = run.outcome.map_or_else(
+            || color::of_run(&run.status),
+            |outcome| color::of_outcome(outcome.as_str()),
+        );
         self.line_as(role, "run", &format!("{id} {word}"), out);
     }
 
@@ -154,7 +162,12 @@ impl Teller {
         let messages = &self.story.messages;
         let gone = messages.evicted() - self.evicted;
         self.evicted = messages.evicted();
-        self.told.drain(..self.told.len().min(usize::try_from(gone).unwrap_or(usize::MAX)));
+        self.told.drain(
+            ..self
+                .told
+                .len()
+                .min(usize::try_from(gone).unwrap_or(usize::MAX)),
+        );
         let (before, now) = (self.told.len(), messages.items().len());
         self.told.resize(now, Printed::default());
         if !self.seen_state && event.mode() == "values" && event.ns.is_empty() {
@@ -167,7 +180,9 @@ impl Teller {
                 .take_while(|m| !matches!(m.role, projection::Role::Ai | projection::Role::Tool))
                 .count();
             let earlier = items.len() - said;
-            self.told[before..before + earlier].iter_mut().for_each(|told| told.earlier = true);
+            self.told[before..before + earlier]
+                .iter_mut()
+                .for_each(|told| told.earlier = true);
             if earlier > 0 {
                 let plural = if earlier == 1 { "" } else { "s" };
                 self.line("thread", &format!("{earlier} earlier message{plural}"), out);
@@ -175,10 +190,14 @@ impl Teller {
         }
         let items = self.story.messages.items();
         let from = now.saturating_sub(GROWING);
-        let answered: Vec<String> = items[before.min(now)..].iter().filter_map(|m| m.tool_call_id.clone()).collect();
+        let answered: Vec<String> = items[before.min(now)..]
+            .iter()
+            .filter_map(|m| m.tool_call_id.clone())
+            .collect();
         for i in from..now {
             let message = &self.story.messages.items()[i];
-            let is_answered = !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
+            let is_answered =
+                !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
             // Not every server marks complete messages, so calls are printed before the next message starts.
             let is_followed = i < before && before < now && self.has_whole_calls(i);
             if message.last_seq == event.seq || is_answered || is_followed || self.told[i].waits {
@@ -193,29 +212,46 @@ impl Teller {
     /// Returns whether a message is written while another one is open, so that their words would alternate.
     fn must_wait(&self, i: usize, now: Seq) -> bool {
         let messages = &self.story.messages;
-        let open = self.open.filter(|open| *open != self.evicted + i as u64).and_then(|open| messages.get(open));
+        let open = self
+            .open
+            .filter(|open| *open != self.evicted + i as u64)
+            .and_then(|open| messages.get(open));
         // Calls are the last of a message, and they were printed only if they were whole.
-        let is_called = self.open.and_then(|open| open.checked_sub(self.evicted)).is_some_and(|at| {
-            self.told.get(usize::try_from(at).unwrap_or(usize::MAX)).is_some_and(|told| told.calls > 0)
-        });
-        let is_growing = |open: &Message| !open.complete && !is_called && now.0 - open.last_seq.0 < STILL_GROWING;
+        let is_called = self
+            .open
+            .and_then(|open| open.checked_sub(self.evicted))
+            .is_some_and(|at| {
+                self.told
+                    .get(usize::try_from(at).unwrap_or(usize::MAX))
+                    .is_some_and(|told| told.calls > 0)
+            });
+        let is_growing = |open: &Message| {
+            !open.complete && !is_called && now.0 - open.last_seq.0 < STILL_GROWING
+        };
         let message = messages.items().get(i);
-        let is_beside =
-            |open: &Message| message.is_some_and(|m| !m.complete && (&m.ns, &m.node) != (&open.ns, &open.node));
+        let is_beside = |open: &Message| {
+            message.is_some_and(|m| !m.complete && (&m.ns, &m.node) != (&open.ns, &open.node))
+        };
         open.is_some_and(|open| is_growing(open) && is_beside(open))
     }
 
     /// Whether a message has calls that were not printed, and whose arguments are complete.
     fn has_whole_calls(&self, i: usize) -> bool {
-        let Some((message, told)) = self.story.messages.items().get(i).zip(self.told.get(i)) else { return false };
+        let Some((message, told)) = self.story.messages.items().get(i).zip(self.told.get(i)) else {
+            return false;
+        };
         let mut left = message.tool_calls.iter().skip(told.calls).peekable();
         left.peek().is_some() && left.all(|call| is_json(&call.args))
     }
 
     /// Prints the new part of a message. `all` includes calls that may be incomplete.
     fn message(&mut self, i: usize, all: bool, out: &mut String) {
-        let Some(mut told) = self.told.get(i).copied().filter(|told| !told.earlier) else { return };
-        let Some(message) = self.story.messages.items().get(i) else { return };
+        let Some(mut told) = self.told.get(i).copied().filter(|told| !told.earlier) else {
+            return;
+        };
+        let Some(message) = self.story.messages.items().get(i) else {
+            return;
+        };
         let number = self.evicted + i as u64;
         let revised = message.text_at(told.seq).len() < told.text;
         if revised {
@@ -224,10 +260,19 @@ impl Teller {
         let is_done = message.complete || all;
         let fresh = message.text.get(told.text..).unwrap_or_default();
         // Hold back text that may be the start of a key, or half of a character, until more is known.
-        let open = if is_done { 0 } else { text::keys::open_end(fresh).max(json::open_end(fresh)) };
+        let open = if is_done {
+            0
+        } else {
+            text::keys::open_end(fresh).max(json::open_end(fresh))
+        };
         let fresh = fresh[..fresh.len() - open].to_string();
         let calls: Vec<String> = match is_done {
-            true => message.tool_calls.iter().skip(told.calls).map(called).collect(),
+            true => message
+                .tool_calls
+                .iter()
+                .skip(told.calls)
+                .map(called)
+                .collect(),
             false => Vec::new(),
         };
         let thinks = !told.thinking && message.text.is_empty() && !message.reasoning.is_empty();
@@ -241,7 +286,10 @@ impl Teller {
                     (false, true) => " (continued)",
                     (false, false) => "",
                 };
-                let (title, more) = (self.paint(Role::Strong, &title), self.paint(Role::Dim, more));
+                let (title, more) = (
+                    self.paint(Role::Strong, &title),
+                    self.paint(Role::Dim, more),
+                );
                 let _ = writeln!(out, "{title}{more}");
                 self.open = Some(number);
                 told.labeled = true;
@@ -268,18 +316,39 @@ impl Teller {
     /// Returns a message's label: role, name, node and namespace. Subgraphs of one name that run at once are numbered.
     fn title(&self, message: &Message) -> String {
         let node = message.node.as_deref().unwrap_or_default();
-        let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
+        let name = message
+            .name
+            .as_deref()
+            .filter(|name| *name != node)
+            .unwrap_or_default();
         // JavaScript gives even a root node a namespace with its own name.
-        let own = message.ns.last().and_then(|segment| segment.split(':').next());
+        let own = message
+            .ns
+            .last()
+            .and_then(|segment| segment.split(':').next());
         let within = message.ns.len() - usize::from(own == Some(node) && !node.is_empty());
         let segment = |segment: &Arc<str>| {
             let name = place(std::slice::from_ref(segment));
-            self.story.messages.sibling(segment).map_or_else(|| name.clone(), |number| format!("{name} #{number}"))
+            self.story
+                .messages
+                .sibling(segment)
+                .map_or_else(|| name.clone(), |number| format!("{name} #{number}"))
         };
-        let place = message.ns[..within].iter().map(segment).collect::<Vec<_>>().join("/");
+        let place = message.ns[..within]
+            .iter()
+            .map(segment)
+            .collect::<Vec<_>>()
+            .join("/");
         let failed = if message.is_error { "error" } else { "" };
-        let parts = [message.role.word(), name, node, &place, failed].into_iter().filter(|part| !part.is_empty());
-        text::clean(&parts.collect::<Vec<_>>().join(&format!(" {} ", self.bullet))).into_owned()
+        let parts = [message.role.word(), name, node, &place, failed]
+            .into_iter()
+            .filter(|part| !part.is_empty());
+        text::clean(
+            &parts
+                .collect::<Vec<_>>()
+                .join(&format!(" {} ", self.bullet)),
+        )
+        .into_owned()
     }
 
     /// Prints text of a message, indented.
@@ -303,9 +372,15 @@ impl Teller {
     fn update_rows(&mut self, out: &mut String) {
         let rows = self.story.updates.rows();
         let count = rows.evicted() + rows.len() as u64;
-        let new = usize::try_from(count - self.updates).unwrap_or(usize::MAX).min(rows.len());
+        let new = usize::try_from(count - self.updates)
+            .unwrap_or(usize::MAX)
+            .min(rows.len());
         self.updates = count;
-        let lines: Vec<String> = rows[rows.len() - new..].iter().filter(|row| !row.interrupt).map(update).collect();
+        let lines: Vec<String> = rows[rows.len() - new..]
+            .iter()
+            .filter(|row| !row.interrupt)
+            .map(update)
+            .collect();
         for line in lines {
             self.line("update", &line, out);
         }
@@ -318,12 +393,14 @@ impl Teller {
 
     fn lifecycle_rows(&mut self, out: &mut String) {
         use LifecycleKind::{
-            Attempt, Connection, End, Error, Gap, Interrupt, Retry, RunDone, RunInterrupted, RunStart, TaskDone,
-            TaskInterrupted, TaskStart,
+            Attempt, Connection, End, Error, Gap, Interrupt, Retry, RunDone, RunInterrupted,
+            RunStart, TaskDone, TaskInterrupted, TaskStart,
         };
         let count = self.lifecycle_count();
         let rows = self.story.lifecycle.rows();
-        let new = usize::try_from(count - self.happened).unwrap_or(usize::MAX).min(rows.len());
+        let new = usize::try_from(count - self.happened)
+            .unwrap_or(usize::MAX)
+            .min(rows.len());
         self.happened = count;
         let lines: Vec<(&str, String)> = rows[rows.len() - new..]
             .iter()
@@ -375,10 +452,16 @@ impl Teller {
             };
             // Enough to fill a line; the data may be megabytes.
             let received = || {
-                let text = event.data.json().and_then(|json| ModeTuple::of(&event.name, json));
+                let text = event
+                    .data
+                    .json()
+                    .and_then(|json| ModeTuple::of(&event.name, json));
                 let text = text.map_or(&**event.data.text(), |tuple| tuple.chunk.get());
                 let most = 2 * COLUMNS.max(self.columns());
-                text::readable(text::head(text, 6 * most)).chars().take(most).collect()
+                text::readable(text::head(text, 6 * most))
+                    .chars()
+                    .take(most)
+                    .collect()
             };
             let data: String = described.unwrap_or_else(received);
             self.line(mode, &format!("{place}{gap}{data}"), out);
@@ -390,8 +473,19 @@ impl Teller {
         if !self.is_ascii {
             return text;
         }
-        let signs = [("·", "-"), ("→", "->"), ("▸", ">"), ("●", "*"), ("◐", "~"), ("◌", "."), ("✗", "x"), ("…", "...")];
-        signs.iter().fold(text, |text, (sign, plain)| text.replace(sign, plain))
+        let signs = [
+            ("·", "-"),
+            ("→", "->"),
+            ("▸", ">"),
+            ("●", "*"),
+            ("◐", "~"),
+            ("◌", "."),
+            ("✗", "x"),
+            ("…", "..."),
+        ];
+        signs
+            .iter()
+            .fold(text, |text, (sign, plain)| text.replace(sign, plain))
     }
 
     /// Prints a separate line.
@@ -416,12 +510,24 @@ impl Teller {
     }
 
     fn paint(&self, role: Role, text: &str) -> String {
-        if self.is_colored { role.paint(text) } else { text.to_string() }
+        if self.is_colored {
+            role.paint(text)
+        } else {
+            text.to_string()
+        }
     }
 
     fn columns(&self) -> usize {
-        let asked = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
-        self.is_terminal.then(asked).flatten().filter(|columns| *columns >= 20).unwrap_or(COLUMNS)
+        let asked = || {
+            crossterm::terminal::size()
+                .ok()
+                .map(|(columns, _)| usize::from(columns))
+        };
+        self.is_terminal
+            .then(asked)
+            .flatten()
+            .filter(|columns| *columns >= 20)
+            .unwrap_or(COLUMNS)
     }
 }
 
@@ -432,7 +538,10 @@ fn called(call: &ToolCall) -> String {
 
 /// Returns a namespace without task ids: `sub/inner`.
 fn place(ns: &[Arc<str>]) -> String {
-    ns.iter().map(|segment| segment.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/")
+    ns.iter()
+        .map(|segment| segment.split(':').next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 /// Prints what a node wrote, without messages, which are printed on their own.
@@ -444,5 +553,9 @@ fn update(row: &UpdateRow) -> String {
         "" => value.clone(),
         key => format!("{key}: {value}"),
     });
-    format!("{place}{slash}{}  {}", row.node, keys.collect::<Vec<_>>().join(", "))
+    format!(
+        "{place}{slash}{}  {}",
+        row.node,
+        keys.collect::<Vec<_>>().join(", ")
+    )
 }

@@ -14,14 +14,21 @@ use std::time::Instant;
 fn server() -> (Running, String) {
     let mut sim = spawn(["sim", "--scenario", "demo", "--speed", "20"]);
     let line = sim.line_where("an agent server", |line| line.starts_with("agent server"));
-    let url = line.split_whitespace().last().expect("an address").to_string();
+    let url = line
+        .split_whitespace()
+        .last()
+        .expect("an address")
+        .to_string();
     (sim, url)
 }
 
 /// Creates a thread on such a server.
 fn thread(url: &str) -> String {
     let made = process::run(["--url", url, "threads", "create", "-o", "json"]).expect(0);
-    made.json()["thread_id"].as_str().expect("an id").to_string()
+    made.json()["thread_id"]
+        .as_str()
+        .expect("an id")
+        .to_string()
 }
 
 /// Starts the dashboard on a thread of a server.
@@ -84,7 +91,14 @@ fn tail_retries_after_the_server_was_killed_until_interrupted() {
     tail.signal(libc::SIGINT);
     let done = tail.wait();
     assert_eq!(done.code, Some(130), "{}", done.stderr);
-    assert!(done.stdout.lines().last().is_some_and(|line| line.contains("\"detached\"")), "{}", done.stdout);
+    assert!(
+        done.stdout
+            .lines()
+            .last()
+            .is_some_and(|line| line.contains("\"detached\"")),
+        "{}",
+        done.stdout
+    );
     assert!(done.stderr.contains("(attempt 1)"), "{}", done.stderr);
 }
 
@@ -95,7 +109,12 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
     const ON_EXEC: libc::c_int = libc::O_CLOEXEC;
     #[cfg(not(target_os = "linux"))]
     const ON_EXEC: libc::c_int = 0;
-    let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = libc::winsize {
+        ws_row: 30,
+        ws_col: 100,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
     let mut name = [0 as libc::c_char; 128];
     // SAFETY: each descriptor is new and owned only here; the buffer and the size are valid during their calls.
     unsafe {
@@ -103,19 +122,38 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
         assert!(master >= 0, "a pseudo-terminal");
         let master = OwnedFd::from_raw_fd(master);
         let fd = master.as_raw_fd();
-        assert_eq!((libc::grantpt(fd), libc::unlockpt(fd)), (0, 0), "a pseudo-terminal that may be opened");
-        assert_eq!(libc::ptsname_r(fd, name.as_mut_ptr(), name.len()), 0, "its name");
-        let slave = libc::open(name.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        assert_eq!(
+            (libc::grantpt(fd), libc::unlockpt(fd)),
+            (0, 0),
+            "a pseudo-terminal that may be opened"
+        );
+        assert_eq!(
+            libc::ptsname_r(fd, name.as_mut_ptr(), name.len()),
+            0,
+            "its name"
+        );
+        let slave = libc::open(
+            name.as_ptr(),
+            libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC,
+        );
         assert!(slave >= 0, "its other end");
         let slave = OwnedFd::from_raw_fd(slave);
-        assert_eq!(libc::ioctl(slave.as_raw_fd(), libc::TIOCSWINSZ, &raw const size), 0, "its size");
+        assert_eq!(
+            libc::ioctl(slave.as_raw_fd(), libc::TIOCSWINSZ, &raw const size),
+            0,
+            "its size"
+        );
         (master, slave)
     }
 }
 
 /// Whether there is something to read within this many milliseconds.
 fn is_readable(file: &File, milliseconds: i32) -> bool {
-    let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut asked = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
     // SAFETY: the pollfd is valid during the call.
     unsafe { libc::poll(&raw mut asked, 1, milliseconds) == 1 }
 }
@@ -160,10 +198,18 @@ fn exit_code_after_close(args: &[&str], shows: &str, at_rest: bool) -> Option<i3
 
 #[test]
 fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
-    assert_eq!(exit_code_after_close(&["--demo"], "support-bot", false), Some(129), "the exit code of SIGHUP");
+    assert_eq!(
+        exit_code_after_close(&["--demo"], "support-bot", false),
+        Some(129),
+        "the exit code of SIGHUP"
+    );
     // In its first moments, too: before it has looked at its terminal, and while it takes it.
     for shows in ["", "\u{1b}"] {
-        assert_eq!(exit_code_after_close(&["--demo"], shows, false), Some(129), "closed after {shows:?}");
+        assert_eq!(
+            exit_code_after_close(&["--demo"], shows, false),
+            Some(129),
+            "closed after {shows:?}"
+        );
     }
     // On a screen that does not change nothing is written, so a failed write cannot reveal the closed terminal.
     let folder = tempfile::tempdir().expect("a folder");
@@ -173,7 +219,14 @@ fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
         r#"{"kind":"event","seq":1,"at":"2026-11-21T14:00:01Z","conn":1,"event":"custom","ns":[],"id":null,"data":1}"#,
     ];
     std::fs::write(&file, lines.join("\n") + "\n").expect("written");
-    assert_eq!(exit_code_after_close(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
+    assert_eq!(
+        exit_code_after_close(
+            &["--replay", file.to_str().expect("UTF-8")],
+            "still.jsonl",
+            true
+        ),
+        Some(129)
+    );
 }
 
 /// Input of `run`: a question.
@@ -188,10 +241,9 @@ fn a_full_disk_ends_the_recording_but_not_the_stream() {
     let script = r#"trap "" XFSZ; ulimit -f 4; exec "$@""#;
     let mut shell = std::process::Command::new("bash");
     let binary = command([""; 0]).get_program().to_owned();
-    shell
-        .args(["-c", script, "bash"])
-        .arg(binary)
-        .args(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
+    shell.args(["-c", script, "bash"]).arg(binary).args([
+        "--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT,
+    ]);
     shell.arg("--record").arg(&file);
     for (name, value) in process::environment() {
         match value {
@@ -200,28 +252,48 @@ fn a_full_disk_ends_the_recording_but_not_the_stream() {
         };
     }
     let done = launch(shell, "").wait().expect(0);
-    assert!(done.stderr.contains("ends here; the stream continues: File too large"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("ends here; the stream continues: File too large"),
+        "{}",
+        done.stderr
+    );
     let lines = done.json_lines();
     assert_eq!(lines.last().expect("an end")["outcome"], "success");
     // Everything that was written before is complete except the last line.
     let mut reader = Reader::open(&file).expect("a recording");
-    let records: Vec<Record> = reader.by_ref().map(|record| record.expect("whole lines")).collect();
-    assert!(records.len() > 2 && records.len() < lines.len(), "{} of {}", records.len(), lines.len());
+    let records: Vec<Record> = reader
+        .by_ref()
+        .map(|record| record.expect("whole lines"))
+        .collect();
+    assert!(
+        records.len() > 2 && records.len() < lines.len(),
+        "{} of {}",
+        records.len(),
+        lines.len()
+    );
     assert!(!matches!(records.last(), Some(Record::End(_))));
 }
 
 #[test]
 fn a_full_disk_is_reported_for_stdout_and_ignored_for_the_log() {
     let (_sim, url) = server();
-    let mut to_disk = command(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
-    to_disk
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .stdout(File::options().write(true).open("/dev/full").expect("a full disk"));
+    let mut to_disk = command([
+        "--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT,
+    ]);
+    to_disk.stdin(Stdio::null()).stderr(Stdio::piped()).stdout(
+        File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("a full disk"),
+    );
     let done = to_disk.output().expect("it ends");
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(1), "{told}");
-    assert!(told.contains("cannot write to stdout: No space left on device"), "{told}");
+    assert!(
+        told.contains("cannot write to stdout: No space left on device"),
+        "{told}"
+    );
     process::run(["--url", &url, "--log", "/dev/full", "threads", "list"]).expect(0);
 }
 
@@ -229,7 +301,12 @@ fn a_full_disk_is_reported_for_stdout_and_ignored_for_the_log() {
 fn a_full_disk_during_an_export_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("raw.jsonl");
-    let mut term = Term::spawn_under(r#"trap "" XFSZ; ulimit -f 1; exec "$@""#, &["--demo"], 120, 36);
+    let mut term = Term::spawn_under(
+        r#"trap "" XFSZ; ulimit -f 1; exec "$@""#,
+        &["--demo"],
+        120,
+        36,
+    );
     term.select_first_by_name("contract-review");
     term.keys("\r");
     term.wait_for("Assistants ");
@@ -241,7 +318,11 @@ fn a_full_disk_during_an_export_is_reported() {
     term.wait_for("as received");
     term.keys(&format!(":export jsonl {}\r", file.display()));
     term.wait_for("Couldn't write ");
-    assert!(term.screen().contains("File too large"), "{}", term.screen());
+    assert!(
+        term.screen().contains("File too large"),
+        "{}",
+        term.screen()
+    );
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
@@ -251,7 +332,12 @@ fn a_full_disk_during_an_export_is_reported() {
 fn too_few_file_descriptors_leave_a_normal_terminal() {
     let mut drawn = 0;
     for files in [5, 7, 9, 11, 13, 15, 16, 17, 18, 19, 20, 22, 24, 28, 40, 100] {
-        let mut term = Term::spawn_under(&format!(r#"ulimit -n {files}; exec "$@""#), &["--demo"], 100, 30);
+        let mut term = Term::spawn_under(
+            &format!(r#"ulimit -n {files}; exec "$@""#),
+            &["--demo"],
+            100,
+            30,
+        );
         // It starts, or reports why it can't.
         term.wait_until("the first output", |term| {
             let raw = term.raw_output();
@@ -266,7 +352,11 @@ fn too_few_file_descriptors_leave_a_normal_terminal() {
             term.keys("\x03");
         }
         let status = term.exit_status();
-        assert!(matches!(status.exit_code(), 0 | 1 | 127), "{files}: {status:?} {}", term.screen());
+        assert!(
+            matches!(status.exit_code(), 0 | 1 | 127),
+            "{files}: {status:?} {}",
+            term.screen()
+        );
         assert_restored(&term);
     }
     assert!(drawn > 0, "it runs with enough descriptors");
@@ -283,7 +373,11 @@ fn rapid_resizes_end_at_the_last_size() {
     term.resize(130, 37);
     term.wait_until("the last size", |term| {
         let screen = term.screen();
-        screen.contains("contract-rev") && screen.lines().nth(1).is_some_and(|line| line.chars().count() == 130)
+        screen.contains("contract-rev")
+            && screen
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.chars().count() == 130)
     });
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
@@ -311,26 +405,43 @@ fn a_key_that_arrives_with_a_resize_is_handled() {
 #[test]
 fn signals_end_commands_that_read_an_endless_recording() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (n, (what, begin)) in [("blank lines", b'\n'), ("one line", b'x')].into_iter().enumerate() {
+    for (n, (what, begin)) in [("blank lines", b'\n'), ("one line", b'x')]
+        .into_iter()
+        .enumerate()
+    {
         let path = folder.path().join(format!("bomb{n}.jsonl.gz"));
         let name = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero");
         // SAFETY: the name is a zero-terminated string.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-        for words in [&["verify"][..], &["replay"], &["redact", "--dry-run", "--pattern", "a"]] {
+        for words in [
+            &["verify"][..],
+            &["replay"],
+            &["redact", "--dry-run", "--pattern", "a"],
+        ] {
             let mut args = words.to_vec();
             args.push(path.to_str().expect("text"));
             // The pipe has no writer yet, so the command waits for one.
             let running = spawn(args);
             let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            packed.write_all(&vec![begin; 1 << 20]).expect("writing to memory");
+            packed
+                .write_all(&vec![begin; 1 << 20])
+                .expect("writing to memory");
             let member = packed.finish().expect("writing to memory");
-            let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
+            let mut pipe = std::fs::OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .expect("a reader");
             (0..4).for_each(|_| pipe.write_all(&member).expect("it reads on"));
             running.signal(libc::SIGINT);
             let feeding = std::thread::spawn(move || while pipe.write_all(&member).is_ok() {});
             let done = running.wait();
             // The signal may arrive before the handler is installed.
-            assert!(matches!(done.code, Some(130) | None), "{what} {words:?}: {:?}\n{}", done.code, done.stderr);
+            assert!(
+                matches!(done.code, Some(130) | None),
+                "{what} {words:?}: {:?}\n{}",
+                done.code,
+                done.stderr
+            );
             feeding.join().expect("the pipe breaks");
         }
     }
@@ -341,23 +452,46 @@ fn signals_end_commands_that_read_an_endless_recording() {
 fn a_recording_with_extreme_numbers_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("odd.jsonl");
-    let (most, times) = (u64::MAX, ["2026-11-21T10:00:00Z", "-009999-01-02T01:59:59Z", "9999-12-30T22:00:00Z"]);
-    let mut text = format!("{{\"kind\":\"tape\",\"version\":1,\"at\":\"{}\",\"server\":\"x\"}}\n", times[2]);
-    for (n, seq) in [1, 2, 1 << 60, most - 1, most, 0, 7, most].into_iter().enumerate() {
+    let (most, times) = (
+        u64::MAX,
+        [
+            "2026-11-21T10:00:00Z",
+            "-009999-01-02T01:59:59Z",
+            "9999-12-30T22:00:00Z",
+        ],
+    );
+    let mut text = format!(
+        "{{\"kind\":\"tape\",\"version\":1,\"at\":\"{}\",\"server\":\"x\"}}\n",
+        times[2]
+    );
+    for (n, seq) in [1, 2, 1 << 60, most - 1, most, 0, 7, most]
+        .into_iter()
+        .enumerate()
+    {
         let (at, conn) = (times[n % 3], n * 536_870_911);
-        let event = format!("\"kind\":\"event\",\"seq\":{seq},\"at\":\"{at}\",\"conn\":{conn},\"event\":\"custom\"");
-        text +=
-            &format!("{{{event},\"data\":1}}\n{{{event},\"malformed\":true,\"too_large\":{most},\"data\":\"x\"}}\n");
+        let event = format!(
+            "\"kind\":\"event\",\"seq\":{seq},\"at\":\"{at}\",\"conn\":{conn},\"event\":\"custom\""
+        );
+        text += &format!(
+            "{{{event},\"data\":1}}\n{{{event},\"malformed\":true,\"too_large\":{most},\"data\":\"x\"}}\n"
+        );
     }
     text += &format!(
         "{{\"kind\":\"end\",\"at\":\"{}\",\"outcome\":\"success\",\"events\":{most},\"bytes\":{most},",
         times[1]
     );
-    text += &format!("\"connections\":{},\"duplicates\":{most},\"gaps\":{most},\"malformed\":{most}}}\n", u32::MAX);
+    text += &format!(
+        "\"connections\":{},\"duplicates\":{most},\"gaps\":{most},\"malformed\":{most}}}\n",
+        u32::MAX
+    );
     std::fs::write(&file, text).expect("written");
     let file = file.to_str().expect("text");
     let verified = process::run(["verify", file]).expect(1);
-    assert!(verified.stdout.contains("damaged; 16 events"), "{}", verified.stdout);
+    assert!(
+        verified.stdout.contains("damaged; 16 events"),
+        "{}",
+        verified.stdout
+    );
     process::run(["replay", file, "-o", "text"]).expect(0);
     process::run(["redact", file, "--dry-run", "--path", "**.a"]).expect(0);
     let mut term = Term::spawn(&["--replay", file], 240, 36);
@@ -391,8 +525,23 @@ fn named_pipes_are_refused_in_place_of_files() {
     let config = config.to_str().unwrap();
     let input = format!("@{pipe}");
     let commands: [&[&str]; 6] = [
-        &["--url", "http://127.0.0.1:9", "join", "t", "r", "--record", pipe],
-        &["--url", "http://127.0.0.1:9", "--log", pipe, "threads", "list"],
+        &[
+            "--url",
+            "http://127.0.0.1:9",
+            "join",
+            "t",
+            "r",
+            "--record",
+            pipe,
+        ],
+        &[
+            "--url",
+            "http://127.0.0.1:9",
+            "--log",
+            pipe,
+            "threads",
+            "list",
+        ],
         &["--config", pipe, "deployments", "list"],
         &["--config", config, "threads", "list"],
         &["--url", "http://127.0.0.1:9", "run", "a", "--input", &input],
@@ -400,6 +549,11 @@ fn named_pipes_are_refused_in_place_of_files() {
     ];
     for command in commands {
         let done = process::run(command);
-        assert!(done.stderr.contains("named pipe"), "{command:?}: {} {}", done.stdout, done.stderr);
+        assert!(
+            done.stderr.contains("named pipe"),
+            "{command:?}: {} {}",
+            done.stdout,
+            done.stderr
+        );
     }
 }

@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";
-const PARALLEL: [&str; 3] =
-    ["82ead35df0f92652067bc7998d627dab", "eed08126d2d10f0d44151e8941df6221", "a3ba9d181a495d6a2329028ba12fdbb8"];
+const PARALLEL: [&str; 3] = [
+    "82ead35df0f92652067bc7998d627dab",
+    "eed08126d2d10f0d44151e8941df6221",
+    "a3ba9d181a495d6a2329028ba12fdbb8",
+];
 const HITL: &str = "6e408ca9f605450a1098a8a955ec2bc5";
 const INBOX: &str = "f5894b39d9f725e3e0f2bfa93ad75bf8";
 const SCHEMA: &str = "9cefa282e049f559983880b00cb1acf4";
@@ -41,7 +44,10 @@ async fn serve(case: &str, start: Start) -> World {
 
 /// Returns the captured records of a thread.
 fn captured(case: &str) -> Value {
-    let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/tests/fixtures/threads/{case}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -80,10 +86,14 @@ fn with_questions(interrupts: &[Value]) -> Value {
 /// Starts a server whose thread has these records; `runs` and `history` are optional.
 async fn serve_case(mut case: Value, start: Start) -> World {
     if case["thread"].is_null() {
-        case["thread"] = json!({"thread_id": THREAD, "status": "error", "metadata": {"assistant_id": "a"}});
+        case["thread"] =
+            json!({"thread_id": THREAD, "status": "error", "metadata": {"assistant_id": "a"}});
     }
     let open_for = Arc::new(Mutex::new(usize::MAX));
-    let runs = case["runs"].as_array().cloned().unwrap_or(vec![json!({"run_id": "r1", "status": "success"})]);
+    let runs = case["runs"]
+        .as_array()
+        .cloned()
+        .unwrap_or(vec![json!({"run_id": "r1", "status": "success"})]);
     let (left, runs) = (open_for.clone(), Mutex::new(runs));
     let server = Server::start(move |seen| {
         let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
@@ -137,22 +147,35 @@ async fn serve_case(mut case: Value, start: Start) -> World {
 
 impl World {
     fn answer(&self, args: &[&str]) -> Done {
-        runtail(self.server.url.as_str(), &[&["answer", THREAD], args].concat())
+        runtail(
+            self.server.url.as_str(),
+            &[&["answer", THREAD], args].concat(),
+        )
     }
 
     /// Returns the question and the command that the inbox shows.
     #[track_caller]
     fn listed(&self) -> (String, String) {
-        let rows = runtail(self.server.url.as_str(), &["inbox", "-o", "jsonl"]).expect(0).json_lines();
+        let rows = runtail(self.server.url.as_str(), &["inbox", "-o", "jsonl"])
+            .expect(0)
+            .json_lines();
         let text = |name: &str| rows[0][name].as_str().unwrap_or_default().to_string();
         let start = format!("runtail --url {} ", self.server.url);
-        (text("question"), text("command").trim_start_matches(&start).to_string())
+        (
+            text("question"),
+            text("command").trim_start_matches(&start).to_string(),
+        )
     }
 
     /// Returns the bodies of the requests that start a run.
     fn sent(&self) -> Vec<Value> {
         let starts = |seen: &&Seen| seen.method == "POST" && seen.path.ends_with("/runs");
-        self.server.seen().iter().filter(starts).map(|seen| seen.json()).collect()
+        self.server
+            .seen()
+            .iter()
+            .filter(starts)
+            .map(|seen| seen.json())
+            .collect()
     }
 
     /// Returns what was sent as `resume` by the only request.
@@ -181,15 +204,60 @@ async fn answers_are_sent_in_the_question_s_dialect() {
     for (case, id, given, expected) in [
         ("question", PLAIN, vec!["--approve"], json!(true)),
         ("question", PLAIN, vec!["--reject"], json!(false)),
-        ("question", PLAIN, vec!["--text", "-5 EUR at most"], json!("-5 EUR at most")),
-        ("question", PLAIN, vec!["--json", "[1, {\"a\": false}]"], json!([1, {"a": false}])),
-        ("question-hitl", HITL, vec!["--json", &three_text], three.clone()),
-        ("question-inbox", INBOX, vec!["--approve"], json!([{"type": "accept", "args": null}])),
-        ("question-inbox", INBOX, vec!["--reject"], json!([{"type": "ignore", "args": null}])),
-        ("question-inbox", INBOX, vec!["--reject", "too late"], json!([{"type": "response", "args": "too late"}])),
-        ("question-inbox", INBOX, vec!["--text", "Tuesday"], json!([{"type": "response", "args": "Tuesday"}])),
-        ("question-inbox", INBOX, vec!["--edit", &mail], edited("send_email")),
-        ("question-inbox", INBOX, vec!["--edit", &renamed], edited("draft_email")),
+        (
+            "question",
+            PLAIN,
+            vec!["--text", "-5 EUR at most"],
+            json!("-5 EUR at most"),
+        ),
+        (
+            "question",
+            PLAIN,
+            vec!["--json", "[1, {\"a\": false}]"],
+            json!([1, {"a": false}]),
+        ),
+        (
+            "question-hitl",
+            HITL,
+            vec!["--json", &three_text],
+            three.clone(),
+        ),
+        (
+            "question-inbox",
+            INBOX,
+            vec!["--approve"],
+            json!([{"type": "accept", "args": null}]),
+        ),
+        (
+            "question-inbox",
+            INBOX,
+            vec!["--reject"],
+            json!([{"type": "ignore", "args": null}]),
+        ),
+        (
+            "question-inbox",
+            INBOX,
+            vec!["--reject", "too late"],
+            json!([{"type": "response", "args": "too late"}]),
+        ),
+        (
+            "question-inbox",
+            INBOX,
+            vec!["--text", "Tuesday"],
+            json!([{"type": "response", "args": "Tuesday"}]),
+        ),
+        (
+            "question-inbox",
+            INBOX,
+            vec!["--edit", &mail],
+            edited("send_email"),
+        ),
+        (
+            "question-inbox",
+            INBOX,
+            vec!["--edit", &renamed],
+            edited("draft_email"),
+        ),
         (
             "question-with-schema",
             SCHEMA,
@@ -201,7 +269,11 @@ async fn answers_are_sent_in_the_question_s_dialect() {
         let done = world.answer(&given).expect(0);
         let sent = world.sent();
         assert_eq!(sent.len(), 1, "{case} {given:?}");
-        assert_eq!(sent[0]["command"], json!({"resume": {id: expected}}), "{case} {given:?}");
+        assert_eq!(
+            sent[0]["command"],
+            json!({"resume": {id: expected}}),
+            "{case} {given:?}"
+        );
         assert_eq!(sent[0]["multitask_strategy"], "reject");
         assert!(sent[0].get("input").is_none());
         let row = done.json();
@@ -210,7 +282,10 @@ async fn answers_are_sent_in_the_question_s_dialect() {
             (&json!(THREAD), &json!("new"), &json!(id))
         );
         assert_eq!(row["assistant_id"], sent[0]["assistant_id"]);
-        assert!(row["profile"].is_string() && row.get("region").is_some(), "{row}");
+        assert!(
+            row["profile"].is_string() && row.get("region").is_some(),
+            "{row}"
+        );
     }
 }
 
@@ -218,37 +293,92 @@ async fn answers_are_sent_in_the_question_s_dialect() {
 async fn answers_that_the_graph_would_reject_are_not_sent() {
     for (case, given, says) in [
         ("question-hitl", vec!["--approve"], "allows only respond"),
-        ("question-hitl", vec!["--reject", "no"], "allows only respond"),
+        (
+            "question-hitl",
+            vec!["--reject", "no"],
+            "allows only respond",
+        ),
         ("question-hitl", vec!["--edit", "{}"], "3 actions"),
         ("question-hitl", vec!["--text", "x"], "3 actions"),
-        ("question-hitl", vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#], "must have 3 decisions"),
+        (
+            "question-hitl",
+            vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            "must have 3 decisions",
+        ),
         ("question-hitl", vec!["--json", "true"], "decisions"),
-        ("question-inbox", vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#], "exactly one response"),
-        ("question-inbox", vec!["--edit", "[]"], "--edit takes the arguments as an object"),
-        ("question-with-schema", vec!["--approve"], "must fit the question's schema; use --json"),
-        ("question-with-schema", vec!["--json", r#"{"approve": "yes"}"#], "approve"),
-        ("question-with-schema", vec!["--json", r#"{"approve": true, "score": 9}"#], "score"),
+        (
+            "question-inbox",
+            vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            "exactly one response",
+        ),
+        (
+            "question-inbox",
+            vec!["--edit", "[]"],
+            "--edit takes the arguments as an object",
+        ),
+        (
+            "question-with-schema",
+            vec!["--approve"],
+            "must fit the question's schema; use --json",
+        ),
+        (
+            "question-with-schema",
+            vec!["--json", r#"{"approve": "yes"}"#],
+            "approve",
+        ),
+        (
+            "question-with-schema",
+            vec!["--json", r#"{"approve": true, "score": 9}"#],
+            "score",
+        ),
         ("question-with-schema", vec!["--text", "x"], "not valid"),
         ("question", vec!["--edit", "{}"], "no action to edit"),
         ("question", vec!["--reject", "why"], "takes no reason"),
-        ("question", vec!["--json", "null"], "null can't be an answer"),
+        (
+            "question",
+            vec!["--json", "null"],
+            "null can't be an answer",
+        ),
         ("question", vec!["--json", "{bad"], "--json is not JSON"),
         (
             "question",
             vec!["--json", r#"{"a": {"to": 1, "to": 2}}"#],
             "--json: the key \"to\" occurs twice, in a, at line 1",
         ),
-        ("question", vec!["--json", "[12345678901234567890123]"], "can't be sent exactly: it would become 1.23456"),
-        ("question-inbox", vec!["--edit", r#"{"to": "a", "to": "b"}"#], "--edit: the key \"to\" occurs twice"),
+        (
+            "question",
+            vec!["--json", "[12345678901234567890123]"],
+            "can't be sent exactly: it would become 1.23456",
+        ),
+        (
+            "question-inbox",
+            vec!["--edit", r#"{"to": "a", "to": "b"}"#],
+            "--edit: the key \"to\" occurs twice",
+        ),
         ("question", vec!["--text", " "], "expected a text"),
         ("question", vec![], "required"),
-        ("question", vec!["--approve", "--text", "x"], "cannot be used with"),
-        ("questions-parallel", vec!["--approve"], "3 questions are open; choose one with --interrupt ID"),
+        (
+            "question",
+            vec!["--approve", "--text", "x"],
+            "cannot be used with",
+        ),
+        (
+            "questions-parallel",
+            vec!["--approve"],
+            "3 questions are open; choose one with --interrupt ID",
+        ),
     ] {
         let world = serve(case, Start::Accepts).await;
         let done = world.answer(&given).expect(2);
-        assert!(done.stderr.contains(says), "{case} {given:?}: {}", done.stderr);
-        assert!(done.stdout.is_empty() && world.sent().is_empty(), "{case} {given:?}");
+        assert!(
+            done.stderr.contains(says),
+            "{case} {given:?}: {}",
+            done.stderr
+        );
+        assert!(
+            done.stdout.is_empty() && world.sent().is_empty(),
+            "{case} {given:?}"
+        );
     }
 }
 
@@ -264,14 +394,29 @@ async fn a_question_that_only_the_state_shows_is_answered() {
 async fn one_of_several_questions_is_chosen_by_its_id() {
     let world = serve("questions-parallel", Start::Accepts).await;
     let listed = world.answer(&["--text", "yes"]).expect(2).stderr;
-    assert!(PARALLEL.iter().all(|id| listed.contains(id)) && listed.contains("Keep green?"), "{listed}");
-    let done = world.answer(&["--interrupt", PARALLEL[1], "--text", "yes"]).expect(0);
-    assert!(done.stderr.contains("2 other questions stay open."), "{}", done.stderr);
+    assert!(
+        PARALLEL.iter().all(|id| listed.contains(id)) && listed.contains("Keep green?"),
+        "{listed}"
+    );
+    let done = world
+        .answer(&["--interrupt", PARALLEL[1], "--text", "yes"])
+        .expect(0);
+    assert!(
+        done.stderr.contains("2 other questions stay open."),
+        "{}",
+        done.stderr
+    );
     assert_eq!(world.resume(), json!({PARALLEL[1]: "yes"}));
     assert_eq!(done.json()["interrupt_id"], PARALLEL[1]);
     let world = serve("questions-parallel", Start::Accepts).await;
-    let done = world.answer(&["--interrupt", PLAIN, "--text", "yes"]).expect(1);
-    assert!(done.stderr.contains("No open question has this id"), "{}", done.stderr);
+    let done = world
+        .answer(&["--interrupt", PLAIN, "--text", "yes"])
+        .expect(1);
+    assert!(
+        done.stderr.contains("No open question has this id"),
+        "{}",
+        done.stderr
+    );
     assert!(world.sent().is_empty());
 }
 
@@ -280,16 +425,38 @@ async fn answered_questions_are_told_from_ids_that_never_existed() {
     let run = |resume: Value| json!([{"run_id": "r", "status": "success", "kwargs": {"command": {"resume": resume}}}]);
     let asked = json!([{"tasks": [{"id": "x", "name": "ask", "interrupts": [{"id": PLAIN, "value": "?"}]}]}]);
     for (runs, history, says) in [
-        (run(json!({PLAIN: true})), json!([]), "This question is no longer open: it was answered."),
-        (run(Value::Null), asked, "This question is no longer open. Open questions:"),
-        (run(Value::Null), json!([]), "The thread never asked a question with this id."),
-        (run(Value::Null), Value::Null, "Whether it was ever open is unknown."),
+        (
+            run(json!({PLAIN: true})),
+            json!([]),
+            "This question is no longer open: it was answered.",
+        ),
+        (
+            run(Value::Null),
+            asked,
+            "This question is no longer open. Open questions:",
+        ),
+        (
+            run(Value::Null),
+            json!([]),
+            "The thread never asked a question with this id.",
+        ),
+        (
+            run(Value::Null),
+            Value::Null,
+            "Whether it was ever open is unknown.",
+        ),
     ] {
         let mut case = captured("questions-parallel");
         (case["runs"], case["history"]) = (runs, history);
         let world = serve_case(case, Start::Accepts).await;
-        let done = world.answer(&["--interrupt", PLAIN, "--text", "yes"]).expect(1);
-        assert!(done.stderr.contains(says) && done.stderr.contains("Keep green?"), "{}", done.stderr);
+        let done = world
+            .answer(&["--interrupt", PLAIN, "--text", "yes"])
+            .expect(1);
+        assert!(
+            done.stderr.contains(says) && done.stderr.contains("Keep green?"),
+            "{}",
+            done.stderr
+        );
         assert!(world.sent().is_empty());
     }
 }
@@ -301,26 +468,43 @@ async fn questions_that_share_an_id_are_answered_together_only_by_their_id() {
     let world = serve_case(case.clone(), Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(2);
     let says = "2 open questions share one id, so the server gives them all the same answer";
-    assert!(done.stderr.contains(says) && done.stderr.contains("Delete b?"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains(says) && done.stderr.contains("Delete b?"),
+        "{}",
+        done.stderr
+    );
     assert!(world.sent().is_empty());
     let done = world.answer(&["--interrupt", PLAIN, "--approve"]).expect(0);
-    assert!(done.stderr.contains("! 2 open questions share this id"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("! 2 open questions share this id"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(world.resume(), json!({PLAIN: true}));
     // One answer can't fit both.
     let hitl = json!({"id": PLAIN, "value": {"action_requests": [{"name": "f", "args": {}}]}});
     let world = serve_case(with_questions(&[ask("Delete a?"), hitl]), Start::Accepts).await;
     let done = world.answer(&["--interrupt", PLAIN, "--approve"]).expect(2);
-    assert!(done.stderr.contains("both need the same answer") && world.sent().is_empty(), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("both need the same answer") && world.sent().is_empty(),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_json_answers_a_format_that_is_not_understood() {
-    let old = json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
+    let old =
+        json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
     let case = with_questions(&[json!({"id": PLAIN, "value": [old, old]})]);
     let world = serve_case(case, Start::Accepts).await;
     for given in [&["--approve"][..], &["--text", "yes"], &["--reject"]] {
         let done = world.answer(given).expect(2);
-        assert!(done.stderr.contains("it is a list of 2 requests"), "{given:?}: {}", done.stderr);
+        assert!(
+            done.stderr.contains("it is a list of 2 requests"),
+            "{given:?}: {}",
+            done.stderr
+        );
     }
     assert!(world.sent().is_empty());
     world.answer(&["--json", "[1, 2]"]).expect(0);
@@ -335,24 +519,62 @@ async fn approvals_of_an_unknown_shape_are_answered_only_as_json_with_a_warning(
         json!([{"allowed-decisions": ["yes"], "tool": "f"}]),
         json!({"type": "tool_approval", "args": {}}),
     ] {
-        let world = serve_case(with_questions(&[json!({"id": PLAIN, "value": value})]), Start::Accepts).await;
+        let world = serve_case(
+            with_questions(&[json!({"id": PLAIN, "value": value})]),
+            Start::Accepts,
+        )
+        .await;
         let listed = world.listed();
         assert_eq!(listed.0, value.to_string(), "the inbox shows it as it is");
-        assert_eq!(listed.1, format!("answer {THREAD} --interrupt {PLAIN} --json <JSON>"));
-        for given in [&["--approve"][..], &["--text", "approve"], &["--reject"], &["--edit", "{}"]] {
+        assert_eq!(
+            listed.1,
+            format!("answer {THREAD} --interrupt {PLAIN} --json <JSON>")
+        );
+        for given in [
+            &["--approve"][..],
+            &["--text", "approve"],
+            &["--reject"],
+            &["--edit", "{}"],
+        ] {
             let done = world.answer(given).expect(2);
-            assert!(done.stderr.contains("only --json can answer it"), "{value} {given:?}: {}", done.stderr);
+            assert!(
+                done.stderr.contains("only --json can answer it"),
+                "{value} {given:?}: {}",
+                done.stderr
+            );
         }
         assert!(world.sent().is_empty());
-        let done = world.answer(&["--json", r#"{"type": "approve"}"#]).expect(0);
-        assert!(done.stderr.contains("! The question's format is not understood"), "{}", done.stderr);
+        let done = world
+            .answer(&["--json", r#"{"type": "approve"}"#])
+            .expect(0);
+        assert!(
+            done.stderr
+                .contains("! The question's format is not understood"),
+            "{}",
+            done.stderr
+        );
         assert_eq!(world.resume(), json!({PLAIN: {"type": "approve"}}));
         let case = with_questions(&[json!({"id": PLAIN, "value": value})]);
-        let owner = case["thread"]["metadata"]["assistant_id"].as_str().unwrap().to_string();
+        let owner = case["thread"]["metadata"]["assistant_id"]
+            .as_str()
+            .unwrap()
+            .to_string();
         let world = serve_case(case, Start::Accepts).await;
-        let args = ["run", &owner, "--thread", THREAD, "--resume", r#"{"type": "approve"}"#];
+        let args = [
+            "run",
+            &owner,
+            "--thread",
+            THREAD,
+            "--resume",
+            r#"{"type": "approve"}"#,
+        ];
         let done = runtail(world.server.url.as_str(), &args);
-        assert!(done.stderr.contains("! The question's format is not understood"), "{}", done.stderr);
+        assert!(
+            done.stderr
+                .contains("! The question's format is not understood"),
+            "{}",
+            done.stderr
+        );
     }
 }
 
@@ -362,10 +584,14 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
     let id = "85b5ff0c7a1d5b1c8c1fd9b0b9d8a111";
     let world = serve().await;
     let (question, command) = world.listed();
-    let expected = "Approve 2 actions: send_email(to=x@example.com, body=Hi) · delete_file(path=/tmp/a)";
+    let expected =
+        "Approve 2 actions: send_email(to=x@example.com, body=Hi) · delete_file(path=/tmp/a)";
     assert_eq!(
         (question.as_str(), command),
-        (expected, format!("answer {THREAD} --interrupt {id} <--approve|--reject>"))
+        (
+            expected,
+            format!("answer {THREAD} --interrupt {id} <--approve|--reject>")
+        )
     );
     let edit = |key: &str| {
         let edited = json!({"name": "send_email", "args": {"to": "y", "body": "Hi"}});
@@ -373,12 +599,30 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
     };
     for (given, says) in [
         (vec!["--text", "approve"], "the question has 2 actions"),
-        (vec!["--json", "\"approve\""], "must be {\"decisions\": […]}"),
-        (vec!["--json", &edit("edited_action")], "(editedAction.name)"),
-        (vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#], "must have 2 decisions"),
-        (vec!["--json", r#"{"decisions": [{"type": "approve"}, {"type": "edit"}]}"#], "allows only approve, reject"),
         (
-            vec!["--json", r#"{"decisions": [{"type": "approve"}, {"type": "reject", "message": null}]}"#],
+            vec!["--json", "\"approve\""],
+            "must be {\"decisions\": […]}",
+        ),
+        (
+            vec!["--json", &edit("edited_action")],
+            "(editedAction.name)",
+        ),
+        (
+            vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            "must have 2 decisions",
+        ),
+        (
+            vec![
+                "--json",
+                r#"{"decisions": [{"type": "approve"}, {"type": "edit"}]}"#,
+            ],
+            "allows only approve, reject",
+        ),
+        (
+            vec![
+                "--json",
+                r#"{"decisions": [{"type": "approve"}, {"type": "reject", "message": null}]}"#,
+            ],
             "text as its reason",
         ),
     ] {
@@ -386,21 +630,40 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
         assert!(done.stderr.contains(says), "{given:?}: {}", done.stderr);
     }
     let preview = world.answer(&["--approve", "--dry-run"]).expect(0).json();
-    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
-    assert_eq!(preview["request"]["body"]["command"], json!({"resume": {id: {"decisions": [yes, yes]}}}));
+    let (yes, no) = (
+        json!({"type": "approve"}),
+        json!({"type": "reject", "message": "no"}),
+    );
+    assert_eq!(
+        preview["request"]["body"]["command"],
+        json!({"resume": {id: {"decisions": [yes, yes]}}})
+    );
     assert!(world.sent().is_empty());
     let mixed = json!({"decisions": [yes, no]}).to_string();
     for (given, expected, warns) in [
         (vec!["--approve"], json!({"decisions": [yes, yes]}), false),
-        (vec!["--reject", "no"], json!({"decisions": [no, no]}), false),
-        (vec!["--json", &edit("editedAction")], serde_json::from_str(&edit("editedAction")).unwrap(), false),
-        (vec!["--json", &mixed], json!({"decisions": [yes, no]}), true),
+        (
+            vec!["--reject", "no"],
+            json!({"decisions": [no, no]}),
+            false,
+        ),
+        (
+            vec!["--json", &edit("editedAction")],
+            serde_json::from_str(&edit("editedAction")).unwrap(),
+            false,
+        ),
+        (
+            vec!["--json", &mixed],
+            json!({"decisions": [yes, no]}),
+            true,
+        ),
     ] {
         let world = serve().await;
         let done = world.answer(&given).expect(0);
         assert_eq!(world.resume(), json!({ id: expected }), "{given:?}");
         assert_eq!(
-            done.stderr.contains("! JavaScript servers may drop the approved actions"),
+            done.stderr
+                .contains("! JavaScript servers may drop the approved actions"),
             warns,
             "{}",
             done.stderr
@@ -410,38 +673,90 @@ async fn batches_of_javascript_are_answered_in_camel_case() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
-    let (mail, file) = ("3212c5e7f9b86dd43958302eb65b154d", "72bfaf4dc60ecf079b29c974118a3bab");
+    let (mail, file) = (
+        "3212c5e7f9b86dd43958302eb65b154d",
+        "72bfaf4dc60ecf079b29c974118a3bab",
+    );
     let python = || serve_case(agent("percall-thread", "percall-state"), Start::Accepts);
     let world = python().await;
     let (question, command) = world.listed();
-    assert!(question.starts_with("Approve 2 actions: send_email(to=ann@example.com, "), "{question}");
-    assert!(question.ends_with(" · delete_file(path=/tmp/old.txt)"), "{question}");
+    assert!(
+        question.starts_with("Approve 2 actions: send_email(to=ann@example.com, "),
+        "{question}"
+    );
+    assert!(
+        question.ends_with(" · delete_file(path=/tmp/old.txt)"),
+        "{question}"
+    );
     assert_eq!(command, format!("answer {THREAD} <--approve|--reject>"));
     let args = json!({"to": "bob@example.com", "subject": "Lunch", "body": "?"});
     let args_text = args.to_string();
     let another = json!({"name": "other", "args": args}).to_string();
     for (given, says) in [
         (vec!["--text", "approve"], "choose one with --interrupt ID"),
-        (vec!["--interrupt", mail, "--json", "\"approve\""], "must be one decision"),
-        (vec!["--interrupt", mail, "--json", r#"{"decisions": [{"type": "approve"}]}"#], "(send_email) allows only"),
-        (vec!["--interrupt", mail, "--edit", r#"{"to": 5, "subject": "", "body": ""}"#], "action 1, to: must be text"),
-        (vec!["--interrupt", mail, "--edit", r#"{"to": "b"}"#], "action 1, body: required"),
-        (vec!["--interrupt", mail, "--edit", &another], "can't become another action"),
-        (vec!["--interrupt", file, "--edit", "{}"], "action 2 (delete_file) allows only approve, reject"),
-        (vec!["--interrupt", file, "--text", "x"], "action 2 (delete_file) allows only approve, reject"),
+        (
+            vec!["--interrupt", mail, "--json", "\"approve\""],
+            "must be one decision",
+        ),
+        (
+            vec![
+                "--interrupt",
+                mail,
+                "--json",
+                r#"{"decisions": [{"type": "approve"}]}"#,
+            ],
+            "(send_email) allows only",
+        ),
+        (
+            vec![
+                "--interrupt",
+                mail,
+                "--edit",
+                r#"{"to": 5, "subject": "", "body": ""}"#,
+            ],
+            "action 1, to: must be text",
+        ),
+        (
+            vec!["--interrupt", mail, "--edit", r#"{"to": "b"}"#],
+            "action 1, body: required",
+        ),
+        (
+            vec!["--interrupt", mail, "--edit", &another],
+            "can't become another action",
+        ),
+        (
+            vec!["--interrupt", file, "--edit", "{}"],
+            "action 2 (delete_file) allows only approve, reject",
+        ),
+        (
+            vec!["--interrupt", file, "--text", "x"],
+            "action 2 (delete_file) allows only approve, reject",
+        ),
     ] {
         let done = world.answer(&given).expect(2);
         assert!(done.stderr.contains(says), "{given:?}: {}", done.stderr);
     }
     assert!(world.sent().is_empty());
-    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
+    let (yes, no) = (
+        json!({"type": "approve"}),
+        json!({"type": "reject", "message": "no"}),
+    );
     let edited = json!({"type": "edit", "edited_action": {"name": "send_email", "args": args}});
     for (given, expected) in [
         (vec!["--approve"], json!({mail: yes, file: yes})),
         (vec!["--reject", "no"], json!({mail: no, file: no})),
-        (vec!["--interrupt", file, "--reject", "no"], json!({ file: no })),
-        (vec!["--interrupt", mail, "--edit", &args_text], json!({ mail: edited })),
-        (vec!["--interrupt", mail, "--text", "sent"], json!({mail: {"type": "respond", "message": "sent"}})),
+        (
+            vec!["--interrupt", file, "--reject", "no"],
+            json!({ file: no }),
+        ),
+        (
+            vec!["--interrupt", mail, "--edit", &args_text],
+            json!({ mail: edited }),
+        ),
+        (
+            vec!["--interrupt", mail, "--text", "sent"],
+            json!({mail: {"type": "respond", "message": "sent"}}),
+        ),
     ] {
         let world = python().await;
         let done = world.answer(&given).expect(0);
@@ -449,49 +764,97 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
         assert_eq!(world.sent()[0]["multitask_strategy"], "reject");
         let ids: Vec<&String> = expected.as_object().unwrap().keys().collect();
         assert_eq!(done.json()["interrupt_ids"], json!(ids), "{given:?}");
-        assert!(!done.stderr.contains("! "), "nothing is unchecked: {}", done.stderr);
-        assert_eq!(done.stderr.contains("1 other question stays open."), given[0] == "--interrupt", "{}", done.stderr);
+        assert!(
+            !done.stderr.contains("! "),
+            "nothing is unchecked: {}",
+            done.stderr
+        );
+        assert_eq!(
+            done.stderr.contains("1 other question stays open."),
+            given[0] == "--interrupt",
+            "{}",
+            done.stderr
+        );
     }
     // One is answered; the other one is the only question.
-    let world = serve_case(agent("percall-thread", "percall-state-after-one"), Start::Accepts).await;
+    let world = serve_case(
+        agent("percall-thread", "percall-state-after-one"),
+        Start::Accepts,
+    )
+    .await;
     world.answer(&["--approve"]).expect(0);
     assert_eq!(world.resume(), json!({ file: yes }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_without_a_schema_are_answered_with_a_warning() {
-    let (mail, file) = ("018be908db32a4cbff696f1c94a0e460", "86b1b5a0db6857ad76ce440a7046c5a1");
-    let world = serve_case(agent("aegra-percall-thread", "aegra-percall-state"), Start::Accepts).await;
-    assert_eq!(world.listed().1, format!("answer {THREAD} <--approve|--reject>"));
-    for given in [&["--text", "approve"][..], &["--interrupt", mail, "--json", "true"]] {
+    let (mail, file) = (
+        "018be908db32a4cbff696f1c94a0e460",
+        "86b1b5a0db6857ad76ce440a7046c5a1",
+    );
+    let world = serve_case(
+        agent("aegra-percall-thread", "aegra-percall-state"),
+        Start::Accepts,
+    )
+    .await;
+    assert_eq!(
+        world.listed().1,
+        format!("answer {THREAD} <--approve|--reject>")
+    );
+    for given in [
+        &["--text", "approve"][..],
+        &["--interrupt", mail, "--json", "true"],
+    ] {
         world.answer(given).expect(2);
     }
     assert!(world.sent().is_empty());
     let done = world.answer(&["--approve"]).expect(0);
-    assert!(done.stderr.contains("! The server doesn't say which decisions"), "{}", done.stderr);
-    assert_eq!(world.resume(), json!({mail: {"type": "approve"}, file: {"type": "approve"}}));
+    assert!(
+        done.stderr
+            .contains("! The server doesn't say which decisions"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        world.resume(),
+        json!({mail: {"type": "approve"}, file: {"type": "approve"}})
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_questions_without_an_id_are_not_answered() {
     let old = |text: &str| json!({"value": {"question": text}, "resumable": true, "ns": ["ask"], "when": "during"});
     let case = with_questions(&[old("Left?"), old("Right?")]);
-    let owner = case["thread"]["metadata"]["assistant_id"].as_str().unwrap().to_string();
+    let owner = case["thread"]["metadata"]["assistant_id"]
+        .as_str()
+        .unwrap()
+        .to_string();
     let world = serve_case(case, Start::Accepts).await;
     // No command can name one of them, so none is suggested.
     assert_eq!(world.listed().1, format!("threads get {THREAD}"));
     for given in [&["--approve"][..], &["--text", "yes"], &["--json", "true"]] {
         let done = world.answer(given).expect(1);
         assert!(
-            done.stderr.contains("2 questions without an id are open") && done.stderr.contains("Right?"),
+            done.stderr.contains("2 questions without an id are open")
+                && done.stderr.contains("Right?"),
             "{}",
             done.stderr
         );
     }
     let args = ["run", &owner, "--thread", THREAD, "--resume", "true"];
     let done = runtail(world.server.url.as_str(), &args).expect(1);
-    assert!(done.stderr.contains("2 questions without an id are open"), "{}", done.stderr);
-    assert!(world.server.seen().iter().all(|seen| seen.method == "GET" || seen.path == "/threads/search"));
+    assert!(
+        done.stderr.contains("2 questions without an id are open"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        world
+            .server
+            .seen()
+            .iter()
+            .all(|seen| seen.method == "GET" || seen.path == "/threads/search")
+    );
     // The only one needs no id.
     let world = serve_case(with_questions(&[old("Left?")]), Start::Accepts).await;
     assert_eq!(world.listed().1, format!("answer {THREAD} --text <TEXT>"));
@@ -503,18 +866,36 @@ async fn several_questions_without_an_id_are_not_answered() {
 async fn a_failed_thread_is_not_waiting() {
     let world = serve("failed", Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(1);
-    assert!(done.stderr.contains("The thread has failed; it is not waiting for an answer."), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("The thread has failed; it is not waiting for an answer."),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn dry_run_prints_the_request_and_sends_nothing() {
     let world = serve("question", Start::Accepts).await;
-    let done = world.answer(&["--approve", "--dry-run", "--read-only"]).expect(0);
+    let done = world
+        .answer(&["--approve", "--dry-run", "--read-only"])
+        .expect(0);
     let preview = done.json();
     assert_eq!(preview["kind"], "preview");
-    assert_eq!(preview["request"]["body"]["command"], json!({"resume": {PLAIN: true}}));
-    assert!(preview["request"]["url"].as_str().unwrap().ends_with(&format!("/threads/{THREAD}/runs")));
-    assert!(preview["request"]["body"]["metadata"]["runtail"].is_string(), "the request is complete: {preview}");
+    assert_eq!(
+        preview["request"]["body"]["command"],
+        json!({"resume": {PLAIN: true}})
+    );
+    assert!(
+        preview["request"]["url"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("/threads/{THREAD}/runs"))
+    );
+    assert!(
+        preview["request"]["body"]["metadata"]["runtail"].is_string(),
+        "the request is complete: {preview}"
+    );
     assert!(done.stderr.contains("dry run: nothing was sent") && world.sent().is_empty());
 }
 
@@ -522,21 +903,45 @@ async fn dry_run_prints_the_request_and_sends_nothing() {
 async fn read_only_profiles_refuse_answers() {
     let world = serve("question", Start::Accepts).await;
     let done = world.answer(&["--approve", "--read-only"]).expect(3);
-    assert!(done.stderr.contains("nothing was changed") && done.stdout.is_empty(), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("nothing was changed") && done.stdout.is_empty(),
+        "{}",
+        done.stderr
+    );
     assert!(world.server.seen().iter().all(|seen| seen.method == "GET"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_comes_too_late_is_reported() {
     for (start, code, says) in [
-        (Start::Refuses(409, BUSY), 1, "Another run is active on the thread."),
-        (Start::Refuses(422, BUSY), 1, "Another run is active on the thread."),
+        (
+            Start::Refuses(409, BUSY),
+            1,
+            "Another run is active on the thread.",
+        ),
+        (
+            Start::Refuses(422, BUSY),
+            1,
+            "Another run is active on the thread.",
+        ),
         (Start::Overtaken, 1, "Someone answered first."),
-        (Start::Refuses(403, r#"{"detail":"no"}"#), 3, "The server refused"),
+        (
+            Start::Refuses(403, r#"{"detail":"no"}"#),
+            3,
+            "The server refused",
+        ),
         // A change that was refused is known not to have happened: the network didn't give up.
-        (Start::Refuses(429, r#"{"detail":"slow down"}"#), 1, "The server refused"),
+        (
+            Start::Refuses(429, r#"{"detail":"slow down"}"#),
+            1,
+            "The server refused",
+        ),
         // It is not known what a proxy's error means.
-        (Start::Refuses(502, "bad gateway"), 5, "It is unknown whether the run was started"),
+        (
+            Start::Refuses(502, "bad gateway"),
+            5,
+            "It is unknown whether the run was started",
+        ),
         (
             Start::Refuses(500, "boom"),
             5,
@@ -545,26 +950,43 @@ async fn an_answer_that_comes_too_late_is_reported() {
     ] {
         let world = serve("question", start).await;
         let done = world.answer(&["--approve"]).expect(code);
-        assert!(done.stderr.contains(says) && done.stdout.is_empty(), "{}", done.stderr);
+        assert!(
+            done.stderr.contains(says) && done.stdout.is_empty(),
+            "{}",
+            done.stderr
+        );
         assert_eq!(world.sent().len(), 1, "an answer is sent once");
     }
     let world = serve("question", Start::LosesReply).await;
     let done = world.answer(&["--approve"]).expect(0);
     assert!(
-        done.stderr.contains("the server's reply was lost or an error, but the run was started"),
+        done.stderr
+            .contains("the server's reply was lost or an error, but the run was started"),
         "{}",
         done.stderr
     );
-    assert_eq!((world.sent().len(), &done.json()["run_id"]), (1, &json!("new")));
+    assert_eq!(
+        (world.sent().len(), &done.json()["run_id"]),
+        (1, &json!("new"))
+    );
     // Someone answers between the preview and the request.
     let world = serve("question", Start::Accepts).await;
     *world.open_for.lock().unwrap() = 1;
     let done = world.answer(&["--approve"]).expect(1);
-    assert!(done.stderr.contains("This question is no longer open. Nothing was sent."), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("This question is no longer open. Nothing was sent."),
+        "{}",
+        done.stderr
+    );
     assert!(world.sent().is_empty());
     // Someone answered before.
     let done = world.answer(&["--approve"]).expect(1);
-    assert!(done.stderr.contains("it is not waiting for an answer"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("it is not waiting for an answer"),
+        "{}",
+        done.stderr
+    );
     assert!(world.sent().is_empty());
 }
 
@@ -572,12 +994,24 @@ async fn an_answer_that_comes_too_late_is_reported() {
 async fn a_question_with_a_rejected_answer_is_not_answered_again() {
     let world = serve("poisoned", Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(1);
-    assert!(done.stderr.contains("The graph rejected an earlier answer"), "{}", done.stderr);
-    assert!(done.stderr.contains("`runtail fork "), "the command that asks again: {}", done.stderr);
+    assert!(
+        done.stderr.contains("The graph rejected an earlier answer"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("`runtail fork "),
+        "the command that asks again: {}",
+        done.stderr
+    );
     assert!(world.sent().is_empty());
     let world = serve("cancelled", Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(1);
-    assert!(done.stderr.contains("it is not waiting for an answer"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("it is not waiting for an answer"),
+        "{}",
+        done.stderr
+    );
     assert!(world.sent().is_empty());
 }
 
@@ -590,29 +1024,61 @@ struct Simulated {
 
 impl Simulated {
     async fn start(dialect: Dialect) -> Simulated {
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let options = Options { speed: 1000.0, dialect, ..Options::default() };
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+        let options = Options {
+            speed: 1000.0,
+            dialect,
+            ..Options::default()
+        };
         let sim = Sim::start(options).await.expect("servers on loopback");
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        Simulated { _sim: sim, url, http }
+        Simulated {
+            _sim: sim,
+            url,
+            http,
+        }
     }
 
     async fn post(&self, path: &str, body: Value) -> String {
-        let request = self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json");
-        request.body(body.to_string()).send().await.expect("a response").text().await.expect("a body")
+        let request = self
+            .http
+            .post(format!("{}{path}", self.url))
+            .header("content-type", "application/json");
+        request
+            .body(body.to_string())
+            .send()
+            .await
+            .expect("a response")
+            .text()
+            .await
+            .expect("a body")
     }
 
     async fn get(&self, path: &str) -> Value {
-        self.http.get(format!("{}{path}", self.url)).send().await.expect("a response").json().await.expect("JSON")
+        self.http
+            .get(format!("{}{path}", self.url))
+            .send()
+            .await
+            .expect("a response")
+            .json()
+            .await
+            .expect("JSON")
     }
 
     /// Returns a thread on which a graph has stopped to ask.
     async fn asked(&self, graph: &str, input: Value) -> String {
-        let thread: Value = serde_json::from_str(&self.post("/threads", json!({})).await).expect("JSON");
+        let thread: Value =
+            serde_json::from_str(&self.post("/threads", json!({})).await).expect("JSON");
         let thread = thread["thread_id"].as_str().expect("an id").to_owned();
         let body = json!({"assistant_id": graph, "input": input, "stream_mode": ["values"]});
-        self.post(&format!("/threads/{thread}/runs/stream"), body).await;
+        self.post(&format!("/threads/{thread}/runs/stream"), body)
+            .await;
         thread
     }
 }
@@ -624,20 +1090,58 @@ async fn every_dialect_of_the_simulator_is_answered() {
         let approvals = r#"{"decisions": [{"type": "respond", "message": "sent by hand"}, {"type": "reject"}]}"#;
         let message = json!({"messages": [{"role": "user", "content": "go"}]});
         let mut cases = vec![
-            ("approval", json!({"amount": 5, "to": "Ana"}), vec!["--approve"], "paid"),
-            ("approval", json!({"amount": 5, "to": "Ana"}), vec!["--reject"], "put aside"),
-            ("clarify", message.clone(), vec!["--text", "A-20944"], "Order **A-20944** left"),
-            ("hitl", message.clone(), vec!["--approve"], "deleted /exports/2026-09.csv"),
-            ("hitl", message.clone(), vec!["--reject", "not now"], "not now"),
-            ("hitl", message.clone(), vec!["--json", approvals], "sent by hand"),
+            (
+                "approval",
+                json!({"amount": 5, "to": "Ana"}),
+                vec!["--approve"],
+                "paid",
+            ),
+            (
+                "approval",
+                json!({"amount": 5, "to": "Ana"}),
+                vec!["--reject"],
+                "put aside",
+            ),
+            (
+                "clarify",
+                message.clone(),
+                vec!["--text", "A-20944"],
+                "Order **A-20944** left",
+            ),
+            (
+                "hitl",
+                message.clone(),
+                vec!["--approve"],
+                "deleted /exports/2026-09.csv",
+            ),
+            (
+                "hitl",
+                message.clone(),
+                vec!["--reject", "not now"],
+                "not now",
+            ),
+            (
+                "hitl",
+                message.clone(),
+                vec!["--json", approvals],
+                "sent by hand",
+            ),
         ];
         // Only Python's questions have schemas.
         if dialect == Dialect::Python {
-            cases.push(("schema", json!({}), vec!["--json", r#"{"approve": true, "score": 7}"#], "\"score\":7"));
+            cases.push((
+                "schema",
+                json!({}),
+                vec!["--json", r#"{"approve": true, "score": 7}"#],
+                "\"score\":7",
+            ));
         }
         for (graph, input, given, expected) in cases {
             let thread = sim.asked(graph, input).await;
-            let done = runtail(&sim.url, &[&["answer", &thread, "--wait"], given.as_slice()].concat());
+            let done = runtail(
+                &sim.url,
+                &[&["answer", &thread, "--wait"], given.as_slice()].concat(),
+            );
             let done = done.expect(0);
             assert_eq!(
                 done.stderr.contains("doesn't refuse a second answer"),
@@ -646,13 +1150,31 @@ async fn every_dialect_of_the_simulator_is_answered() {
                 done.stderr
             );
             let row = done.json();
-            assert_eq!(row["outcome"], "success", "{dialect:?} {graph} {given:?}: {row}\n{}", done.stderr);
-            let state = sim.get(&format!("/threads/{thread}/state")).await.to_string();
-            assert!(state.contains(expected), "{dialect:?} {graph} {given:?}: {state}");
+            assert_eq!(
+                row["outcome"], "success",
+                "{dialect:?} {graph} {given:?}: {row}\n{}",
+                done.stderr
+            );
+            let state = sim
+                .get(&format!("/threads/{thread}/state"))
+                .await
+                .to_string();
+            assert!(
+                state.contains(expected),
+                "{dialect:?} {graph} {given:?}: {state}"
+            );
             if dialect != Dialect::Aegra {
-                let run = sim.get(&format!("/threads/{thread}/runs/{}", row["run_id"].as_str().unwrap())).await;
+                let run = sim
+                    .get(&format!(
+                        "/threads/{thread}/runs/{}",
+                        row["run_id"].as_str().unwrap()
+                    ))
+                    .await;
                 let resume = &run["kwargs"]["command"]["resume"];
-                assert!(resume.get(row["interrupt_id"].as_str().unwrap()).is_some(), "{run}");
+                assert!(
+                    resume.get(row["interrupt_id"].as_str().unwrap()).is_some(),
+                    "{run}"
+                );
             }
             // The question is answered.
             runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
@@ -665,26 +1187,78 @@ async fn two_questions_are_answered_one_after_the_other() {
     for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
         let sim = Simulated::start(dialect).await;
         let thread = sim.asked("two", json!({})).await;
-        let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"]).expect(2).stderr;
-        let ids: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+        let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"])
+            .expect(2)
+            .stderr;
+        let ids: Vec<&str> = listed
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
         assert_eq!(ids.len(), 2, "{dialect:?}: {listed}");
-        let first = runtail(&sim.url, &["answer", &thread, "--interrupt", ids[0], "--text", "yes", "--wait"]).expect(0);
-        assert_eq!(first.json()["outcome"], "interrupted", "{dialect:?}: {}", first.stderr);
-        assert!(first.stderr.contains("started: Answer thread"), "{}", first.stderr);
-        let command =
-            format!("  To answer: runtail --url {} answer {thread} --interrupt {} --text <TEXT>", sim.url, ids[1]);
-        assert!(first.stderr.contains(&command) && !first.stderr.contains("--resume"), "{dialect:?}: {}", first.stderr);
-        let again = runtail(&sim.url, &["answer", &thread, "--interrupt", ids[0], "--text", "no"]).expect(1);
-        assert!(again.stderr.contains("no longer open"), "{dialect:?}: {}", again.stderr);
+        let first = runtail(
+            &sim.url,
+            &[
+                "answer",
+                &thread,
+                "--interrupt",
+                ids[0],
+                "--text",
+                "yes",
+                "--wait",
+            ],
+        )
+        .expect(0);
+        assert_eq!(
+            first.json()["outcome"],
+            "interrupted",
+            "{dialect:?}: {}",
+            first.stderr
+        );
+        assert!(
+            first.stderr.contains("started: Answer thread"),
+            "{}",
+            first.stderr
+        );
+        let command = format!(
+            "  To answer: runtail --url {} answer {thread} --interrupt {} --text <TEXT>",
+            sim.url, ids[1]
+        );
+        assert!(
+            first.stderr.contains(&command) && !first.stderr.contains("--resume"),
+            "{dialect:?}: {}",
+            first.stderr
+        );
+        let again = runtail(
+            &sim.url,
+            &["answer", &thread, "--interrupt", ids[0], "--text", "no"],
+        )
+        .expect(1);
+        assert!(
+            again.stderr.contains("no longer open"),
+            "{dialect:?}: {}",
+            again.stderr
+        );
         let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
-        assert_eq!(rest.json()["outcome"], "success", "{dialect:?}: {}", rest.stderr);
+        assert_eq!(
+            rest.json()["outcome"],
+            "success",
+            "{dialect:?}: {}",
+            rest.stderr
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_shows_no_questions_is_not_answered() {
     let sim = Simulated::start(Dialect::Contract).await;
-    let thread = sim.asked("approval", json!({"amount": 5, "to": "Ana"})).await;
+    let thread = sim
+        .asked("approval", json!({"amount": 5, "to": "Ana"}))
+        .await;
     let done = runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
-    assert!(done.stderr.contains("the answer can't be checked") && done.stdout.is_empty(), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("the answer can't be checked") && done.stdout.is_empty(),
+        "{}",
+        done.stderr
+    );
 }

@@ -12,7 +12,11 @@ const RULES: &str = "[[answer]]\nmatch = \"action:delete_*\"\ndecision = \"rejec
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null()).args(args);
     ended(command).await
 }
@@ -27,7 +31,10 @@ async fn asking(questions: &[(&'static str, Value)]) -> Server {
 }
 
 /// [`asking`], with a function that is called at each start of a run.
-async fn asking_with(questions: &[(&'static str, Value)], on_start: impl Fn() + Send + Sync + 'static) -> Server {
+async fn asking_with(
+    questions: &[(&'static str, Value)],
+    on_start: impl Fn() + Send + Sync + 'static,
+) -> Server {
     let questions: Vec<(&str, Value)> = questions.to_vec();
     let answered = std::sync::Mutex::new(Vec::<String>::new());
     Server::start(move |seen| {
@@ -71,19 +78,33 @@ async fn asking_with(questions: &[(&'static str, Value)], on_start: impl Fn() + 
 }
 
 fn hitl(names: &[&str]) -> Value {
-    let requests: Vec<Value> = names.iter().map(|name| json!({"name": name, "args": {"n": 1}})).collect();
+    let requests: Vec<Value> = names
+        .iter()
+        .map(|name| json!({"name": name, "args": {"n": 1}}))
+        .collect();
     json!({"action_requests": requests})
 }
 
 /// The paths and resumes of the runs that were started.
 fn sent(server: &Server) -> Vec<(String, Value)> {
     let seen = server.seen();
-    let starts = seen.iter().filter(|seen| seen.method == "POST" && seen.path.ends_with("/runs"));
-    starts.map(|seen| (seen.path.clone(), seen.json()["command"]["resume"].clone())).collect()
+    let starts = seen
+        .iter()
+        .filter(|seen| seen.method == "POST" && seen.path.ends_with("/runs"));
+    starts
+        .map(|seen| (seen.path.clone(), seen.json()["command"]["resume"].clone()))
+        .collect()
 }
 
 fn results(rows: &[Value]) -> Vec<(&str, &str)> {
-    rows.iter().map(|row| (row["thread_id"].as_str().unwrap(), row["result"].as_str().unwrap())).collect()
+    rows.iter()
+        .map(|row| {
+            (
+                row["thread_id"].as_str().unwrap(),
+                row["result"].as_str().unwrap(),
+            )
+        })
+        .collect()
 }
 
 async fn mixed() -> Server {
@@ -100,20 +121,39 @@ async fn mixed() -> Server {
 #[tokio::test]
 async fn rules_decide_about_actions_in_every_dialect() {
     let actions = ["delete_file", "send_email"];
-    let requests: Vec<Value> = actions.iter().map(|name| json!({"name": name, "args": {"n": 1}})).collect();
-    let configs: Vec<Value> =
-        actions.iter().map(|name| json!({"actionName": name, "allowedDecisions": ["approve", "reject"]})).collect();
+    let requests: Vec<Value> = actions
+        .iter()
+        .map(|name| json!({"name": name, "args": {"n": 1}}))
+        .collect();
+    let configs: Vec<Value> = actions
+        .iter()
+        .map(|name| json!({"actionName": name, "allowedDecisions": ["approve", "reject"]}))
+        .collect();
     let call = json!({"type": "tool_approval", "tool_call_id": "c", "name": "send_sms", "args": {}, "description": ""});
     let camel = json!({"actionRequests": requests, "reviewConfigs": configs});
     let server = asking(&[("camel", camel), ("call", call)]).await;
     let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(0);
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
+        .await
+        .expect(0);
     let mut sent = sent(&server);
     sent.sort_by(|a, b| b.0.cmp(&a.0));
-    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "by hand"}));
-    assert_eq!(sent[0].1, json!({format!("{:032x}", 0): {"decisions": [no, yes]}}));
+    let (yes, no) = (
+        json!({"type": "approve"}),
+        json!({"type": "reject", "message": "by hand"}),
+    );
+    assert_eq!(
+        sent[0].1,
+        json!({format!("{:032x}", 0): {"decisions": [no, yes]}})
+    );
     assert_eq!(sent[1].1, json!({format!("{:032x}", 1): yes}));
-    assert!(ended.err.contains("! JavaScript servers may drop the approved actions"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains("! JavaScript servers may drop the approved actions"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -130,28 +170,50 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
     })
     .await;
     let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let mut command = runtail_testkit::process::command(["answer", "--rules", "--yes", "-o", "jsonl"]);
-    command.env("HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path()).env("RUNTAIL_TEST_KEY", CANARY);
+    let mut command =
+        runtail_testkit::process::command(["answer", "--rules", "--yes", "-o", "jsonl"]);
+    command
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path())
+        .env("RUNTAIL_TEST_KEY", CANARY);
     let running = runtail_testkit::process::launch(command, "");
     starts.recv().unwrap();
     running.signal(libc::SIGINT);
     drop(release);
     let done = running.wait().expect(130);
     let rows = done.json_lines();
-    let words: Vec<&str> = rows.iter().map(|row| row["result"].as_str().unwrap()).collect();
+    let words: Vec<&str> = rows
+        .iter()
+        .map(|row| row["result"].as_str().unwrap())
+        .collect();
     let sent = sent(&server).len();
-    assert_eq!((words.len(), words[0], words[4]), (5, "started", "not_sent"), "{words:?}");
-    assert_eq!(words.iter().filter(|word| **word == "started").count(), sent, "{words:?}");
+    assert_eq!(
+        (words.len(), words[0], words[4]),
+        (5, "started", "not_sent"),
+        "{words:?}"
+    );
+    assert_eq!(
+        words.iter().filter(|word| **word == "started").count(),
+        sent,
+        "{words:?}"
+    );
 }
 
 #[tokio::test]
 async fn threads_whose_actions_all_match_are_answered_once() {
     let server = mixed().await;
     let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(0);
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
+        .await
+        .expect(0);
     let rows = ended.rows();
-    let expected =
-        [("both", "started"), ("part", "skipped"), ("text", "skipped"), ("odd", "skipped"), ("one", "started")];
+    let expected = [
+        ("both", "started"),
+        ("part", "skipped"),
+        ("text", "skipped"),
+        ("odd", "skipped"),
+        ("one", "started"),
+    ];
     let mut found = results(&rows);
     found.sort_by_key(|(id, _)| expected.iter().position(|(own, _)| own == id));
     assert_eq!(found, expected);
@@ -165,41 +227,102 @@ async fn threads_whose_actions_all_match_are_answered_once() {
     let reject = json!({"type": "reject", "message": "by hand"});
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0].0, "/threads/both/runs");
-    assert_eq!(sent[0].1[format!("{:032x}", 0)], json!({"decisions": [reject, {"type": "approve"}]}));
-    assert_eq!(sent[1].1[format!("{:032x}", 4)], json!({"decisions": [{"type": "approve"}]}));
-    assert!(ended.err.contains("2 answers, one request each; 3 skipped"), "{}", ended.err);
-    assert!(ended.err.contains("skipped: lab part: no rule matches the action pay"), "{}", ended.err);
-    let preview = "- reject delete_file(n=1) (\u{201c}by hand\u{201d}), by the rule action:delete_*";
+    assert_eq!(
+        sent[0].1[format!("{:032x}", 0)],
+        json!({"decisions": [reject, {"type": "approve"}]})
+    );
+    assert_eq!(
+        sent[1].1[format!("{:032x}", 4)],
+        json!({"decisions": [{"type": "approve"}]})
+    );
+    assert!(
+        ended.err.contains("2 answers, one request each; 3 skipped"),
+        "{}",
+        ended.err
+    );
+    assert!(
+        ended
+            .err
+            .contains("skipped: lab part: no rule matches the action pay"),
+        "{}",
+        ended.err
+    );
+    let preview =
+        "- reject delete_file(n=1) (\u{201c}by hand\u{201d}), by the rule action:delete_*";
     assert!(ended.err.contains(preview), "{}", ended.err);
     // Nothing that the rules match is left.
-    let again = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(0);
-    assert!(again.err.contains("the rules match no waiting thread; nothing is sent"), "{}", again.err);
+    let again = runtail(folder.path(), &["answer", "--rules", "--yes"])
+        .await
+        .expect(0);
+    assert!(
+        again
+            .err
+            .contains("the rules match no waiting thread; nothing is sent"),
+        "{}",
+        again.err
+    );
 }
 
 #[tokio::test]
 async fn nothing_is_sent_without_consent_and_under_read_only() {
     let server = mixed().await;
     let folder = write_config(&(profile("lab", &server.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules"]).await.expect(2);
-    assert!(ended.err.contains("Send 2 answers: not confirmed") && ended.out.is_empty(), "{}", ended.err);
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes", "--read-only"]).await.expect(3);
+    let ended = runtail(folder.path(), &["answer", "--rules"])
+        .await
+        .expect(2);
+    assert!(
+        ended.err.contains("Send 2 answers: not confirmed") && ended.out.is_empty(),
+        "{}",
+        ended.err
+    );
+    let ended = runtail(
+        folder.path(),
+        &["answer", "--rules", "--yes", "--read-only"],
+    )
+    .await
+    .expect(3);
     assert!(ended.err.contains("nothing was changed"), "{}", ended.err);
-    let ended = runtail(folder.path(), &["answer", "--rules", "--dry-run", "--read-only"]).await.expect(0);
+    let ended = runtail(
+        folder.path(),
+        &["answer", "--rules", "--dry-run", "--read-only"],
+    )
+    .await
+    .expect(0);
     let rows = ended.rows();
-    let planned: Vec<&Value> = rows.iter().filter(|row| row["result"] == "planned").collect();
+    let planned: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["result"] == "planned")
+        .collect();
     assert_eq!(planned.len(), 2);
-    assert!(planned[0]["request"]["body"]["metadata"]["runtail"].is_string(), "{}", planned[0]);
-    assert_eq!(planned[0]["request"]["body"]["multitask_strategy"], "reject");
-    assert!(ended.err.contains("dry run: nothing was sent"), "{}", ended.err);
+    assert!(
+        planned[0]["request"]["body"]["metadata"]["runtail"].is_string(),
+        "{}",
+        planned[0]
+    );
+    assert_eq!(
+        planned[0]["request"]["body"]["multitask_strategy"],
+        "reject"
+    );
+    assert!(
+        ended.err.contains("dry run: nothing was sent"),
+        "{}",
+        ended.err
+    );
     assert_eq!(sent(&server), []);
     // A read-only profile beside others is refused, and the others are answered.
     let other = asking(&[("free", hitl(&["send_x"]))]).await;
     let sealed = profile("sealed", &server.url) + "read_only = true\n";
     let folder = write_config(&(sealed + &profile("open", &other.url) + RULES));
-    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(3);
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"])
+        .await
+        .expect(3);
     let rows = ended.rows();
     let failed = rows.iter().filter(|row| row["result"] == "failed");
-    assert!(failed.clone().count() == 2 && failed.clone().all(|row| row["profile"] == "sealed"), "{}", ended.out);
+    assert!(
+        failed.clone().count() == 2 && failed.clone().all(|row| row["profile"] == "sealed"),
+        "{}",
+        ended.out
+    );
     assert_eq!((sent(&server).len(), sent(&other).len()), (0, 1));
 }
 
@@ -212,13 +335,17 @@ async fn rules_and_other_answers_exclude_each_other() {
         (&["answer", "T", "--rules"], "cannot be used with"),
         (&["answer", "--rules", "--wait"], "cannot be used with"),
         (&["answer", "--approve"], "required"),
-        (&["answer", "T", "--approve", "--yes"], "--yes belongs to --rules"),
+        (
+            &["answer", "T", "--approve", "--yes"],
+            "--yes belongs to --rules",
+        ),
     ] {
         let ended = runtail(folder.path(), args).await.expect(2);
         assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
     }
     let bad = write_config(
-        &(profile("lab", "http://127.0.0.1:1") + "[[answer]]\nmatch = \"read_*\"\ndecision = \"approve\"\n"),
+        &(profile("lab", "http://127.0.0.1:1")
+            + "[[answer]]\nmatch = \"read_*\"\ndecision = \"approve\"\n"),
     );
     let ended = runtail(bad.path(), &["answer", "--rules"]).await.expect(2);
     assert!(ended.err.contains("expected action:GLOB"), "{}", ended.err);
@@ -228,22 +355,71 @@ async fn rules_and_other_answers_exclude_each_other() {
 async fn every_dialect_of_the_simulator_is_answered_by_rules() {
     let message = r#"{"messages": [{"role": "user", "content": "go"}]}"#;
     for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
-        let sim = Sim::start(Options { speed: 1000.0, dialect, ..Options::default() }).await.unwrap();
+        let sim = Sim::start(Options {
+            speed: 1000.0,
+            dialect,
+            ..Options::default()
+        })
+        .await
+        .unwrap();
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
         let folder = write_config(&(profile("lab", &url) + RULES));
-        runtail(folder.path(), &["-d", "lab", "run", "hitl", "--input", message]).await.expect(0);
-        runtail(folder.path(), &["-d", "lab", "run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#])
+        runtail(
+            folder.path(),
+            &["-d", "lab", "run", "hitl", "--input", message],
+        )
+        .await
+        .expect(0);
+        runtail(
+            folder.path(),
+            &[
+                "-d",
+                "lab",
+                "run",
+                "approval",
+                "--input",
+                r#"{"amount": 5, "to": "x"}"#,
+            ],
+        )
+        .await
+        .expect(0);
+        let ended = runtail(folder.path(), &["-d", "lab", "answer", "--rules", "--yes"])
             .await
             .expect(0);
-        let ended = runtail(folder.path(), &["-d", "lab", "answer", "--rules", "--yes"]).await.expect(0);
         let rows = ended.rows();
-        let started: Vec<&Value> =
-            rows.iter().filter(|row| row["graph"] == "hitl" && row["result"] == "started").collect();
-        assert_eq!(started.len(), 1, "{dialect:?}: {}\n{}", ended.out, ended.err);
-        assert!(rows.iter().filter(|row| row["graph"] == "approval").all(|row| row["result"] == "skipped"));
-        let (thread, run) = (started[0]["thread_id"].as_str().unwrap(), started[0]["run_id"].as_str().unwrap());
-        runtail(folder.path(), &["-d", "lab", "join", thread, run, "--shared"]).await.expect(0);
-        let state = runtail(folder.path(), &["-d", "lab", "threads", "state", thread]).await.expect(0).out;
-        assert!(state.contains("by hand") && !state.contains("deleted /exports"), "{dialect:?}: {state}");
+        let started: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["graph"] == "hitl" && row["result"] == "started")
+            .collect();
+        assert_eq!(
+            started.len(),
+            1,
+            "{dialect:?}: {}\n{}",
+            ended.out,
+            ended.err
+        );
+        assert!(
+            rows.iter()
+                .filter(|row| row["graph"] == "approval")
+                .all(|row| row["result"] == "skipped")
+        );
+        let (thread, run) = (
+            started[0]["thread_id"].as_str().unwrap(),
+            started[0]["run_id"].as_str().unwrap(),
+        );
+        runtail(
+            folder.path(),
+            &["-d", "lab", "join", thread, run, "--shared"],
+        )
+        .await
+        .expect(0);
+        let state = runtail(folder.path(), &["-d", "lab", "threads", "state", thread])
+            .await
+            .expect(0)
+            .out;
+        assert!(
+            state.contains("by hand") && !state.contains("deleted /exports"),
+            "{dialect:?}: {state}"
+        );
     }
 }

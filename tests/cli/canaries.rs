@@ -106,7 +106,11 @@ const UPDATE: &str = "remove_secrets = [\"OLD\"]\n[secrets]\nA = \"env:CANARY_EN
 /// A record with the fields of every type, and a server-side secret in every place.
 fn record(seen: &Seen) -> Value {
     let path = seen.path.as_str();
-    let id = if path.contains("/revisions/") { "r1" } else { ID };
+    let id = if path.contains("/revisions/") {
+        "r1"
+    } else {
+        ID
+    };
     let mut record = value!({
         "id": id, "name": "bot", "display_name": "bot", "status": "DEPLOYED", "source": "github", "url": null,
         "latest_revision_id": "r1", "active_revision_id": "r0", "created_at": "2026-11-21T10:00:00Z",
@@ -127,9 +131,19 @@ fn record(seen: &Seen) -> Value {
 
 /// Everything in a request, as a server might echo it.
 fn echo(seen: &Seen) -> String {
-    let headers = seen.headers.iter().map(|(name, text)| format!("{name}: {}", text.to_str().unwrap_or_default()));
-    let body = serde_json::from_str::<Value>(&seen.body).map(|body| body.to_string()).unwrap_or_default();
-    format!("{} {} {body} {}", headers.collect::<Vec<_>>().join(" "), seen.query, seen.body)
+    let headers = seen
+        .headers
+        .iter()
+        .map(|(name, text)| format!("{name}: {}", text.to_str().unwrap_or_default()));
+    let body = serde_json::from_str::<Value>(&seen.body)
+        .map(|body| body.to_string())
+        .unwrap_or_default();
+    format!(
+        "{} {} {body} {}",
+        headers.collect::<Vec<_>>().join(" "),
+        seen.query,
+        seen.body
+    )
 }
 
 /// How a server responds.
@@ -155,10 +169,14 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
         Behavior::Well if seen.path.ends_with("/search") => json(200, "[]"),
         // Agent servers return the user's own data, so it may be printed.
         Behavior::Well if seen.path.starts_with("/agent/") => json(200, value!({"thread_id": "t"})),
-        Behavior::Well if seen.path.ends_with("/authenticate") || seen.path.contains("/auth/wait/") => json(
-            200,
-            value!({"status": "completed", "token": "canary-of-oauth", "auth_id": ID, "url": "https://l.example"}),
-        ),
+        Behavior::Well
+            if seen.path.ends_with("/authenticate") || seen.path.contains("/auth/wait/") =>
+        {
+            json(
+                200,
+                value!({"status": "completed", "token": "canary-of-oauth", "auth_id": ID, "url": "https://l.example"}),
+            )
+        }
         Behavior::Well if seen.path.ends_with("-logs") || seen.path.contains("_logs") => json(
             200,
             value!({"logs": [{"id": "1", "timestamp": "2026-11-21T10:00:00Z", "level": "INFO", "message": "canary-of-the-server"}],
@@ -167,17 +185,30 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
         Behavior::Well => {
             let mut one = record(seen);
             one["url"] = value!(format!("{base}/agent"));
-            let status =
-                match (seen.method.as_str(), seen.path.ends_with("/deployments"), seen.path.contains("/providers")) {
-                    ("DELETE", ..) => return response(204, "application/json", ""),
-                    ("POST", true, _) => 201,
-                    _ => 200,
-                };
-            let lists = ["resources", "providers", "tokens", "items", "installations", "repositories", "connections"];
+            let status = match (
+                seen.method.as_str(),
+                seen.path.ends_with("/deployments"),
+                seen.path.contains("/providers"),
+            ) {
+                ("DELETE", ..) => return response(204, "application/json", ""),
+                ("POST", true, _) => 201,
+                _ => 200,
+            };
+            let lists = [
+                "resources",
+                "providers",
+                "tokens",
+                "items",
+                "installations",
+                "repositories",
+                "connections",
+            ];
             let row = one.clone();
             // Serves as a list and as a single record: it has rows and fields.
             let fields = one.as_object_mut().expect("an object");
-            lists.iter().for_each(|list| drop(fields.insert((*list).into(), value!([row.clone()]))));
+            lists
+                .iter()
+                .for_each(|list| drop(fields.insert((*list).into(), value!([row.clone()]))));
             json(status, one)
         }
         Behavior::Refuses(status) => json(status, value!({"detail": format!("you sent {all}")})),
@@ -185,35 +216,60 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
             let detail = value!([{"loc": ["body", "secrets", 0, "value"], "type": "x", "msg": all, "input": all}]);
             json(422, value!({ "detail": detail }))
         }
-        Behavior::Page => response(200, "text/html", format!("<html><title>{all}</title>{all}</html>")),
+        Behavior::Page => response(
+            200,
+            "text/html",
+            format!("<html><title>{all}</title>{all}</html>"),
+        ),
         Behavior::Cut => json(200, format!("{{\"detail\": \"{all}")),
         Behavior::Repeats if seen.path.starts_with("/agent/") => {
             let row = value!({"thread_id": ID, "run_id": "r", "assistant_id": all, "graph_id": all, "name": all,
                 "status": all, "metadata": {all.clone(): all}, "config": {"configurable": {"x-api-key": all}}, "values": {"a": all},
                 "error": all, "interrupts": {"t": [{"value": all}]}, "kwargs": {"input": all}, "next": [all], "version": all,
                 "nodes": [{"id": all, "type": all}], "edges": [], "checkpoint": {"checkpoint_id": all}, "tasks": [{"error": all}]});
-            let is_list = ["/search", "/history", "/runs"].iter().any(|end| seen.path.ends_with(end));
+            let is_list = ["/search", "/history", "/runs"]
+                .iter()
+                .any(|end| seen.path.ends_with(end));
             json(200, if is_list { value!([row]) } else { row })
         }
         Behavior::Repeats => {
-            let key = seen.headers.get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
+            let key = seen
+                .headers
+                .get("x-api-key")
+                .and_then(|key| key.to_str().ok())
+                .unwrap_or_default();
             let mut one = record(seen);
             one["url"] = value!(format!("{base}/agent"));
-            for field in ["status_message", "description", "message", "error", "provider_account_label"] {
+            for field in [
+                "status_message",
+                "description",
+                "message",
+                "error",
+                "provider_account_label",
+            ] {
                 one[field] = value!(all);
             }
             one["source_config"]["install_command"] = value!(all);
             one["display_name"] = value!(format!("bot {key}"));
             one["source_revision_config"]["langgraph_config_path"] = value!(key);
             one["conditions"] = value!([{format!("of {key}"): all}]);
-            one["secrets"] =
-                value!([{"name": "LANGSMITH_API_KEY", "value": key}, {"name": "OLD", "value": "canary-that-goes"}]);
+            one["secrets"] = value!([{"name": "LANGSMITH_API_KEY", "value": key}, {"name": "OLD", "value": "canary-that-goes"}]);
             let mut log = one.clone();
             (log["timestamp"], log["level"]) = (value!("2026-11-21T10:00:00Z"), value!("INFO"));
-            let lists =
-                ["resources", "providers", "tokens", "items", "installations", "repositories", "connections", "logs"];
+            let lists = [
+                "resources",
+                "providers",
+                "tokens",
+                "items",
+                "installations",
+                "repositories",
+                "connections",
+                "logs",
+            ];
             let fields = one.as_object_mut().expect("an object");
-            lists.iter().for_each(|list| drop(fields.insert((*list).into(), value!([log.clone()]))));
+            lists
+                .iter()
+                .for_each(|list| drop(fields.insert((*list).into(), value!([log.clone()]))));
             json(200, one)
         }
         Behavior::Says => {
@@ -221,7 +277,9 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
             response(
                 200,
                 "text/event-stream",
-                format!("event: metadata\ndata: {said}\nid: {ID}\n\nevent: custom\ndata: {all}\n\n"),
+                format!(
+                    "event: metadata\ndata: {said}\nid: {ID}\n\nevent: custom\ndata: {all}\n\n"
+                ),
             )
         }
     }
@@ -240,7 +298,9 @@ impl World {
         let at = base.clone();
         let server = Server::start(move |seen| {
             let (reads, writes) = *asked.lock().expect("not poisoned");
-            let is_read = seen.method == "GET" || seen.path.ends_with("/search") || seen.path.contains("_logs");
+            let is_read = seen.method == "GET"
+                || seen.path.ends_with("/search")
+                || seen.path.contains("_logs");
             let base = at.lock().expect("not poisoned").clone();
             act(seen, if is_read { reads } else { writes }, &base)
         })
@@ -252,7 +312,11 @@ impl World {
             std::fs::write(&path, text).expect("written");
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("rights");
         };
-        write(".env", "LANGSMITH_API_KEY=lsv2_pt_canary_of_a_project\n", 0o600);
+        write(
+            ".env",
+            "LANGSMITH_API_KEY=lsv2_pt_canary_of_a_project\n",
+            0o600,
+        );
         write("key", "lsv2_pt_canary_of_the_key\n", 0o600);
         // The file is readable by others.
         write("log", "", 0o666);
@@ -271,7 +335,11 @@ impl World {
         write("tell", tell, 0o700);
         write("bearer", "bearer-canary-token", 0o600);
         write("config.toml", &text, 0o600);
-        World { server, ways, folder }
+        World {
+            server,
+            ways,
+            folder,
+        }
     }
 
     fn set_behavior(&self, reads: Behavior, writes: Behavior) {
@@ -282,13 +350,24 @@ impl World {
         let line = line.replace("ID", ID);
         let at = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
         let (config, log) = (at("config.toml"), at("log"));
-        let args = ["--config", &config, "--log", &log].into_iter().chain(line.split(' ')).chain(more.iter().copied());
+        let args = ["--config", &config, "--log", &log]
+            .into_iter()
+            .chain(line.split(' '))
+            .chain(more.iter().copied());
         let mut command = command(args);
-        command.env("CANARY_ENV", "canary of the environment").env("CANARY_CLIENT", "canary-client-secret");
-        command.env("RUST_BACKTRACE", "1").current_dir(self.folder.path());
+        command
+            .env("CANARY_ENV", "canary of the environment")
+            .env("CANARY_CLIENT", "canary-client-secret");
+        command
+            .env("RUST_BACKTRACE", "1")
+            .current_dir(self.folder.path());
         let done = launch(command, "").wait();
         let told = format!("{}{}", done.stdout, done.stderr);
-        assert!(!told.contains("canary"), "{line} {more:?} {:?}\n{told}", self.ways);
+        assert!(
+            !told.contains("canary"),
+            "{line} {more:?} {:?}\n{told}",
+            self.ways
+        );
         assert!(!told.contains("panicked"), "{told}");
         done
     }
@@ -297,12 +376,22 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_never_reach_output_errors_or_the_log() {
     let world = World::new().await;
-    for way in [Behavior::Well, Behavior::Refuses(401), Behavior::Fields, Behavior::Page, Behavior::Cut] {
+    for way in [
+        Behavior::Well,
+        Behavior::Refuses(401),
+        Behavior::Fields,
+        Behavior::Page,
+        Behavior::Cut,
+    ] {
         world.set_behavior(way, way);
         for line in READS {
             let done = world.run(line, &[]);
             // A usage error (exit code 2) would prove nothing.
-            assert!(done.code != Some(2) || line.starts_with("doctor"), "{line} {way:?}\n{}", done.stderr);
+            assert!(
+                done.code != Some(2) || line.starts_with("doctor"),
+                "{line} {way:?}\n{}",
+                done.stderr
+            );
         }
     }
     for way in [
@@ -330,24 +419,49 @@ async fn secrets_never_reach_output_errors_or_the_log() {
             "canary-literal-secret",
             "canary-of-the-server",
         ] {
-            assert!(sent.contains(canary), "{canary} was never sent, so it could not leak: {way:?}");
+            assert!(
+                sent.contains(canary),
+                "{canary} was never sent, so it could not leak: {way:?}"
+            );
         }
     }
     world.set_behavior(Behavior::Well, Behavior::Well);
-    for line in WRITES.iter().filter(|line| !line.contains("authenticate") && !line.starts_with("-d")) {
+    for line in WRITES
+        .iter()
+        .filter(|line| !line.contains("authenticate") && !line.starts_with("-d"))
+    {
         for format in ["table", "json"] {
             let line = line.replace(" --wait --timeout 2s", "");
-            assert!(!world.run(&line, &["--dry-run", "-o", format]).stdout.is_empty(), "{line}");
+            assert!(
+                !world
+                    .run(&line, &["--dry-run", "-o", format])
+                    .stdout
+                    .is_empty(),
+                "{line}"
+            );
         }
     }
     let file = |name: &str| std::fs::read_to_string(world.folder.path().join(name)).expect(name);
     let log = file("log");
-    assert!(log.contains("/v2/deployments") && !log.contains("canary"), "{log}");
-    let mode = std::fs::metadata(world.folder.path().join("log")).expect("a log").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "the log must be readable by its owner only");
+    assert!(
+        log.contains("/v2/deployments") && !log.contains("canary"),
+        "{log}"
+    );
+    let mode = std::fs::metadata(world.folder.path().join("log"))
+        .expect("a log")
+        .permissions()
+        .mode();
+    assert_eq!(
+        mode & 0o777,
+        0o600,
+        "the log must be readable by its owner only"
+    );
     // Any user of the machine can read process arguments.
     let called = file("called");
-    assert!(called.contains("deployments") && called.contains("sh tell"), "{called}");
+    assert!(
+        called.contains("deployments") && called.contains("sh tell"),
+        "{called}"
+    );
     assert!(!called.contains("canary"), "{called}");
 }
 
@@ -357,16 +471,27 @@ async fn secrets_never_reach_output_errors_or_the_log() {
 async fn keys_repeated_in_valid_responses_are_not_printed() {
     let world = World::new().await;
     world.set_behavior(Behavior::Repeats, Behavior::Repeats);
-    for line in READS.iter().filter(|line| !line.starts_with("-d")).chain(AGENT_READS) {
+    for line in READS
+        .iter()
+        .filter(|line| !line.starts_with("-d"))
+        .chain(AGENT_READS)
+    {
         for format in ["table", "json"] {
-            let has_format =
-                !["doctor", "config show", "revisions wait", "auth wait"].iter().any(|no| line.starts_with(no));
+            let has_format = !["doctor", "config show", "revisions wait", "auth wait"]
+                .iter()
+                .any(|no| line.starts_with(no));
             let more: &[&str] = if has_format { &["-o", format] } else { &[] };
             let is_text = |line: &str| {
-                ["logs", "revisions explain", "-d bot assistants graph"].iter().any(|no| line.starts_with(no))
+                ["logs", "revisions explain", "-d bot assistants graph"]
+                    .iter()
+                    .any(|no| line.starts_with(no))
             };
             let done = world.run(line, if is_text(line) { &[] } else { more });
-            assert!(done.code == Some(0) || !line.starts_with("-d"), "{line}\n{}", done.stderr);
+            assert!(
+                done.code == Some(0) || !line.starts_with("-d"),
+                "{line}\n{}",
+                done.stderr
+            );
             assert!(
                 // A table of threads shows our own word for each status.
                 !line.starts_with("-d")
@@ -391,14 +516,23 @@ async fn keys_repeated_in_valid_responses_are_not_printed() {
         sent.body
     );
     let done = world.run("revisions rollback bot r1 --yes", &[]);
-    assert!(done.stderr.contains("its source contains a key"), "a masked source was not refused: {}", done.stderr);
+    assert!(
+        done.stderr.contains("its source contains a key"),
+        "a masked source was not refused: {}",
+        done.stderr
+    );
 }
 
 /// A run whose server echoes its keys in every event: they must be neither recorded nor printed.
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_and_their_errors_contain_no_keys() {
     let world = World::new().await;
-    let ways = [Behavior::Says, Behavior::Refuses(500), Behavior::Refuses(401), Behavior::Page];
+    let ways = [
+        Behavior::Says,
+        Behavior::Refuses(500),
+        Behavior::Refuses(401),
+        Behavior::Page,
+    ];
     for (n, way) in ways.into_iter().enumerate() {
         world.set_behavior(Behavior::Well, way);
         for format in ["text", "jsonl", "raw"] {
@@ -408,17 +542,35 @@ async fn recordings_and_their_errors_contain_no_keys() {
             assert!(record.exists(), "{way:?} {}", done.stderr);
         }
     }
-    let said = std::fs::read_to_string(world.folder.path().join("tape.jsonl.0.text")).expect("a recording");
-    assert!(said.contains("x-api-key: ***") && said.contains("\"event\":\"custom\""), "{said}");
+    let said = std::fs::read_to_string(world.folder.path().join("tape.jsonl.0.text"))
+        .expect("a recording");
+    assert!(
+        said.contains("x-api-key: ***") && said.contains("\"event\":\"custom\""),
+        "{said}"
+    );
     let init = world.folder.path().join("made/for/new.toml");
-    let done = launch(command(["--config", &init.to_string_lossy(), "config", "init"]), "").wait();
+    let done = launch(
+        command(["--config", &init.to_string_lossy(), "config", "init"]),
+        "",
+    )
+    .wait();
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let mode = |path: &std::path::Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
-    let folders = [init.parent(), init.parent().and_then(|folder| folder.parent())].map(Option::unwrap);
+    let mode = |path: &std::path::Path| {
+        std::fs::metadata(path).expect("there").permissions().mode() & 0o777
+    };
+    let folders = [
+        init.parent(),
+        init.parent().and_then(|folder| folder.parent()),
+    ]
+    .map(Option::unwrap);
     assert_eq!((mode(&init), folders.map(mode)), (0o600, [0o700; 2]));
     for entry in std::fs::read_dir(world.folder.path()).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         if !name.starts_with("tape.jsonl") && name != "log" {
             continue;
         }

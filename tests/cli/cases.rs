@@ -29,7 +29,10 @@ fn replayed(sse: &[u8]) -> String {
 }
 
 fn case(name: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name).join("run.sse");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/cases")
+        .join(name)
+        .join("run.sse");
     replayed(&std::fs::read(file).unwrap())
 }
 
@@ -42,7 +45,10 @@ fn errors_of_any_form_are_one_line_with_their_reason() {
         ("20-error-i-empty", "no reason reported"),
     ] {
         let text = case(name);
-        let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("· error")).collect();
+        let errors: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("· error"))
+            .collect();
         assert_eq!(errors, [format!("· error    {reason}")], "{name}:\n{text}");
     }
 }
@@ -59,13 +65,22 @@ fn no_text_of_a_message_is_lost() {
         "IMPORTANT NOTE",
         "[file doc.pdf application/pdf]",
     ] {
-        assert!(text.lines().any(|shown| shown.trim() == line), "{line}:\n{text}");
+        assert!(
+            text.lines().any(|shown| shown.trim() == line),
+            "{line}:\n{text}"
+        );
     }
     let text = case("04-overwrite-in-updates");
     for line in ["one", "two", "summary: one, two", "three"] {
-        assert!(text.lines().any(|shown| shown.trim() == line), "{line}:\n{text}");
+        assert!(
+            text.lines().any(|shown| shown.trim() == line),
+            "{line}:\n{text}"
+        );
     }
-    assert!(!text.lines().any(|line| line.starts_with("__overwrite__")), "{text}");
+    assert!(
+        !text.lines().any(|line| line.starts_with("__overwrite__")),
+        "{text}"
+    );
 }
 
 /// Two subagents of one name write at the same time.
@@ -73,8 +88,17 @@ fn no_text_of_a_message_is_lost() {
 fn messages_that_are_written_at_once_are_printed_one_after_another() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/agents/deep-stream.sse");
     let text = replayed(&std::fs::read(file).unwrap());
-    let labels: Vec<&str> = text.lines().filter(|line| line.contains("tools") && line.starts_with("ai")).collect();
-    assert!(labels.iter().any(|label| label.contains("tools #1")), "{labels:#?}");
-    assert!(labels.iter().any(|label| label.contains("tools #2")), "{labels:#?}");
+    let labels: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("tools") && line.starts_with("ai"))
+        .collect();
+    assert!(
+        labels.iter().any(|label| label.contains("tools #1")),
+        "{labels:#?}"
+    );
+    assert!(
+        labels.iter().any(|label| label.contains("tools #2")),
+        "{labels:#?}"
+    );
     assert!(labels.len() <= 8, "{labels:#?}");
 }

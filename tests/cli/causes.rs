@@ -11,7 +11,11 @@ const CAUSE: &str = "ConnectionError: Error code: 529 - {'type': 'error', 'error
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null()).args(args);
     ended(command).await
 }
@@ -27,12 +31,23 @@ async fn server(state: u16) -> Server {
 }
 
 fn respond(seen: &Seen, state: u16) -> Response {
-    let stream =
-        || response(200, "text/event-stream", std::fs::read("tests/captures/agents/modelfail-stream.sse").unwrap());
+    let stream = || {
+        response(
+            200,
+            "text/event-stream",
+            std::fs::read("tests/captures/agents/modelfail-stream.sse").unwrap(),
+        )
+    };
     let runs = captured("runs");
     let own = runs[0]["run_id"].as_str().unwrap().to_string();
-    match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or_default()) {
-        (_, "info") => json(200, value!({"version": "0.16.7", "langgraph_py_version": "1.2.24"})),
+    match (
+        seen.method.as_str(),
+        seen.path.rsplit('/').next().unwrap_or_default(),
+    ) {
+        (_, "info") => json(
+            200,
+            value!({"version": "0.16.7", "langgraph_py_version": "1.2.24"}),
+        ),
         (_, "stream") => stream(),
         ("GET", "state") if state == 200 => json(200, captured("state")),
         ("GET", "state") => json(state, value!({"detail": "down"})),
@@ -52,7 +67,8 @@ fn respond(seen: &Seen, state: u16) -> Response {
         ("POST", "search") => {
             let mut row = captured("thread");
             row["error"] = Value::Null;
-            let is_wanted = seen.json()["status"] == "error" && seen.json()["offset"].as_u64().unwrap_or(0) == 0;
+            let is_wanted = seen.json()["status"] == "error"
+                && seen.json()["offset"].as_u64().unwrap_or(0) == 0;
             json(200, if is_wanted { value!([row]) } else { value!([]) })
         }
         ("GET", _) if seen.path.starts_with("/threads/") => json(200, captured("thread")),
@@ -61,50 +77,103 @@ fn respond(seen: &Seen, state: u16) -> Response {
 }
 
 fn configured(server: &Server) -> tempfile::TempDir {
-    write_config(&format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url))
+    write_config(&format!(
+        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+        server.url
+    ))
 }
 
 #[tokio::test]
 async fn commands_report_the_cause_that_the_state_has() {
     let server = server(200).await;
     let folder = configured(&server);
-    let thread = captured("thread")["thread_id"].as_str().unwrap().to_string();
+    let thread = captured("thread")["thread_id"]
+        .as_str()
+        .unwrap()
+        .to_string();
     let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
-    let joined = runtail(folder.path(), &["join", &thread, &run, "-o", "jsonl"]).await.expect(1);
+    let joined = runtail(folder.path(), &["join", &thread, &run, "-o", "jsonl"])
+        .await
+        .expect(1);
     assert_eq!(joined.rows().last().unwrap()["detail"], CAUSE);
-    assert!(joined.err.contains(&format!("the run failed: {CAUSE}")), "{}", joined.err);
-    let states = server.seen().iter().filter(|seen| seen.path.ends_with("/state")).count();
+    assert!(
+        joined.err.contains(&format!("the run failed: {CAUSE}")),
+        "{}",
+        joined.err
+    );
+    let states = server
+        .seen()
+        .iter()
+        .filter(|seen| seen.path.ends_with("/state"))
+        .count();
     assert_eq!(states, 1, "the state is read once");
 
-    let row = &runtail(folder.path(), &["runs", "get", &thread, &run, "-o", "jsonl"]).await.expect(0).rows()[0];
-    assert_eq!((&row["cause"], row.get("answered_by")), (&value!(CAUSE), None));
+    let row = &runtail(
+        folder.path(),
+        &["runs", "get", &thread, &run, "-o", "jsonl"],
+    )
+    .await
+    .expect(0)
+    .rows()[0];
+    assert_eq!(
+        (&row["cause"], row.get("answered_by")),
+        (&value!(CAUSE), None)
+    );
     // The records of the thread are those of its newest run, and its history has all.
-    let row = &runtail(folder.path(), &["runs", "get", &thread, "old", "-o", "jsonl"]).await.expect(0).rows()[0];
+    let row = &runtail(
+        folder.path(),
+        &["runs", "get", &thread, "old", "-o", "jsonl"],
+    )
+    .await
+    .expect(0)
+    .rows()[0];
     assert_eq!(row["cause"], "RateLimitError: Error code: 429", "{row}");
 
-    let inbox = runtail(folder.path(), &["inbox", "--failed-since", "9999d", "-o", "jsonl"]).await.expect(0).rows();
-    assert!(inbox[0]["detail"].as_str().unwrap().starts_with("ConnectionError: Error code: 529"), "{inbox:?}");
+    let inbox = runtail(
+        folder.path(),
+        &["inbox", "--failed-since", "9999d", "-o", "jsonl"],
+    )
+    .await
+    .expect(0)
+    .rows();
+    assert!(
+        inbox[0]["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("ConnectionError: Error code: 529"),
+        "{inbox:?}"
+    );
 }
 
 #[tokio::test]
 async fn an_edit_of_the_state_leaves_the_cause_in_the_history() {
-    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or_default()) {
-        ("GET", "history") => json(200, value!([captured("state")])),
-        ("GET", "state") => {
-            let mut state = captured("state");
-            (state["next"], state["tasks"]) = (value!([]), value!([]));
-            json(200, state)
+    let server = Server::start(|seen| {
+        match (
+            seen.method.as_str(),
+            seen.path.rsplit('/').next().unwrap_or_default(),
+        ) {
+            ("GET", "history") => json(200, value!([captured("state")])),
+            ("GET", "state") => {
+                let mut state = captured("state");
+                (state["next"], state["tasks"]) = (value!([]), value!([]));
+                json(200, state)
+            }
+            ("GET", last) if seen.path == format!("/threads/{last}") => {
+                let mut thread = captured("thread");
+                (thread["status"], thread["error"]) = ("idle".into(), Value::Null);
+                json(200, thread)
+            }
+            _ => respond(seen, 200),
         }
-        ("GET", last) if seen.path == format!("/threads/{last}") => {
-            let mut thread = captured("thread");
-            (thread["status"], thread["error"]) = ("idle".into(), Value::Null);
-            json(200, thread)
-        }
-        _ => respond(seen, 200),
     })
     .await;
     let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
-    let joined = runtail(configured(&server).path(), &["join", "t-1", &run, "-o", "jsonl"]).await.expect(1);
+    let joined = runtail(
+        configured(&server).path(),
+        &["join", "t-1", &run, "-o", "jsonl"],
+    )
+    .await
+    .expect(1);
     assert_eq!(joined.rows().last().unwrap()["detail"], CAUSE);
 }
 
@@ -114,10 +183,18 @@ async fn a_state_that_fails_leaves_the_text_that_was_received() {
         let server = server(status).await;
         let folder = configured(&server);
         let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
-        let joined = runtail(folder.path(), &["join", "t-1", &run, "-o", "jsonl"]).await.expect(1);
-        assert_eq!(joined.rows().last().unwrap()["detail"], "ConnectionError: An internal error occurred");
+        let joined = runtail(folder.path(), &["join", "t-1", &run, "-o", "jsonl"])
+            .await
+            .expect(1);
+        assert_eq!(
+            joined.rows().last().unwrap()["detail"],
+            "ConnectionError: An internal error occurred"
+        );
         // Without a history, nothing is said of an older run.
-        let row = &runtail(folder.path(), &["runs", "get", "t-1", "old", "-o", "jsonl"]).await.expect(0).rows()[0];
+        let row = &runtail(folder.path(), &["runs", "get", "t-1", "old", "-o", "jsonl"])
+            .await
+            .expect(0)
+            .rows()[0];
         assert_eq!(row.get("cause"), None, "{row}");
     }
 }

@@ -25,7 +25,12 @@ impl World {
 
     /// A simulator that runs much faster than real time.
     async fn at(speed: f64) -> World {
-        let sim = Sim::start(Options { speed, ..Options::default() }).await.expect("the simulator");
+        let sim = Sim::start(Options {
+            speed,
+            ..Options::default()
+        })
+        .await
+        .expect("the simulator");
         let folder = tempfile::tempdir().expect("a folder");
         let profile = |name: &str, more: &str| {
             format!(
@@ -34,8 +39,11 @@ impl World {
                 runtail_sim::KEY
             )
         };
-        let text =
-            format!("default_profiles = [\"one\"]\n{}{}", profile("one", ""), profile("prod", "label = \"PROD\"\n"));
+        let text = format!(
+            "default_profiles = [\"one\"]\n{}{}",
+            profile("one", ""),
+            profile("prod", "label = \"PROD\"\n")
+        );
         std::fs::write(folder.path().join("config.toml"), text).expect("written");
         World { sim, folder }
     }
@@ -54,18 +62,28 @@ impl World {
     fn run_with(&self, args: &[&str], stdin: &str) -> Done {
         let config = self.folder.path().join("config.toml");
         let mut command = command(["--config", &config.to_string_lossy()].iter().chain(args));
-        command.env("TEST_OPENAI", "canary of openai").current_dir(self.folder.path());
+        command
+            .env("TEST_OPENAI", "canary of openai")
+            .current_dir(self.folder.path());
         let done = launch(command, stdin).wait();
         let all = format!("{}{}", done.stdout, done.stderr);
-        assert!(!all.contains("canary") && !all.contains(runtail_sim::KEY), "{all}");
+        assert!(
+            !all.contains("canary") && !all.contains(runtail_sim::KEY),
+            "{all}"
+        );
         done
     }
 
     /// The write requests so far, as `PATCH /v2/deployments/…`.
     fn writes(&self) -> Vec<String> {
         // The older log calls use POST, but only read.
-        let all = self.sim.requests().into_iter().filter(|r| r.method != "GET" && !r.path.ends_with("_logs"));
-        all.map(|request| format!("{} {}", request.method, request.path)).collect()
+        let all = self
+            .sim
+            .requests()
+            .into_iter()
+            .filter(|r| r.method != "GET" && !r.path.ends_with("_logs"));
+        all.map(|request| format!("{} {}", request.method, request.path))
+            .collect()
     }
 
     /// Creates the deployment `bot`, waits until it is deployed, and forgets the requests.
@@ -75,7 +93,8 @@ impl World {
 
     fn with_bot_and(&self, options: &[&str]) -> Value {
         self.file("bot.toml", GITHUB, 0o644);
-        self.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat()).expect(0);
+        self.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat())
+            .expect(0);
         let record = self.run(&["deployments", "get", "bot"]).expect(0).json();
         self.sim.forget_requests();
         record
@@ -83,7 +102,9 @@ impl World {
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value[field].as_str().unwrap_or_else(|| panic!("no {field} in {value}"))
+    value[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("no {field} in {value}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,17 +112,33 @@ async fn deployments_create_reads_a_file() {
     let world = World::new().await;
     world.file("bot.toml", GITHUB, 0o644);
     let create = ["deployments", "create", "-f", "bot.toml"];
-    let done = world.run(&[&create[..], &["--dry-run", "-o", "json"]].concat()).expect(0);
+    let done = world
+        .run(&[&create[..], &["--dry-run", "-o", "json"]].concat())
+        .expect(0);
     let preview = done.json();
     assert_eq!(
-        (&preview["request"]["method"], &preview["makes_revision"], &preview["target"]),
+        (
+            &preview["request"]["method"],
+            &preview["makes_revision"],
+            &preview["target"]
+        ),
         (&json!("POST"), &json!("yes"), &json!(null))
     );
-    assert_eq!(preview["request"]["body"]["secrets"], json!([{"name": "OPENAI_API_KEY", "value": "***"}]));
+    assert_eq!(
+        preview["request"]["body"]["secrets"],
+        json!([{"name": "OPENAI_API_KEY", "value": "***"}])
+    );
     assert_eq!(preview["request"]["headers"]["x-api-key"], "$KEY");
     assert!(text(&preview["request"], "url").ends_with("/v2/deployments"));
-    assert!(done.stderr.ends_with("dry run: nothing was sent\n"), "{}", done.stderr);
-    let table = world.run(&[&create[..], &["--dry-run", "-o", "table"]].concat()).expect(0).stdout;
+    assert!(
+        done.stderr.ends_with("dry run: nothing was sent\n"),
+        "{}",
+        done.stderr
+    );
+    let table = world
+        .run(&[&create[..], &["--dry-run", "-o", "table"]].concat())
+        .expect(0)
+        .stdout;
     for part in [
         "Create bot (one)\nCreates a new revision: a new deployment starts with its first revision.\n! ",
         "\"value\": \"***\"",
@@ -113,23 +150,66 @@ async fn deployments_create_reads_a_file() {
     assert_eq!(world.writes(), [""; 0]);
     // JSON of the same shape on stdin, with the name as an option.
     let json = r#"{"source": "external_docker", "source_config": {"resource_spec": {}}, "source_revision_config": {"image_uri": "r/x@sha256:1"}}"#;
-    let made = world.run_with(&["deployments", "create", "-f", "-", "--name", "image"], json).expect(0).json();
+    let made = world
+        .run_with(
+            &["deployments", "create", "-f", "-", "--name", "image"],
+            json,
+        )
+        .expect(0)
+        .json();
     assert_eq!(
-        (text(&made, "name"), text(&made, "profile"), &made["source_config"]["resource_spec"]),
+        (
+            text(&made, "name"),
+            text(&made, "profile"),
+            &made["source_config"]["resource_spec"]
+        ),
         ("image", "one", &json!({}))
     );
     // `--wait` waits for the first revision.
-    let done = world.run(&[&create[..], &["--wait", "--interval", "200ms", "-o", "json"]].concat()).expect(0);
+    let done = world
+        .run(
+            &[
+                &create[..],
+                &["--wait", "--interval", "200ms", "-o", "json"],
+            ]
+            .concat(),
+        )
+        .expect(0);
     let row = &done.json()[0];
     let record = world.run(&["deployments", "get", "bot"]).expect(0).json();
-    assert_eq!((&row["outcome"], &row["revision_id"]), (&json!("deployed"), &record["latest_revision_id"]));
-    assert!(done.stderr.starts_with("Create bot (one)\n"), "{}", done.stderr);
-    assert_eq!(world.writes(), ["POST /v2/deployments", "POST /v2/deployments"]);
-    let sent = world.sim.requests().into_iter().filter(|request| request.method == "POST").nth(1).expect("sent").json();
-    assert_eq!(sent["secrets"], json!([{"name": "OPENAI_API_KEY", "value": "canary of openai"}]));
+    assert_eq!(
+        (&row["outcome"], &row["revision_id"]),
+        (&json!("deployed"), &record["latest_revision_id"])
+    );
+    assert!(
+        done.stderr.starts_with("Create bot (one)\n"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        world.writes(),
+        ["POST /v2/deployments", "POST /v2/deployments"]
+    );
+    let sent = world
+        .sim
+        .requests()
+        .into_iter()
+        .filter(|request| request.method == "POST")
+        .nth(1)
+        .expect("sent")
+        .json();
+    assert_eq!(
+        sent["secrets"],
+        json!([{"name": "OPENAI_API_KEY", "value": "canary of openai"}])
+    );
     // The name is taken.
     let done = world.run(&create).expect(1);
-    assert!(done.stderr.contains("nothing was sent: the deployment bot already exists ("), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("nothing was sent: the deployment bot already exists ("),
+        "{}",
+        done.stderr
+    );
     assert_eq!(world.writes().len(), 2);
 }
 
@@ -148,23 +228,59 @@ async fn deployments_create_accepts_json_in_the_services_own_shape() {
     let create = ["deployments", "create", "-f", "bot.json"];
     // `World::run` fails if a command prints a secret.
     for format in ["table", "json", "jsonl"] {
-        let done = world.run(&[&create[..], &["--dry-run", "-o", format]].concat()).expect(0);
-        assert!(done.stdout.contains("***") && done.stdout.contains("OPENAI_API_KEY, SHORT"), "{}", done.stdout);
+        let done = world
+            .run(&[&create[..], &["--dry-run", "-o", format]].concat())
+            .expect(0);
+        assert!(
+            done.stdout.contains("***") && done.stdout.contains("OPENAI_API_KEY, SHORT"),
+            "{}",
+            done.stdout
+        );
     }
     assert_eq!(world.writes(), [""; 0]);
-    let done = world.run(&[&["--log", "trace.log"], &create[..]].concat()).expect(0);
+    let done = world
+        .run(&[&["--log", "trace.log"], &create[..]].concat())
+        .expect(0);
     let warning = "! The file contains secret values in clear text (OPENAI_API_KEY, SHORT).";
     assert!(done.stderr.contains(warning), "{}", done.stderr);
-    assert!(!std::fs::read_to_string(world.folder.path().join("trace.log")).expect("a log").contains("canary"));
-    let sent = world.sim.requests().into_iter().find(|request| request.method == "POST").expect("sent").json();
+    assert!(
+        !std::fs::read_to_string(world.folder.path().join("trace.log"))
+            .expect("a log")
+            .contains("canary")
+    );
+    let sent = world
+        .sim
+        .requests()
+        .into_iter()
+        .find(|request| request.method == "POST")
+        .expect("sent")
+        .json();
     let secrets = json!([{"name": "OPENAI_API_KEY", "value": "canary-literal"}, {"name": "SHORT", "value": "canary"},
         {"name": "BY_REFERENCE", "value": "canary of openai"}]);
     assert_eq!(sent["secrets"], secrets);
-    assert_eq!(sent["source_revision_config"]["langgraph_config_path"], "langgraph.json");
+    assert_eq!(
+        sent["source_revision_config"]["langgraph_config_path"],
+        "langgraph.json"
+    );
     // The same file as an update: the secrets have not changed.
-    let done = world.run(&["deployments", "update", "bot", "-f", "bot.json", "--dry-run", "-o", "json"]).expect(0);
+    let done = world
+        .run(&[
+            "deployments",
+            "update",
+            "bot",
+            "-f",
+            "bot.json",
+            "--dry-run",
+            "-o",
+            "json",
+        ])
+        .expect(0);
     assert_eq!(done.json()["request"]["body"]["secrets"], json!(null));
-    assert!(done.stdout.contains("contains secret values in clear text"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("contains secret values in clear text"),
+        "{}",
+        done.stdout
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,16 +292,29 @@ async fn unknown_sources_and_ids_are_left_to_the_service() {
         .replace("\"dev\"", "\"huge\"");
     world.file("bot.json", &unusual, 0o644);
     let create = ["deployments", "create", "-f", "bot.json"];
-    let preview = world.run(&[&create[..], &["--dry-run", "-o", "json"]].concat()).expect(0).json();
+    let preview = world
+        .run(&[&create[..], &["--dry-run", "-o", "json"]].concat())
+        .expect(0)
+        .json();
     let body = &preview["request"]["body"];
-    assert_eq!((&body["source"], &body["source_config"]["integration_id"]), (&json!("bitbucket"), &json!("i-1")));
+    assert_eq!(
+        (&body["source"], &body["source_config"]["integration_id"]),
+        (&json!("bitbucket"), &json!("i-1"))
+    );
     let notes = preview["notes"].to_string();
-    for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge; "] {
+    for warning in [
+        "Unknown source bitbucket (known: github, ",
+        "Unknown deployment_type huge; ",
+    ] {
         assert!(notes.contains(warning), "{notes}");
     }
     // The service decides, and its reason is printed.
     let done = world.run(&create).expect(1);
-    assert!(done.stderr.contains("POST") && done.stderr.contains("body.source"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("POST") && done.stderr.contains("body.source"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(world.writes(), ["POST /v2/deployments"]);
 }
 
@@ -198,20 +327,34 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
             GITHUB.replace("repo_url", "repo_ulr"),
             "bot.toml:5:1: unknown field `repo_ulr` in [source_config]\n  5 | repo_ulr = ",
         ),
-        (GITHUB.replace("= true", "= \"yes\""), "bot.toml:7:17: expected true or false, found \"yes\""),
-        (GITHUB.replace("\"env:TEST_OPENAI\"", "\"canary\""), "bot.toml:15:18: `OPENAI_API_KEY` needs a reference"),
+        (
+            GITHUB.replace("= true", "= \"yes\""),
+            "bot.toml:7:17: expected true or false, found \"yes\"",
+        ),
+        (
+            GITHUB.replace("\"env:TEST_OPENAI\"", "\"canary\""),
+            "bot.toml:15:18: `OPENAI_API_KEY` needs a reference",
+        ),
         (
             GITHUB.replace("TEST_OPENAI", "TEST_NOT_SET"),
             "bot.toml:15: secrets.OPENAI_API_KEY: the environment variable TEST_NOT_SET is not set",
         ),
-        (GITHUB.replace("env:TEST_OPENAI", "file:exposed"), "can be read by others (mode 644); run: chmod 600"),
+        (
+            GITHUB.replace("env:TEST_OPENAI", "file:exposed"),
+            "can be read by others (mode 644); run: chmod 600",
+        ),
         (
             GITHUB.replace("OPENAI_API_KEY =", "POSTGRES_URI ="),
             "bot.toml:15: secrets.POSTGRES_URI: the name is reserved",
         ),
-        (GITHUB.replace("\"bot\"", "\"Bot\""), "bot.toml:1: name: a name has lowercase letters"),
         (
-            GITHUB.replace("name = \"bot\"\n", "").replace("deployment_type = \"dev\"\n", ""),
+            GITHUB.replace("\"bot\"", "\"Bot\""),
+            "bot.toml:1: name: a name has lowercase letters",
+        ),
+        (
+            GITHUB
+                .replace("name = \"bot\"\n", "")
+                .replace("deployment_type = \"dev\"\n", ""),
             "nothing was sent, for 2 reasons:\n  bot.toml: name is missing: ",
         ),
         (
@@ -224,23 +367,61 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
         ("[[broken".into(), "bot.toml:1:"),
     ] {
         world.file("bot.toml", &text, 0o644);
-        let done = world.run(&["deployments", "create", "-f", "bot.toml"]).expect(2);
-        assert!(done.stderr.contains(says), "{}\n-- expected: {says}", done.stderr);
+        let done = world
+            .run(&["deployments", "create", "-f", "bot.toml"])
+            .expect(2);
+        assert!(
+            done.stderr.contains(says),
+            "{}\n-- expected: {says}",
+            done.stderr
+        );
         assert_eq!(done.stdout, "");
     }
-    let done = world.run(&["deployments", "create", "-f", "none.toml"]).expect(2);
-    assert!(done.stderr.contains("none.toml cannot be read: No such file"), "{}", done.stderr);
-    assert_eq!(world.sim.requests().len(), 0, "invalid options send no request");
+    let done = world
+        .run(&["deployments", "create", "-f", "none.toml"])
+        .expect(2);
+    assert!(
+        done.stderr
+            .contains("none.toml cannot be read: No such file"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        world.sim.requests().len(),
+        0,
+        "invalid options send no request"
+    );
     // Options can express everything that a file can.
     world.file("bot.toml", GITHUB, 0o644);
     let twice = ["--secret", "A=env:TEST_OPENAI", "--secret", "A=env:HOME"];
-    for (options, says) in [(&["--name", ""][..], "expected a text"), (&twice, "--secret A is given twice")] {
-        let done = world.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat()).expect(2);
+    for (options, says) in [
+        (&["--name", ""][..], "expected a text"),
+        (&twice, "--secret A is given twice"),
+    ] {
+        let done = world
+            .run(&[&["deployments", "create", "-f", "bot.toml"], options].concat())
+            .expect(2);
         assert!(done.stderr.contains(says), "{}", done.stderr);
     }
     // The profile is not guessed.
-    let done = world.run(&["-p", "one", "-p", "prod", "deployments", "create", "-f", "bot.toml"]).expect(2);
-    assert!(done.stderr.contains("which profile? Choose one with -p: one, prod"), "{}", done.stderr);
+    let done = world
+        .run(&[
+            "-p",
+            "one",
+            "-p",
+            "prod",
+            "deployments",
+            "create",
+            "-f",
+            "bot.toml",
+        ])
+        .expect(2);
+    assert!(
+        done.stderr
+            .contains("which profile? Choose one with -p: one, prod"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -249,7 +430,16 @@ async fn deployments_update_by_options() {
     let record = world.with_bot();
     let patch = format!("PATCH /v2/deployments/{}", text(&record, "id"));
     // A change without a new revision is reported; there is nothing to wait for.
-    let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false", "--wait"]).expect(0);
+    let done = world
+        .run(&[
+            "deployments",
+            "update",
+            "bot",
+            "--build-on-push",
+            "false",
+            "--wait",
+        ])
+        .expect(0);
     assert_eq!(done.json()["source_config"]["build_on_push"], false);
     for part in [
         "  source_config.build_on_push: true → false\n",
@@ -258,24 +448,58 @@ async fn deployments_update_by_options() {
     ] {
         assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
     }
-    let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false"]).expect(0);
-    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", "nothing to do: bot already has these settings\n"));
+    let done = world
+        .run(&["deployments", "update", "bot", "--build-on-push", "false"])
+        .expect(0);
+    assert_eq!(
+        (done.stdout.as_str(), done.stderr.as_str()),
+        ("", "nothing to do: bot already has these settings\n")
+    );
     assert_eq!(world.writes(), [patch.as_str()]);
     // `--wait` waits for the revision of this change.
     let wait = ["--wait", "--interval", "200ms", "-o", "json"];
-    let done =
-        world.run(&[&["deployments", "update", "one/bot", "--repo-ref", "build-fails"], &wait[..]].concat()).expect(1);
+    let done = world
+        .run(
+            &[
+                &[
+                    "deployments",
+                    "update",
+                    "one/bot",
+                    "--repo-ref",
+                    "build-fails",
+                ],
+                &wait[..],
+            ]
+            .concat(),
+        )
+        .expect(1);
     let row = &done.json()[0];
     let now = world.run(&["deployments", "get", "bot"]).expect(0).json();
     assert_eq!(
         (&row["outcome"], &row["status"], &row["revision_id"]),
-        (&json!("failed"), &json!("BUILD_FAILED"), &now["latest_revision_id"])
+        (
+            &json!("failed"),
+            &json!("BUILD_FAILED"),
+            &now["latest_revision_id"]
+        )
     );
-    let back = format!("revisions rollback one/bot {}", text(&record, "latest_revision_id"));
+    let back = format!(
+        "revisions rollback one/bot {}",
+        text(&record, "latest_revision_id")
+    );
     assert!(done.stderr.contains(&back), "{}", done.stderr);
     // The rollback, previewed and applied.
-    let rollback = ["revisions", "rollback", "bot", text(&record, "latest_revision_id"), "--yes"];
-    let preview = world.run(&[&rollback[..], &["--dry-run"]].concat()).expect(0).json();
+    let rollback = [
+        "revisions",
+        "rollback",
+        "bot",
+        text(&record, "latest_revision_id"),
+        "--yes",
+    ];
+    let preview = world
+        .run(&[&rollback[..], &["--dry-run"]].concat())
+        .expect(0)
+        .json();
     let commit = &record["source_revision_config"]["repo_commit_sha"];
     assert_eq!(
         preview["request"]["body"],
@@ -283,7 +507,11 @@ async fn deployments_update_by_options() {
     );
     let done = world.run(&[&rollback[..], &wait[..]].concat()).expect(0);
     let made_from = &done.json()[0]["source_revision_config"];
-    assert_eq!((&made_from["repo_ref"], &made_from["repo_commit_sha"]), (commit, commit), "exactly that commit");
+    assert_eq!(
+        (&made_from["repo_ref"], &made_from["repo_commit_sha"]),
+        (commit, commit),
+        "exactly that commit"
+    );
     assert_eq!(world.writes(), vec![patch; 3]);
 }
 
@@ -291,47 +519,115 @@ async fn deployments_update_by_options() {
 async fn secret_options_are_references() {
     let world = World::new().await;
     let record = world.with_bot();
-    for wrong in ["NEW=canary-itself", "canary-itself", "NEW=", "NEW=env:", "NEW=file:"] {
-        let done = world.run(&["deployments", "update", "bot", "--secret", wrong]).expect(2);
+    for wrong in [
+        "NEW=canary-itself",
+        "canary-itself",
+        "NEW=",
+        "NEW=env:",
+        "NEW=file:",
+    ] {
+        let done = world
+            .run(&["deployments", "update", "bot", "--secret", wrong])
+            .expect(2);
         assert!(done.stderr.contains("needs a reference"), "{}", done.stderr);
     }
     world.file("secret", "canary of a file\n", 0o600);
-    let args = ["deployments", "update", "bot", "--secret", "NEW=file:secret"];
+    let args = [
+        "deployments",
+        "update",
+        "bot",
+        "--secret",
+        "NEW=file:secret",
+    ];
     let done = world.run(&args).expect(0);
     assert_eq!(
         done.json()["secrets"],
         json!([{"name": "OPENAI_API_KEY", "value": "***"}, {"name": "NEW", "value": "***"}])
     );
     assert!(
-        done.stderr.contains("  secrets[NEW]: added\n") && done.stderr.contains("added NEW; 1 unchanged"),
+        done.stderr.contains("  secrets[NEW]: added\n")
+            && done.stderr.contains("added NEW; 1 unchanged"),
         "{}",
         done.stderr
     );
     let done = world.run(&args).expect(0);
-    assert!(done.stderr.contains("nothing to do: bot already has these settings"), "{}", done.stderr);
-    let done =
-        world.run(&["deployments", "update", "bot", "--replace-secrets", "--secret", "NEW=file:secret"]).expect(0);
-    assert!(done.stderr.contains("! These secrets are removed: OPENAI_API_KEY.\n"), "{}", done.stderr);
-    let done = world.run(&["deployments", "update", "bot", "--remove-secret", "NEW"]).expect(2);
-    assert!(done.stderr.contains("the last secret can't be removed"), "{}", done.stderr);
-    let bodies: Vec<Value> =
-        world.sim.requests().iter().filter(|r| r.method == "PATCH").map(|r| r.json()["secrets"].clone()).collect();
-    let both =
-        json!([{"name": "OPENAI_API_KEY", "value": "canary of openai"}, {"name": "NEW", "value": "canary of a file"}]);
-    assert_eq!(bodies, [both, json!([{"name": "NEW", "value": "canary of a file"}])]);
-    let resources =
-        world.run(&["deployments", "update", text(&record, "id"), "--resource-spec", "{\"cpus\": 1}"]).expect(2);
     assert!(
-        resources.stderr.contains("--resource-spec:1:2: unknown field `cpus`\n")
+        done.stderr
+            .contains("nothing to do: bot already has these settings"),
+        "{}",
+        done.stderr
+    );
+    let done = world
+        .run(&[
+            "deployments",
+            "update",
+            "bot",
+            "--replace-secrets",
+            "--secret",
+            "NEW=file:secret",
+        ])
+        .expect(0);
+    assert!(
+        done.stderr
+            .contains("! These secrets are removed: OPENAI_API_KEY.\n"),
+        "{}",
+        done.stderr
+    );
+    let done = world
+        .run(&["deployments", "update", "bot", "--remove-secret", "NEW"])
+        .expect(2);
+    assert!(
+        done.stderr.contains("the last secret can't be removed"),
+        "{}",
+        done.stderr
+    );
+    let bodies: Vec<Value> = world
+        .sim
+        .requests()
+        .iter()
+        .filter(|r| r.method == "PATCH")
+        .map(|r| r.json()["secrets"].clone())
+        .collect();
+    let both = json!([{"name": "OPENAI_API_KEY", "value": "canary of openai"}, {"name": "NEW", "value": "canary of a file"}]);
+    assert_eq!(
+        bodies,
+        [both, json!([{"name": "NEW", "value": "canary of a file"}])]
+    );
+    let resources = world
+        .run(&[
+            "deployments",
+            "update",
+            text(&record, "id"),
+            "--resource-spec",
+            "{\"cpus\": 1}",
+        ])
+        .expect(2);
+    assert!(
+        resources
+            .stderr
+            .contains("--resource-spec:1:2: unknown field `cpus`\n")
             && resources.stderr.contains("did you mean `cpu`?"),
         "{}",
         resources.stderr
     );
     world.file("r.json", "{\"cpu\": 2, \"min_scale\": 1}", 0o644);
-    let done = world.run(&["deployments", "update", "bot", "--resource-spec", "@r.json", "--dry-run"]).expect(0).json();
+    let done = world
+        .run(&[
+            "deployments",
+            "update",
+            "bot",
+            "--resource-spec",
+            "@r.json",
+            "--dry-run",
+        ])
+        .expect(0)
+        .json();
     assert_eq!(
         (&done["request"]["body"], &done["why"]),
-        (&json!({"source_config": {"resource_spec": {"cpu": 2, "min_scale": 1}}}), &json!("resource_spec is sent"))
+        (
+            &json!({"source_config": {"resource_spec": {"cpu": 2, "min_scale": 1}}}),
+            &json!("resource_spec is sent")
+        )
     );
     assert!(
         world
@@ -347,26 +643,57 @@ async fn deleting_requires_the_exact_name() {
     let world = World::at(1.0).await;
     let record = world.with_bot_and(&[]);
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
-        let done = world.run(&["deployments", "delete", "bot", "--confirm", wrong]).expect(2);
+        let done = world
+            .run(&["deployments", "delete", "bot", "--confirm", wrong])
+            .expect(2);
         assert!(
-            done.stderr.contains("--confirm doesn't match the name; nothing was sent\n  add --confirm 'bot'"),
+            done.stderr.contains(
+                "--confirm doesn't match the name; nothing was sent\n  add --confirm 'bot'"
+            ),
             "{}",
             done.stderr
         );
     }
     let done = world.run(&["deployments", "delete", "bot"]).expect(2);
-    assert!(done.stderr.contains("not confirmed; nothing was sent\n  add --confirm 'bot'"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("not confirmed; nothing was sent\n  add --confirm 'bot'"),
+        "{}",
+        done.stderr
+    );
     let preview = world
-        .run(&["deployments", "delete", "bot", "--dry-run", "--delete-tracing-project", "-o", "json"])
+        .run(&[
+            "deployments",
+            "delete",
+            "bot",
+            "--dry-run",
+            "--delete-tracing-project",
+            "-o",
+            "json",
+        ])
         .expect(0)
         .json();
     assert_eq!(
-        (&preview["request"]["body"], &preview["consent"], &preview["makes_revision"]),
+        (
+            &preview["request"]["body"],
+            &preview["consent"],
+            &preview["makes_revision"]
+        ),
         (&json!(null), &json!({"name": "bot"}), &json!("not_asked"))
     );
     assert!(text(&preview["request"], "url").ends_with("?delete_tracing_project=true"));
     assert_eq!(world.writes(), [""; 0]);
-    let done = world.run(&["deployments", "delete", "bot", "--confirm", "bot", "-o", "json"]).expect(0);
+    let done = world
+        .run(&[
+            "deployments",
+            "delete",
+            "bot",
+            "--confirm",
+            "bot",
+            "-o",
+            "json",
+        ])
+        .expect(0);
     assert!(
         text(&done.json(), "status").starts_with("AWAITING_")
             && done.stderr.contains("bot is being deleted: AWAITING_"),
@@ -374,9 +701,18 @@ async fn deleting_requires_the_exact_name() {
         done.stderr
     );
     // A second delete: the deletion is in progress.
-    let done = world.run(&["deployments", "delete", text(&record, "id"), "--confirm", "bot"]).expect(1);
+    let done = world
+        .run(&[
+            "deployments",
+            "delete",
+            text(&record, "id"),
+            "--confirm",
+            "bot",
+        ])
+        .expect(1);
     assert!(
-        done.stderr.contains("is already being deleted") || done.stderr.contains("there is no deployment"),
+        done.stderr.contains("is already being deleted")
+            || done.stderr.contains("there is no deployment"),
         "{}",
         done.stderr
     );
@@ -387,15 +723,47 @@ async fn deleting_requires_the_exact_name() {
 async fn deployments_delete_waits_for_the_deletion() {
     let world = World::new().await;
     world.with_bot();
-    world.sim.rule(Rule::on("GET", "/v2/deployments/").skip(2).times(1).status(503).body("{}"));
+    world.sim.rule(
+        Rule::on("GET", "/v2/deployments/")
+            .skip(2)
+            .times(1)
+            .status(503)
+            .body("{}"),
+    );
     let done = world
-        .run(&["deployments", "delete", "bot", "--confirm", "bot", "--wait", "--interval", "100ms", "-o", "json"])
+        .run(&[
+            "deployments",
+            "delete",
+            "bot",
+            "--confirm",
+            "bot",
+            "--wait",
+            "--interval",
+            "100ms",
+            "-o",
+            "json",
+        ])
         .expect(0);
-    assert_eq!((text(&done.json(), "name"), &done.json()["status"]), ("bot", &json!(null)));
+    assert_eq!(
+        (text(&done.json(), "name"), &done.json()["status"]),
+        ("bot", &json!(null))
+    );
     assert!(done.stderr.ends_with("bot is gone\n"), "{}", done.stderr);
-    assert!(world.run(&["deployments", "get", "bot"]).expect(1).stderr.contains("there is no deployment"));
-    let done = world.run(&["deployments", "delete", "bot", "--confirm", "bot"]).expect(1);
-    assert!(done.stderr.contains("there is no deployment \"bot\""), "{}", done.stderr);
+    assert!(
+        world
+            .run(&["deployments", "get", "bot"])
+            .expect(1)
+            .stderr
+            .contains("there is no deployment")
+    );
+    let done = world
+        .run(&["deployments", "delete", "bot", "--confirm", "bot"])
+        .expect(1);
+    assert!(
+        done.stderr.contains("there is no deployment \"bot\""),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -413,18 +781,49 @@ async fn read_only_profiles_can_be_previewed_but_not_changed() {
     ];
     for (options, why) in [
         (&["--read-only"][..], "--read-only was given"),
-        (&["-p", "prod"], "the label \"PROD\" of the profile \"prod\" contains PROD, and --write was not given"),
+        (
+            &["-p", "prod"],
+            "the label \"PROD\" of the profile \"prod\" contains PROD, and --write was not given",
+        ),
     ] {
         for command in commands {
             let done = world.run(&[options, command].concat()).expect(3);
-            assert!(done.stderr.contains(&format!("nothing was changed: {why}")), "{}", done.stderr);
+            assert!(
+                done.stderr.contains(&format!("nothing was changed: {why}")),
+                "{}",
+                done.stderr
+            );
         }
         world
-            .run(&[options, &["deployments", "update", id, "--build-on-push", "false", "--dry-run"]].concat())
+            .run(
+                &[
+                    options,
+                    &[
+                        "deployments",
+                        "update",
+                        id,
+                        "--build-on-push",
+                        "false",
+                        "--dry-run",
+                    ],
+                ]
+                .concat(),
+            )
             .expect(0);
     }
     assert_eq!(world.writes(), [""; 0]);
-    world.run(&["-p", "prod", "--write", "deployments", "update", id, "--build-on-push", "false"]).expect(0);
+    world
+        .run(&[
+            "-p",
+            "prod",
+            "--write",
+            "deployments",
+            "update",
+            id,
+            "--build-on-push",
+            "false",
+        ])
+        .expect(0);
     assert_eq!(world.writes().len(), 1);
 }
 
@@ -433,24 +832,58 @@ async fn revisions_are_redeployed_and_interrupted() {
     let world = World::at(1.0).await;
     let record = world.with_bot_and(&[]);
     let first = text(&record, "latest_revision_id");
-    let made = world.run(&["revisions", "redeploy", "bot"]).expect(0).json();
+    let made = world
+        .run(&["revisions", "redeploy", "bot"])
+        .expect(0)
+        .json();
     let second = text(&made, "latest_revision_id");
     assert_ne!(first, second);
-    world.sim.rule(Rule::on("POST", "/interruption").status(404).body("{\"detail\":\"Not Found\"}"));
+    world.sim.rule(
+        Rule::on("POST", "/interruption")
+            .status(404)
+            .body("{\"detail\":\"Not Found\"}"),
+    );
     // Scripts can't interrupt or roll back without --yes.
     let writes = world.writes().len();
-    for command in [&["revisions", "interrupt", "bot"][..], &["revisions", "rollback", "bot", first]] {
+    for command in [
+        &["revisions", "interrupt", "bot"][..],
+        &["revisions", "rollback", "bot", first],
+    ] {
         world.sim.force_status(first, "DEPLOYED");
         let done = world.run(command).expect(2);
-        assert!(done.stderr.contains("not confirmed; nothing was sent\n  add --yes to confirm"), "{}", done.stderr);
+        assert!(
+            done.stderr
+                .contains("not confirmed; nothing was sent\n  add --yes to confirm"),
+            "{}",
+            done.stderr
+        );
     }
     assert_eq!(world.writes().len(), writes);
-    let done = world.run(&["revisions", "interrupt", "bot", "--yes"]).expect(0).json();
-    assert_eq!((text(&done, "id"), text(&done, "status")), (second, "INTERRUPTED"));
+    let done = world
+        .run(&["revisions", "interrupt", "bot", "--yes"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (text(&done, "id"), text(&done, "status")),
+        (second, "INTERRUPTED")
+    );
     world.sim.force_status(first, "DEPLOYED");
-    let done = world.run(&["revisions", "interrupt", "bot", first, "--yes"]).expect(1);
-    assert!(done.stderr.contains("is DEPLOYED; nothing to interrupt"), "{}", done.stderr);
-    let none = world.run(&["revisions", "redeploy", "bot", "11111111-1111-4111-8111-111111111111"]).expect(1);
+    let done = world
+        .run(&["revisions", "interrupt", "bot", first, "--yes"])
+        .expect(1);
+    assert!(
+        done.stderr.contains("is DEPLOYED; nothing to interrupt"),
+        "{}",
+        done.stderr
+    );
+    let none = world
+        .run(&[
+            "revisions",
+            "redeploy",
+            "bot",
+            "11111111-1111-4111-8111-111111111111",
+        ])
+        .expect(1);
     assert!(none.stderr.contains("404"), "{}", none.stderr);
 }
 
@@ -459,15 +892,47 @@ async fn redeploy_waits_for_the_new_revision() {
     let world = World::new().await;
     let record = world.with_bot();
     let first = text(&record, "latest_revision_id");
-    let made =
-        world.run(&["revisions", "redeploy", "bot", "--wait", "--interval", "200ms", "-o", "json"]).expect(0).json();
+    let made = world
+        .run(&[
+            "revisions",
+            "redeploy",
+            "bot",
+            "--wait",
+            "--interval",
+            "200ms",
+            "-o",
+            "json",
+        ])
+        .expect(0)
+        .json();
     let second = text(&made[0], "revision_id");
-    assert!(second != first && made[0]["outcome"] == "deployed", "{made}");
-    let done =
-        world.run(&["revisions", "redeploy", "bot", first, "--wait", "--interval", "200ms", "-o", "json"]).expect(0);
+    assert!(
+        second != first && made[0]["outcome"] == "deployed",
+        "{made}"
+    );
+    let done = world
+        .run(&[
+            "revisions",
+            "redeploy",
+            "bot",
+            first,
+            "--wait",
+            "--interval",
+            "200ms",
+            "-o",
+            "json",
+        ])
+        .expect(0);
     let row = &done.json()[0];
-    assert!(row["revision_id"] != first && row["revision_id"] != second && row["outcome"] == "deployed", "{row}");
-    assert!(done.stderr.contains("! It is older than"), "{}", done.stderr);
+    assert!(
+        row["revision_id"] != first && row["revision_id"] != second && row["outcome"] == "deployed",
+        "{row}"
+    );
+    assert!(
+        done.stderr.contains("! It is older than"),
+        "{}",
+        done.stderr
+    );
 }
 
 /// Runs the command against a server with the deployment `bot`. `replies` are its records: for the lookup, the plan, the second
@@ -480,9 +945,17 @@ fn scripted(replies: &[Reply], args: &[&str], code: i32) -> (String, usize) {
     let mut command = command(["--config", &path].iter().chain(args));
     command.env("TEST_OPENAI", "canary of openai");
     let done = launch(command, "").wait().expect(code);
-    assert!(!format!("{}{}", done.stdout, done.stderr).contains("canary"), "{}", done.stderr);
+    assert!(
+        !format!("{}{}", done.stdout, done.stderr).contains("canary"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(done.stdout, "");
-    let asked = server.requests().iter().filter(|path| *path == "/bot").count();
+    let asked = server
+        .requests()
+        .iter()
+        .filter(|path| *path == "/bot")
+        .count();
     (done.stderr, asked)
 }
 
@@ -500,53 +973,120 @@ fn record() -> Value {
 fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
     let push = ["deployments", "update", "bot", "--build-on-push", "false"];
     let (stderr, asked) = scripted(&[ok(record()), refuse(404)], &push, 1);
-    assert!(stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2, "{stderr}");
+    assert!(
+        stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2,
+        "{stderr}"
+    );
     let mut gone = record();
     gone["status"] = json!("AWAITING_DELETE");
     let (stderr, asked) = scripted(&[ok(record()), ok(gone)], &push, 1);
-    assert!(stderr.contains("bot was deleted after the preview: nothing was sent") && asked == 2, "{stderr}");
+    assert!(
+        stderr.contains("bot was deleted after the preview: nothing was sent") && asked == 2,
+        "{stderr}"
+    );
     let mut other = record();
     other["source_config"]["build_on_push"] = json!(null);
     let (stderr, asked) = scripted(&[ok(record()), ok(other)], &push, 1);
-    assert!(stderr.contains("(source_config.build_on_push): nothing was sent") && asked == 2, "{stderr}");
+    assert!(
+        stderr.contains("(source_config.build_on_push): nothing was sent") && asked == 2,
+        "{stderr}"
+    );
     let mut rotated = record();
     rotated["secrets"][0]["value"] = json!("canary-rotated");
-    let secret = ["deployments", "update", "bot", "--secret", "B=env:TEST_OPENAI"];
+    let secret = [
+        "deployments",
+        "update",
+        "bot",
+        "--secret",
+        "B=env:TEST_OPENAI",
+    ];
     let (stderr, asked) = scripted(&[ok(record()), ok(rotated)], &secret, 1);
-    assert!(stderr.contains("changed after the preview (secrets): nothing was sent") && asked == 2, "{stderr}");
+    assert!(
+        stderr.contains("changed after the preview (secrets): nothing was sent") && asked == 2,
+        "{stderr}"
+    );
     let mut masked = record();
     masked["secrets"][0]["value"] = json!("********");
     let (stderr, asked) = scripted(&[ok(masked)], &secret, 2);
-    assert!(stderr.contains("doesn't return the values of A,") && asked == 1, "{stderr}");
+    assert!(
+        stderr.contains("doesn't return the values of A,") && asked == 1,
+        "{stderr}"
+    );
     // The key expires before the write, and during it.
     let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
-    assert!(stderr.contains("401: status 401") && stderr.contains("nothing was sent") && asked == 2, "{stderr}");
+    assert!(
+        stderr.contains("401: status 401") && stderr.contains("nothing was sent") && asked == 2,
+        "{stderr}"
+    );
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), refuse(401)], &push, 3);
     assert!(stderr.contains("401: status 401") && asked == 3, "{stderr}");
     // The write may have been applied.
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Page], &push, 1);
     assert!(
-        stderr.contains("HTML instead of JSON") && stderr.contains("may have been applied nevertheless") && asked == 3,
+        stderr.contains("HTML instead of JSON")
+            && stderr.contains("may have been applied nevertheless")
+            && asked == 3,
         "{stderr}"
     );
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Reset], &push, 5);
-    assert!(stderr.contains("may have been applied nevertheless") && asked == 3, "{stderr}");
+    assert!(
+        stderr.contains("may have been applied nevertheless") && asked == 3,
+        "{stderr}"
+    );
     // The service's messages about fields and about secrets.
     let refusal = json!({"detail": [{"loc": ["body", "secrets", 0, "value"], "msg": "canary of openai is too short", "type": "x", "input": "canary of openai"}]});
-    let (stderr, _) = scripted(&[ok(record()), ok(record()), Reply::Http(422, "", refusal.to_string())], &secret, 1);
-    assert!(stderr.contains("body.secrets.0.value: *** is too short"), "{stderr}");
+    let (stderr, _) = scripted(
+        &[
+            ok(record()),
+            ok(record()),
+            Reply::Http(422, "", refusal.to_string()),
+        ],
+        &secret,
+        1,
+    );
+    assert!(
+        stderr.contains("body.secrets.0.value: *** is too short"),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn an_unreadable_target_is_not_reported_as_deleted() {
     let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("", &[ok(json!({"resources": [record()]}))]);
-    server.reply("/bot", &[ok(record()), ok(record()), Reply::Http(204, "", String::new()), refuse(403)]);
+    server.reply(
+        "/bot",
+        &[
+            ok(record()),
+            ok(record()),
+            Reply::Http(204, "", String::new()),
+            refuse(403),
+        ],
+    );
     let (_folder, path) = config(&[("one", &server)]);
-    let args = ["--config", &path, "deployments", "delete", "bot", "--confirm", "bot", "-o", "json"];
+    let args = [
+        "--config",
+        &path,
+        "deployments",
+        "delete",
+        "bot",
+        "--confirm",
+        "bot",
+        "-o",
+        "json",
+    ];
     let done = launch(command(args), "").wait().expect(0);
-    assert!(done.stderr.contains("could not read the current status of bot: "), "{}", done.stderr);
-    assert!(!done.stderr.contains("is gone") && done.json()["status"].is_null(), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("could not read the current status of bot: "),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        !done.stderr.contains("is gone") && done.json()["status"].is_null(),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]
@@ -556,14 +1096,26 @@ fn create_explains_a_name_taken_by_a_tracing_project() {
     let file = folder.path().join("bot.toml");
     std::fs::write(&file, GITHUB).expect("written");
     let conflict = json!({"detail": "A tracing project named 'bot' already exists."}).to_string();
-    server.reply("", &[ok(json!({"resources": []})), Reply::Http(409, "", conflict)]);
+    server.reply(
+        "",
+        &[ok(json!({"resources": []})), Reply::Http(409, "", conflict)],
+    );
     let (_folder, path) = config(&[("one", &server)]);
-    let mut command = command(["--config", &path, "deployments", "create", "-f", &file.to_string_lossy()]);
+    let mut command = command([
+        "--config",
+        &path,
+        "deployments",
+        "create",
+        "-f",
+        &file.to_string_lossy(),
+    ]);
     command.env("TEST_OPENAI", "canary of openai");
     let done = launch(command, "").wait().expect(1);
-    for part in
-        ["409: A tracing project named 'bot' already exists.", "choose another name", "--delete-tracing-project"]
-    {
+    for part in [
+        "409: A tracing project named 'bot' already exists.",
+        "choose another name",
+        "--delete-tracing-project",
+    ] {
         assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
     }
 }

@@ -8,7 +8,11 @@ use std::process::Stdio;
 
 fn command(folder: &Path) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null());
     command
 }
@@ -23,7 +27,10 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     let mut text = String::new();
     for (name, server) in profiles {
-        text += &format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url);
+        text += &format!(
+            "[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+            server.url
+        );
     }
     write_config(&text)
 }
@@ -68,7 +75,10 @@ async fn deployments_of_all_profiles_are_listed() {
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let lines = ended.rows();
     assert_eq!(lines.len(), 4);
-    assert_eq!((&lines[0]["profile"], &lines[2]["profile"]), (&value!("one"), &value!("two")));
+    assert_eq!(
+        (&lines[0]["profile"], &lines[2]["profile"]),
+        (&value!("one"), &value!("two"))
+    );
     // The order, nulls and unknown fields of the server are kept.
     let port = a.url.port().unwrap();
     let expected = format!(
@@ -78,13 +88,36 @@ async fn deployments_of_all_profiles_are_listed() {
     );
     assert_eq!(ended.out.lines().next().unwrap(), expected);
     assert_eq!(a.seen()[0].header("x-api-key"), Some(CANARY));
-    let ended =
-        runtail(folder.path(), &["-p", "two", "deployments", "list", "--name-contains", "only", "-o", "json"]).await;
+    let ended = runtail(
+        folder.path(),
+        &[
+            "-p",
+            "two",
+            "deployments",
+            "list",
+            "--name-contains",
+            "only",
+            "-o",
+            "json",
+        ],
+    )
+    .await;
     let all: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(all.as_array().unwrap().len(), 1);
     let ended = runtail(folder.path(), &["deployments", "list", "-o", "table"]).await;
-    let titles: Vec<&str> = ended.out.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(titles, ["PROFILE", "REGION", "NAME", "STATUS", "LIVE", "SOURCE", "TYPE", "UPDATED", "ID"]);
+    let titles: Vec<&str> = ended
+        .out
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "PROFILE", "REGION", "NAME", "STATUS", "LIVE", "SOURCE", "TYPE", "UPDATED", "ID"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -94,7 +127,11 @@ async fn a_failed_profile_does_not_hide_the_others() {
     let folder = configured(&[("bad", &bad), ("good", &good)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!((ended.code, ended.rows().len()), (3, 2));
-    assert!(ended.err.starts_with("runtail: bad: GET ") && ended.err.contains("401: who?"), "{}", ended.err);
+    assert!(
+        ended.err.starts_with("runtail: bad: GET ") && ended.err.contains("401: who?"),
+        "{}",
+        ended.err
+    );
     let ended = runtail(folder.path(), &["-p", "bad", "deployments", "list"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (3, ""));
 }
@@ -103,7 +140,13 @@ async fn a_failed_profile_does_not_hide_the_others() {
 async fn deployments_are_found_by_id_name_and_profile() {
     let (a, b) = (control_plane(A).await, control_plane(B).await);
     let folder = configured(&[("one", &a), ("two", &b)]);
-    for (wanted, id) in [(A, A), (B, B), ("two/shared", B), ("only-1", &format!("{A}-x")), (&format!("one/{A}"), A)] {
+    for (wanted, id) in [
+        (A, A),
+        (B, B),
+        ("two/shared", B),
+        ("only-1", &format!("{A}-x")),
+        (&format!("one/{A}"), A),
+    ] {
         let ended = runtail(folder.path(), &["deployments", "get", wanted]).await;
         assert_eq!(ended.code, 0, "{wanted}: {}", ended.err);
         assert_eq!(ended.rows()[0]["id"], id, "{wanted}");
@@ -115,14 +158,33 @@ async fn deployments_are_found_by_id_name_and_profile() {
     );
     assert_eq!(ended.err, expected);
     let ended = runtail(folder.path(), &["deployments", "get", "none"]).await;
-    assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: there is no deployment \"none\"\n"));
-    for (wanted, meant) in [("shard", "one/shared"), ("two/Shraed", "two/shared"), ("tow/shared", "two/shared")] {
+    assert_eq!(
+        (ended.code, ended.err.as_str()),
+        (1, "runtail: there is no deployment \"none\"\n")
+    );
+    for (wanted, meant) in [
+        ("shard", "one/shared"),
+        ("two/Shraed", "two/shared"),
+        ("tow/shared", "two/shared"),
+    ] {
         let ended = runtail(folder.path(), &["revisions", "explain", wanted]).await;
-        let expected = format!("runtail: there is no deployment \"{wanted}\"\n  did you mean \"{meant}\"?\n");
+        let expected =
+            format!("runtail: there is no deployment \"{wanted}\"\n  did you mean \"{meant}\"?\n");
         assert_eq!((ended.code, ended.err), (1, expected));
     }
-    let ended = runtail(folder.path(), &["revisions", "list", "one/shared", "--limit", "2"]).await;
-    assert_eq!(ended.rows().iter().map(|r| r["id"].as_str().unwrap()).collect::<Vec<_>>(), ["r2", "r1"]);
+    let ended = runtail(
+        folder.path(),
+        &["revisions", "list", "one/shared", "--limit", "2"],
+    )
+    .await;
+    assert_eq!(
+        ended
+            .rows()
+            .iter()
+            .map(|r| r["id"].as_str().unwrap())
+            .collect::<Vec<_>>(),
+        ["r2", "r1"]
+    );
 }
 
 #[tokio::test]
@@ -130,7 +192,13 @@ async fn threads_and_assistants_are_listed() {
     let server = Server::start(|seen| match seen.path.as_str() {
         "/threads/search" => json(200, include_str!("../fixtures/thread-search.json")),
         "/assistants/search" => json(200, include_str!("../fixtures/assistants-search.json")),
-        "/threads" => json(200, format!(r#"{{"thread_id":"t-1","metadata":{}}}"#, seen.json()["metadata"])),
+        "/threads" => json(
+            200,
+            format!(
+                r#"{{"thread_id":"t-1","metadata":{}}}"#,
+                seen.json()["metadata"]
+            ),
+        ),
         "/threads/t-1" => json(200, include_str!("../fixtures/thread-get.json")),
         _ => response(404, "text/plain", "no"),
     })
@@ -138,20 +206,45 @@ async fn threads_and_assistants_are_listed() {
     let folder = tempfile::tempdir().unwrap();
     let url = ["--url", server.url.as_str()];
     let with = |args: &[&'static str]| [&url[..], args].concat();
-    let ended = runtail(folder.path(), &with(&["threads", "list", "--status", "interrupted"])).await;
+    let ended = runtail(
+        folder.path(),
+        &with(&["threads", "list", "--status", "interrupted"]),
+    )
+    .await;
     assert_eq!((ended.code, ended.rows().len()), (0, 2), "{}", ended.err);
     assert_eq!(server.seen()[0].json()["status"], "interrupted");
-    let ended = runtail(folder.path(), &with(&["threads", "create", "--metadata", r#"{"owner":"ana"}"#])).await;
-    assert_eq!(ended.out, "{\"thread_id\":\"t-1\",\"metadata\":{\"owner\":\"ana\"}}\n");
-    let ended = runtail(folder.path(), &with(&["threads", "get", "t-1", "-o", "table"])).await;
-    assert!(ended.out.lines().any(|line| line == "status            interrupted"), "{}", ended.out);
+    let ended = runtail(
+        folder.path(),
+        &with(&["threads", "create", "--metadata", r#"{"owner":"ana"}"#]),
+    )
+    .await;
+    assert_eq!(
+        ended.out,
+        "{\"thread_id\":\"t-1\",\"metadata\":{\"owner\":\"ana\"}}\n"
+    );
+    let ended = runtail(
+        folder.path(),
+        &with(&["threads", "get", "t-1", "-o", "table"]),
+    )
+    .await;
+    assert!(
+        ended
+            .out
+            .lines()
+            .any(|line| line == "status            interrupted"),
+        "{}",
+        ended.out
+    );
     let ended = runtail(folder.path(), &with(&["threads", "get", "gone"])).await;
     assert_eq!(ended.code, 1);
     let ended = runtail(folder.path(), &with(&["assistants", "list"])).await;
     assert_eq!(ended.rows()[0]["graph_id"], "big");
     let asked = server.seen().len();
     let ended = runtail(folder.path(), &with(&["threads", "create", "--read-only"])).await;
-    assert_eq!((ended.code, ended.err.as_str()), (3, "runtail: nothing was changed: --read-only was given\n"));
+    assert_eq!(
+        (ended.code, ended.err.as_str()),
+        (3, "runtail: nothing was changed: --read-only was given\n")
+    );
     assert_eq!(server.seen().len(), asked);
 }
 
@@ -159,8 +252,13 @@ async fn threads_and_assistants_are_listed() {
 async fn agent_server_of_a_deployment_is_found() {
     let agent = Server::start(|_| json(200, "[]")).await;
     let url = agent.url.to_string();
-    let control =
-        Server::start(move |_| json(200, value!({"resources": [{"id": "d", "name": "bot", "url": url}]}))).await;
+    let control = Server::start(move |_| {
+        json(
+            200,
+            value!({"resources": [{"id": "d", "name": "bot", "url": url}]}),
+        )
+    })
+    .await;
     let folder = configured(&[("one", &control)]);
     let ended = runtail(folder.path(), &["threads", "list", "-d", "bot"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
@@ -179,36 +277,63 @@ async fn config_commands_show_and_create_the_configuration() {
     assert_eq!(ended.code, 2);
     assert!(ended.err.contains("no profile configured"), "{}", ended.err);
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 0);
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), runtail_core::config::Config::EXAMPLE);
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        runtail_core::config::Config::EXAMPLE
+    );
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);
     // The key that the example names is not set.
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("LANGSMITH_API_KEY is not set"), "{}", ended.err);
+    assert!(
+        ended.err.contains("LANGSMITH_API_KEY is not set"),
+        "{}",
+        ended.err
+    );
     std::fs::write(&path, "[ui]\nthem = \"x\"\nascii = 3\n").unwrap();
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("config.toml:3:9: expected true or false, found 3"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains("config.toml:3:9: expected true or false, found 3"),
+        "{}",
+        ended.err
+    );
     std::fs::write(&path, "[ui]\nthem = \"x\"\n").unwrap();
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert_eq!(ended.code, 0);
-    assert!(ended.err.contains("config.toml:2:1: unknown key `them`"), "{}", ended.err);
+    assert!(
+        ended.err.contains("config.toml:2:1: unknown key `them`"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
 async fn limits_and_appearance_of_the_file_apply_to_a_url() {
-    let server = Server::start(|_| json(200, format!(r#"[{{"thread_id": "{}"}}]"#, "t".repeat(3000)))).await;
+    let server =
+        Server::start(|_| json(200, format!(r#"[{{"thread_id": "{}"}}]"#, "t".repeat(3000)))).await;
     let folder = tempfile::tempdir().unwrap();
     let list = ["--url", server.url.as_str(), "threads", "list"];
-    assert_eq!(runtail(folder.path(), &list).await.code, 0, "no file is needed");
+    assert_eq!(
+        runtail(folder.path(), &list).await.code,
+        0,
+        "no file is needed"
+    );
     std::fs::create_dir(folder.path().join("runtail")).unwrap();
     let path = folder.path().join("runtail/config.toml");
     let text = "default_profiles = [\"us\"]\n[profiles.us]\nregion = \"us\"\n\
                 [limits]\nmax_answer = \"2KiB\"\nmax_rows = 77\ntotal = \"1MiB\"\n[ui]\ntheme = \"mono\"\n[poll]\ninterval = \"7s\"\n";
     std::fs::write(&path, text).unwrap();
-    let shown = runtail(folder.path(), &["--url", server.url.as_str(), "config", "show"]).await.out;
+    let shown = runtail(
+        folder.path(),
+        &["--url", server.url.as_str(), "config", "show"],
+    )
+    .await
+    .out;
     for part in [
         "max_answer = 2048",
         "max_rows = 77",
@@ -219,12 +344,34 @@ async fn limits_and_appearance_of_the_file_apply_to_a_url() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(!shown.contains("profiles.us") && !shown.contains("default_profiles"), "{shown}");
+    assert!(
+        !shown.contains("profiles.us") && !shown.contains("default_profiles"),
+        "{shown}"
+    );
     let ended = runtail(folder.path(), &list).await;
-    assert!(ended.code != 0 && ended.err.contains("the response is larger than 2.0 kB"), "{}", ended.err);
+    assert!(
+        ended.code != 0 && ended.err.contains("the response is larger than 2.0 kB"),
+        "{}",
+        ended.err
+    );
     // A file that is named must exist.
-    let ended = runtail(folder.path(), &["--config", "/nowhere", "--url", "localhost:1", "config", "show"]).await;
-    assert!(ended.code == 2 && ended.err.contains("the file does not exist"), "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &[
+            "--config",
+            "/nowhere",
+            "--url",
+            "localhost:1",
+            "config",
+            "show",
+        ],
+    )
+    .await;
+    assert!(
+        ended.code == 2 && ended.err.contains("the file does not exist"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
@@ -242,6 +389,14 @@ async fn a_closed_pipe_ends_a_list_quietly() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = command(folder.path()).args(["completions", "bash"]).stdout(writer).output().await.unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    let output = command(folder.path())
+        .args(["completions", "bash"])
+        .stdout(writer)
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(
+        (output.status.code(), output.stderr.as_slice()),
+        (Some(0), &b""[..])
+    );
 }

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Where the generated part of the page begins.
-const MARK: &str = "<!-- Generated from --help. RUNTAIL_UPDATE_DOCS=1 cargo test --test cli documents -->\n";
+const MARK: &str =
+    "<!-- Generated from --help. RUNTAIL_UPDATE_DOCS=1 cargo test --test cli documents -->\n";
 /// Options that the page describes once, at its beginning.
 const EVERYWHERE: [&str; 2] = ["-h, --help", "-V, --version"];
 /// The text of `-o` when it is the one that the page describes at its beginning.
@@ -43,7 +44,10 @@ fn parse(text: &str) -> Help {
         if indent == 0 && !words.is_empty() {
             if let Some(usage) = words.strip_prefix("Usage: ") {
                 help.usage = usage.to_string();
-            } else if let Some(title) = words.strip_suffix(':').filter(|_| paragraph.is_empty() && !is_note) {
+            } else if let Some(title) = words
+                .strip_suffix(':')
+                .filter(|_| paragraph.is_empty() && !is_note)
+            {
                 // Notes follow the last section of options.
                 is_note = title == "Global options";
                 heading = title.to_string();
@@ -70,20 +74,33 @@ fn parse(text: &str) -> Help {
             paragraph += words;
         } else if heading == "Commands" {
             // The description of a command is at its own heading.
-            help.commands.extend(words.split(' ').next().filter(|_| indent == 2).map(String::from));
+            help.commands.extend(
+                words
+                    .split(' ')
+                    .next()
+                    .filter(|_| indent == 2)
+                    .map(String::from),
+            );
         } else if !words.is_empty() {
             let (_, entries) = help.sections.last_mut().expect("a heading");
             match (indent < 10, entries.last_mut()) {
-                (true, _) => entries.push(Entry { name: words.into(), text: String::new(), values: Vec::new() }),
+                (true, _) => entries.push(Entry {
+                    name: words.into(),
+                    text: String::new(),
+                    values: Vec::new(),
+                }),
                 (false, Some(entry)) => add(entry, words),
                 (false, None) => panic!("a description without a name: {line}"),
             }
         }
     }
     help.commands.retain(|name| name != "help");
-    help.sections.retain(|(heading, _)| heading != "Commands" && heading != "Global options");
+    help.sections
+        .retain(|(heading, _)| heading != "Commands" && heading != "Global options");
     for (_, entries) in &mut help.sections {
-        entries.retain(|entry| !EVERYWHERE.contains(&entry.name.as_str()) && !OUTPUT.contains(&entry.text.as_str()));
+        entries.retain(|entry| {
+            !EVERYWHERE.contains(&entry.name.as_str()) && !OUTPUT.contains(&entry.text.as_str())
+        });
     }
     help.sections.retain(|(_, entries)| !entries.is_empty());
     help
@@ -92,7 +109,12 @@ fn parse(text: &str) -> Help {
 /// Adds a line of an entry's description. Of possible values only the names are kept.
 fn add(entry: &mut Entry, words: &str) {
     match words.strip_prefix("- ") {
-        Some(value) => entry.values.push(value.split_once(':').map_or(value, |(name, _)| name).to_string()),
+        Some(value) => entry.values.push(
+            value
+                .split_once(':')
+                .map_or(value, |(name, _)| name)
+                .to_string(),
+        ),
         None if words == "Possible values:" => {}
         // The description of a value continues.
         None if !entry.values.is_empty() && !words.starts_with('[') => {}
@@ -114,7 +136,12 @@ fn write(page: &mut String, path: &[&str]) {
     if !path.is_empty() {
         let usage = help.usage.replace(" [OPTIONS]", "");
         let marks = "#".repeat(path.len().min(2) + 2);
-        let _ = write!(page, "\n{marks} {}\n\n{}.\n\n`{usage}`\n", path.join(" "), help.about.trim_end_matches('.'));
+        let _ = write!(
+            page,
+            "\n{marks} {}\n\n{}.\n\n`{usage}`\n",
+            path.join(" "),
+            help.about.trim_end_matches('.')
+        );
         for (heading, entries) in &help.sections {
             let heading = match heading.as_str() {
                 "Arguments" => "argument".to_string(),
@@ -124,7 +151,11 @@ fn write(page: &mut String, path: &[&str]) {
             let _ = write!(page, "\n| {heading} | |\n|---|---|\n");
             for Entry { name, text, values } in entries {
                 let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
-                let values = if values.is_empty() { String::new() } else { format!(": {}", values.join(", ")) };
+                let values = if values.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {}", values.join(", "))
+                };
                 let _ = writeln!(page, "| `{}` | {}{values} |", cell(name), cell(text));
             }
         }
@@ -142,27 +173,49 @@ fn write(page: &mut String, path: &[&str]) {
 fn cli_page_contains_the_help_of_every_command() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
     let page = std::fs::read_to_string(&path).expect("docs/cli.md");
-    let (intro, written) = page.split_once(MARK).expect("the mark of the generated part");
+    let (intro, written) = page
+        .split_once(MARK)
+        .expect("the mark of the generated part");
     let mut generated = String::new();
     write(&mut generated, &[]);
     if std::env::var_os("RUNTAIL_UPDATE_DOCS").is_some() {
         std::fs::write(&path, format!("{intro}{MARK}{generated}")).expect("writing docs/cli.md");
         return;
     }
-    let different = written.lines().zip(generated.lines()).find(|(is, should)| is != should);
-    assert_eq!(different, None, "docs/cli.md (left) differs from --help (right); see the top of this file");
-    assert_eq!(written.lines().count(), generated.lines().count(), "docs/cli.md has more or fewer lines than --help");
+    let different = written
+        .lines()
+        .zip(generated.lines())
+        .find(|(is, should)| is != should);
+    assert_eq!(
+        different, None,
+        "docs/cli.md (left) differs from --help (right); see the top of this file"
+    );
+    assert_eq!(
+        written.lines().count(),
+        generated.lines().count(),
+        "docs/cli.md has more or fewer lines than --help"
+    );
 }
 
 #[test]
 fn cli_page_describes_every_global_option() {
     let page = include_str!("../../docs/cli.md");
-    let (intro, _) = page.split_once(MARK).expect("the mark of the generated part");
+    let (intro, _) = page
+        .split_once(MARK)
+        .expect("the mark of the generated part");
     let help = process::run(["--help"]).expect(0).stdout;
-    let (_, globals) = help.split_once("Global options:").expect("the global options");
-    let names: Vec<&str> = globals.split_whitespace().filter(|word| word.starts_with("--")).collect();
+    let (_, globals) = help
+        .split_once("Global options:")
+        .expect("the global options");
+    let names: Vec<&str> = globals
+        .split_whitespace()
+        .filter(|word| word.starts_with("--"))
+        .collect();
     assert!(names.len() >= 10, "{names:?}");
     for name in names {
-        assert!(intro.contains(&format!("`{name}")) || intro.contains(&format!(", {name}")), "{name} is missing");
+        assert!(
+            intro.contains(&format!("`{name}")) || intro.contains(&format!(", {name}")),
+            "{name} is missing"
+        );
     }
 }

@@ -18,26 +18,41 @@ impl Ended {
     /// Checks the exit code, and shows all output if it differs.
     #[track_caller]
     pub fn expect(self, code: i32) -> Ended {
-        assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
+        assert_eq!(
+            self.code, code,
+            "\n--- stdout\n{}\n--- stderr\n{}",
+            self.out, self.err
+        );
         self
     }
 
     /// Parses each line of the output as JSON.
     #[track_caller]
     pub fn rows(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+        self.out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect()
     }
 }
 
 /// Runs a command to its end, and checks that its output contains no key.
 pub async fn ended(mut command: Command) -> Ended {
-    let output = tokio::time::timeout(TIMEOUT, command.output()).await.expect("an end").unwrap();
+    let output = tokio::time::timeout(TIMEOUT, command.output())
+        .await
+        .expect("an end")
+        .unwrap();
     let ended = Ended {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     };
-    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
+    assert!(
+        !format!("{}{}", ended.out, ended.err).contains("canary"),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
     ended
 }
 

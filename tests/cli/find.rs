@@ -10,25 +10,37 @@ use std::process::Stdio;
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null()).args(args);
     ended(command).await
 }
 
 /// A simulator with many threads, and a configuration for it.
 async fn world(dialect: Dialect, threads: usize) -> (Sim, tempfile::TempDir) {
-    let sim = Sim::start(Options { scenario: Scenario::Threads { threads }, dialect, ..Options::default() }).await;
+    let sim = Sim::start(Options {
+        scenario: Scenario::Threads { threads },
+        dialect,
+        ..Options::default()
+    })
+    .await;
     let sim = sim.unwrap();
     let url = &sim.agents()[0].url;
-    let folder =
-        write_config(&format!("[profiles.sim]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"));
+    let folder = write_config(&format!(
+        "[profiles.sim]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"
+    ));
     (sim, folder)
 }
 
 const DIALECTS: [Dialect; 3] = [Dialect::Python, Dialect::JavaScript, Dialect::Aegra];
 
 fn statuses(rows: &[Value]) -> Vec<&str> {
-    rows.iter().map(|row| row["status"].as_str().unwrap()).collect()
+    rows.iter()
+        .map(|row| row["status"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -49,21 +61,60 @@ async fn searches_find_the_same_on_every_server() {
             rows
         };
         // Every tenth thread asks, and every tenth one has failed.
-        assert_eq!(found("status:interrupted", "1000").await.len(), 124, "{dialect:?}");
-        assert_eq!(found("status:error meta.user=7", "1000").await.len(), 25, "{dialect:?}");
-        assert_eq!(found("graph:support meta.region=eu sort:created", "9").await.len(), 9, "{dialect:?}");
+        assert_eq!(
+            found("status:interrupted", "1000").await.len(),
+            124,
+            "{dialect:?}"
+        );
+        assert_eq!(
+            found("status:error meta.user=7", "1000").await.len(),
+            25,
+            "{dialect:?}"
+        );
+        assert_eq!(
+            found("graph:support meta.region=eu sort:created", "9")
+                .await
+                .len(),
+            9,
+            "{dialect:?}"
+        );
         // Aegra doesn't find this metadata, so it is checked here.
-        runtail(folder.path(), &["threads", "create", "--metadata", r#"{"deep": {"id": 7}, "flag": true}"#])
-            .await
-            .expect(0);
-        assert_eq!(found("meta.deep.id=7 meta.flag=true", "9").await.len(), 1, "{dialect:?}");
+        runtail(
+            folder.path(),
+            &[
+                "threads",
+                "create",
+                "--metadata",
+                r#"{"deep": {"id": 7}, "flag": true}"#,
+            ],
+        )
+        .await
+        .expect(0);
+        assert_eq!(
+            found("meta.deep.id=7 meta.flag=true", "9").await.len(),
+            1,
+            "{dialect:?}"
+        );
         // The threads change 37 s apart.
-        assert!((81..=97).contains(&found("age<1h", "1000").await.len()), "{dialect:?}");
+        assert!(
+            (81..=97).contains(&found("age<1h", "1000").await.len()),
+            "{dialect:?}"
+        );
         let old = found("age>12h status:error", "1000").await;
         assert_eq!(old.len(), 7, "{dialect:?}");
-        let count = runtail(folder.path(), &["threads", "count", "age>12h status:error"]).await.expect(0).rows();
-        assert_eq!((&count[0]["count"], &count[0]["complete"]), (&value!(7), &value!(true)), "{dialect:?}");
-        let count = runtail(folder.path(), &["threads", "count", "status:error"]).await.expect(0).rows();
+        let count = runtail(folder.path(), &["threads", "count", "age>12h status:error"])
+            .await
+            .expect(0)
+            .rows();
+        assert_eq!(
+            (&count[0]["count"], &count[0]["complete"]),
+            (&value!(7), &value!(true)),
+            "{dialect:?}"
+        );
+        let count = runtail(folder.path(), &["threads", "count", "status:error"])
+            .await
+            .expect(0)
+            .rows();
         assert_eq!(count[0]["count"], 123, "{dialect:?}");
     }
 }
@@ -73,11 +124,22 @@ async fn values_are_checked_where_the_lists_have_them() {
     for dialect in DIALECTS {
         let (_sim, folder) = world(dialect, 150).await;
         // A thread without a state makes the Python server's filter fail.
-        runtail(folder.path(), &["threads", "create"]).await.expect(0);
-        let ended = runtail(folder.path(), &["threads", "search", "values.order=70012", "-o", "jsonl"]).await.expect(0);
+        runtail(folder.path(), &["threads", "create"])
+            .await
+            .expect(0);
+        let ended = runtail(
+            folder.path(),
+            &["threads", "search", "values.order=70012", "-o", "jsonl"],
+        )
+        .await
+        .expect(0);
         match dialect {
             Dialect::Aegra => {
-                assert!(ended.out.is_empty() && ended.err.contains("151 threads can't be checked"), "{}", ended.err)
+                assert!(
+                    ended.out.is_empty() && ended.err.contains("151 threads can't be checked"),
+                    "{}",
+                    ended.err
+                )
             }
             _ => {
                 let rows = ended.rows();
@@ -89,29 +151,54 @@ async fn values_are_checked_where_the_lists_have_them() {
         }
     }
     let (_sim, folder) = world(Dialect::Python, 30).await;
-    let table = runtail(folder.path(), &["threads", "search", "parcel 70012", "-o", "table"]).await.expect(0).out;
-    assert!(table.contains("NAME OR FIRST MESSAGE") && table.contains("Where is my parcel? 70012"), "{table}");
+    let table = runtail(
+        folder.path(),
+        &["threads", "search", "parcel 70012", "-o", "table"],
+    )
+    .await
+    .expect(0)
+    .out;
+    assert!(
+        table.contains("NAME OR FIRST MESSAGE") && table.contains("Where is my parcel? 70012"),
+        "{table}"
+    );
 }
 
 #[tokio::test]
 async fn wrong_searches_name_the_column_and_send_nothing() {
     let server = Server::start(|_| json(200, "[]")).await;
-    let folder =
-        write_config(&format!("[profiles.s]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url));
+    let folder = write_config(&format!(
+        "[profiles.s]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+        server.url
+    ));
     for (query, why) in [
-        ("status:waiting", "column 8: `waiting` is not a value of status:; use idle, busy, interrupted or error"),
+        (
+            "status:waiting",
+            "column 8: `waiting` is not a value of status:; use idle, busy, interrupted or error",
+        ),
         ("stauts:idle", "unknown field `stauts:`"),
         ("meta.user", "use meta.KEY=VALUE"),
     ] {
-        for command in
-            [&["threads", "search", query][..], &["threads", "count", query], &["threads", "delete", "--search", query]]
-        {
+        for command in [
+            &["threads", "search", query][..],
+            &["threads", "count", query],
+            &["threads", "delete", "--search", query],
+        ] {
             let ended = runtail(folder.path(), command).await.expect(2);
             assert!(ended.err.contains(why), "{command:?}: {}", ended.err);
         }
     }
-    let ended = runtail(folder.path(), &["threads", "delete", "--search", "", "--yes"]).await.expect(2);
-    assert!(ended.err.contains("an empty search matches every thread"), "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &["threads", "delete", "--search", "", "--yes"],
+    )
+    .await
+    .expect(2);
+    assert!(
+        ended.err.contains("an empty search matches every thread"),
+        "{}",
+        ended.err
+    );
     assert!(server.seen().is_empty(), "{:?}", server.seen());
 }
 
@@ -123,15 +210,23 @@ async fn a_refused_search_reports_the_servers_words() {
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
-    let folder =
-        write_config(&format!("[profiles.s]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url));
+    let folder = write_config(&format!(
+        "[profiles.s]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+        server.url
+    ));
     for command in [
         &["threads", "search", "meta.a=1"][..],
         &["threads", "count", "meta.a=1"],
         &["threads", "prune", "--search", "meta.a=1"],
     ] {
         let ended = runtail(folder.path(), command).await.expect(1);
-        assert!(ended.err.contains("metadata filters are disabled by the administrator"), "{command:?}: {}", ended.err);
+        assert!(
+            ended
+                .err
+                .contains("metadata filters are disabled by the administrator"),
+            "{command:?}: {}",
+            ended.err
+        );
     }
 }
 
@@ -140,26 +235,59 @@ async fn found_threads_are_deleted_only_after_consent() {
     for dialect in DIALECTS {
         let (_sim, folder) = world(dialect, 300).await;
         let run = async |args: &[&str]| runtail(folder.path(), args).await;
-        let count = async || run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"].clone();
+        let count = async || {
+            run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"].clone()
+        };
         let query = "status:error meta.user=7";
-        let planned = run(&["threads", "prune", "--search", query, "--dry-run"]).await.expect(0);
+        let planned = run(&["threads", "prune", "--search", query, "--dry-run"])
+            .await
+            .expect(0);
         assert_eq!(statuses(&planned.rows()), ["planned"; 6], "{dialect:?}");
-        assert!(planned.err.contains("dry run: nothing was sent"), "{}", planned.err);
-        let refused = run(&["threads", "prune", "--search", query]).await.expect(2);
         assert!(
-            refused.err.contains("Prune 6 threads with all runs and checkpoints: not confirmed"),
+            planned.err.contains("dry run: nothing was sent"),
+            "{}",
+            planned.err
+        );
+        let refused = run(&["threads", "prune", "--search", query])
+            .await
+            .expect(2);
+        assert!(
+            refused
+                .err
+                .contains("Prune 6 threads with all runs and checkpoints: not confirmed"),
             "{}",
             refused.err
         );
-        run(&["threads", "prune", "--search", query, "--yes", "--read-only"]).await.expect(3);
+        run(&[
+            "threads",
+            "prune",
+            "--search",
+            query,
+            "--yes",
+            "--read-only",
+        ])
+        .await
+        .expect(3);
         assert_eq!(count().await, 300, "{dialect:?}");
-        let rows = run(&["threads", "prune", "--search", query, "--yes"]).await.expect(0).rows();
+        let rows = run(&["threads", "prune", "--search", query, "--yes"])
+            .await
+            .expect(0)
+            .rows();
         assert_eq!(statuses(&rows), ["deleted"; 6], "{dialect:?}");
         assert_eq!(count().await, 294, "{dialect:?}");
-        let again = run(&["threads", "delete", "--search", query, "--yes"]).await.expect(0);
-        assert!(again.out.is_empty() && again.err.contains("no thread was found"), "{dialect:?}: {}", again.err);
+        let again = run(&["threads", "delete", "--search", query, "--yes"])
+            .await
+            .expect(0);
+        assert!(
+            again.out.is_empty() && again.err.contains("no thread was found"),
+            "{dialect:?}: {}",
+            again.err
+        );
         let gone = rows[0]["thread_id"].as_str().unwrap();
-        let rows = run(&["threads", "delete", gone, "--yes"]).await.expect(1).rows();
+        let rows = run(&["threads", "delete", gone, "--yes"])
+            .await
+            .expect(1)
+            .rows();
         assert_eq!(statuses(&rows), ["not_found"], "{dialect:?}");
     }
 }
@@ -169,22 +297,48 @@ async fn names_and_stars_are_merged_into_the_metadata() {
     for dialect in DIALECTS {
         let (_sim, folder) = world(dialect, 20).await;
         let run = async |args: &[&str]| runtail(folder.path(), args).await;
-        let thread = run(&["threads", "list", "--limit", "1"]).await.expect(0).rows()[0]["thread_id"].clone();
+        let thread = run(&["threads", "list", "--limit", "1"])
+            .await
+            .expect(0)
+            .rows()[0]["thread_id"]
+            .clone();
         let thread = thread.as_str().unwrap();
-        let read = async || run(&["threads", "get", thread]).await.expect(0).rows()[0]["metadata"].clone();
+        let read =
+            async || run(&["threads", "get", thread]).await.expect(0).rows()[0]["metadata"].clone();
         let before = read().await;
-        let ended = run(&["threads", "label", thread, "--name", "Refund", "--star"]).await.expect(0);
-        assert!(ended.err.contains("everyone who uses this server sees it"), "{}", ended.err);
+        let ended = run(&["threads", "label", thread, "--name", "Refund", "--star"])
+            .await
+            .expect(0);
+        assert!(
+            ended.err.contains("everyone who uses this server sees it"),
+            "{}",
+            ended.err
+        );
         let after = read().await;
         assert_eq!(
             (&after["name"], &after["starred"], &after["user"]),
             (&value!("Refund"), &value!(true), &before["user"])
         );
-        let found = run(&["threads", "search", "star:yes name:refund"]).await.expect(0).rows();
-        assert_eq!(found.iter().map(|row| row["thread_id"].as_str().unwrap()).collect::<Vec<_>>(), [thread]);
+        let found = run(&["threads", "search", "star:yes name:refund"])
+            .await
+            .expect(0)
+            .rows();
+        assert_eq!(
+            found
+                .iter()
+                .map(|row| row["thread_id"].as_str().unwrap())
+                .collect::<Vec<_>>(),
+            [thread]
+        );
         let same = run(&["threads", "label", thread, "--star"]).await.expect(1);
-        assert!(same.err.contains("has this name and star already"), "{}", same.err);
-        run(&["threads", "label", thread, "--unstar", "--read-only"]).await.expect(3);
+        assert!(
+            same.err.contains("has this name and star already"),
+            "{}",
+            same.err
+        );
+        run(&["threads", "label", thread, "--unstar", "--read-only"])
+            .await
+            .expect(3);
         assert_eq!(read().await["starred"], true, "{dialect:?}");
     }
 }
@@ -195,15 +349,43 @@ async fn failed_threads_are_retried_and_others_are_left_alone() {
     let run = async |args: &[&str]| runtail(folder.path(), args).await;
     let of = async |query: &str| {
         let rows = run(&["threads", "search", query]).await.expect(0).rows();
-        rows.into_iter().map(|row| row["thread_id"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+        rows.into_iter()
+            .map(|row| row["thread_id"].as_str().unwrap().to_string())
+            .collect::<Vec<_>>()
     };
     let (failed, idle) = (of("status:error").await, of("status:idle").await);
-    let rows = run(&["threads", "retry", &failed[0], &idle[0], "--yes"]).await.expect(1).rows();
+    let rows = run(&["threads", "retry", &failed[0], &idle[0], "--yes"])
+        .await
+        .expect(1)
+        .rows();
     assert_eq!(statuses(&rows), ["started", "refused"]);
-    assert!(rows[1]["why"].as_str().unwrap().contains("nothing to retry"), "{}", rows[1]);
-    assert_eq!(run(&["runs", "list", &failed[0]]).await.expect(0).rows().len(), 1);
-    assert!(run(&["runs", "list", &idle[0]]).await.expect(0).rows().is_empty());
-    let rows = run(&["threads", "cancel", &idle[0], "--yes"]).await.expect(0).rows();
+    assert!(
+        rows[1]["why"]
+            .as_str()
+            .unwrap()
+            .contains("nothing to retry"),
+        "{}",
+        rows[1]
+    );
+    assert_eq!(
+        run(&["runs", "list", &failed[0]])
+            .await
+            .expect(0)
+            .rows()
+            .len(),
+        1
+    );
+    assert!(
+        run(&["runs", "list", &idle[0]])
+            .await
+            .expect(0)
+            .rows()
+            .is_empty()
+    );
+    let rows = run(&["threads", "cancel", &idle[0], "--yes"])
+        .await
+        .expect(0)
+        .rows();
     assert_eq!(statuses(&rows), ["nothing_to_do"]);
 }
 
@@ -211,22 +393,77 @@ async fn failed_threads_are_retried_and_others_are_left_alone() {
 async fn saved_searches_are_named_on_the_command_line() {
     let (_sim, folder) = world(Dialect::Python, 60).await;
     let run = async |args: &[&str]| runtail(folder.path(), args).await;
-    let none = run(&["threads", "search", "--saved", "failed"]).await.expect(2);
-    assert!(none.err.contains("there is no saved search failed: the configuration has none"), "{}", none.err);
+    let none = run(&["threads", "search", "--saved", "failed"])
+        .await
+        .expect(2);
+    assert!(
+        none.err
+            .contains("there is no saved search failed: the configuration has none"),
+        "{}",
+        none.err
+    );
     let path = folder.path().join("runtail/config.toml");
     let config = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, format!("{config}[searches]\nfailed = \"status:error\"\neu = \"meta.region=eu\"\n")).unwrap();
-    let ids = |rows: Vec<Value>| rows.iter().map(|row| row["thread_id"].to_string()).collect::<Vec<_>>();
-    let named = ids(run(&["threads", "search", "--saved", "failed"]).await.expect(0).rows());
-    let typed = ids(run(&["threads", "search", "status:error"]).await.expect(0).rows());
+    std::fs::write(
+        &path,
+        format!("{config}[searches]\nfailed = \"status:error\"\neu = \"meta.region=eu\"\n"),
+    )
+    .unwrap();
+    let ids = |rows: Vec<Value>| {
+        rows.iter()
+            .map(|row| row["thread_id"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let named = ids(run(&["threads", "search", "--saved", "failed"])
+        .await
+        .expect(0)
+        .rows());
+    let typed = ids(run(&["threads", "search", "status:error"])
+        .await
+        .expect(0)
+        .rows());
     assert_eq!((named.len(), &named), (6, &typed));
-    assert_eq!(run(&["threads", "count", "--saved", "failed"]).await.expect(0).rows()[0]["count"], 6);
-    let wrong = run(&["threads", "delete", "--saved", "fialed", "--yes"]).await.expect(2);
-    assert!(wrong.err.contains("there is no saved search fialed: the configuration has failed, eu"), "{}", wrong.err);
-    run(&["threads", "count", "--saved", "failed", "status:error"]).await.expect(2);
-    run(&["threads", "delete", "--saved", "failed", "--search", "status:idle", "--yes"]).await.expect(2);
-    run(&["threads", "delete", "--saved", "failed"]).await.expect(2);
-    let rows = run(&["threads", "delete", "--saved", "failed", "--yes"]).await.expect(0).rows();
+    assert_eq!(
+        run(&["threads", "count", "--saved", "failed"])
+            .await
+            .expect(0)
+            .rows()[0]["count"],
+        6
+    );
+    let wrong = run(&["threads", "delete", "--saved", "fialed", "--yes"])
+        .await
+        .expect(2);
+    assert!(
+        wrong
+            .err
+            .contains("there is no saved search fialed: the configuration has failed, eu"),
+        "{}",
+        wrong.err
+    );
+    run(&["threads", "count", "--saved", "failed", "status:error"])
+        .await
+        .expect(2);
+    run(&[
+        "threads",
+        "delete",
+        "--saved",
+        "failed",
+        "--search",
+        "status:idle",
+        "--yes",
+    ])
+    .await
+    .expect(2);
+    run(&["threads", "delete", "--saved", "failed"])
+        .await
+        .expect(2);
+    let rows = run(&["threads", "delete", "--saved", "failed", "--yes"])
+        .await
+        .expect(0)
+        .rows();
     assert_eq!(statuses(&rows), ["deleted"; 6]);
-    assert_eq!(run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"], 54);
+    assert_eq!(
+        run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"],
+        54
+    );
 }

@@ -41,7 +41,11 @@ fn letters(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => drop(chars.by_ref().find(|c| c.is_ascii_alphabetic())),
-            '\u{ff01}'..='\u{ff5e}' => out.push(char::from_u32(c as u32 - 0xfee0).unwrap().to_ascii_lowercase()),
+            '\u{ff01}'..='\u{ff5e}' => out.push(
+                char::from_u32(c as u32 - 0xfee0)
+                    .unwrap()
+                    .to_ascii_lowercase(),
+            ),
             c if c.is_ascii_alphanumeric() => out.push(c.to_ascii_lowercase()),
             _ => {}
         }
@@ -55,14 +59,24 @@ fn assert_no_key(text: &str, what: &str) {
     let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
     let base64 = letters(STANDARD.encode(KEY).trim_end_matches('='));
     let decimal: String = KEY.bytes().map(|byte| byte.to_string()).collect();
-    for key in [&letters(&KEY[..20]), &hex, &base64[..base64.len() - 4], &decimal] {
+    for key in [
+        &letters(&KEY[..20]),
+        &hex,
+        &base64[..base64.len() - 4],
+        &decimal,
+    ] {
         assert!(!shown.contains(key), "{what}: {key} in {text}");
     }
 }
 
 /// The key with JSON escapes: `\u006c…`.
 fn escaped(json: &str) -> String {
-    json.replace(KEY, &KEY.chars().map(|c| format!("\\u{:04x}", c as u32)).collect::<String>())
+    json.replace(
+        KEY,
+        &KEY.chars()
+            .map(|c| format!("\\u{:04x}", c as u32))
+            .collect::<String>(),
+    )
 }
 
 fn events() -> String {
@@ -74,12 +88,20 @@ fn events() -> String {
     };
     let origin = value!({"langgraph_node": "chat", "langgraph_step": 1, "langgraph_checkpoint_ns": "chat:1"});
     for (n, letter) in format!("begin {KEY} end").chars().enumerate() {
-        add(n, "messages", &value!([{"id": "m", "type": "AIMessageChunk", "content": letter.to_string()}, origin]));
+        add(
+            n,
+            "messages",
+            &value!([{"id": "m", "type": "AIMessageChunk", "content": letter.to_string()}, origin]),
+        );
     }
     for (n, spelling) in spellings().iter().enumerate() {
         add(100 + n, "custom", &value!({"repeated": spelling}));
     }
-    add(200, "values", &value!({"messages": [{"id": "m", "type": "ai", "content": format!("begin {KEY} end")}]}));
+    add(
+        200,
+        "values",
+        &value!({"messages": [{"id": "m", "type": "ai", "content": format!("begin {KEY} end")}]}),
+    );
     events
 }
 
@@ -97,11 +119,17 @@ fn act(seen: &Seen) -> Response {
                       "updated_at": "2026-11-22T10:00:01Z", "kwargs": {"resumable": true}});
     match seen.path.as_str() {
         "/info" => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
-        "/v2/deployments" => json(200, escaped(&value!({"resources": rows, "offset": 9}).to_string())),
+        "/v2/deployments" => json(
+            200,
+            escaped(&value!({"resources": rows, "offset": 9}).to_string()),
+        ),
         "/v2/deployments/d0" => json(200, escaped(&rows[0].to_string())),
         path if path.ends_with("/revisions") => json(200, r#"{"resources":[]}"#),
         "/threads/search" => json(200, value!([thread])),
-        path => match path.strip_prefix("/threads/").and_then(|path| path.strip_prefix(THREAD)) {
+        path => match path
+            .strip_prefix("/threads/")
+            .and_then(|path| path.strip_prefix(THREAD))
+        {
             Some("") => json(200, thread),
             Some("/state") => json(200, escaped(&state.to_string())),
             Some("/runs") => json(200, value!([run])),
@@ -146,21 +174,40 @@ async fn commands_print_no_key_in_any_encoding() {
     ];
     let mut masked = 0;
     for command in commands {
-        let args: Vec<String> = ["--config", &config].iter().chain(command).map(ToString::to_string).collect();
-        let done = tokio::task::spawn_blocking(move || process::run(args)).await.unwrap();
+        let args: Vec<String> = ["--config", &config]
+            .iter()
+            .chain(command)
+            .map(ToString::to_string)
+            .collect();
+        let done = tokio::task::spawn_blocking(move || process::run(args))
+            .await
+            .unwrap();
         let said = format!("{}{}", done.stdout, done.stderr);
         assert_no_key(&said, &command.join(" "));
         masked += said.matches("***").count();
     }
-    assert!(masked > 30, "too few commands printed a masked key: {masked}");
+    assert!(
+        masked > 30,
+        "too few commands printed a masked key: {masked}"
+    );
     // Each event separately: single letters that remain of an event reveal nothing.
-    let args: Vec<String> = ["--config", &config, "join", THREAD, RUN, "-o", "jsonl"].map(String::from).to_vec();
-    let done = tokio::task::spawn_blocking(move || process::run(args)).await.unwrap();
+    let args: Vec<String> = ["--config", &config, "join", THREAD, RUN, "-o", "jsonl"]
+        .map(String::from)
+        .to_vec();
+    let done = tokio::task::spawn_blocking(move || process::run(args))
+        .await
+        .unwrap();
     for line in done.stdout.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
         assert_no_key(line, "join -o jsonl");
     }
-    assert_eq!(done.stdout.lines().filter(|line| line.contains("\"event\":\"custom\"")).count(), spellings().len());
+    assert_eq!(
+        done.stdout
+            .lines()
+            .filter(|line| line.contains("\"event\":\"custom\""))
+            .count(),
+        spellings().len()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +231,9 @@ async fn dashboard_shows_copies_and_exports_no_key_in_any_encoding() {
         term.keys("1");
         term.wait_for("begin ***");
         term.keys("kkky");
-        term.wait_until("a clipboard write", |term| String::from_utf8_lossy(&term.raw_output()).contains("]52;c;"));
+        term.wait_until("a clipboard write", |term| {
+            String::from_utf8_lossy(&term.raw_output()).contains("]52;c;")
+        });
         term.keys(&format!(":export md {export}\r"));
         term.wait_for("said.md");
         term.wait_until("the file is written", |_| {
@@ -192,8 +241,11 @@ async fn dashboard_shows_copies_and_exports_no_key_in_any_encoding() {
         });
         assert_no_key(&std::fs::read_to_string(&export).unwrap(), "the export");
         let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
-        let copies: Vec<&str> =
-            raw.split("\u{1b}]52;c;").skip(1).filter_map(|rest| rest.split('\u{7}').next()).collect();
+        let copies: Vec<&str> = raw
+            .split("\u{1b}]52;c;")
+            .skip(1)
+            .filter_map(|rest| rest.split('\u{7}').next())
+            .collect();
         for copied in copies {
             let text = String::from_utf8(STANDARD.decode(copied).unwrap()).unwrap();
             assert_no_key(&text, "the clipboard");

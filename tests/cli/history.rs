@@ -13,24 +13,38 @@ const CAPTURE: &str = include_str!("../fixtures/history/fork-history.json");
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .args(args);
     dispositions::reset(command.as_std_mut());
     ended(command).await
 }
 
 /// Starts a server that has the captured history, and nothing else.
 async fn server(history: Value) -> Server {
-    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
-        ("GET", "/threads/t-1/history") => json(200, history.clone()),
-        (_, "/info") => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
-        _ => json(404, r#"{"detail":"it was not found"}"#),
-    })
+    Server::start(
+        move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+            ("GET", "/threads/t-1/history") => json(200, history.clone()),
+            (_, "/info") => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
+            _ => json(404, r#"{"detail":"it was not found"}"#),
+        },
+    )
     .await
 }
 
 fn configured(server: &Server) -> tempfile::TempDir {
-    write_config(&format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url))
+    write_config(&format!(
+        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+        server.url
+    ))
 }
 
 #[tokio::test]
@@ -39,7 +53,11 @@ async fn the_tree_of_a_history_is_drawn_and_json_is_unchanged() {
     let server = server(capture["response"]["body"].clone()).await;
     let folder = configured(&server);
     let out = async |args: &[&str]| {
-        let ended = runtail(folder.path(), &[&["threads", "history", "t-1"], args].concat()).await;
+        let ended = runtail(
+            folder.path(),
+            &[&["threads", "history", "t-1"], args].concat(),
+        )
+        .await;
         assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{args:?}");
         ended.out
     };
@@ -48,17 +66,40 @@ async fn the_tree_of_a_history_is_drawn_and_json_is_unchanged() {
     // A heading, 22 checkpoints, and a line where their branches join.
     assert_eq!(lines.len(), 24, "{tree}");
     let column = lines[0].find("CHECKPOINT").unwrap();
-    assert!(lines[1].ends_with("1f1e6200-d70b-667d-8005-1b86d6f4c2c1  head"), "{tree}");
-    assert_eq!(lines[1].chars().skip(column).take(8).collect::<String>(), "1f1e6200", "{tree}");
-    assert!(lines[1].starts_with("●               5  fork ") && lines[1].contains("run again · end"), "{tree}");
-    assert!(lines[5].starts_with("│ ●             6  c ") && lines[5].contains("log [\"c\"] · end"), "{tree}");
+    assert!(
+        lines[1].ends_with("1f1e6200-d70b-667d-8005-1b86d6f4c2c1  head"),
+        "{tree}"
+    );
+    assert_eq!(
+        lines[1].chars().skip(column).take(8).collect::<String>(),
+        "1f1e6200",
+        "{tree}"
+    );
+    assert!(
+        lines[1].starts_with("●               5  fork ") && lines[1].contains("run again · end"),
+        "{tree}"
+    );
+    assert!(
+        lines[5].starts_with("│ ●             6  c ") && lines[5].contains("log [\"c\"] · end"),
+        "{tree}"
+    );
     assert_eq!(lines[20], "├─┴─┴─┴─┴─╯");
-    assert!(lines[23].starts_with("●              -1  input ") && lines[23].contains("\"in\""), "{tree}");
+    assert!(
+        lines[23].starts_with("●              -1  input ") && lines[23].contains("\"in\""),
+        "{tree}"
+    );
     assert_eq!(out(&["--tree", "-o", "table"]).await, tree);
     let ascii = out(&["--tree", "--ascii"]).await;
-    assert!(ascii.is_ascii() && ascii.contains("\n+-+-+-+-+-'\n"), "{ascii}");
+    assert!(
+        ascii.is_ascii() && ascii.contains("\n+-+-+-+-+-'\n"),
+        "{ascii}"
+    );
     for format in ["json", "jsonl"] {
-        assert_eq!(out(&["--tree", "-o", format]).await, out(&["-o", format]).await, "{format}");
+        assert_eq!(
+            out(&["--tree", "-o", format]).await,
+            out(&["-o", format]).await,
+            "{format}"
+        );
     }
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
@@ -69,11 +110,21 @@ async fn hostile_histories_are_drawn_as_text() {
         value!({"checkpoint_id": id, "parent_checkpoint_id": parent, "next": ["\u{1b}[31mn"], "metadata": {"source": "loop\u{202e}"},
                 "tasks": [{"name": "\u{1b}]0;x\u{7}", "error": "\u{1b}[2Jboom"}]})
     };
-    let server = server(value!([entry("1\u{1b}[1m", value!("2")), entry("2", value!("1\u{1b}[1m")), 3, null])).await;
+    let server = server(value!([
+        entry("1\u{1b}[1m", value!("2")),
+        entry("2", value!("1\u{1b}[1m")),
+        3,
+        null
+    ]))
+    .await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["threads", "history", "t-1", "--tree"]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(!ended.out.contains(['\u{1b}', '\u{7}', '\u{202e}']) && ended.out.contains("boom"), "{:?}", ended.out);
+    assert!(
+        !ended.out.contains(['\u{1b}', '\u{7}', '\u{202e}']) && ended.out.contains("boom"),
+        "{:?}",
+        ended.out
+    );
     assert_eq!(ended.out.lines().count(), 3, "{}", ended.out);
 }
 
@@ -82,22 +133,40 @@ async fn states_before_a_checkpoint_are_listed_by_every_server() {
     for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
         let world = World::start(dialect, 1000.0).await;
         let thread = world.ran("approval", value!({"amount": 5})).await;
-        let ids: Vec<Value> =
-            world.history(&thread).await.iter().map(|state| state["checkpoint"]["checkpoint_id"].clone()).collect();
+        let ids: Vec<Value> = world
+            .history(&thread)
+            .await
+            .iter()
+            .map(|state| state["checkpoint"]["checkpoint_id"].clone())
+            .collect();
         assert!(ids.len() > 2, "{dialect:?}: {ids:?}");
-        let before =
-            |id: &str, more: &[&str]| world.runtail(&[&["threads", "history", &thread, "--before", id], more].concat());
+        let before = |id: &str, more: &[&str]| {
+            world.runtail(&[&["threads", "history", &thread, "--before", id], more].concat())
+        };
         let rows = before(ids[0].as_str().unwrap(), &[]).expect(0).json_lines();
-        let listed: Vec<Value> = rows.iter().map(|row| row["checkpoint"]["checkpoint_id"].clone()).collect();
+        let listed: Vec<Value> = rows
+            .iter()
+            .map(|row| row["checkpoint"]["checkpoint_id"].clone())
+            .collect();
         assert_eq!(listed, ids[1..], "{dialect:?}");
-        let rows = before(ids[0].as_str().unwrap(), &["--limit", "1"]).expect(0).json_lines();
+        let rows = before(ids[0].as_str().unwrap(), &["--limit", "1"])
+            .expect(0)
+            .json_lines();
         assert_eq!(rows.len(), 1, "{dialect:?}");
-        let tree = before(ids[0].as_str().unwrap(), &["--tree", "-o", "table"]).expect(0).stdout;
-        assert!(!tree.contains("head") && tree.contains(ids[1].as_str().unwrap()), "{dialect:?}: {tree}");
+        let tree = before(ids[0].as_str().unwrap(), &["--tree", "-o", "table"])
+            .expect(0)
+            .stdout;
+        assert!(
+            !tree.contains("head") && tree.contains(ids[1].as_str().unwrap()),
+            "{dialect:?}: {tree}"
+        );
         // Servers compare ids as texts, so an unknown one would list any part of the history.
         for id in ["nonsense", "1f1e6200-d70b-667d-8005-1b86d6f4c2c1"] {
             let refused = before(id, &[]).expect(1).stderr;
-            assert!(refused.contains(&format!("thread {thread} has no checkpoint {id}")), "{dialect:?}: {refused}");
+            assert!(
+                refused.contains(&format!("thread {thread} has no checkpoint {id}")),
+                "{dialect:?}: {refused}"
+            );
         }
     }
 }

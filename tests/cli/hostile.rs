@@ -55,7 +55,10 @@ fn no_screen_shows_control_characters() {
             world.keys("<Esc>");
         }
     }
-    assert!(marked > 50, "too few screens showed marked characters: {marked}");
+    assert!(
+        marked > 50,
+        "too few screens showed marked characters: {marked}"
+    );
 }
 
 #[test]
@@ -85,7 +88,16 @@ fn no_view_or_export_contains_control_characters() {
         world.keys("<Enter>");
         world.answer_all(text, true);
         for view in 1..=8 {
-            for keys in [view.to_string().as_str(), "<Home>", "<Enter>", "cY<Esc>", "<End>", "w", "v", "d"] {
+            for keys in [
+                view.to_string().as_str(),
+                "<Home>",
+                "<Enter>",
+                "cY<Esc>",
+                "<End>",
+                "w",
+                "v",
+                "d",
+            ] {
                 world.keys(keys);
                 world.answer_once(text, true);
                 world.look();
@@ -108,17 +120,34 @@ fn deeply_nested_json_is_shown_in_every_view() {
     const LEVELS: usize = 100_000;
     let lists = "[".repeat(LEVELS) + &"]".repeat(LEVELS);
     let objects = r#"{"a":"#.repeat(LEVELS) + "1" + &"}".repeat(LEVELS);
-    let token =
-        r#"[{"type":"ai","id":"m","content":LISTS,"tool_calls":[{"id":"1","name":"n","args":OBJECTS}]},{"x":LISTS}]"#;
+    let token = r#"[{"type":"ai","id":"m","content":LISTS,"tool_calls":[{"id":"1","name":"n","args":OBJECTS}]},{"x":LISTS}]"#;
     let mut stream = String::from("event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":1}\n\n");
     for (name, data) in [
-        ("values", r#"{"messages":[{"type":"human","content":OBJECTS}],"x":LISTS}"#),
-        ("updates", r#"{"node":{"x":OBJECTS},"__interrupt__":[{"id":"i","value":LISTS}]}"#),
+        (
+            "values",
+            r#"{"messages":[{"type":"human","content":OBJECTS}],"x":LISTS}"#,
+        ),
+        (
+            "updates",
+            r#"{"node":{"x":OBJECTS},"__interrupt__":[{"id":"i","value":LISTS}]}"#,
+        ),
         ("messages", token),
-        ("tasks", r#"{"id":"1","name":"n","input":LISTS,"triggers":OBJECTS}"#),
-        ("tasks", r#"{"id":"1","name":"n","result":OBJECTS,"interrupts":[{"value":LISTS}]}"#),
-        ("checkpoints", r#"{"config":OBJECTS,"values":LISTS,"tasks":LISTS}"#),
-        ("events", r#"{"event":"on_tool_start","data":OBJECTS,"tags":LISTS}"#),
+        (
+            "tasks",
+            r#"{"id":"1","name":"n","input":LISTS,"triggers":OBJECTS}"#,
+        ),
+        (
+            "tasks",
+            r#"{"id":"1","name":"n","result":OBJECTS,"interrupts":[{"value":LISTS}]}"#,
+        ),
+        (
+            "checkpoints",
+            r#"{"config":OBJECTS,"values":LISTS,"tasks":LISTS}"#,
+        ),
+        (
+            "events",
+            r#"{"event":"on_tool_start","data":OBJECTS,"tags":LISTS}"#,
+        ),
         ("custom", "OBJECTS"),
         ("error", "LISTS"),
         ("values", r#"{"messages":LISTS,"x":[OBJECTS]}"#),
@@ -170,10 +199,19 @@ fn stream() -> String {
     ] {
         // Written unescaped wherever JSON allows it.
         let data = data.to_string().replace("\\u007f", "\u{7f}");
-        out.push_str(&format!("event: {name}|{}\ndata: {data}\nid: {}\n\n", bomb_line(), bomb_line()));
+        out.push_str(&format!(
+            "event: {name}|{}\ndata: {data}\nid: {}\n\n",
+            bomb_line(),
+            bomb_line()
+        ));
         out.push_str(&format!("event: {name}\ndata: {data}\n\n"));
     }
-    out.push_str(&format!("event: {}\ndata: {}\n\n: {}\n\n", bomb_line(), bomb_line(), bomb_line()));
+    out.push_str(&format!(
+        "event: {}\ndata: {}\n\n: {}\n\n",
+        bomb_line(),
+        bomb_line(),
+        bomb_line()
+    ));
     out
 }
 
@@ -191,17 +229,25 @@ fn act(seen: &Seen, url: &str) -> axum::response::Response {
     });
     match seen.path.as_str() {
         path if path.ends_with("/stream") => response(200, "text/event-stream", stream()),
-        path if path.ends_with("/graph") => {
-            json(200, value!({"nodes": [{"id": bomb}], "edges": [{"source": bomb, "target": bomb}]}))
-        }
+        path if path.ends_with("/graph") => json(
+            200,
+            value!({"nodes": [{"id": bomb}], "edges": [{"source": bomb, "target": bomb}]}),
+        ),
         path if path.ends_with("/search") || path.ends_with("/runs") => json(200, value!([row])),
         path if path.ends_with("_logs") => json(200, value!({"logs": [row, bomb], "items": [row]})),
         path if path.ends_with("/deployments") || path.ends_with("/revisions") => {
             json(200, value!({"resources": [row]}))
         }
-        path if path.ends_with("/info") => json(200, value!({"version": bomb, "langgraph_py_version": bomb})),
-        path if path.ends_with("/state") => json(200, value!({"values": row, "next": [bomb], "tasks": []})),
-        path if path.contains("/deployments/") || path.contains("/threads/") || path.contains("/assistants/") => {
+        path if path.ends_with("/info") => {
+            json(200, value!({"version": bomb, "langgraph_py_version": bomb}))
+        }
+        path if path.ends_with("/state") => {
+            json(200, value!({"values": row, "next": [bomb], "tasks": []}))
+        }
+        path if path.contains("/deployments/")
+            || path.contains("/threads/")
+            || path.contains("/assistants/") =>
+        {
             json(200, row)
         }
         _ => json(500, value!({"detail": bomb})),
@@ -216,20 +262,33 @@ struct Bomb {
 
 impl Bomb {
     fn new() -> Bomb {
-        rustls::crypto::ring::default_provider().install_default().ok();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let url = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
         let own = url.clone();
         let server = runtime.block_on(Server::start(move |seen| act(seen, &own.lock().unwrap())));
         *url.lock().unwrap() = server.url.to_string();
         let folder = tempfile::tempdir().unwrap();
-        let config = format!("[ui]\nnotify = \"osc9\"\n[profiles.p]\ncontrol_plane = \"{}api-host\"\n", server.url);
+        let config = format!(
+            "[ui]\nnotify = \"osc9\"\n[profiles.p]\ncontrol_plane = \"{}api-host\"\n",
+            server.url
+        );
         std::fs::write(folder.path().join("config.toml"), config).unwrap();
-        Bomb { _runtime: runtime, url: server.url.to_string(), folder }
+        Bomb {
+            _runtime: runtime,
+            url: server.url.to_string(),
+            folder,
+        }
     }
 
     fn config(&self) -> String {
-        self.folder.path().join("config.toml").to_string_lossy().into_owned()
+        self.folder
+            .path()
+            .join("config.toml")
+            .to_string_lossy()
+            .into_owned()
     }
 }
 
@@ -248,9 +307,13 @@ fn foreign(raw: &[u8]) -> Vec<String> {
         }
         match rest.next() {
             Some('[') => {
-                let parameters: String = std::iter::from_fn(|| rest.next_if(|c| !('@'..='~').contains(c))).collect();
+                let parameters: String =
+                    std::iter::from_fn(|| rest.next_if(|c| !('@'..='~').contains(c))).collect();
                 let end = rest.next().unwrap_or_default();
-                let modes = ["?25", "?1000", "?1002", "?1003", "?1004", "?1006", "?1015", "?1049", "?2004", "?2026"];
+                let modes = [
+                    "?25", "?1000", "?1002", "?1003", "?1004", "?1006", "?1015", "?1049", "?2004",
+                    "?2026",
+                ];
                 let known = match end {
                     'h' | 'l' => modes.contains(&parameters.as_str()),
                     'm' | 'H' | 'J' | 'K' | 'A' | 'B' | 'C' | 'D' | 'G' => {
@@ -274,11 +337,15 @@ fn escape_sequences_do_not_change_screen_title_or_clipboard() {
     let script = r#"printf 'before\n'; "$@"; printf 'after %s\n' $?; read -r line"#;
     for args in [vec!["--config", &bomb.config()], vec!["--url", &bomb.url]] {
         let term = Term::spawn_under(script, &args, 130, 40);
-        let first = if args[0] == "--url" { "THREAD" } else { "Deployments" };
+        let first = if args[0] == "--url" {
+            "THREAD"
+        } else {
+            "Deployments"
+        };
         term.wait_for(first);
         for keys in [
-            "\t", "d", "\x1b", "e", "\x1b", "l", "\x1b", "\r", "2", "1", "\r", "8", "1", "2", "3", "4", "5", "6", "7",
-            "g\r",
+            "\t", "d", "\x1b", "e", "\x1b", "l", "\x1b", "\r", "2", "1", "\r", "8", "1", "2", "3",
+            "4", "5", "6", "7", "g\r",
         ] {
             term.keys(keys);
             // Each key is drawn before the next one. A lone Esc is a key too.
@@ -286,7 +353,10 @@ fn escape_sequences_do_not_change_screen_title_or_clipboard() {
         }
         term.keys("\x1b");
         term.wait_for_quiet(Duration::from_millis(150));
-        let file = bomb.folder.path().join(format!("raw-{}.txt", first.to_lowercase()));
+        let file = bomb
+            .folder
+            .path()
+            .join(format!("raw-{}.txt", first.to_lowercase()));
         term.keys(&format!(":export text {}\r", file.display()));
         term.wait_for_quiet(Duration::from_millis(300));
         term.keys("!");
@@ -294,12 +364,26 @@ fn escape_sequences_do_not_change_screen_title_or_clipboard() {
         term.keys("\x03");
         term.wait_for("after 0");
         assert!(term.screen().contains("before"), "{}", term.screen());
-        assert!(term.unrestored_modes().is_empty(), "{:?}", term.unrestored_modes());
+        assert!(
+            term.unrestored_modes().is_empty(),
+            "{:?}",
+            term.unrestored_modes()
+        );
         let raw = term.raw_output();
-        assert!(String::from_utf8_lossy(&raw).contains("<U+202E>"), "the hostile text was not shown");
-        assert_eq!(foreign(&raw), [""; 0], "no titles, clipboard writes or modes except our own");
+        assert!(
+            String::from_utf8_lossy(&raw).contains("<U+202E>"),
+            "the hostile text was not shown"
+        );
+        assert_eq!(
+            foreign(&raw),
+            [""; 0],
+            "no titles, clipboard writes or modes except our own"
+        );
         if let Ok(written) = std::fs::read_to_string(&file) {
-            assert!(!written.replace('\n', "").contains(is_dangerous), "{written:?}");
+            assert!(
+                !written.replace('\n', "").contains(is_dangerous),
+                "{written:?}"
+            );
         }
         term.keys("\r");
     }
@@ -333,7 +417,17 @@ fn commands_print_no_escape_sequences_of_servers() {
         }
     }
     for format in ["text", "jsonl", "raw"] {
-        lines.push(vec!["--url", &bomb.url, "run", "a", "--input", "{}", "--stateless", "-o", format]);
+        lines.push(vec![
+            "--url",
+            &bomb.url,
+            "run",
+            "a",
+            "--input",
+            "{}",
+            "--stateless",
+            "-o",
+            format,
+        ]);
         lines.push(vec!["--url", &bomb.url, "join", id, id, "-o", format]);
     }
     for format in ["text", "json", "jsonl"] {
@@ -342,24 +436,46 @@ fn commands_print_no_escape_sequences_of_servers() {
     lines.push(vec!["--config", &config, "doctor"]);
     // File names may contain such sequences, too.
     let folder = tempfile::tempdir().expect("a folder");
-    let odd = folder.path().join("a\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J.jsonl");
+    let odd = folder
+        .path()
+        .join("a\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J.jsonl");
     std::fs::write(&odd, "{\"kind\":\"event\"}\nno record\n").expect("written");
-    let (odd, missing) = (odd.to_str().expect("text"), format!("{}.not", odd.display()));
+    let (odd, missing) = (
+        odd.to_str().expect("text"),
+        format!("{}.not", odd.display()),
+    );
     for file in [odd, &missing] {
-        lines.extend([vec!["verify", file], vec!["replay", file, "-o", "text"], vec!["redact", file, "--path", "a"]]);
-        lines.extend([vec!["--config", file, "config", "show"], vec!["--config", file, "config", "path"]]);
+        lines.extend([
+            vec!["verify", file],
+            vec!["replay", file, "-o", "text"],
+            vec!["redact", file, "--path", "a"],
+        ]);
+        lines.extend([
+            vec!["--config", file, "config", "show"],
+            vec!["--config", file, "config", "path"],
+        ]);
     }
     for line in lines {
         let mut term = Term::spawn(&line, 130, 40);
         let _ = term.exit_status();
         let raw = term.raw_output();
-        assert_eq!(foreign(&raw), [""; 0], "{line:?}\n{}", String::from_utf8_lossy(&raw));
+        assert_eq!(
+            foreign(&raw),
+            [""; 0],
+            "{line:?}\n{}",
+            String::from_utf8_lossy(&raw)
+        );
         // The same in a pipe. Only `-o raw`, which is exact, and `config path`, whose output a shell opens, print them unchanged.
         if !line.contains(&"raw") && !line.ends_with(&["path"]) {
             let done = process::run(&line);
             let printed = format!("{}{}", done.stdout, done.stderr);
-            assert!(!printed.replace('\n', "").contains(is_dangerous), "{line:?} {printed:?}");
+            assert!(
+                !printed.replace('\n', "").contains(is_dangerous),
+                "{line:?} {printed:?}"
+            );
         }
     }
-    let _: Value = process::run(["--config", &config, "deployments", "list", "-o", "json"]).expect(0).json();
+    let _: Value = process::run(["--config", &config, "deployments", "list", "-o", "json"])
+        .expect(0)
+        .json();
 }

@@ -16,7 +16,11 @@ use std::time::Duration;
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null()).args(args);
     ended(command).await
 }
@@ -27,7 +31,9 @@ fn agent_profile(name: &str, url: impl std::fmt::Display) -> String {
 }
 
 fn causes(rows: &[Value]) -> Vec<&str> {
-    rows.iter().map(|row| row["cause"].as_str().unwrap_or("none")).collect()
+    rows.iter()
+        .map(|row| row["cause"].as_str().unwrap_or("none"))
+        .collect()
 }
 
 /// A time so many seconds ago.
@@ -38,7 +44,10 @@ fn ago(seconds: i64) -> String {
 #[tokio::test]
 async fn demo_shows_every_cause_with_waiting_threads_first() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"]).await.expect(0).rows();
+    let rows = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"])
+        .await
+        .expect(0)
+        .rows();
     let causes = causes(&rows);
     for cause in ["question", "breakpoint", "cancelled", "error", "stuck"] {
         assert!(causes.contains(&cause), "{cause}: {causes:?}");
@@ -50,55 +59,140 @@ async fn demo_shows_every_cause_with_waiting_threads_first() {
     };
     assert!(rows.is_sorted_by_key(rank), "{causes:?}");
     for group in rows.chunk_by(|a, b| rank(a) == rank(b)) {
-        assert!(group.is_sorted_by_key(|row| row["since"].as_str().unwrap().to_string()), "{group:#?}");
+        assert!(
+            group.is_sorted_by_key(|row| row["since"].as_str().unwrap().to_string()),
+            "{group:#?}"
+        );
     }
     for profile in ["prod-us", "prod-eu"] {
-        assert!(rows.iter().any(|row| row["profile"] == profile), "{profile}");
+        assert!(
+            rows.iter().any(|row| row["profile"] == profile),
+            "{profile}"
+        );
     }
-    let failed: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "revision").collect();
+    let failed: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["kind"] == "revision")
+        .collect();
     let statuses: Vec<&Value> = failed.iter().map(|row| &row["status"]).collect();
     assert_eq!(statuses, ["DEPLOY_FAILED", "BUILD_FAILED"]);
     let command = failed[1]["command"].as_str().unwrap();
-    assert!(command.starts_with("runtail --demo -p prod-us revisions explain invoice-agent "), "{command}");
+    assert!(
+        command.starts_with("runtail --demo -p prod-us revisions explain invoice-agent "),
+        "{command}"
+    );
     let asks = rows.iter().find(|row| row["graph"] == "clarify").unwrap();
-    let (thread, interrupt) = (asks["thread_id"].as_str().unwrap(), asks["interrupts"][0]["id"].as_str().unwrap());
+    let (thread, interrupt) = (
+        asks["thread_id"].as_str().unwrap(),
+        asks["interrupts"][0]["id"].as_str().unwrap(),
+    );
     let command = asks["command"].as_str().unwrap();
-    assert!(command.ends_with(&format!(" answer {thread} --interrupt {interrupt} --text <TEXT>")), "{command}");
-    assert!(asks["question"].as_str().unwrap().starts_with("Which order do you mean"), "{asks}");
+    assert!(
+        command.ends_with(&format!(
+            " answer {thread} --interrupt {interrupt} --text <TEXT>"
+        )),
+        "{command}"
+    );
+    assert!(
+        asks["question"]
+            .as_str()
+            .unwrap()
+            .starts_with("Which order do you mean"),
+        "{asks}"
+    );
 
     // A long-lived thread that failed more than an hour ago is left out, and revisions are not.
-    let recent = runtail(folder.path(), &["--demo", "-p", "prod-us", "inbox", "--failed-since", "2h"]).await.expect(0);
+    let recent = runtail(
+        folder.path(),
+        &["--demo", "-p", "prod-us", "inbox", "--failed-since", "2h"],
+    )
+    .await
+    .expect(0);
     let recent = recent.rows();
-    let errors = |kind: &str| recent.iter().filter(|row| row["kind"] == kind && row["cause"] == "error").count();
-    assert_eq!((errors("thread"), errors("revision")), (1, 2), "{recent:#?}");
+    let errors = |kind: &str| {
+        recent
+            .iter()
+            .filter(|row| row["kind"] == kind && row["cause"] == "error")
+            .count()
+    };
+    assert_eq!(
+        (errors("thread"), errors("revision")),
+        (1, 2),
+        "{recent:#?}"
+    );
 
-    let table = runtail(folder.path(), &["--demo", "-d", "prod-us/triage", "inbox", "-o", "table"]).await.expect(0);
-    let titles: Vec<&str> = table.out.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(titles, ["AGE", "STATE", "DEPLOYMENT", "THREAD", "GRAPH", "CAUSE", "NEEDS"]);
-    assert!(table.out.contains("prod-us/triage") && !table.out.contains("prod-eu/"), "{}", table.out);
+    let table = runtail(
+        folder.path(),
+        &["--demo", "-d", "prod-us/triage", "inbox", "-o", "table"],
+    )
+    .await
+    .expect(0);
+    let titles: Vec<&str> = table
+        .out
+        .lines()
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "AGE",
+            "STATE",
+            "DEPLOYMENT",
+            "THREAD",
+            "GRAPH",
+            "CAUSE",
+            "NEEDS"
+        ]
+    );
+    assert!(
+        table.out.contains("prod-us/triage") && !table.out.contains("prod-eu/"),
+        "{}",
+        table.out
+    );
     assert!(table.out.contains("before release"), "{}", table.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_dialect_lists_its_waiting_and_failed_threads() {
-    for (scenario, error) in
-        [(Scenario::Empty, "ValueError: no"), (Scenario::JavaScript, "Error: no"), (Scenario::Aegra, "ValueError: no")]
-    {
-        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+    for (scenario, error) in [
+        (Scenario::Empty, "ValueError: no"),
+        (Scenario::JavaScript, "Error: no"),
+        (Scenario::Aegra, "ValueError: no"),
+    ] {
+        let sim = Sim::start(Options {
+            scenario,
+            ..Options::default()
+        })
+        .await
+        .unwrap();
         let folder = write_config(&agent_profile("lab", &sim.agents()[0].url));
         let run = async |graph: &str, input: &str, code: i32| {
-            runtail(folder.path(), &["run", graph, "--input", input]).await.expect(code);
+            runtail(folder.path(), &["run", graph, "--input", input])
+                .await
+                .expect(code);
         };
         run("approval", r#"{"amount": 5, "to": "x"}"#, 0).await;
         run("broken", r#"{"error": "ValueError", "message": "no"}"#, 1).await;
         let rows = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
         assert_eq!(causes(&rows), ["question", "error"], "{scenario:?}");
-        assert_eq!((&rows[0]["profile"], &rows[0]["status"]), (&value!("lab"), &value!("interrupted")));
-        assert_eq!(rows[0]["interrupts"][0]["value"]["question"], "Approve this payment?", "{scenario:?}");
-        let (thread, id) = (rows[0]["thread_id"].as_str().unwrap(), rows[0]["interrupts"][0]["id"].as_str().unwrap());
+        assert_eq!(
+            (&rows[0]["profile"], &rows[0]["status"]),
+            (&value!("lab"), &value!("interrupted"))
+        );
+        assert_eq!(
+            rows[0]["interrupts"][0]["value"]["question"], "Approve this payment?",
+            "{scenario:?}"
+        );
+        let (thread, id) = (
+            rows[0]["thread_id"].as_str().unwrap(),
+            rows[0]["interrupts"][0]["id"].as_str().unwrap(),
+        );
         let name = rows[0]["deployment"].as_str().unwrap();
-        let expected =
-            format!("runtail -p lab -d {name} answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>");
+        let expected = format!(
+            "runtail -p lab -d {name} answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>"
+        );
         assert_eq!(rows[0]["command"], expected);
         assert_eq!(rows[1]["detail"], error, "{scenario:?}");
     }
@@ -106,34 +200,73 @@ async fn every_dialect_lists_its_waiting_and_failed_threads() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_of_waiting_threads_are_listed() {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     for scenario in [Scenario::Empty, Scenario::JavaScript] {
-        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+        let sim = Sim::start(Options {
+            scenario,
+            ..Options::default()
+        })
+        .await
+        .unwrap();
         let url = &sim.agents()[0].url;
         let folder = write_config(&agent_profile("lab", url));
         let inbox = async || runtail(folder.path(), &["inbox"]).await.expect(0).rows();
-        runtail(folder.path(), &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#]).await.expect(0);
+        runtail(
+            folder.path(),
+            &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#],
+        )
+        .await
+        .expect(0);
         let original = inbox().await[0]["thread_id"].as_str().unwrap().to_string();
-        let copied =
-            client.post(format!("{}/threads/{original}/copy", url.trim_end_matches('/'))).send().await.unwrap();
+        let copied = client
+            .post(format!(
+                "{}/threads/{original}/copy",
+                url.trim_end_matches('/')
+            ))
+            .send()
+            .await
+            .unwrap();
         let copy: Value = serde_json::from_str(&copied.text().await.unwrap()).unwrap();
         let copy = copy["thread_id"].as_str().unwrap();
         let rows = inbox().await;
-        let row = rows.iter().find(|row| row["thread_id"] == copy).unwrap_or_else(|| panic!("{scenario:?}: {rows:#?}"));
-        assert_eq!((&row["status"], &row["cause"]), (&value!("idle"), &value!("question")));
-        assert_eq!(row["interrupts"][0]["value"]["question"], "Approve this payment?");
+        let row = rows
+            .iter()
+            .find(|row| row["thread_id"] == copy)
+            .unwrap_or_else(|| panic!("{scenario:?}: {rows:#?}"));
+        assert_eq!(
+            (&row["status"], &row["cause"]),
+            (&value!("idle"), &value!("question"))
+        );
+        assert_eq!(
+            row["interrupts"][0]["value"]["question"],
+            "Approve this payment?"
+        );
         // Once it is answered, it is a thread like others.
-        runtail(folder.path(), &["answer", copy, "--approve"]).await.expect(0);
-        assert!(inbox().await.iter().all(|row| row["thread_id"] != copy), "{scenario:?}");
+        runtail(folder.path(), &["answer", copy, "--approve"])
+            .await
+            .expect(0);
+        assert!(
+            inbox().await.iter().all(|row| row["thread_id"] != copy),
+            "{scenario:?}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_dashboard_has_the_same_rows() {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     for scenario in [Scenario::Empty, Scenario::JavaScript, Scenario::Aegra] {
-        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+        let sim = Sim::start(Options {
+            scenario,
+            ..Options::default()
+        })
+        .await
+        .unwrap();
         let config = agent_profile("lab", &sim.agents()[0].url);
         let folder = write_config(&config);
         for (graph, input, code) in [
@@ -141,22 +274,51 @@ async fn the_dashboard_has_the_same_rows() {
             ("approval", r#"{"amount": 6, "to": "y"}"#, 0),
             ("broken", r#"{"error": "ValueError", "message": "no"}"#, 1),
         ] {
-            runtail(folder.path(), &["run", graph, "--input", input]).await.expect(code);
+            runtail(folder.path(), &["run", graph, "--input", input])
+                .await
+                .expect(code);
         }
         let mut printed = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
         // The dashboard polls the server in the same way.
         let mut dash = Dash::new(&config, (140, 40));
         let id = SubscriptionId::Inbox("lab".into());
-        let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
+        let sub = subscriptions(&dash.app)
+            .into_iter()
+            .find(|sub| sub.key == id)
+            .expect("the inbox is polled");
         let server = sub.params.servers[0].clone();
-        let profile = Config::parse(&config, None).unwrap().choose(&[]).unwrap().remove(0);
-        let profile = Profile { key: None, ..profile };
+        let profile = Config::parse(&config, None)
+            .unwrap()
+            .choose(&[])
+            .unwrap()
+            .remove(0);
+        let profile = Profile {
+            key: None,
+            ..profile
+        };
         let client = AgentServer::new(Http::new(&profile).unwrap(), server.url.parse().unwrap());
         let (stuck, mut memory) = (Stuck::default(), InboxMemory::default());
-        let polled = client.poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory).await;
-        let event = SubscriptionEvent::Inbox { server, began: dash.now, result: Ok(polled) };
-        dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
-        let mut listed: Vec<Value> = dash.app.inbox.listing().rows.iter().map(|row| row.row.to_json()).collect();
+        let polled = client
+            .poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory)
+            .await;
+        let event = SubscriptionEvent::Inbox {
+            server,
+            began: dash.now,
+            result: Ok(polled),
+        };
+        dash.feed(Msg::Subscription {
+            key: sub.key,
+            epoch: sub.epoch,
+            event,
+        });
+        let mut listed: Vec<Value> = dash
+            .app
+            .inbox
+            .listing()
+            .rows
+            .iter()
+            .map(|row| row.row.to_json())
+            .collect();
         assert_eq!(listed.len(), 3, "{scenario:?}");
         // Only the command line has options that select the server.
         for row in printed.iter_mut().chain(&mut listed) {
@@ -169,35 +331,91 @@ async fn the_dashboard_has_the_same_rows() {
 #[tokio::test]
 async fn servers_that_cannot_be_reached_have_no_connection() {
     // The port was free a moment ago, and nothing listens on it.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let config = agent_profile("lab", format!("http://{free}"));
-    let ended = runtail(write_config(&config).path(), &["inbox"]).await.expect(5);
-    assert!(ended.err.contains("lab") && ended.err.contains("connection"), "{}", ended.err);
+    let ended = runtail(write_config(&config).path(), &["inbox"])
+        .await
+        .expect(5);
+    assert!(
+        ended.err.contains("lab") && ended.err.contains("connection"),
+        "{}",
+        ended.err
+    );
     let mut dash = Dash::new(&config, (140, 40));
     let id = SubscriptionId::Inbox("lab".into());
-    let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
-    let error = ApiError { detail: "connection refused".into(), ..dash.error("lab", Kind::NoConnection) };
-    let event = SubscriptionEvent::Inbox { server: sub.params.servers[0].clone(), began: dash.now, result: Err(error) };
-    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| sub.key == id)
+        .expect("the inbox is polled");
+    let error = ApiError {
+        detail: "connection refused".into(),
+        ..dash.error("lab", Kind::NoConnection)
+    };
+    let event = SubscriptionEvent::Inbox {
+        server: sub.params.servers[0].clone(),
+        began: dash.now,
+        result: Err(error),
+    };
+    dash.feed(Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event,
+    });
     dash.keys("i");
-    assert!(dash.screen().contains("lab wasn't checked (connection refused)."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("lab wasn't checked (connection refused)."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[tokio::test]
 async fn servers_without_a_search_are_named_and_fail() {
-    let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
+    let sim = Sim::start(Options {
+        scenario: Scenario::Contract,
+        ..Options::default()
+    })
+    .await
+    .unwrap();
     let url = &sim.agents()[0].url;
-    let ended = runtail(tempfile::tempdir().unwrap().path(), &["--url", url, "inbox"]).await.expect(1);
+    let ended = runtail(
+        tempfile::tempdir().unwrap().path(),
+        &["--url", url, "inbox"],
+    )
+    .await
+    .expect(1);
     assert_eq!(ended.out, "");
-    assert_eq!(ended.err.matches("not offered by this server: it can't list threads").count(), 1, "{}", ended.err);
+    assert_eq!(
+        ended
+            .err
+            .matches("not offered by this server: it can't list threads")
+            .count(),
+        1,
+        "{}",
+        ended.err
+    );
     // The rows of other servers are printed, and the server is named by profile and deployment.
-    let row =
-        value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let row = value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
     let good = listing(move |_| json(200, value!([row]))).await;
-    let text = format!("[profiles.lab]\nagent_server = {{ old = \"{url}\", good = \"{}\" }}\n", good.url);
-    let ended = runtail(write_config(&text).path(), &["inbox"]).await.expect(1);
+    let text = format!(
+        "[profiles.lab]\nagent_server = {{ old = \"{url}\", good = \"{}\" }}\n",
+        good.url
+    );
+    let ended = runtail(write_config(&text).path(), &["inbox"])
+        .await
+        .expect(1);
     assert_eq!(ended.rows()[0]["deployment"], "good", "{}", ended.err);
-    assert!(ended.err.starts_with("runtail: lab/old: not offered by this server"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .starts_with("runtail: lab/old: not offered by this server"),
+        "{}",
+        ended.err
+    );
 }
 
 /// Starts a server whose search returns these threads for any status, and that has no other endpoints.
@@ -234,29 +452,60 @@ async fn one_request_per_status_without_values_and_local_filters() {
     let folder = write_config(&agent_profile("lab", &server.url));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
     let rows = ended.rows();
-    let ids: Vec<&str> = rows.iter().map(|row| row["thread_id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = rows
+        .iter()
+        .map(|row| row["thread_id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["unclear", "w'; $(id)", "new"], "{}", ended.err);
     assert_eq!(causes(&rows), ["none", "question", "error"]);
     // A key that a question repeats is masked, and control characters are escaped.
-    assert!(ended.out.contains("Is *** yours?") && !ended.out.contains('\u{1b}'), "{}", ended.out);
+    assert!(
+        ended.out.contains("Is *** yours?") && !ended.out.contains('\u{1b}'),
+        "{}",
+        ended.out
+    );
     let command = rows[1]["command"].as_str().unwrap();
-    assert!(command.contains(r" answer 'w'\''; $(id)' --interrupt 0a "), "{command}");
-    let searches: Vec<Value> =
-        server.seen().iter().filter(|seen| seen.path == "/threads/search").map(Seen::json).collect();
+    assert!(
+        command.contains(r" answer 'w'\''; $(id)' --interrupt 0a "),
+        "{command}"
+    );
+    let searches: Vec<Value> = server
+        .seen()
+        .iter()
+        .filter(|seen| seen.path == "/threads/search")
+        .map(Seen::json)
+        .collect();
     let statuses: Vec<&Value> = searches.iter().map(|body| &body["status"]).collect();
     assert_eq!(statuses, ["interrupted", "error", "busy"]);
-    assert_eq!((&searches[0]["sort_order"], &searches[1]["sort_order"]), (&value!("asc"), &value!("desc")));
-    assert!(!searches[0]["select"].to_string().contains("values"), "{}", searches[0]);
-    let table = runtail(folder.path(), &["inbox", "-o", "table"]).await.expect(0);
-    assert!(!table.out.contains('\u{1b}') && table.out.contains("Is *** yours?"), "{}", table.out);
+    assert_eq!(
+        (&searches[0]["sort_order"], &searches[1]["sort_order"]),
+        (&value!("asc"), &value!("desc"))
+    );
+    assert!(
+        !searches[0]["select"].to_string().contains("values"),
+        "{}",
+        searches[0]
+    );
+    let table = runtail(folder.path(), &["inbox", "-o", "table"])
+        .await
+        .expect(0);
+    assert!(
+        !table.out.contains('\u{1b}') && table.out.contains("Is *** yours?"),
+        "{}",
+        table.out
+    );
 }
 
 #[tokio::test]
 async fn rows_that_are_not_records_are_skipped_and_counted() {
-    let row =
-        value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let row = value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
     let server = listing(move |_| json(200, value!([null, row, 7]))).await;
-    let ended = runtail(write_config(&agent_profile("lab", &server.url)).path(), &["inbox"]).await.expect(0);
+    let ended = runtail(
+        write_config(&agent_profile("lab", &server.url)).path(),
+        &["inbox"],
+    )
+    .await
+    .expect(0);
     assert_eq!(ended.rows()[0]["thread_id"], "t");
     let says = "lab: 2 rows of the list of threads with the status interrupted couldn't be read: a row is not a record";
     assert!(ended.err.contains(says), "{}", ended.err);
@@ -265,11 +514,12 @@ async fn rows_that_are_not_records_are_skipped_and_counted() {
 #[tokio::test]
 async fn questions_that_are_answered_in_the_state_are_not_listed() {
     let ask = |id: &str, text: &str| value!({"id": id, "value": text});
-    let state =
-        |tasks: Value| value!({"values": {}, "next": ["a"], "tasks": tasks, "checkpoint": {"checkpoint_id": "c"}});
+    let state = |tasks: Value| value!({"values": {}, "next": ["a"], "tasks": tasks, "checkpoint": {"checkpoint_id": "c"}});
     let task = |name: &str, asks: Value, result: Value| value!({"id": name, "name": name, "interrupts": asks, "result": result});
-    let open =
-        state(value!([task("a", value!([ask("0a", "Left?")]), Value::Null), task("b", value!([]), value!({"x": 1}))]));
+    let open = state(value!([
+        task("a", value!([ask("0a", "Left?")]), Value::Null),
+        task("b", value!([]), value!({"x": 1}))
+    ]));
     let server = Server::start(move |seen| match seen.path.as_str() {
         "/threads/search" => {
             let asks = value!({"a": [ask("0a", "Left?")], "b": [ask("0b", "Right?")]});
@@ -279,22 +529,41 @@ async fn questions_that_are_answered_in_the_state_are_not_listed() {
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
-    let ended = runtail(write_config(&agent_profile("lab", &server.url)).path(), &["inbox"]).await.expect(0);
+    let ended = runtail(
+        write_config(&agent_profile("lab", &server.url)).path(),
+        &["inbox"],
+    )
+    .await
+    .expect(0);
     let rows = ended.rows();
     let asks = rows[0]["interrupts"].as_array().unwrap();
-    assert_eq!((asks.len(), &asks[0]["id"]), (1, &value!("0a")), "{}", ended.err);
+    assert_eq!(
+        (asks.len(), &asks[0]["id"]),
+        (1, &value!("0a")),
+        "{}",
+        ended.err
+    );
     assert_eq!(rows[0]["question"], "Left?");
 }
 
 #[tokio::test]
 async fn the_table_has_the_command_below_each_row() {
-    let row =
-        value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let row = value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
     let server = listing(move |_| json(200, value!([row]))).await;
     let folder = write_config(&agent_profile("lab", &server.url));
-    let out = runtail(folder.path(), &["inbox", "-o", "table"]).await.expect(0).out;
+    let out = runtail(folder.path(), &["inbox", "-o", "table"])
+        .await
+        .expect(0)
+        .out;
     let lines: Vec<&str> = out.lines().collect();
-    assert_eq!((lines.len(), lines[2]), (3, "  runtail -p lab -d lab answer t --interrupt 0a --text <TEXT>"), "{out}");
+    assert_eq!(
+        (lines.len(), lines[2]),
+        (
+            3,
+            "  runtail -p lab -d lab answer t --interrupt 0a --text <TEXT>"
+        ),
+        "{out}"
+    );
 }
 
 #[tokio::test]
@@ -306,14 +575,29 @@ async fn failed_servers_do_not_hide_the_rows_of_others() {
     let folder = write_config(&text);
     let ended = runtail(folder.path(), &["inbox"]).await.expect(3);
     assert_eq!(ended.rows().len(), 1, "{}", ended.out);
-    assert_eq!(ended.err.matches("runtail: denied: POST ").count(), 1, "{}", ended.err);
+    assert_eq!(
+        ended.err.matches("runtail: denied: POST ").count(),
+        1,
+        "{}",
+        ended.err
+    );
     // The control plane of a region is down.
     let down = "[profiles.down]\ncontrol_plane = \"http://127.0.0.1:1\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n";
     let folder = write_config(&(down.to_string() + &agent_profile("good", &good.url)));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(5);
     assert_eq!(ended.rows()[0]["thread_id"], "here");
-    assert!(ended.err.starts_with("runtail: down: GET "), "{}", ended.err);
-    assert_eq!(runtail(folder.path(), &["-p", "down", "inbox", "-o", "table"]).await.expect(5).out, "");
+    assert!(
+        ended.err.starts_with("runtail: down: GET "),
+        "{}",
+        ended.err
+    );
+    assert_eq!(
+        runtail(folder.path(), &["-p", "down", "inbox", "-o", "table"])
+            .await
+            .expect(5)
+            .out,
+        ""
+    );
 }
 
 #[tokio::test]
@@ -331,7 +615,13 @@ async fn long_lists_are_cut_and_say_so() {
     let folder = write_config(&agent_profile("lab", &server.url));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
     assert_eq!(ended.rows().len(), 1000);
-    assert!(ended.err.contains("only the 1000 threads with the status interrupted were read"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains("only the 1000 threads with the status interrupted were read"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
@@ -344,9 +634,14 @@ async fn serverless_deployments_are_asked_only_by_name() {
     };
     let (night, day) = (agent().await, agent().await);
     let row = |id: &str, name: &str, kind: &str, url: &str| value!({"id": id, "name": name, "status": "READY", "url": url, "source_config": {"deployment_type": kind}});
-    let (first, second) = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222");
-    let rows =
-        [row(first, "night-bot", "serverless", night.url.as_ref()), row(second, "day-bot", "prod", day.url.as_ref())];
+    let (first, second) = (
+        "11111111-1111-4111-8111-111111111111",
+        "22222222-2222-4222-8222-222222222222",
+    );
+    let rows = [
+        row(first, "night-bot", "serverless", night.url.as_ref()),
+        row(second, "day-bot", "prod", day.url.as_ref()),
+    ];
     let control = Server::start(move |request| match request.path.as_str() {
         "/v2/deployments" => json(200, value!({"resources": rows, "offset": 0})),
         _ => json(404, r#"{"detail":"Not Found"}"#),
@@ -357,8 +652,19 @@ async fn serverless_deployments_are_asked_only_by_name() {
         control.url
     ));
     let all = runtail(folder.path(), &["inbox"]).await.expect(0);
-    assert!(all.err.contains("lab: not asked, because that would wake them: night-bot"), "{}", all.err);
-    assert!(night.seen().is_empty() && !day.seen().is_empty(), "{:?}", night.seen());
-    runtail(folder.path(), &["inbox", "-d", "night-bot"]).await.expect(0);
+    assert!(
+        all.err
+            .contains("lab: not asked, because that would wake them: night-bot"),
+        "{}",
+        all.err
+    );
+    assert!(
+        night.seen().is_empty() && !day.seen().is_empty(),
+        "{:?}",
+        night.seen()
+    );
+    runtail(folder.path(), &["inbox", "-d", "night-bot"])
+        .await
+        .expect(0);
     assert!(!night.seen().is_empty());
 }

@@ -20,9 +20,19 @@ const TEN: i64 = 1_795_255_200_000;
 
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder);
-    command.env("RUNTAIL_TEST_KEY", CANARY).env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder);
+    command
+        .env("RUNTAIL_TEST_KEY", CANARY)
+        .env("RUNTAIL_SIM_KEY", runtail_sim::KEY);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .args(args);
     dispositions::reset(command.as_std_mut());
     command
 }
@@ -33,7 +43,11 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
 
 /// Returns the messages of the printed log lines.
 fn messages(ended: &Ended) -> Vec<String> {
-    ended.rows().iter().map(|row| row["message"].as_str().unwrap().to_string()).collect()
+    ended
+        .rows()
+        .iter()
+        .map(|row| row["message"].as_str().unwrap().to_string())
+        .collect()
 }
 
 /// Creates a folder with a configuration of these control planes.
@@ -41,7 +55,11 @@ fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
     let text: String = profiles
         .iter()
         .map(|(name, url)| {
-            let key = if *name == "sim" { "RUNTAIL_SIM_KEY" } else { "RUNTAIL_TEST_KEY" };
+            let key = if *name == "sim" {
+                "RUNTAIL_SIM_KEY"
+            } else {
+                "RUNTAIL_TEST_KEY"
+            };
             format!("[profiles.{name}]\nurl = \"{url}\"\napi_key_env = \"{key}\"\n")
         })
         .collect();
@@ -61,8 +79,12 @@ impl Log {
     async fn serve(&self) -> Server {
         let log = self.clone();
         Server::start(move |seen| match seen.path.strip_prefix("/api-host/") {
-            Some("v1/projects/d-1/deploy_logs") => json(200, value!({"logs": log.page(seen), "next_offset": null})),
-            Some("v2/deployments") => json(200, value!({"resources": [{"id": "d-1", "name": "bot"}]})),
+            Some("v1/projects/d-1/deploy_logs") => {
+                json(200, value!({"logs": log.page(seen), "next_offset": null}))
+            }
+            Some("v2/deployments") => {
+                json(200, value!({"resources": [{"id": "d-1", "name": "bot"}]}))
+            }
             Some("v2/deployments/d-1") => json(200, value!({"id": "d-1", "name": "bot"})),
             _ => json(404, r#"{"detail":"Not Found"}"#),
         })
@@ -71,9 +93,18 @@ impl Log {
 
     fn page(&self, seen: &Seen) -> Vec<Value> {
         let asked = seen.json();
-        let bound = |name: &str| asked[name].as_str().map(|at| at.parse::<Timestamp>().unwrap().as_millisecond());
-        let (start, end) = (bound("start_time").unwrap_or(i64::MIN), bound("end_time").unwrap_or(i64::MAX));
-        let time = |row: &Value| runtail_core::model::LogLine::time(row).map_or(TEN, |at| at.as_millisecond());
+        let bound = |name: &str| {
+            asked[name]
+                .as_str()
+                .map(|at| at.parse::<Timestamp>().unwrap().as_millisecond())
+        };
+        let (start, end) = (
+            bound("start_time").unwrap_or(i64::MIN),
+            bound("end_time").unwrap_or(i64::MAX),
+        );
+        let time = |row: &Value| {
+            runtail_core::model::LogLine::time(row).map_or(TEN, |at| at.as_millisecond())
+        };
         let mut rows = self.0.lock().unwrap().clone();
         rows.retain(|row| (start..=end).contains(&time(row)));
         if asked["order"] == "desc" {
@@ -109,7 +140,11 @@ impl Running {
     }
 
     async fn line(&mut self) -> String {
-        tokio::time::timeout(TIMEOUT, self.lines.next_line()).await.expect("a line").unwrap().expect("no end yet")
+        tokio::time::timeout(TIMEOUT, self.lines.next_line())
+            .await
+            .expect("a line")
+            .unwrap()
+            .expect("no end yet")
     }
 
     async fn message(&mut self) -> String {
@@ -121,12 +156,26 @@ impl Running {
     /// Waits for its end. Returns the exit code, the unread lines, and stderr.
     async fn end(mut self) -> (i32, Vec<String>, String) {
         let mut rest = Vec::new();
-        while let Some(line) = tokio::time::timeout(TIMEOUT, self.lines.next_line()).await.expect("an end").unwrap() {
+        while let Some(line) = tokio::time::timeout(TIMEOUT, self.lines.next_line())
+            .await
+            .expect("an end")
+            .unwrap()
+        {
             rest.push(line);
         }
         let mut err = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
-        (self.child.wait().await.unwrap().code().unwrap_or(-1), rest, err)
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .await
+            .unwrap();
+        (
+            self.child.wait().await.unwrap().code().unwrap_or(-1),
+            rest,
+            err,
+        )
     }
 
     #[cfg(unix)]
@@ -150,17 +199,29 @@ async fn several_logs_are_merged_by_time() {
     let ended = runtail(folder.path(), &both).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let region = format!("127.0.0.1:{}", one.url.port().unwrap());
-    let head = format!(r#"{{"profile":"one","region":"{region}","deployment":"bot","deployment_id":"d-1","#);
+    let head = format!(
+        r#"{{"profile":"one","region":"{region}","deployment":"bot","deployment_id":"d-1","#
+    );
     let lines: Vec<&str> = ended.out.lines().collect();
-    assert_eq!(lines[0], format!("{head}\"timestamp\":{TEN},\"level\":\"INFO\",\"message\":\"first\"}}"));
+    assert_eq!(
+        lines[0],
+        format!("{head}\"timestamp\":{TEN},\"level\":\"INFO\",\"message\":\"first\"}}")
+    );
     assert_eq!(
         lines[2],
         head.clone()
             + r#""timestamp":"2026-11-21T10:00:02Z","level":"warn","message":"second","novel":{"z":1,"a":null}}"#
     );
-    assert_eq!(lines[3], head + r#""value":"bare"}"#, "a line without a time follows the previous line");
+    assert_eq!(
+        lines[3],
+        head + r#""value":"bare"}"#,
+        "a line without a time follows the previous line"
+    );
     let of = |n: usize| serde_json::from_str::<Value>(lines[n]).unwrap()["message"].clone();
-    assert_eq!((lines.len(), of(1), of(4)), (5, value!("between"), value!("last")));
+    assert_eq!(
+        (lines.len(), of(1), of(4)),
+        (5, value!("between"), value!("last"))
+    );
     let text = runtail(folder.path(), &[&both[..], &["-o", "text"]].concat()).await;
     assert_eq!(
         text.out,
@@ -170,30 +231,79 @@ async fn several_logs_are_merged_by_time() {
          \x20                        one/bot │ bare\n\
          2026-11-21T10:00:09.000Z two/bot │ INFO     last\n"
     );
-    let ascii = runtail(folder.path(), &["logs", "one/bot", "two/bot", "--tail", "1", "-o", "text", "--ascii"]).await;
-    assert!(ascii.out.ends_with("2026-11-21T10:00:09.000Z two/bot | INFO     last\n"), "{}", ascii.out);
-    let alone = runtail(folder.path(), &["logs", "two/bot", "-o", "text", "--tail", "1"]).await;
+    let ascii = runtail(
+        folder.path(),
+        &[
+            "logs", "one/bot", "two/bot", "--tail", "1", "-o", "text", "--ascii",
+        ],
+    )
+    .await;
+    assert!(
+        ascii
+            .out
+            .ends_with("2026-11-21T10:00:09.000Z two/bot | INFO     last\n"),
+        "{}",
+        ascii.out
+    );
+    let alone = runtail(
+        folder.path(),
+        &["logs", "two/bot", "-o", "text", "--tail", "1"],
+    )
+    .await;
     assert_eq!(alone.out, "2026-11-21T10:00:09.000Z INFO     last\n");
     let whole = runtail(folder.path(), &["logs", "one/bot", "-o", "json"]).await;
-    assert_eq!(serde_json::from_str::<Value>(&whole.out).unwrap().as_array().map(Vec::len), Some(3));
+    assert_eq!(
+        serde_json::from_str::<Value>(&whole.out)
+            .unwrap()
+            .as_array()
+            .map(Vec::len),
+        Some(3)
+    );
 }
 
 #[tokio::test]
 async fn log_lines_are_colored_on_request() {
-    let (_, one) = log_of([row(TEN, "fine"), value!({"timestamp": TEN, "level": "ERROR", "message": "bad"})]).await;
+    let (_, one) = log_of([
+        row(TEN, "fine"),
+        value!({"timestamp": TEN, "level": "ERROR", "message": "bad"}),
+    ])
+    .await;
     let (_, two) = log_of([row(TEN, "also")]).await;
     let folder = configured(&[("one", one.url.as_str()), ("two", two.url.as_str())]);
     let args = |color| ["logs", "one/bot", "two/bot", "-o", "text", "--color", color];
     let painted = runtail(folder.path(), &args("always")).await.out;
     let lines: Vec<&str> = painted.lines().collect();
-    let title = |line: &str, name: &str| line[..line.find(name).unwrap()].rsplit('\x1b').next().unwrap().to_string();
+    let title = |line: &str, name: &str| {
+        line[..line.find(name).unwrap()]
+            .rsplit('\x1b')
+            .next()
+            .unwrap()
+            .to_string()
+    };
     assert_eq!(title(lines[0], "one/bot"), title(lines[1], "one/bot"));
-    assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "the two names have different colors");
-    assert!(lines[0].starts_with("\x1b[2m2026") && lines[1].contains("\x1b[31mERROR\x1b[0m"), "{painted:?}");
+    assert_ne!(
+        title(lines[0], "one/bot"),
+        title(lines[2], "two/bot"),
+        "the two names have different colors"
+    );
+    assert!(
+        lines[0].starts_with("\x1b[2m2026") && lines[1].contains("\x1b[31mERROR\x1b[0m"),
+        "{painted:?}"
+    );
     assert_eq!(runtail(folder.path(), &args("always")).await.out, painted);
     // A pipe is not a terminal, but --color requests colors and overrides NO_COLOR.
-    assert!(!runtail(folder.path(), &args("auto")).await.out.contains('\x1b'));
-    assert!(!runtail(folder.path(), &args("never")).await.out.contains('\x1b'));
+    assert!(
+        !runtail(folder.path(), &args("auto"))
+            .await
+            .out
+            .contains('\x1b')
+    );
+    assert!(
+        !runtail(folder.path(), &args("never"))
+            .await
+            .out
+            .contains('\x1b')
+    );
     let mut asked = command(folder.path(), &args("always"));
     asked.env("NO_COLOR", "1");
     assert_eq!(ended(asked).await.out, painted);
@@ -221,50 +331,105 @@ async fn hostile_and_huge_log_lines_are_sanitized() {
             "                                      boom",
         ]
     );
-    assert_eq!(lines[4], format!("2026-11-21T10:00:00.000Z WARN     {huge}"));
-    assert_eq!(lines[5], "                         {\"event\":\"no message\"}");
+    assert_eq!(
+        lines[4],
+        format!("2026-11-21T10:00:00.000Z WARN     {huge}")
+    );
+    assert_eq!(
+        lines[5],
+        "                         {\"event\":\"no message\"}"
+    );
     assert!(!text.out.contains('\x1b'));
     let rows = runtail(folder.path(), &["logs", "bot"]).await.rows();
-    assert_eq!((rows[2]["message"].as_str(), &rows[3]["event"]), (Some(huge.as_str()), &value!("no message")));
+    assert_eq!(
+        (rows[2]["message"].as_str(), &rows[3]["event"]),
+        (Some(huge.as_str()), &value!("no message"))
+    );
 }
 
 #[tokio::test]
 async fn logs_options_limit_what_is_requested() {
     let levels = ["DEBUG", "INFO", "WARNING", "ERROR"];
-    let line =
-        |n: i64| value!({"timestamp": TEN + n * 1000, "level": levels[n as usize % 4], "message": n.to_string()});
+    let line = |n: i64| value!({"timestamp": TEN + n * 1000, "level": levels[n as usize % 4], "message": n.to_string()});
     let (_, server) = log_of((0..250).map(line)).await;
     let folder = configured(&[("p", server.url.as_str())]);
-    let numbers = |from: usize, by: usize| (from..250).step_by(by).map(|n| n.to_string()).collect::<Vec<_>>();
-    let messages = async |args: &[&str]| messages(&runtail(folder.path(), &[&["logs", "bot"], args].concat()).await);
-    assert_eq!(messages(&[]).await, numbers(150, 1), "the default is a hundred lines");
-    assert_eq!(messages(&["--tail", "all"]).await, numbers(0, 1), "three pages without a cursor");
+    let numbers = |from: usize, by: usize| {
+        (from..250)
+            .step_by(by)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+    };
+    let messages = async |args: &[&str]| {
+        messages(&runtail(folder.path(), &[&["logs", "bot"], args].concat()).await)
+    };
+    assert_eq!(
+        messages(&[]).await,
+        numbers(150, 1),
+        "the default is a hundred lines"
+    );
+    assert_eq!(
+        messages(&["--tail", "all"]).await,
+        numbers(0, 1),
+        "three pages without a cursor"
+    );
     assert_eq!(messages(&["--tail", "3"]).await, numbers(247, 1));
-    assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all lines since then");
-    assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "although the server has no filter");
+    assert_eq!(
+        messages(&["--since", "2026-11-21T10:02:00Z"]).await,
+        numbers(120, 1),
+        "all lines since then"
+    );
+    assert_eq!(
+        messages(&["--level", "error"]).await,
+        numbers(3, 4),
+        "although the server has no filter"
+    );
     let ended = runtail(folder.path(), &["logs", "bot", "--tail", "0"]).await;
-    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", "runtail: no matching lines\n"));
+    assert_eq!(
+        (ended.code, ended.out.as_str(), ended.err.as_str()),
+        (0, "", "runtail: no matching lines\n")
+    );
     let asked = |args: &'static [&'static str]| {
         let (folder, server) = (folder.path(), &server);
         async move {
-            assert_eq!(runtail(folder, &[&["logs", "bot"], args].concat()).await.code, 0);
+            assert_eq!(
+                runtail(folder, &[&["logs", "bot"], args].concat())
+                    .await
+                    .code,
+                0
+            );
             server.seen().last().unwrap().json()
         }
     };
     let body = asked(&["--level", "warn", "--query", "a b", "--tail", "5"]).await;
-    assert_eq!(body, value!({"order": "desc", "limit": 100, "level": "WARNING", "query": "a b"}));
-    let since: Timestamp = asked(&["--since", "1h"]).await["start_time"].as_str().unwrap().parse().unwrap();
+    assert_eq!(
+        body,
+        value!({"order": "desc", "limit": 100, "level": "WARNING", "query": "a b"})
+    );
+    let since: Timestamp = asked(&["--since", "1h"]).await["start_time"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     let ago = Timestamp::now().duration_since(since);
-    assert!(ago >= SignedDuration::from_hours(1) && ago < SignedDuration::from_mins(65), "{ago}");
+    assert!(
+        ago >= SignedDuration::from_hours(1) && ago < SignedDuration::from_mins(65),
+        "{ago}"
+    );
 }
 
 #[tokio::test]
 async fn logs_usage_errors() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for (args, says) in [
-        (&["a", "b", "--revision", "r"][..], "--revision needs exactly one deployment"),
+        (
+            &["a", "b", "--revision", "r"][..],
+            "--revision needs exactly one deployment",
+        ),
         (&["a", "--follow", "-o", "json"], "use -o jsonl"),
-        (&["a", "--level", "loud"], "debug, info, warning, error or critical"),
+        (
+            &["a", "--level", "loud"],
+            "debug, info, warning, error or critical",
+        ),
         (&["a", "--since", "soon"], "2026-11-21T10:00:00Z"),
         (&["a", "--tail", "some"], "a number or `all`"),
         (&["a", "--interval", "1ms"], "at least 100ms"),
@@ -297,14 +462,29 @@ async fn an_unreadable_log_does_not_stop_the_others() {
         ("refused", refused.url.as_str()),
     ]);
     let ended = runtail(folder.path(), &["logs", "vanished/gone", "good/bot"]).await;
-    assert_eq!((ended.code, messages(&ended)), (1, vec!["here".to_string()]));
-    assert!(ended.err.starts_with("runtail: vanished/gone: vanished: "), "{}", ended.err);
-    assert!(ended.err.contains("404: Deployment ID d-9 not found."), "{}", ended.err);
+    assert_eq!(
+        (ended.code, messages(&ended)),
+        (1, vec!["here".to_string()])
+    );
+    assert!(
+        ended.err.starts_with("runtail: vanished/gone: vanished: "),
+        "{}",
+        ended.err
+    );
+    assert!(
+        ended.err.contains("404: Deployment ID d-9 not found."),
+        "{}",
+        ended.err
+    );
     let ended = runtail(folder.path(), &["logs", "good/bot", "refused/gone"]).await;
     assert_eq!((ended.code, ended.rows().len()), (3, 1));
     let ended = runtail(folder.path(), &["logs", "good/bot", "good/none"]).await;
     assert_eq!((ended.code, ended.rows().len()), (1, 1));
-    assert!(ended.err.contains("there is no deployment \"good/none\""), "{}", ended.err);
+    assert!(
+        ended.err.contains("there is no deployment \"good/none\""),
+        "{}",
+        ended.err
+    );
     let ended = runtail(folder.path(), &["logs", "vanished/gone", "-o", "json"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));
     // With --follow: the unreadable log ends, the others continue.
@@ -312,7 +492,10 @@ async fn an_unreadable_log_does_not_stop_the_others() {
     let mut running = Running::start(folder.path(), &args);
     assert_eq!(running.message().await, "here");
     let (code, rest, err) = running.interrupt().await;
-    assert!(code == 130 && rest.is_empty() && err.contains("Deployment ID d-9 not found."), "{code} {rest:?} {err}");
+    assert!(
+        code == 130 && rest.is_empty() && err.contains("Deployment ID d-9 not found."),
+        "{code} {rest:?} {err}"
+    );
     // Nothing is left to follow.
     for (name, expected) in [("vanished/gone", 1), ("refused/gone", 3)] {
         let ended = runtail(folder.path(), &[&["logs", name], &FOLLOW[..]].concat()).await;
@@ -326,12 +509,18 @@ async fn logs_follow_uses_the_servers_clock() {
     let now = Timestamp::now().as_millisecond() - 3_600_000;
     let (log, server) = log_of((0..3).map(|n| row(now + n, "again"))).await;
     let folder = configured(&[("p", server.url.as_str())]);
-    let mut running = Running::start(folder.path(), &[&["logs", "bot", "--tail", "2"], &FOLLOW[..]].concat());
+    let mut running = Running::start(
+        folder.path(),
+        &[&["logs", "bot", "--tail", "2"], &FOLLOW[..]].concat(),
+    );
     for _ in 0..2 {
         assert_eq!(running.message().await, "again");
     }
     for n in 0..5 {
-        log.add([row(now + 2, "again"), row(now + 2 + n / 2, &format!("line {n}"))]);
+        log.add([
+            row(now + 2, "again"),
+            row(now + 2 + n / 2, &format!("line {n}")),
+        ]);
         let mut both = [running.message().await, running.message().await];
         both.sort();
         assert_eq!(both, ["again".to_string(), format!("line {n}")]);
@@ -343,14 +532,25 @@ async fn logs_follow_uses_the_servers_clock() {
         .seen()
         .into_iter()
         .filter(|seen| seen.method == "POST")
-        .filter_map(|seen| seen.json()["start_time"].as_str().map(|at| at.parse::<Timestamp>().unwrap()));
+        .filter_map(|seen| {
+            seen.json()["start_time"]
+                .as_str()
+                .map(|at| at.parse::<Timestamp>().unwrap())
+        });
     let starts: Vec<Timestamp> = starts.collect();
     assert!(starts.iter().all(|start| *start <= newest), "{starts:?}");
 }
 
 async fn simulated(logs: Logs, speed: f64) -> (Sim, tempfile::TempDir) {
     let scenario = Scenario::Fleet { deployments: 3 };
-    let sim = Sim::start(Options { scenario, speed, logs, ..Options::default() }).await.unwrap();
+    let sim = Sim::start(Options {
+        scenario,
+        speed,
+        logs,
+        ..Options::default()
+    })
+    .await
+    .unwrap();
     let folder = configured(&[("sim", &sim.regions()[0].url)]);
     (sim, folder)
 }
@@ -367,26 +567,46 @@ fn position(line: &str) -> i64 {
 fn assert_each_once(positions: &[i64], speed: f64) {
     let pace = (4000.0 / speed) as i64;
     let gaps: Vec<i64> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(gaps.iter().all(|gap| (pace - 1..=pace + 1).contains(gap)), "{gaps:?}");
+    assert!(
+        gaps.iter().all(|gap| (pace - 1..=pace + 1).contains(gap)),
+        "{gaps:?}"
+    );
 }
 
 #[tokio::test]
 async fn both_log_api_generations_work_with_and_without_ids() {
-    for (v1, v2, ids) in [(true, false, true), (true, false, false), (false, true, true), (false, true, false)] {
+    for (v1, v2, ids) in [
+        (true, false, true),
+        (true, false, false),
+        (false, true, true),
+        (false, true, false),
+    ] {
         let (sim, folder) = simulated(Logs { v1, v2, ids }, 100.0).await;
         let name = "amber-agent-0000";
         let build = runtail(folder.path(), &["logs", name, "--build"]).await;
         let messages = messages(&build);
-        assert_eq!((build.code, messages.last().map(String::as_str)), (0, Some("DONE")), "{}", build.err);
-        assert!(messages[0].starts_with("Starting build of main"), "{messages:?}");
+        assert_eq!(
+            (build.code, messages.last().map(String::as_str)),
+            (0, Some("DONE")),
+            "{}",
+            build.err
+        );
+        assert!(
+            messages[0].starts_with("Starting build of main"),
+            "{messages:?}"
+        );
         assert_eq!(build.rows()[0].get("id").is_some(), ids);
         // The log of one revision, and the log of the deployment, which that revision serves.
-        let revision =
-            runtail(folder.path(), &["revisions", "list", name, "--limit", "1"]).await.rows()[0]["id"].clone();
+        let revision = runtail(folder.path(), &["revisions", "list", name, "--limit", "1"])
+            .await
+            .rows()[0]["id"]
+            .clone();
         let revision = revision.as_str().unwrap();
         for scope in [&["--revision", revision][..], &[]] {
-            let mut running =
-                Running::start(folder.path(), &[&["logs", name, "--tail", "150"], scope, &FOLLOW].concat());
+            let mut running = Running::start(
+                folder.path(),
+                &[&["logs", name, "--tail", "150"], scope, &FOLLOW].concat(),
+            );
             let mut positions = Vec::new();
             while positions.len() < 160 {
                 positions.push(position(&running.line().await));
@@ -396,19 +616,37 @@ async fn both_log_api_generations_work_with_and_without_ids() {
             positions.extend(rest.iter().map(|line| position(line)));
             assert_each_once(&positions, 100.0);
         }
-        let asked = |part: &str| sim.requests().iter().filter(|one| one.path.contains(part)).count();
-        let tried_in_vain = if v1 { asked("/v2/deployment-logs") } else { asked("/v1/projects") };
-        assert!(tried_in_vain <= if v1 { 0 } else { 3 }, "each command detects the generation once: {tried_in_vain}");
+        let asked = |part: &str| {
+            sim.requests()
+                .iter()
+                .filter(|one| one.path.contains(part))
+                .count()
+        };
+        let tried_in_vain = if v1 {
+            asked("/v2/deployment-logs")
+        } else {
+            asked("/v1/projects")
+        };
+        assert!(
+            tried_in_vain <= if v1 { 0 } else { 3 },
+            "each command detects the generation once: {tried_in_vain}"
+        );
     }
 }
 
 #[tokio::test]
 async fn failed_log_polls_are_reported_once_and_lose_no_line() {
     let (sim, folder) = simulated(Logs::default(), 40.0).await;
-    let mut running =
-        Running::start(folder.path(), &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat());
+    let mut running = Running::start(
+        folder.path(),
+        &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat(),
+    );
     let mut positions = vec![position(&running.line().await)];
-    for trouble in ["times=3 status=503", "times=1 status=429 retry-after=1", "times=2 cut=10"] {
+    for trouble in [
+        "times=3 status=503",
+        "times=1 status=429 retry-after=1",
+        "times=2 cut=10",
+    ] {
         let rule = format!("POST deploy_logs {trouble}");
         sim.rule(rule.parse::<Rule>().unwrap());
         sim.forget_requests();
@@ -435,7 +673,10 @@ async fn failed_log_polls_are_reported_once_and_lose_no_line() {
         "401: Invalid token",
     ];
     for (line, expected) in told.iter().zip(expected) {
-        assert!(line.starts_with("runtail: sim/amber-agent-0000: ") && line.ends_with(expected), "{err}");
+        assert!(
+            line.starts_with("runtail: sim/amber-agent-0000: ") && line.ends_with(expected),
+            "{err}"
+        );
     }
 }
 
@@ -457,8 +698,17 @@ async fn a_closed_pipe_ends_logs_follow_quietly() {
     assert_eq!(running.message().await, "only");
     let Running { mut child, lines } = running;
     drop(lines);
-    let status = tokio::time::timeout(TIMEOUT, child.wait()).await.expect("an end").unwrap();
+    let status = tokio::time::timeout(TIMEOUT, child.wait())
+        .await
+        .expect("an end")
+        .unwrap();
     let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .await
+        .unwrap();
     assert_eq!((status.code(), err.as_str()), (Some(0), ""));
 }

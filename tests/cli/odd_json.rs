@@ -13,17 +13,21 @@ const AT: &str = "2026-11-26T19:50:00Z";
 
 /// Returns a file of a case; none if the case has the default.
 fn file(case: &str, name: &str) -> Option<String> {
-    let path = format!("{}/tests/fixtures/cases/{case}/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/tests/fixtures/cases/{case}/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    );
     std::fs::read_to_string(path).ok()
 }
 
 /// Responds like an agent server with the files of a case.
 fn answer(case: &str, seen: &Seen) -> Response {
     let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
-    let run =
-        || value!({"run_id": RUN, "thread_id": THREAD, "assistant_id": "a", "status": "success", "created_at": AT});
-    let state =
-        || file(case, "state.json").unwrap_or_else(|| value!({"values": {}, "next": [], "tasks": []}).to_string());
+    let run = || value!({"run_id": RUN, "thread_id": THREAD, "assistant_id": "a", "status": "success", "created_at": AT});
+    let state = || {
+        file(case, "state.json")
+            .unwrap_or_else(|| value!({"values": {}, "next": [], "tasks": []}).to_string())
+    };
     let body = match (seen.method.as_str(), parts.as_slice()) {
         (_, ["info"]) => value!({"version": "1.5.1", "context": "js"}).to_string(),
         (_, ["assistants", "search"]) => {
@@ -33,8 +37,13 @@ fn answer(case: &str, seen: &Seen) -> Response {
             true => "[]".into(),
             false => file(case, "threads.json").unwrap_or_else(|| "[]".into()),
         },
-        ("POST", ["threads", _, "runs", "stream"]) | ("GET", ["threads", _, "runs", _, "stream"]) => {
-            let mut stream = response(200, "text/event-stream", file(case, "run.sse").unwrap_or_default());
+        ("POST", ["threads", _, "runs", "stream"])
+        | ("GET", ["threads", _, "runs", _, "stream"]) => {
+            let mut stream = response(
+                200,
+                "text/event-stream",
+                file(case, "run.sse").unwrap_or_default(),
+            );
             let place = format!("/threads/{THREAD}/runs/{RUN}").parse().unwrap();
             stream.headers_mut().insert("content-location", place);
             return stream;
@@ -43,8 +52,9 @@ fn answer(case: &str, seen: &Seen) -> Response {
         ("GET", ["threads", _, "runs", _]) => run().to_string(),
         ("GET", ["threads", _, "history"]) => format!("[{}]", state()),
         (_, ["threads", _, "state", ..]) => state(),
-        ("GET", ["threads", _]) => file(case, "thread.json")
-            .unwrap_or_else(|| value!({"thread_id": THREAD, "status": "idle", "created_at": AT}).to_string()),
+        ("GET", ["threads", _]) => file(case, "thread.json").unwrap_or_else(|| {
+            value!({"thread_id": THREAD, "status": "idle", "created_at": AT}).to_string()
+        }),
         _ => return json(404, value!({"detail": "Not Found"})),
     };
     json(200, body)
@@ -57,7 +67,10 @@ async fn runtail(server: &Server, args: &[&str]) -> Ended {
         server.url
     ));
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path());
+    command
+        .env_clear()
+        .env("HOME", folder.path())
+        .env("XDG_CONFIG_HOME", folder.path());
     command.stdin(Stdio::null()).args(args);
     ended(command).await
 }
@@ -68,44 +81,81 @@ async fn on_case(case: &'static str, args: &[&str]) -> String {
 }
 
 async fn streamed(case: &'static str, format: &str) -> String {
-    on_case(case, &["run", "agent", "--thread", THREAD, "--input", "{}", "-o", format]).await
+    on_case(
+        case,
+        &[
+            "run", "agent", "--thread", THREAD, "--input", "{}", "-o", format,
+        ],
+    )
+    .await
 }
 
 #[tokio::test]
 async fn case_01_halves_in_two_tokens_are_joined() {
     let text = streamed("01-emoji-halves", "text").await;
-    let said: Vec<&str> = text.lines().filter(|line| line.contains("Deployed")).collect();
+    let said: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("Deployed"))
+        .collect();
     assert_eq!(said, ["  Deployed 🚀 ok. Broken: x\u{fffd} y"], "{text}");
-    assert!(streamed("01-emoji-halves", "jsonl").await.contains(r#"{"content":"\ud83d","#));
+    assert!(
+        streamed("01-emoji-halves", "jsonl")
+            .await
+            .contains(r#"{"content":"\ud83d","#)
+    );
 }
 
 #[tokio::test]
 async fn case_09a_not_numbers_are_null() {
     let text = streamed("09a-nan-in-stream", "text").await;
-    assert!(text.contains("  score it\n") && text.contains("  Scored.\n"), "{text}");
+    assert!(
+        text.contains("  score it\n") && text.contains("  Scored.\n"),
+        "{text}"
+    );
     let lines = streamed("09a-nan-in-stream", "jsonl").await;
-    assert!(lines.contains(r#""score":null,"limit":null,"low":null,"label":"ok NaN"}"#), "{lines}");
+    assert!(
+        lines.contains(r#""score":null,"limit":null,"low":null,"label":"ok NaN"}"#),
+        "{lines}"
+    );
 }
 
 #[tokio::test]
 async fn case_11_last_of_equal_keys_counts() {
     let text = streamed("11-duplicate-keys", "text").await;
-    assert!(text.contains("ai\n  final answer\n") && !text.contains("draft"), "{text}");
+    assert!(
+        text.contains("ai\n  final answer\n") && !text.contains("draft"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn case_30a_half_an_emoji_in_metadata_hides_no_thread() {
     let case = "30a-half-emoji-in-metadata";
-    for args in
-        [["threads", "list", "-o", "json"], ["threads", "list", "-o", "jsonl"], ["threads", "get", THREAD, "-o"]]
-    {
-        let args: Vec<&str> = args.into_iter().chain((args[1] == "get").then_some("jsonl")).collect();
+    for args in [
+        ["threads", "list", "-o", "json"],
+        ["threads", "list", "-o", "jsonl"],
+        ["threads", "get", THREAD, "-o"],
+    ] {
+        let args: Vec<&str> = args
+            .into_iter()
+            .chain((args[1] == "get").then_some("jsonl"))
+            .collect();
         let text = on_case(case, &args).await;
         assert!(text.contains(r"Ship it \ud83d"), "{text}");
         assert_eq!(text.contains("22222222-"), args[1] == "list", "{text}");
     }
-    assert!(on_case(case, &["threads", "get", THREAD, "-o", "table"]).await.contains("Ship it \u{fffd}"));
-    assert_eq!(on_case(case, &["threads", "search", "Ship", "-o", "jsonl"]).await.lines().count(), 1);
+    assert!(
+        on_case(case, &["threads", "get", THREAD, "-o", "table"])
+            .await
+            .contains("Ship it \u{fffd}")
+    );
+    assert_eq!(
+        on_case(case, &["threads", "search", "Ship", "-o", "jsonl"])
+            .await
+            .lines()
+            .count(),
+        1
+    );
     on_case(case, &["inbox"]).await;
 }
 
@@ -116,7 +166,11 @@ async fn case_30c_half_an_emoji_in_a_state_hides_nothing() {
         let text = on_case(case, &["threads", command, THREAD, "-o", "jsonl"]).await;
         assert!(text.contains(r#""content":"Ship it \ud83d""#), "{text}");
     }
-    assert!(on_case(case, &["threads", "state", THREAD, "-o", "table"]).await.contains("Ship it \u{fffd}"));
+    assert!(
+        on_case(case, &["threads", "state", THREAD, "-o", "table"])
+            .await
+            .contains("Ship it \u{fffd}")
+    );
     assert!(streamed(case, "text").await.contains("success"));
 }
 
@@ -124,13 +178,19 @@ async fn case_30c_half_an_emoji_in_a_state_hides_nothing() {
 async fn received_values_are_printed_and_sent_exactly() {
     let state = r#"{"values":{"title":"Ship \ud83d","n":1234567890123456789012345,"x":NaN,"a":1,"a":2},"next":[],"tasks":[],
         "metadata":{"source":"loop","step":1},"created_at":"2026-11-26T19:50:00Z","checkpoint":{"checkpoint_id":"c1"}}"#;
-    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.ends_with("/state")) {
-        ("POST", true) => json(200, r#"{"checkpoint":{"checkpoint_id":"c2"}}"#),
-        _ if seen.path.contains("/state") => json(200, format!("\u{feff}{state}")),
-        _ => answer("", seen),
-    })
-    .await;
-    let text = runtail(&server, &["threads", "state", THREAD, "-o", "jsonl"]).await.expect(0).out;
+    let server =
+        Server::start(
+            move |seen| match (seen.method.as_str(), seen.path.ends_with("/state")) {
+                ("POST", true) => json(200, r#"{"checkpoint":{"checkpoint_id":"c2"}}"#),
+                _ if seen.path.contains("/state") => json(200, format!("\u{feff}{state}")),
+                _ => answer("", seen),
+            },
+        )
+        .await;
+    let text = runtail(&server, &["threads", "state", THREAD, "-o", "jsonl"])
+        .await
+        .expect(0)
+        .out;
     let values = r#""values":{"title":"Ship \ud83d","n":1234567890123456789012345,"x":null,"a":2}"#;
     assert!(text.contains(values), "{text}");
 }
@@ -140,19 +200,53 @@ async fn received_values_are_printed_and_sent_exactly() {
 async fn half_an_emoji_is_not_sent() {
     for (args, said) in [
         (
-            vec!["run", "agent", "--thread", THREAD, "--input", r#"{"messages":[{"content":"Ship \ud83d!"}]}"#],
+            vec![
+                "run",
+                "agent",
+                "--thread",
+                THREAD,
+                "--input",
+                r#"{"messages":[{"content":"Ship \ud83d!"}]}"#,
+            ],
             "--input: half of a character in messages.0.content (",
         ),
         (
-            vec!["run", "agent", "--stateless", "--input", r#"{"a":{"\ude00":1}}"#],
+            vec![
+                "run",
+                "agent",
+                "--stateless",
+                "--input",
+                r#"{"a":{"\ude00":1}}"#,
+            ],
             "--input: half of a character in a.\u{fffd} (",
         ),
         (
-            vec!["run", "agent", "--thread", THREAD, "--input", "{}", "--metadata", r#"{"a":["\ud83d"]}"#],
+            vec![
+                "run",
+                "agent",
+                "--thread",
+                THREAD,
+                "--input",
+                "{}",
+                "--metadata",
+                r#"{"a":["\ud83d"]}"#,
+            ],
             "--metadata: half of a character in a.0 (",
         ),
-        (vec!["state", "set", THREAD, "--values", r#"{"a":"Ship \ud83d!"}"#], "--values: half of a character in a ("),
-        (vec!["run", "agent", "--input", r#"{"a":"\ud83d"}"#], "--input: half of a character in a ("),
+        (
+            vec![
+                "state",
+                "set",
+                THREAD,
+                "--values",
+                r#"{"a":"Ship \ud83d!"}"#,
+            ],
+            "--values: half of a character in a (",
+        ),
+        (
+            vec!["run", "agent", "--input", r#"{"a":"\ud83d"}"#],
+            "--input: half of a character in a (",
+        ),
     ] {
         let state = r#"{"values":{"a":1},"next":[],"tasks":[],"metadata":{"source":"loop","step":1},"created_at":"2026-11-26T19:50:00Z","checkpoint":{"checkpoint_id":"c1"}}"#;
         let server = Server::start(move |seen| match seen.path.contains("/state") {
@@ -161,10 +255,24 @@ async fn half_an_emoji_is_not_sent() {
         })
         .await;
         let done = runtail(&server, &args).await;
-        assert!(done.code == 2 && done.err.contains(said), "{args:?}: {}", done.err);
-        assert!(done.err.contains("an emoji was cut in two: complete or remove it"), "{}", done.err);
+        assert!(
+            done.code == 2 && done.err.contains(said),
+            "{args:?}: {}",
+            done.err
+        );
+        assert!(
+            done.err
+                .contains("an emoji was cut in two: complete or remove it"),
+            "{}",
+            done.err
+        );
         // Not even a thread for the run was created.
-        assert!(!server.seen().iter().any(|seen| seen.path == "/threads" || seen.body.contains("ud83d")));
+        assert!(
+            !server
+                .seen()
+                .iter()
+                .any(|seen| seen.path == "/threads" || seen.body.contains("ud83d"))
+        );
     }
 }
 
@@ -190,11 +298,26 @@ async fn half_an_emoji_in_a_question_or_a_description_hides_nothing() {
     })
     .await;
     for (args, text) in [
-        (vec!["assistants", "list", "-o", "jsonl"], r#""description":"Ship \ud83d","score":null"#),
-        (vec!["assistants", "get", ID, "-o", "json"], r#""description": "Ship \ud83d""#),
-        (vec!["threads", "list", "-o", "jsonl"], r#"{"question":"Send \ud83d?","amount":null}"#),
-        (vec!["threads", "get", THREAD, "-o", "jsonl"], r#"{"question":"Send \ud83d?","amount":null}"#),
-        (vec!["threads", "state", THREAD, "-o", "jsonl"], r#"{"question":"Send \ud83d?","amount":null}"#),
+        (
+            vec!["assistants", "list", "-o", "jsonl"],
+            r#""description":"Ship \ud83d","score":null"#,
+        ),
+        (
+            vec!["assistants", "get", ID, "-o", "json"],
+            r#""description": "Ship \ud83d""#,
+        ),
+        (
+            vec!["threads", "list", "-o", "jsonl"],
+            r#"{"question":"Send \ud83d?","amount":null}"#,
+        ),
+        (
+            vec!["threads", "get", THREAD, "-o", "jsonl"],
+            r#"{"question":"Send \ud83d?","amount":null}"#,
+        ),
+        (
+            vec!["threads", "state", THREAD, "-o", "jsonl"],
+            r#"{"question":"Send \ud83d?","amount":null}"#,
+        ),
         (vec!["inbox", "-o", "table"], "Send \u{fffd}?"),
     ] {
         let out = runtail(&server, &args).await.expect(0).out;
@@ -228,29 +351,50 @@ async fn a_row_of_any_list_costs_only_itself() {
         (vec!["store", "search"], "items"),
         (vec!["runs", "list", THREAD], "runs"),
     ] {
-        let args: Vec<&str> = args.into_iter().chain(["--profile", "both", "-o", "jsonl"]).collect();
+        let args: Vec<&str> = args
+            .into_iter()
+            .chain(["--profile", "both", "-o", "jsonl"])
+            .collect();
         // A list of a control plane is for scripts that act on all of its rows.
         let (code, place) = match args[0] {
             "deployments" | "revisions" | "listeners" | "integrations" => (1, "runtail: both"),
             _ => (0, "warning"),
         };
         let done = runtail(&server, &args).await.expect(code);
-        let why = format!("{place}: 2 rows of the list of {list} couldn't be read: a row is not a record: 7");
-        assert!(done.rows().len() == 1 && done.err.contains(&why), "{args:?}: {} {}", done.out, done.err);
+        let why = format!(
+            "{place}: 2 rows of the list of {list} couldn't be read: a row is not a record: 7"
+        );
+        assert!(
+            done.rows().len() == 1 && done.err.contains(&why),
+            "{args:?}: {} {}",
+            done.out,
+            done.err
+        );
     }
 }
 
 #[tokio::test]
 async fn a_row_that_is_no_record_costs_only_itself() {
     let server = Server::start(|seen| match seen.path.as_str() {
-        "/threads/search" => {
-            json(200, format!(r#"[7,{{"thread_id":"{THREAD}","status":"idle"}},{{"status":"busy"}}]"#))
-        }
+        "/threads/search" => json(
+            200,
+            format!(r#"[7,{{"thread_id":"{THREAD}","status":"idle"}},{{"status":"busy"}}]"#),
+        ),
         _ => answer("", seen),
     })
     .await;
-    let done = runtail(&server, &["threads", "search", "status:idle", "-o", "jsonl"]).await.expect(0);
-    assert_eq!((done.rows().len(), done.err.lines().count()), (1, 1), "{}", done.err);
+    let done = runtail(
+        &server,
+        &["threads", "search", "status:idle", "-o", "jsonl"],
+    )
+    .await
+    .expect(0);
+    assert_eq!(
+        (done.rows().len(), done.err.lines().count()),
+        (1, 1),
+        "{}",
+        done.err
+    );
     let why = "warning: 2 rows of the list of threads couldn't be read: a row is not a record: 7";
     assert!(done.err.starts_with(why), "{}", done.err);
 }

@@ -29,7 +29,11 @@ impl Home {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            std::fs::set_permissions(self.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+            std::fs::set_permissions(
+                self.path().join(name),
+                std::fs::Permissions::from_mode(mode),
+            )
+            .unwrap();
         }
         #[cfg(not(unix))]
         let _ = (name, mode);
@@ -43,8 +47,13 @@ impl Home {
     async fn runtail(&self, args: &[&str]) -> Ended {
         std::fs::create_dir_all(self.path().join("agent")).unwrap();
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-        command.env_clear().env("HOME", self.path()).env("XDG_CONFIG_HOME", self.path());
-        command.env("PATH", self.path().join("bin")).current_dir(self.path().join("agent"));
+        command
+            .env_clear()
+            .env("HOME", self.path())
+            .env("XDG_CONFIG_HOME", self.path());
+        command
+            .env("PATH", self.path().join("bin"))
+            .current_dir(self.path().join("agent"));
         command.stdin(Stdio::null()).args(args);
         ended(command).await
     }
@@ -54,12 +63,19 @@ impl Home {
 mod keychain {
     use super::*;
 
-    const PROGRAM: &str = if cfg!(target_os = "macos") { "security" } else { "secret-tool" };
+    const PROGRAM: &str = if cfg!(target_os = "macos") {
+        "security"
+    } else {
+        "secret-tool"
+    };
 
     /// Installs a keychain program that writes down its arguments, and then runs this shell code.
     fn install(home: &Home, code: &str) {
         let log = home.path().join("arguments");
-        home.write(&format!("bin/{PROGRAM}"), &format!("#!/bin/sh\necho \"$@\" >> '{}'\n{code}\n", log.display()));
+        home.write(
+            &format!("bin/{PROGRAM}"),
+            &format!("#!/bin/sh\necho \"$@\" >> '{}'\n{code}\n", log.display()),
+        );
         home.mode(&format!("bin/{PROGRAM}"), 0o755);
     }
 
@@ -76,7 +92,10 @@ mod keychain {
         let (home, server) = (Home::new(), server().await);
         home.write(
             "runtail/config.toml",
-            &format!("[profiles.prod]\nurl = \"{}\"\napi_key_keyring = \"lang smith\"\n", server.url),
+            &format!(
+                "[profiles.prod]\nurl = \"{}\"\napi_key_keyring = \"lang smith\"\n",
+                server.url
+            ),
         );
         install(&home, &format!("echo {CANARY}"));
         home.runtail(&["deployments", "list"]).await.expect(0);
@@ -87,16 +106,35 @@ mod keychain {
         };
         assert_eq!(arguments, expected, "the key is no argument");
         let shown = home.runtail(&["config", "show"]).await.expect(0);
-        assert!(shown.out.contains("api_key_keyring = \"lang smith/prod\""), "{}", shown.out);
-        assert_eq!(home.read("arguments"), expected, "showing the configuration doesn't open the keychain");
+        assert!(
+            shown.out.contains("api_key_keyring = \"lang smith/prod\""),
+            "{}",
+            shown.out
+        );
+        assert_eq!(
+            home.read("arguments"),
+            expected,
+            "showing the configuration doesn't open the keychain"
+        );
         let doctor = home.runtail(&["doctor"]).await;
-        assert!(doctor.out.contains("the keychain entry lang smith/prod: a personal access token"), "{}", doctor.out);
+        assert!(
+            doctor
+                .out
+                .contains("the keychain entry lang smith/prod: a personal access token"),
+            "{}",
+            doctor.out
+        );
     }
 
     #[tokio::test]
     async fn missing_entries_and_programs_say_what_to_do() {
         let (home, server) = (Home::new(), server().await);
-        let with = |value: &str| format!("[profiles.prod]\nurl = \"{}\"\napi_key_keyring = \"{value}\"\n", server.url);
+        let with = |value: &str| {
+            format!(
+                "[profiles.prod]\nurl = \"{}\"\napi_key_keyring = \"{value}\"\n",
+                server.url
+            )
+        };
         home.write("runtail/config.toml", &with("langsmith/team"));
         // The doctor wraps its lines.
         let said = |ended: Ended| {
@@ -104,32 +142,57 @@ mod keychain {
             all.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         let list = said(home.runtail(&["deployments", "list"]).await);
-        for part in
-            [&*format!("the program {PROGRAM}, which reads the keychain, is not installed"), "use …_file or …_command"]
-        {
+        for part in [
+            &*format!("the program {PROGRAM}, which reads the keychain, is not installed"),
+            "use …_file or …_command",
+        ] {
             assert!(list.contains(part), "{part}: {list}");
         }
-        install(&home, if cfg!(target_os = "macos") { "exit 44" } else { "exit 1" });
+        install(
+            &home,
+            if cfg!(target_os = "macos") {
+                "exit 44"
+            } else {
+                "exit 1"
+            },
+        );
         let list = said(home.runtail(&["deployments", "list"]).await);
-        assert!(list.contains("the keychain has no entry langsmith/team; store it with: "), "{list}");
+        assert!(
+            list.contains("the keychain has no entry langsmith/team; store it with: "),
+            "{list}"
+        );
         let doctor = said(home.runtail(&["doctor"]).await.expect(2));
         let store = match cfg!(target_os = "macos") {
             true => "security add-generic-password -U -s langsmith -a team -w",
             false => "secret-tool store --label=LangSmith service langsmith account team",
         };
-        assert!(doctor.contains(&format!("store the key: {store}")), "{doctor}");
+        assert!(
+            doctor.contains(&format!("store the key: {store}")),
+            "{doctor}"
+        );
         // Another failure shows its reason, except in the doctor's report, because it may contain anything.
         install(&home, "echo 'locked' >&2; exit 7");
         let list = said(home.runtail(&["deployments", "list"]).await);
-        assert!(list.contains(&format!("the command \"{PROGRAM}\" failed with exit code 7: locked")), "{list}");
+        assert!(
+            list.contains(&format!(
+                "the command \"{PROGRAM}\" failed with exit code 7: locked"
+            )),
+            "{list}"
+        );
         let doctor = said(home.runtail(&["doctor"]).await.expect(2));
-        assert!(doctor.contains("unlock the keychain") && !doctor.contains(": locked"), "{doctor}");
+        assert!(
+            doctor.contains("unlock the keychain") && !doctor.contains(": locked"),
+            "{doctor}"
+        );
         // A pasted key is refused before any program gets it as an argument.
         install(&home, "exit 0");
         std::fs::remove_file(home.path().join("arguments")).unwrap();
         home.write("runtail/config.toml", &with(CANARY));
         let list = said(home.runtail(&["deployments", "list"]).await.expect(2));
-        assert!(list.contains("this is a key, not the name of a keychain entry"), "{list}");
+        assert!(
+            list.contains("this is a key, not the name of a keychain entry"),
+            "{list}"
+        );
         assert_eq!(home.read("arguments"), "");
     }
 }
@@ -154,12 +217,21 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
     // A script has to confirm.
     let asked = home.runtail(&["config", "import"]).await.expect(2);
     assert!(
-        asked.err.contains("Add 2 profiles to ~/runtail/config.toml: not confirmed; nothing was written"),
+        asked.err.contains(
+            "Add 2 profiles to ~/runtail/config.toml: not confirmed; nothing was written"
+        ),
         "{}",
         asked.err
     );
-    let dry = home.runtail(&["config", "import", "--dry-run", "-o", "table"]).await.expect(0);
-    for line in ["PROFILE  SERVER  WORKSPACE", "us       us      0a000000-0000-4000-8000-000000000001", "agent    us"] {
+    let dry = home
+        .runtail(&["config", "import", "--dry-run", "-o", "table"])
+        .await
+        .expect(0);
+    for line in [
+        "PROFILE  SERVER  WORKSPACE",
+        "us       us      0a000000-0000-4000-8000-000000000001",
+        "agent    us",
+    ] {
         assert!(dry.out.contains(line), "{line}\n{}", dry.out);
     }
     for line in [
@@ -172,21 +244,47 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
     ] {
         assert!(dry.err.contains(line), "{line}\n{}", dry.err);
     }
-    assert_eq!(home.read("runtail/config.toml"), own, "nothing is written before --yes");
+    assert_eq!(
+        home.read("runtail/config.toml"),
+        own,
+        "nothing is written before --yes"
+    );
     let done = home.runtail(&["config", "import", "--yes"]).await.expect(0);
     let rows: Vec<(String, String)> = done
         .rows()
         .iter()
-        .map(|row| (row["profile"].as_str().unwrap().into(), row["status"].as_str().unwrap().into()))
+        .map(|row| {
+            (
+                row["profile"].as_str().unwrap().into(),
+                row["status"].as_str().unwrap().into(),
+            )
+        })
         .collect();
-    let expected = [("us", "added"), ("agent", "added"), ("bad", "skipped"), ("mine", "skipped")];
-    assert_eq!(rows, expected.map(|(name, status)| (name.to_string(), status.to_string())));
+    let expected = [
+        ("us", "added"),
+        ("agent", "added"),
+        ("bad", "skipped"),
+        ("mine", "skipped"),
+    ];
+    assert_eq!(
+        rows,
+        expected.map(|(name, status)| (name.to_string(), status.to_string()))
+    );
     let text = home.read("runtail/config.toml");
     assert!(text.starts_with(own) && !text.contains(CANARY), "{text}");
-    assert_eq!(home.read(TOOL), tool_profiles(), "the other tool's file is only read");
+    assert_eq!(
+        home.read(TOOL),
+        tool_profiles(),
+        "the other tool's file is only read"
+    );
     // The imported profile has its key.
     let shown = home.runtail(&["config", "show"]).await.expect(0);
-    assert!(shown.out.contains("[profiles.us]") && shown.err.is_empty(), "{}{}", shown.out, shown.err);
+    assert!(
+        shown.out.contains("[profiles.us]") && shown.err.is_empty(),
+        "{}{}",
+        shown.out,
+        shown.err
+    );
     let again = home.runtail(&["config", "import", "--yes"]).await.expect(0);
     assert!(again.err.contains("Nothing to import."), "{}", again.err);
     assert_eq!(home.read("runtail/config.toml"), text);
@@ -197,27 +295,61 @@ async fn import_adds_only_the_named_profiles_and_says_that_they_are_not_in_use()
     let home = Home::new();
     home.write(TOOL, &tool_profiles());
     home.write("agent/.env", &format!("LANGSMITH_API_KEY={CANARY}\n"));
-    home.write("runtail/config.toml", "default_profiles = [\"x\"]\n[profiles.x]\nregion = \"us\"\n");
-    let unknown = home.runtail(&["config", "import", "none", "--yes"]).await.expect(2);
-    assert!(unknown.err.contains("no profile named none can be imported"), "{}", unknown.err);
-    assert!(unknown.err.contains("there are: us, mine, agent"), "{}", unknown.err);
-    let bad = home.runtail(&["config", "import", "agent", "bad", "--yes"]).await.expect(2);
-    assert!(bad.err.contains("plain http to another machine"), "{}", bad.err);
-    let done = home.runtail(&["config", "import", "agent", "--yes"]).await.expect(0);
+    home.write(
+        "runtail/config.toml",
+        "default_profiles = [\"x\"]\n[profiles.x]\nregion = \"us\"\n",
+    );
+    let unknown = home
+        .runtail(&["config", "import", "none", "--yes"])
+        .await
+        .expect(2);
+    assert!(
+        unknown
+            .err
+            .contains("no profile named none can be imported"),
+        "{}",
+        unknown.err
+    );
+    assert!(
+        unknown.err.contains("there are: us, mine, agent"),
+        "{}",
+        unknown.err
+    );
+    let bad = home
+        .runtail(&["config", "import", "agent", "bad", "--yes"])
+        .await
+        .expect(2);
+    assert!(
+        bad.err.contains("plain http to another machine"),
+        "{}",
+        bad.err
+    );
+    let done = home
+        .runtail(&["config", "import", "agent", "--yes"])
+        .await
+        .expect(0);
     assert_eq!(done.rows().len(), 1, "{}", done.out);
     let said = "agent is not in use, because default_profiles doesn't name it: add it there, or use --profile.";
     assert!(done.err.contains(said), "{}", done.err);
     let text = home.read("runtail/config.toml");
-    assert!(text.contains("[profiles.agent]") && !text.contains("[profiles.us]"), "{text}");
+    assert!(
+        text.contains("[profiles.agent]") && !text.contains("[profiles.us]"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn import_uses_the_key_and_reports_what_is_missing() {
-    let server = Server::start(|seen| match (seen.header("x-api-key"), seen.header("x-tenant-id")) {
-        (Some(CANARY), Some("0a000000-0000-4000-8000-000000000002")) => json(200, r#"{"resources": [], "offset": 0}"#),
-        _ => json(401, r#"{"detail": "no"}"#),
-    })
-    .await;
+    let server =
+        Server::start(
+            |seen| match (seen.header("x-api-key"), seen.header("x-tenant-id")) {
+                (Some(CANARY), Some("0a000000-0000-4000-8000-000000000002")) => {
+                    json(200, r#"{"resources": [], "offset": 0}"#)
+                }
+                _ => json(401, r#"{"detail": "no"}"#),
+            },
+        )
+        .await;
     let home = Home::new();
     let nothing = home.runtail(&["config", "import", "--yes"]).await.expect(0);
     assert!(
@@ -239,16 +371,34 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
     #[cfg(unix)]
     {
         home.mode("agent/prod.env", 0o644);
-        let open = home.runtail(&["config", "import", "--dry-run"]).await.expect(0);
-        assert!(open.err.contains("agent: others can read the file with the key"), "{}", open.err);
+        let open = home
+            .runtail(&["config", "import", "--dry-run"])
+            .await
+            .expect(0);
+        assert!(
+            open.err
+                .contains("agent: others can read the file with the key"),
+            "{}",
+            open.err
+        );
         home.mode("agent/prod.env", 0o600);
     }
     let added = home.runtail(&["config", "import", "--yes"]).await.expect(0);
-    assert!(added.err.contains("will be created, readable only by you"), "{}", added.err);
-    home.runtail(&["-p", "agent", "deployments", "list"]).await.expect(0);
+    assert!(
+        added.err.contains("will be created, readable only by you"),
+        "{}",
+        added.err
+    );
+    home.runtail(&["-p", "agent", "deployments", "list"])
+        .await
+        .expect(0);
     // An invalid configuration is not touched.
     home.write("runtail/config.toml", "[profiles.x]\n");
     let invalid = home.runtail(&["config", "import", "--yes"]).await.expect(2);
-    assert!(invalid.err.contains("the profile \"x\" has no server"), "{}", invalid.err);
+    assert!(
+        invalid.err.contains("the profile \"x\" has no server"),
+        "{}",
+        invalid.err
+    );
     assert_eq!(home.read("runtail/config.toml"), "[profiles.x]\n");
 }

@@ -17,13 +17,20 @@ fn reproduce(source: &World, thread: &str, target: &str, more: &[&str]) -> Done 
 /// Returns the values and next nodes of a thread's states, oldest first.
 async fn states(world: &World, thread: &str) -> Vec<(Value, Value)> {
     let states = world.history(thread).await;
-    states.iter().rev().map(|state| (state["values"].clone(), state["next"].clone())).collect()
+    states
+        .iter()
+        .rev()
+        .map(|state| (state["values"].clone(), state["next"].clone()))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn histories_are_copied_state_by_state() {
     for (from, to) in [(CAN[0], CAN[1]), (CAN[1], CAN[0]), (Dialect::Aegra, CAN[0])] {
-        let (source, target) = (World::start(from, 1000.0).await, World::start(to, 1000.0).await);
+        let (source, target) = (
+            World::start(from, 1000.0).await,
+            World::start(to, 1000.0).await,
+        );
         for (graph, input) in [
             ("approval", json!({"amount": 7, "to": "x"})),
             ("release", json!({"seconds": 0})),
@@ -35,17 +42,42 @@ async fn histories_are_copied_state_by_state() {
             let before = source.records(&thread).await;
             let done = reproduce(&source, &thread, &target.url, &[]).expect(0);
             let row = done.json();
-            assert_eq!((&row["same"], &row["differences"]), (&json!(true), &json!([])), "{case}: {row}");
-            assert_eq!((&row["reproduced_from"], &row["server"]), (&json!(thread), &json!(target.url)), "{case}");
+            assert_eq!(
+                (&row["same"], &row["differences"]),
+                (&json!(true), &json!([])),
+                "{case}: {row}"
+            );
+            assert_eq!(
+                (&row["reproduced_from"], &row["server"]),
+                (&json!(thread), &json!(target.url)),
+                "{case}"
+            );
             let copy = row["thread_id"].as_str().expect("an id");
-            assert_eq!(states(&target, copy).await, states(&source, &thread).await, "{case}");
-            assert_eq!(source.records(&thread).await, before, "{case}: the original is unchanged");
+            assert_eq!(
+                states(&target, copy).await,
+                states(&source, &thread).await,
+                "{case}"
+            );
+            assert_eq!(
+                source.records(&thread).await,
+                before,
+                "{case}: the original is unchanged"
+            );
             assert!(target.runs(copy).await.is_empty(), "{case}: nothing runs");
             let asks = graph == "approval" || graph == "two";
             assert!(done.stderr.contains("Not copied: "), "{case}");
-            assert_eq!(done.stderr.contains("open question"), asks, "{case}: {}", done.stderr);
+            assert_eq!(
+                done.stderr.contains("open question"),
+                asks,
+                "{case}: {}",
+                done.stderr
+            );
             let command = row["command"].as_str().expect("a command");
-            assert_eq!(command, format!("runtail --url {} threads history {copy} --tree", target.url), "{case}");
+            assert_eq!(
+                command,
+                format!("runtail --url {} threads history {copy} --tree", target.url),
+                "{case}"
+            );
         }
     }
 }
@@ -53,10 +85,22 @@ async fn histories_are_copied_state_by_state() {
 #[tokio::test(flavor = "multi_thread")]
 async fn edits_are_copied_and_said_to_be_inferred() {
     let world = World::start(Dialect::Python, 1000.0).await;
-    let thread = world.ran("approval", json!({"amount": 1300, "to": "x"})).await;
-    world.post(&format!("/threads/{thread}/state"), json!({"values": {"amount": 130, "log": ["by hand"]}})).await;
+    let thread = world
+        .ran("approval", json!({"amount": 1300, "to": "x"}))
+        .await;
+    world
+        .post(
+            &format!("/threads/{thread}/state"),
+            json!({"values": {"amount": 130, "log": ["by hand"]}}),
+        )
+        .await;
     let done = reproduce(&world, &thread, &world.url, &[]).expect(0);
-    assert!(done.stderr.contains("! The history doesn't say what was written in step 2"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("! The history doesn't say what was written in step 2"),
+        "{}",
+        done.stderr
+    );
     let copy = done.json()["thread_id"].as_str().expect("an id").to_owned();
     assert_eq!(states(&world, &copy).await, states(&world, &thread).await);
 }
@@ -67,43 +111,91 @@ async fn dry_runs_print_the_request_and_send_nothing() {
     let thread = world.ran("approval", json!({"amount": 7, "to": "x"})).await;
     let count = async || world.post("/threads/count", json!({})).await;
     let before = count().await;
-    let preview = reproduce(&world, &thread, &world.url, &["--dry-run"]).expect(0).json();
+    let preview = reproduce(&world, &thread, &world.url, &["--dry-run"])
+        .expect(0)
+        .json();
     let body = &preview["request"]["body"];
     assert_eq!(body["metadata"]["graph_id"], "approval");
     let supersteps = body["supersteps"].as_array().expect("supersteps");
     assert_eq!(supersteps.len(), 3, "{body}");
     let input = json!({"amount": 7, "to": "x"});
-    assert_eq!(supersteps[0], json!({"updates": [{"values": input, "as_node": "__input__"}]}));
-    assert_eq!(supersteps[1], json!({"updates": [{"values": input, "as_node": "__start__"}]}));
+    assert_eq!(
+        supersteps[0],
+        json!({"updates": [{"values": input, "as_node": "__input__"}]})
+    );
+    assert_eq!(
+        supersteps[1],
+        json!({"updates": [{"values": input, "as_node": "__start__"}]})
+    );
     assert_eq!(supersteps[2]["updates"][0]["as_node"], "draft");
-    let notes: Vec<&str> =
-        preview["notes"].as_array().unwrap().iter().filter_map(|note| note["text"].as_str()).collect();
-    for says in ["No run is started", "Everything in the copied states is sent there", "Not copied: 1 open question"] {
-        assert!(notes.iter().any(|note| note.contains(says)), "{says}: {notes:?}");
+    let notes: Vec<&str> = preview["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|note| note["text"].as_str())
+        .collect();
+    for says in [
+        "No run is started",
+        "Everything in the copied states is sent there",
+        "Not copied: 1 open question",
+    ] {
+        assert!(
+            notes.iter().any(|note| note.contains(says)),
+            "{says}: {notes:?}"
+        );
     }
-    let two = reproduce(&world, &thread, &world.url, &["--dry-run", "--state"]).expect(0).json();
-    assert_eq!((&two["then"]["method"], &two["then"]["body"]["as_node"]), (&json!("POST"), &json!("draft")), "{two}");
+    let two = reproduce(&world, &thread, &world.url, &["--dry-run", "--state"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&two["then"]["method"], &two["then"]["body"]["as_node"]),
+        (&json!("POST"), &json!("draft")),
+        "{two}"
+    );
     assert_eq!(count().await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn targets_without_supersteps_get_the_state() {
     let source = World::start(Dialect::Python, 1000.0).await;
-    let thread = source.ran("approval", json!({"amount": 7, "to": "x"})).await;
+    let thread = source
+        .ran("approval", json!({"amount": 7, "to": "x"}))
+        .await;
     let newest = source.history(&thread).await.remove(0);
     for dialect in [Dialect::Aegra, Dialect::Contract] {
         let target = World::start(dialect, 1000.0).await;
         let refused = reproduce(&source, &thread, &target.url, &[]).expect(1);
-        assert!(refused.stderr.contains("doesn't create threads with supersteps"), "{dialect:?}: {}", refused.stderr);
-        assert!(refused.stderr.contains(&target.url) && refused.stderr.contains("--state"), "{}", refused.stderr);
+        assert!(
+            refused
+                .stderr
+                .contains("doesn't create threads with supersteps"),
+            "{dialect:?}: {}",
+            refused.stderr
+        );
+        assert!(
+            refused.stderr.contains(&target.url) && refused.stderr.contains("--state"),
+            "{}",
+            refused.stderr
+        );
     }
     for dialect in [Dialect::Aegra, Dialect::Python, Dialect::JavaScript] {
         let target = World::start(dialect, 1000.0).await;
         let done = reproduce(&source, &thread, &target.url, &["--state"]).expect(0);
         let row = done.json();
-        assert_eq!((&row["same"], &row["states"]), (&json!(true), &json!(1)), "{dialect:?}: {row} {}", done.stderr);
-        let states = target.history(row["thread_id"].as_str().expect("an id")).await;
-        assert_eq!((states.len(), &states[0]["values"]), (1, &newest["values"]), "{dialect:?}");
+        assert_eq!(
+            (&row["same"], &row["states"]),
+            (&json!(true), &json!(1)),
+            "{dialect:?}: {row} {}",
+            done.stderr
+        );
+        let states = target
+            .history(row["thread_id"].as_str().expect("an id"))
+            .await;
+        assert_eq!(
+            (states.len(), &states[0]["values"]),
+            (1, &newest["values"]),
+            "{dialect:?}"
+        );
         assert_eq!(states[0]["next"], json!(["ask"]), "{dialect:?}");
     }
 }
@@ -111,29 +203,57 @@ async fn targets_without_supersteps_get_the_state() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_not_be_copied_is_refused_before_anything_is_sent() {
     let world = World::start(Dialect::Python, 20.0).await;
-    let empty = world.post("/threads", json!({"metadata": {"graph_id": "approval"}})).await["thread_id"]
+    let empty = world
+        .post("/threads", json!({"metadata": {"graph_id": "approval"}}))
+        .await["thread_id"]
         .as_str()
         .unwrap()
         .to_owned();
     let thread = world.ran("approval", json!({"amount": 7, "to": "x"})).await;
-    let running = world.post("/threads", json!({})).await["thread_id"].as_str().unwrap().to_owned();
+    let running = world.post("/threads", json!({})).await["thread_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let slow = json!({"assistant_id": "slow", "input": {"seconds": 900}});
     world.post(&format!("/threads/{running}/runs"), slow).await;
     let count = async || world.post("/threads/count", json!({})).await;
     let before = count().await;
     for (thread, more, code, says) in [
-        (empty.as_str(), &[][..], 1, "The thread has no checkpoint yet"),
+        (
+            empty.as_str(),
+            &[][..],
+            1,
+            "The thread has no checkpoint yet",
+        ),
         (&running, &[], 1, "A run is active on this thread"),
-        (&thread, &["--graph", "nothing"], 1, "has no graph nothing; it has agent, approval"),
-        (&thread, &["--graph", "support"], 1, "The graph of the target has no node draft"),
+        (
+            &thread,
+            &["--graph", "nothing"],
+            1,
+            "has no graph nothing; it has agent, approval",
+        ),
+        (
+            &thread,
+            &["--graph", "support"],
+            1,
+            "The graph of the target has no node draft",
+        ),
         (&thread, &["--read-only"], 3, "nothing was changed"),
         ("11111111-1111-4111-8111-111111111111", &[], 1, "not found"),
     ] {
         let done = reproduce(&world, thread, &world.url, more).expect(code);
-        assert!(done.stderr.contains(says) && done.stdout.is_empty(), "{says}: {}", done.stderr);
+        assert!(
+            done.stderr.contains(says) && done.stdout.is_empty(),
+            "{says}: {}",
+            done.stderr
+        );
     }
     let nowhere = reproduce(&world, &thread, "nobody/nothing", &[]).expect(2);
-    assert!(nowhere.stderr.contains("nobody/nothing") || nowhere.stderr.contains("no profile"), "{}", nowhere.stderr);
+    assert!(
+        nowhere.stderr.contains("nobody/nothing") || nowhere.stderr.contains("no profile"),
+        "{}",
+        nowhere.stderr
+    );
     assert_eq!(count().await, before);
 }
 
@@ -142,15 +262,23 @@ async fn between(
     target: &World,
     own: impl Fn(&Seen) -> Option<axum::response::Response> + Send + Sync + 'static,
 ) -> Server {
-    let (url, http) = (target.url.clone(), reqwest::Client::builder().no_proxy().build().unwrap());
+    let (url, http) = (
+        target.url.clone(),
+        reqwest::Client::builder().no_proxy().build().unwrap(),
+    );
     let runtime = tokio::runtime::Handle::current();
     Server::start(move |seen| {
         if let Some(answer) = own(seen) {
             return answer;
         }
         let path = seen.path.clone();
-        let request = http.request(seen.method.parse().unwrap(), format!("{url}{path}?{}", seen.query));
-        let request = request.header("content-type", "application/json").body(seen.body.clone());
+        let request = http.request(
+            seen.method.parse().unwrap(),
+            format!("{url}{path}?{}", seen.query),
+        );
+        let request = request
+            .header("content-type", "application/json")
+            .body(seen.body.clone());
         let answer = tokio::task::block_in_place(|| {
             runtime.block_on(async {
                 let answer = request.send().await.unwrap();
@@ -165,7 +293,9 @@ async fn between(
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
     let source = World::start(Dialect::Python, 1000.0).await;
-    let thread = source.ran("approval", json!({"amount": 7, "to": "x"})).await;
+    let thread = source
+        .ran("approval", json!({"amount": 7, "to": "x"}))
+        .await;
     // The server makes the thread and answers 502.
     let made = World::start(Dialect::Python, 1000.0).await;
     let sent = Arc::new(AtomicUsize::new(0));
@@ -177,17 +307,36 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
             return None;
         }
         counter.fetch_add(1, Ordering::SeqCst);
-        let request =
-            http.post(format!("{url}/threads")).header("content-type", "application/json").body(seen.body.clone());
+        let request = http
+            .post(format!("{url}/threads"))
+            .header("content-type", "application/json")
+            .body(seen.body.clone());
         tokio::task::block_in_place(|| runtime.block_on(async { request.send().await.unwrap() }));
         Some(response(502, "{}"))
     })
     .await;
-    let done = reproduce(&source, &thread, lossy.url.as_str().trim_end_matches('/'), &[]).expect(0);
-    assert!(done.stderr.contains("the target's reply was lost, but the thread was created"), "{}", done.stderr);
-    assert_eq!((done.json()["same"].clone(), sent.load(Ordering::SeqCst)), (json!(true), 1));
+    let done = reproduce(
+        &source,
+        &thread,
+        lossy.url.as_str().trim_end_matches('/'),
+        &[],
+    )
+    .expect(0);
+    assert!(
+        done.stderr
+            .contains("the target's reply was lost, but the thread was created"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        (done.json()["same"].clone(), sent.load(Ordering::SeqCst)),
+        (json!(true), 1)
+    );
     // It makes nothing and answers 500: nothing was done, and it is not tried again.
-    let (failing, tried) = (World::start(Dialect::Python, 1000.0).await, Arc::new(AtomicUsize::new(0)));
+    let (failing, tried) = (
+        World::start(Dialect::Python, 1000.0).await,
+        Arc::new(AtomicUsize::new(0)),
+    );
     let counter = tried.clone();
     let server = between(&failing, move |seen| {
         (seen.method == "POST" && seen.path == "/threads").then(|| {
@@ -196,9 +345,22 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         })
     })
     .await;
-    let done = reproduce(&source, &thread, server.url.as_str().trim_end_matches('/'), &[]);
-    assert!(done.stderr.contains("The target refused. Nothing was created."), "{}", done.stderr);
-    assert_eq!((done.expect(5).stdout.as_str(), tried.load(Ordering::SeqCst)), ("", 1));
+    let done = reproduce(
+        &source,
+        &thread,
+        server.url.as_str().trim_end_matches('/'),
+        &[],
+    );
+    assert!(
+        done.stderr
+            .contains("The target refused. Nothing was created."),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        (done.expect(5).stdout.as_str(), tried.load(Ordering::SeqCst)),
+        ("", 1)
+    );
     // It refuses the supersteps, and the thread stays.
     let strict = World::start(Dialect::Python, 1000.0).await;
     let url = strict.url.clone();
@@ -210,8 +372,10 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         }
         let mut body: Value = serde_json::from_str(&seen.body).unwrap();
         body["supersteps"][2]["updates"][0]["as_node"] = "renamed".into();
-        let request =
-            http.post(format!("{url}/threads")).header("content-type", "application/json").body(body.to_string());
+        let request = http
+            .post(format!("{url}/threads"))
+            .header("content-type", "application/json")
+            .body(body.to_string());
         let (status, text) = tokio::task::block_in_place(|| {
             runtime.block_on(async {
                 let answer = request.send().await.unwrap();
@@ -221,16 +385,39 @@ async fn requests_are_sent_once_and_a_lost_reply_is_looked_for() {
         Some(response(status, text))
     })
     .await;
-    let done = reproduce(&source, &thread, server.url.as_str().trim_end_matches('/'), &[]).expect(1);
-    assert!(done.stderr.contains("The target created the thread, but not its states."), "{}", done.stderr);
-    assert!(done.stderr.contains("renamed") && done.stderr.contains("delete it"), "{}", done.stderr);
+    let done = reproduce(
+        &source,
+        &thread,
+        server.url.as_str().trim_end_matches('/'),
+        &[],
+    )
+    .expect(1);
+    assert!(
+        done.stderr
+            .contains("The target created the thread, but not its states."),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("renamed") && done.stderr.contains("delete it"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_of_a_profile_is_a_target_and_its_key_goes_only_there() {
-    let (source, target) = (World::start(Dialect::Python, 1000.0).await, World::start(Dialect::Python, 1000.0).await);
-    let thread = source.ran("approval", json!({"amount": 7, "to": "x"})).await;
-    let (left, right) = (between(&source, |_| None).await, between(&target, |_| None).await);
+    let (source, target) = (
+        World::start(Dialect::Python, 1000.0).await,
+        World::start(Dialect::Python, 1000.0).await,
+    );
+    let thread = source
+        .ran("approval", json!({"amount": 7, "to": "x"}))
+        .await;
+    let (left, right) = (
+        between(&source, |_| None).await,
+        between(&target, |_| None).await,
+    );
     let config = format!(
         "[profiles.a]\nagent_server = {{ bot = \"{}\" }}\napi_key_env = \"KEY_A\"\n\
          [profiles.b]\nagent_server = {{ bot = \"{}\" }}\napi_key_env = \"KEY_B\"\n\
@@ -240,18 +427,48 @@ async fn a_deployment_of_a_profile_is_a_target_and_its_key_goes_only_there() {
     let folder = crate::ended::write_config(&config);
     let run = |to: &str| {
         let mut reproduce = command(["-d", "a/bot", "reproduce", &thread, "--to", to]);
-        reproduce.env("HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path());
-        reproduce.env("KEY_A", format!("{CANARY}-a")).env("KEY_B", format!("{CANARY}-b"));
+        reproduce
+            .env("HOME", folder.path())
+            .env("XDG_CONFIG_HOME", folder.path());
+        reproduce
+            .env("KEY_A", format!("{CANARY}-a"))
+            .env("KEY_B", format!("{CANARY}-b"));
         launch(reproduce, "").wait()
     };
     let row = run("b/bot").expect(0).json();
-    assert_eq!((&row["profile"], &row["same"]), (&json!("b"), &json!(true)), "{row}");
-    assert!(row["command"].as_str().unwrap().starts_with("runtail -d b/bot threads history "), "{row}");
+    assert_eq!(
+        (&row["profile"], &row["same"]),
+        (&json!("b"), &json!(true)),
+        "{row}"
+    );
+    assert!(
+        row["command"]
+            .as_str()
+            .unwrap()
+            .starts_with("runtail -d b/bot threads history "),
+        "{row}"
+    );
     for (server, own, other) in [(&left, "-a", "-b"), (&right, "-b", "-a")] {
-        let keys: Vec<String> = server.seen().iter().map(|seen| format!("{:?}", seen.headers)).collect();
-        assert!(!keys.is_empty() && keys.iter().all(|key| key.contains(&format!("{CANARY}{own}"))));
-        assert!(keys.iter().all(|key| !key.contains(&format!("{CANARY}{other}"))));
+        let keys: Vec<String> = server
+            .seen()
+            .iter()
+            .map(|seen| format!("{:?}", seen.headers))
+            .collect();
+        assert!(
+            !keys.is_empty()
+                && keys
+                    .iter()
+                    .all(|key| key.contains(&format!("{CANARY}{own}")))
+        );
+        assert!(
+            keys.iter()
+                .all(|key| !key.contains(&format!("{CANARY}{other}")))
+        );
     }
     let refused = run("c/bot").expect(3);
-    assert!(refused.stderr.contains("nothing was changed"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("nothing was changed"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -14,18 +14,37 @@ struct World {
 
 impl World {
     async fn start(dialect: Dialect) -> World {
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let sim =
-            Sim::start(Options { speed: 1000.0, dialect, ..Options::default() }).await.expect("servers on loopback");
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+        let sim = Sim::start(Options {
+            speed: 1000.0,
+            dialect,
+            ..Options::default()
+        })
+        .await
+        .expect("servers on loopback");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
         World { sim, url, http }
     }
 
     async fn send(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
-        let request =
-            self.http.request(method, format!("{}{path}", self.url)).header("content-type", "application/json");
-        let text = request.body(body.to_string()).send().await.expect("a response").text().await.expect("a body");
+        let request = self
+            .http
+            .request(method, format!("{}{path}", self.url))
+            .header("content-type", "application/json");
+        let text = request
+            .body(body.to_string())
+            .send()
+            .await
+            .expect("a response")
+            .text()
+            .await
+            .expect("a body");
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
@@ -35,13 +54,22 @@ impl World {
 
     /// Creates an assistant with three versions: large, small, and small with another team.
     async fn assistant(&self) -> String {
-        let body =
-            json!({"graph_id": "approval", "name": "mine", "context": {"model": "large"}, "metadata": {"team": "x"}});
+        let body = json!({"graph_id": "approval", "name": "mine", "context": {"model": "large"}, "metadata": {"team": "x"}});
         let row = self.post("/assistants", body).await;
         let id = row["assistant_id"].as_str().expect("an id").to_owned();
         let path = format!("/assistants/{id}");
-        self.send(reqwest::Method::PATCH, &path, json!({"context": {"model": "small"}, "name": "mine small"})).await;
-        self.send(reqwest::Method::PATCH, &path, json!({"metadata": {"team": "y"}})).await;
+        self.send(
+            reqwest::Method::PATCH,
+            &path,
+            json!({"context": {"model": "small"}, "name": "mine small"}),
+        )
+        .await;
+        self.send(
+            reqwest::Method::PATCH,
+            &path,
+            json!({"metadata": {"team": "y"}}),
+        )
+        .await;
         id
     }
 
@@ -53,9 +81,12 @@ impl World {
     fn writes(&self) -> Vec<String> {
         let reads = ["search", "versions", "namespaces", "count"];
         let all = self.sim.requests();
-        let writes =
-            all.iter().filter(|seen| seen.method != "GET" && !reads.iter().any(|end| seen.path.ends_with(end)));
-        writes.map(|seen| format!("{} {}", seen.method, seen.path)).collect()
+        let writes = all.iter().filter(|seen| {
+            seen.method != "GET" && !reads.iter().any(|end| seen.path.ends_with(end))
+        });
+        writes
+            .map(|seen| format!("{} {}", seen.method, seen.path))
+            .collect()
     }
 }
 
@@ -65,32 +96,86 @@ async fn versions_are_listed_compared_and_restored() {
         let world = World::start(dialect).await;
         let id = world.assistant().await;
         world.sim.forget_requests();
-        let rows = world.runtail(&["assistants", "versions", "mine small"]).expect(0).json_lines();
+        let rows = world
+            .runtail(&["assistants", "versions", "mine small"])
+            .expect(0)
+            .json_lines();
         let numbers: Vec<&Value> = rows.iter().map(|row| &row["version"]).collect();
         assert_eq!(
             (numbers, &rows[0]["is_current"]),
             (vec![&json!(3), &json!(2), &json!(1)], &json!(true)),
             "{dialect:?}"
         );
-        let changes = world.runtail(&["assistants", "diff", &id, "1", "2"]).expect(0).json_lines();
-        let paths: Vec<&str> = changes.iter().filter_map(|row| row["path"].as_str()).collect();
-        assert!(paths.contains(&"name") && paths.contains(&"context.model"), "{dialect:?}: {paths:?}");
-        let preview = world.runtail(&["assistants", "restore", &id, "1", "--dry-run"]).expect(0);
-        assert_eq!(world.writes(), [""; 0], "{dialect:?}: a dry run sends nothing");
-        let warns = preview.stdout.contains("`context` is probably not restored");
-        assert_eq!(warns, dialect != Dialect::Aegra, "{dialect:?}: {}", preview.stdout);
-        let refused = world.runtail(&["assistants", "restore", &id, "1"]).expect(2);
-        assert!(refused.stderr.contains("add --yes to confirm"), "{}", refused.stderr);
-        let done = world.runtail(&["assistants", "restore", &id, "1", "--yes"]).expect(0);
-        assert_eq!(world.writes(), [format!("POST /assistants/{id}/latest")], "{dialect:?}");
+        let changes = world
+            .runtail(&["assistants", "diff", &id, "1", "2"])
+            .expect(0)
+            .json_lines();
+        let paths: Vec<&str> = changes
+            .iter()
+            .filter_map(|row| row["path"].as_str())
+            .collect();
+        assert!(
+            paths.contains(&"name") && paths.contains(&"context.model"),
+            "{dialect:?}: {paths:?}"
+        );
+        let preview = world
+            .runtail(&["assistants", "restore", &id, "1", "--dry-run"])
+            .expect(0);
+        assert_eq!(
+            world.writes(),
+            [""; 0],
+            "{dialect:?}: a dry run sends nothing"
+        );
+        let warns = preview
+            .stdout
+            .contains("`context` is probably not restored");
+        assert_eq!(
+            warns,
+            dialect != Dialect::Aegra,
+            "{dialect:?}: {}",
+            preview.stdout
+        );
+        let refused = world
+            .runtail(&["assistants", "restore", &id, "1"])
+            .expect(2);
+        assert!(
+            refused.stderr.contains("add --yes to confirm"),
+            "{}",
+            refused.stderr
+        );
+        let done = world
+            .runtail(&["assistants", "restore", &id, "1", "--yes"])
+            .expect(0);
+        assert_eq!(
+            world.writes(),
+            [format!("POST /assistants/{id}/latest")],
+            "{dialect:?}"
+        );
         let row = done.json();
-        assert_eq!((&row["version"], &row["name"]), (&json!(1), &json!("mine")), "{dialect:?}");
+        assert_eq!(
+            (&row["version"], &row["name"]),
+            (&json!(1), &json!("mine")),
+            "{dialect:?}"
+        );
         let says = done
             .stderr
             .contains("warning: not restored: context is {\"model\":\"small\"}, version 1 has {\"model\":\"large\"}");
-        assert_eq!(says, dialect != Dialect::Aegra, "{dialect:?}: {}", done.stderr);
-        let missing = world.runtail(&["assistants", "restore", &id, "9", "--yes"]).expect(1);
-        assert!(missing.stderr.contains("There is no version 9. The versions are 3, 2, 1."), "{}", missing.stderr);
+        assert_eq!(
+            says,
+            dialect != Dialect::Aegra,
+            "{dialect:?}: {}",
+            done.stderr
+        );
+        let missing = world
+            .runtail(&["assistants", "restore", &id, "9", "--yes"])
+            .expect(1);
+        assert!(
+            missing
+                .stderr
+                .contains("There is no version 9. The versions are 3, 2, 1."),
+            "{}",
+            missing.stderr
+        );
     }
 }
 
@@ -99,8 +184,17 @@ async fn an_assistant_that_was_deleted_is_reported() {
     for dialect in DIALECTS {
         let world = World::start(dialect).await;
         let id = world.assistant().await;
-        world.send(reqwest::Method::DELETE, &format!("/assistants/{id}"), Value::Null).await;
-        for args in [["assistants", "get", &id].as_slice(), &["assistants", "restore", &id, "1", "--yes"]] {
+        world
+            .send(
+                reqwest::Method::DELETE,
+                &format!("/assistants/{id}"),
+                Value::Null,
+            )
+            .await;
+        for args in [
+            ["assistants", "get", &id].as_slice(),
+            &["assistants", "restore", &id, "1", "--yes"],
+        ] {
             let done = world.runtail(args).expect(1);
             assert!(
                 done.stderr.contains(&format!("there is no assistant {id}")),
@@ -130,52 +224,161 @@ async fn schemas_are_shown_where_the_server_offers_them() {
 async fn a_cron_is_created_changed_paused_and_deleted() {
     let world = World::start(Dialect::Python).await;
     world.sim.forget_requests();
-    let create = ["crons", "create", "approval", "--schedule", "0 9 1 1 *", "--input", r#"{"amount": 5}"#];
+    let create = [
+        "crons",
+        "create",
+        "approval",
+        "--schedule",
+        "0 9 1 1 *",
+        "--input",
+        r#"{"amount": 5}"#,
+    ];
     let zone = ["--timezone", "Europe/Warsaw"];
-    let preview = world.runtail(&[create.as_slice(), &zone, &["--dry-run"]].concat()).expect(0);
-    assert!(preview.stdout.contains("The schedule's times are in Europe/Warsaw."), "{}", preview.stdout);
+    let preview = world
+        .runtail(&[create.as_slice(), &zone, &["--dry-run"]].concat())
+        .expect(0);
+    assert!(
+        preview
+            .stdout
+            .contains("The schedule's times are in Europe/Warsaw."),
+        "{}",
+        preview.stdout
+    );
     assert_eq!(world.writes(), [""; 0]);
-    let row = world.runtail(&[create.as_slice(), &zone].concat()).expect(0).json();
+    let row = world
+        .runtail(&[create.as_slice(), &zone].concat())
+        .expect(0)
+        .json();
     let cron = row["cron_id"].as_str().expect("an id");
-    assert_eq!((&row["enabled"], &row["timezone"]), (&json!(true), &json!("Europe/Warsaw")));
-    assert!(row["next_run_date"].as_str().is_some_and(|at| at.contains("-01-01T08:00:00")), "{row}");
-    let listed = world.runtail(&["crons", "list", "-o", "table"]).expect(0);
-    assert!(listed.stdout.contains("0 9 1 1 *  Europe/Warsaw"), "{}", listed.stdout);
-    let row = world.runtail(&["crons", "update", cron, "--schedule", "30 8 * * 1-5", "--input", r#"{"amount": 6}"#]);
-    let done = row.expect(0);
-    assert!(done.stderr.contains("input.amount: 5 → 6"), "{}", done.stderr);
     assert_eq!(
-        (&done.json()["schedule"], &done.json()["payload"]["input"]["amount"]),
+        (&row["enabled"], &row["timezone"]),
+        (&json!(true), &json!("Europe/Warsaw"))
+    );
+    assert!(
+        row["next_run_date"]
+            .as_str()
+            .is_some_and(|at| at.contains("-01-01T08:00:00")),
+        "{row}"
+    );
+    let listed = world.runtail(&["crons", "list", "-o", "table"]).expect(0);
+    assert!(
+        listed.stdout.contains("0 9 1 1 *  Europe/Warsaw"),
+        "{}",
+        listed.stdout
+    );
+    let row = world.runtail(&[
+        "crons",
+        "update",
+        cron,
+        "--schedule",
+        "30 8 * * 1-5",
+        "--input",
+        r#"{"amount": 6}"#,
+    ]);
+    let done = row.expect(0);
+    assert!(
+        done.stderr.contains("input.amount: 5 → 6"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        (
+            &done.json()["schedule"],
+            &done.json()["payload"]["input"]["amount"]
+        ),
         (&json!("30 8 * * 1-5"), &json!(6))
     );
     assert!(world.runtail(&["crons", "pause", cron]).expect(0).json()["enabled"] == false);
     let again = world.runtail(&["crons", "pause", cron]).expect(0);
-    assert!(again.stderr.contains("is already paused"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("is already paused"),
+        "{}",
+        again.stderr
+    );
     assert!(world.runtail(&["crons", "resume", cron]).expect(0).json()["enabled"] == true);
-    assert!(world.runtail(&["crons", "delete", cron]).expect(2).stderr.contains("--yes"));
+    assert!(
+        world
+            .runtail(&["crons", "delete", cron])
+            .expect(2)
+            .stderr
+            .contains("--yes")
+    );
     let deleted = world.runtail(&["crons", "delete", cron, "--yes"]).expect(0);
-    assert!(deleted.stderr.contains("their threads are deleted when they end"), "{}", deleted.stderr);
+    assert!(
+        deleted
+            .stderr
+            .contains("their threads are deleted when they end"),
+        "{}",
+        deleted.stderr
+    );
     let path = format!("/runs/crons/{cron}");
     let patch = format!("PATCH {path}");
-    let expected = ["POST /runs/crons".to_string(), patch.clone(), patch.clone(), patch, format!("DELETE {path}")];
+    let expected = [
+        "POST /runs/crons".to_string(),
+        patch.clone(),
+        patch.clone(),
+        patch,
+        format!("DELETE {path}"),
+    ];
     assert_eq!(world.writes(), expected);
-    for args in [["crons", "get", cron].as_slice(), &["crons", "resume", cron], &["crons", "delete", cron, "--yes"]] {
+    for args in [
+        ["crons", "get", cron].as_slice(),
+        &["crons", "resume", cron],
+        &["crons", "delete", cron, "--yes"],
+    ] {
         let done = world.runtail(args).expect(1);
-        assert!(done.stderr.contains(&format!("there is no cron {cron}")), "{args:?}: {}", done.stderr);
+        assert!(
+            done.stderr.contains(&format!("there is no cron {cron}")),
+            "{args:?}: {}",
+            done.stderr
+        );
     }
-    let bad = world.runtail(&["crons", "create", "approval", "--schedule", "bad"]).expect(1);
-    assert!(bad.stderr.contains("Invalid cron schedule: 'bad'"), "{}", bad.stderr);
-    let bad =
-        world.runtail(&["crons", "create", "approval", "--schedule", "0 9 * * 1", "--timezone", "Mars/X"]).expect(1);
-    assert!(bad.stderr.contains("Invalid timezone: 'Mars/X'"), "{}", bad.stderr);
+    let bad = world
+        .runtail(&["crons", "create", "approval", "--schedule", "bad"])
+        .expect(1);
+    assert!(
+        bad.stderr.contains("Invalid cron schedule: 'bad'"),
+        "{}",
+        bad.stderr
+    );
+    let bad = world
+        .runtail(&[
+            "crons",
+            "create",
+            "approval",
+            "--schedule",
+            "0 9 * * 1",
+            "--timezone",
+            "Mars/X",
+        ])
+        .expect(1);
+    assert!(
+        bad.stderr.contains("Invalid timezone: 'Mars/X'"),
+        "{}",
+        bad.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_run_of_a_cron_is_the_servers() {
     let world = World::start(Dialect::Python).await;
-    let create = ["crons", "create", "release", "--schedule", "* * * * *", "--input", r#"{"seconds": 0}"#];
-    let row = world.runtail(&[create.as_slice(), &["--on-run-completed", "keep"]].concat()).expect(0).json();
-    let next = row["next_run_date"].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok()).expect("a time");
+    let create = [
+        "crons",
+        "create",
+        "release",
+        "--schedule",
+        "* * * * *",
+        "--input",
+        r#"{"seconds": 0}"#,
+    ];
+    let row = world
+        .runtail(&[create.as_slice(), &["--on-run-completed", "keep"]].concat())
+        .expect(0)
+        .json();
+    let next = row["next_run_date"]
+        .as_str()
+        .and_then(|at| at.parse::<jiff::Timestamp>().ok())
+        .expect("a time");
     let until = next.duration_since(jiff::Timestamp::now());
     assert!(until.as_secs() <= 60, "the next minute: {row}");
 }
@@ -185,13 +388,32 @@ async fn crons_are_not_offered_by_servers_without_them() {
     for dialect in [Dialect::JavaScript, Dialect::Aegra, Dialect::Contract] {
         let world = World::start(dialect).await;
         let done = world.runtail(&["crons", "list"]).expect(1);
-        assert!(done.stderr.contains("this server doesn't offer crons"), "{dialect:?}: {}", done.stderr);
-        let done = world.runtail(&["crons", "delete", "01a20131-4b8d-7343-b7cc-753049e47444", "--yes"]).expect(1);
-        assert!(done.stderr.contains("this server doesn't offer crons"), "{dialect:?}: {}", done.stderr);
+        assert!(
+            done.stderr.contains("this server doesn't offer crons"),
+            "{dialect:?}: {}",
+            done.stderr
+        );
+        let done = world
+            .runtail(&[
+                "crons",
+                "delete",
+                "01a20131-4b8d-7343-b7cc-753049e47444",
+                "--yes",
+            ])
+            .expect(1);
+        assert!(
+            done.stderr.contains("this server doesn't offer crons"),
+            "{dialect:?}: {}",
+            done.stderr
+        );
     }
     let world = World::start(Dialect::Contract).await;
     let done = world.runtail(&["store", "search"]).expect(1);
-    assert!(done.stderr.contains("this server doesn't offer a store"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("this server doesn't offer a store"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,37 +422,108 @@ async fn store_items_are_written_found_and_deleted() {
         let world = World::start(dialect).await;
         world.sim.forget_requests();
         let done = world
-            .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 1, "tags": ["a"], "deep": {"x": null}}"#])
+            .runtail(&[
+                "store",
+                "put",
+                "memo.u1",
+                "k",
+                r#"{"n": 1, "tags": ["a"], "deep": {"x": null}}"#,
+            ])
             .expect(0);
-        assert!(done.stderr.contains("Create item memo.u1 k"), "{dialect:?}: {}", done.stderr);
-        assert_eq!(done.json()["value"], json!({"n": 1, "tags": ["a"], "deep": {"x": null}}), "{dialect:?}");
-        let done = world.runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#]).expect(0);
-        for says in ["n: 1 → 2", "tags: no longer set", "can't be restored"] {
-            assert!(done.stderr.contains(says), "{dialect:?} {says}: {}", done.stderr);
-        }
-        let same = world.runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#]).expect(0);
-        assert!(same.stderr.contains("already has this value"), "{dialect:?}: {}", same.stderr);
-        assert_eq!(world.writes(), ["PUT /store/items"; 2], "{dialect:?}");
-        assert_eq!(world.runtail(&["store", "get", "memo.u1", "k"]).expect(0).json()["value"], json!({"n": 2}));
-        let found = world.runtail(&["store", "search", "memo", "--filter", "n=2"]).expect(0).json_lines();
-        assert_eq!((found.len(), &found[0]["key"]), (1, &json!("k")), "{dialect:?}");
         assert!(
-            world.runtail(&["store", "search", "memo", "--filter", "n=3"]).expect(0).json_lines().is_empty(),
+            done.stderr.contains("Create item memo.u1 k"),
+            "{dialect:?}: {}",
+            done.stderr
+        );
+        assert_eq!(
+            done.json()["value"],
+            json!({"n": 1, "tags": ["a"], "deep": {"x": null}}),
             "{dialect:?}"
         );
-        let namespaces = world.runtail(&["store", "namespaces"]).expect(0).json_lines();
-        assert_eq!(namespaces, [json!({"namespace": ["memo", "u1"]})], "{dialect:?}");
-        world.runtail(&["store", "delete", "memo.u1", "k"]).expect(2);
-        world.runtail(&["store", "delete", "memo.u1", "k", "--yes"]).expect(0);
-        for args in [["store", "get", "memo.u1", "k"].as_slice(), &["store", "delete", "memo.u1", "k", "--yes"]] {
+        let done = world
+            .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
+            .expect(0);
+        for says in ["n: 1 → 2", "tags: no longer set", "can't be restored"] {
+            assert!(
+                done.stderr.contains(says),
+                "{dialect:?} {says}: {}",
+                done.stderr
+            );
+        }
+        let same = world
+            .runtail(&["store", "put", "memo.u1", "k", r#"{"n": 2}"#])
+            .expect(0);
+        assert!(
+            same.stderr.contains("already has this value"),
+            "{dialect:?}: {}",
+            same.stderr
+        );
+        assert_eq!(world.writes(), ["PUT /store/items"; 2], "{dialect:?}");
+        assert_eq!(
+            world
+                .runtail(&["store", "get", "memo.u1", "k"])
+                .expect(0)
+                .json()["value"],
+            json!({"n": 2})
+        );
+        let found = world
+            .runtail(&["store", "search", "memo", "--filter", "n=2"])
+            .expect(0)
+            .json_lines();
+        assert_eq!(
+            (found.len(), &found[0]["key"]),
+            (1, &json!("k")),
+            "{dialect:?}"
+        );
+        assert!(
+            world
+                .runtail(&["store", "search", "memo", "--filter", "n=3"])
+                .expect(0)
+                .json_lines()
+                .is_empty(),
+            "{dialect:?}"
+        );
+        let namespaces = world
+            .runtail(&["store", "namespaces"])
+            .expect(0)
+            .json_lines();
+        assert_eq!(
+            namespaces,
+            [json!({"namespace": ["memo", "u1"]})],
+            "{dialect:?}"
+        );
+        world
+            .runtail(&["store", "delete", "memo.u1", "k"])
+            .expect(2);
+        world
+            .runtail(&["store", "delete", "memo.u1", "k", "--yes"])
+            .expect(0);
+        for args in [
+            ["store", "get", "memo.u1", "k"].as_slice(),
+            &["store", "delete", "memo.u1", "k", "--yes"],
+        ] {
             let done = world.runtail(args).expect(1);
-            assert!(done.stderr.to_lowercase().contains("there is no item memo.u1 k"), "{dialect:?}: {}", done.stderr);
+            assert!(
+                done.stderr
+                    .to_lowercase()
+                    .contains("there is no item memo.u1 k"),
+                "{dialect:?}: {}",
+                done.stderr
+            );
         }
         for (value, says) in [(r#""text""#, "must be a JSON object"), ("{", "not JSON")] {
-            let done = world.runtail(&["store", "put", "memo.u1", "k", value]).expect(2);
+            let done = world
+                .runtail(&["store", "put", "memo.u1", "k", value])
+                .expect(2);
             assert!(done.stderr.contains(says), "{dialect:?}: {}", done.stderr);
         }
-        assert!(world.runtail(&["store", "put", "memo..u1", "k", "{}"]).expect(2).stderr.contains("must not be empty"));
+        assert!(
+            world
+                .runtail(&["store", "put", "memo..u1", "k", "{}"])
+                .expect(2)
+                .stderr
+                .contains("must not be empty")
+        );
     }
 }
 
@@ -241,10 +534,20 @@ async fn nothing_is_written_by_a_read_only_profile() {
     world.sim.forget_requests();
     for args in [
         ["--read-only", "assistants", "restore", &id, "1", "--yes"].as_slice(),
-        &["--read-only", "crons", "create", "approval", "--schedule", "0 9 * * 1"],
+        &[
+            "--read-only",
+            "crons",
+            "create",
+            "approval",
+            "--schedule",
+            "0 9 * * 1",
+        ],
         &["--read-only", "store", "put", "a", "k", "{}"],
     ] {
-        assert!(world.runtail(args).expect(3).stderr.contains("read-only"), "{args:?}");
+        assert!(
+            world.runtail(args).expect(3).stderr.contains("read-only"),
+            "{args:?}"
+        );
     }
     assert_eq!(world.writes(), [""; 0]);
 }

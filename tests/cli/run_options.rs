@@ -13,29 +13,67 @@ struct World {
 
 impl World {
     async fn start(dialect: Dialect) -> World {
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let sim =
-            Sim::start(Options { speed: 20.0, dialect, ..Options::default() }).await.expect("servers on loopback");
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+        let sim = Sim::start(Options {
+            speed: 20.0,
+            dialect,
+            ..Options::default()
+        })
+        .await
+        .expect("servers on loopback");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
         let url = sim.agents()[0].url.trim_end_matches('/').to_string();
-        World { _sim: sim, url, http }
+        World {
+            _sim: sim,
+            url,
+            http,
+        }
     }
 
     async fn post(&self, path: &str, body: Value) -> Value {
-        let request = self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json");
-        request.body(body.to_string()).send().await.expect("a response").json().await.unwrap_or_default()
+        let request = self
+            .http
+            .post(format!("{}{path}", self.url))
+            .header("content-type", "application/json");
+        request
+            .body(body.to_string())
+            .send()
+            .await
+            .expect("a response")
+            .json()
+            .await
+            .unwrap_or_default()
     }
 
     async fn get(&self, path: &str) -> Value {
-        self.http.get(format!("{}{path}", self.url)).send().await.expect("a response").json().await.expect("JSON")
+        self.http
+            .get(format!("{}{path}", self.url))
+            .send()
+            .await
+            .expect("a response")
+            .json()
+            .await
+            .expect("JSON")
     }
 
     async fn thread(&self) -> String {
-        self.post("/threads", json!({})).await["thread_id"].as_str().expect("an id").to_owned()
+        self.post("/threads", json!({})).await["thread_id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
     }
 
     async fn runs(&self, thread: &str) -> Vec<Value> {
-        self.get(&format!("/threads/{thread}/runs?limit=50")).await.as_array().expect("runs").clone()
+        self.get(&format!("/threads/{thread}/runs?limit=50"))
+            .await
+            .as_array()
+            .expect("runs")
+            .clone()
     }
 
     /// Returns a thread with a run that takes long, and its queue.
@@ -60,16 +98,37 @@ const INPUT: &str = r#"{"log": [], "seconds": 0}"#;
 async fn options_reach_the_server() {
     let world = World::start(Dialect::Python).await;
     let thread = world.thread().await;
-    let args =
-        ["release", "--thread", &thread, "--input", INPUT, "--break-before", "release", "--recursion-limit", "9"];
-    let more = ["--durability", "sync", "--metadata", r#"{"who": "me"}"#, "--context", r#"{"k": 1}"#, "-o", "jsonl"];
+    let args = [
+        "release",
+        "--thread",
+        &thread,
+        "--input",
+        INPUT,
+        "--break-before",
+        "release",
+        "--recursion-limit",
+        "9",
+    ];
+    let more = [
+        "--durability",
+        "sync",
+        "--metadata",
+        r#"{"who": "me"}"#,
+        "--context",
+        r#"{"k": 1}"#,
+        "-o",
+        "jsonl",
+    ];
     // A run that stopped at a breakpoint has not failed.
     world.run(&[&args[..], &more].concat());
     let state = world.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(state["next"], json!(["release"]), "{state}");
     let run = &world.runs(&thread).await[0];
     assert_eq!(
-        (&run["metadata"]["who"], &run["kwargs"]["config"]["recursion_limit"]),
+        (
+            &run["metadata"]["who"],
+            &run["kwargs"]["config"]["recursion_limit"]
+        ),
         (&json!("me"), &json!(9)),
         "{run}"
     );
@@ -83,21 +142,49 @@ async fn wrong_options_are_refused_before_anything_is_sent() {
             vec!["--break-after", "tset"],
             "--break-after: the graph has no node tset; did you mean test?; nothing was sent",
         ),
-        (vec!["--break-before", "x,build"], "--break-before: the graph has no node x; it has build, test, release"),
         (
-            vec!["--context", r#"{"a": 1}"#, "--config-json", r#"{"configurable": {"b": 1}}"#],
+            vec!["--break-before", "x,build"],
+            "--break-before: the graph has no node x; it has build, test, release",
+        ),
+        (
+            vec![
+                "--context",
+                r#"{"a": 1}"#,
+                "--config-json",
+                r#"{"configurable": {"b": 1}}"#,
+            ],
             "--context: the server refuses a context beside config.configurable; give one of them",
         ),
         (vec!["--metadata", "[]"], "--metadata: must be an object"),
-        (vec!["--webhook", "hook"], "--webhook: must be an http or https address"),
-        (vec!["--recursion-limit", "0"], "--recursion-limit: must be at least 1"),
+        (
+            vec!["--webhook", "hook"],
+            "--webhook: must be an http or https address",
+        ),
+        (
+            vec!["--recursion-limit", "0"],
+            "--recursion-limit: must be at least 1",
+        ),
     ] {
         let thread = world.thread().await;
-        let done = world.run(&[&["release", "--thread", &thread, "--input", INPUT][..], &args].concat()).expect(2);
-        assert!(done.stderr.contains(expected), "{expected}: {}", done.stderr);
+        let done = world
+            .run(
+                &[
+                    &["release", "--thread", &thread, "--input", INPUT][..],
+                    &args,
+                ]
+                .concat(),
+            )
+            .expect(2);
+        assert!(
+            done.stderr.contains(expected),
+            "{expected}: {}",
+            done.stderr
+        );
         assert_eq!(world.runs(&thread).await, Vec::<Value>::new());
     }
-    let done = world.run(&["release", "--input", INPUT, "--on-conflict", "reject"]).expect(2);
+    let done = world
+        .run(&["release", "--input", INPUT, "--on-conflict", "reject"])
+        .expect(2);
     assert!(done.stderr.contains("--thread"), "{}", done.stderr);
 }
 
@@ -107,15 +194,32 @@ async fn a_strategy_that_ends_runs_needs_consent() {
         for strategy in ["interrupt", "rollback"] {
             let world = World::start(dialect).await;
             let thread = world.busy().await;
-            let args = ["slow", "--thread", &thread, "--input", r#"{"seconds": 0}"#, "--on-conflict", strategy];
+            let args = [
+                "slow",
+                "--thread",
+                &thread,
+                "--input",
+                r#"{"seconds": 0}"#,
+                "--on-conflict",
+                strategy,
+            ];
             let done = world.run(&args).expect(2);
-            let verb = if strategy == "rollback" { "delete 2 runs" } else { "cancel 2 runs" };
-            assert!(done.stderr.contains(verb) && done.stderr.contains("add --yes"), "{}", done.stderr);
+            let verb = if strategy == "rollback" {
+                "delete 2 runs"
+            } else {
+                "cancel 2 runs"
+            };
+            assert!(
+                done.stderr.contains(verb) && done.stderr.contains("add --yes"),
+                "{}",
+                done.stderr
+            );
             assert_eq!(world.runs(&thread).await.len(), 2);
             world.run(&[&args[..], &["--yes"]].concat()).expect(0);
             tokio::time::sleep(Duration::from_millis(100)).await;
             let runs = world.runs(&thread).await;
-            let active = |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
+            let active =
+                |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
             assert_eq!(runs.iter().filter(active).count(), 0, "{runs:?}");
         }
     }
@@ -125,14 +229,40 @@ async fn a_strategy_that_ends_runs_needs_consent() {
 async fn a_busy_thread_refuses_or_queues_a_run() {
     let world = World::start(Dialect::Python).await;
     let thread = world.busy().await;
-    let args = ["slow", "--thread", &thread, "--input", r#"{"seconds": 0}"#, "--on-conflict", "reject"];
+    let args = [
+        "slow",
+        "--thread",
+        &thread,
+        "--input",
+        r#"{"seconds": 0}"#,
+        "--on-conflict",
+        "reject",
+    ];
     let done = world.run(&args);
-    assert!(done.code != Some(0) && done.stderr.contains("already running"), "{}", done.stderr);
+    assert!(
+        done.code != Some(0) && done.stderr.contains("already running"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(world.runs(&thread).await.len(), 2);
     // Aegra ignores the strategy.
     let world = World::start(Dialect::Aegra).await;
     let thread = world.busy().await;
-    let args = ["slow", "--thread", &thread, "--input", "{}", "--on-conflict", "rollback", "--yes"];
+    let args = [
+        "slow",
+        "--thread",
+        &thread,
+        "--input",
+        "{}",
+        "--on-conflict",
+        "rollback",
+        "--yes",
+    ];
     let done = world.run(&args).expect(1);
-    assert!(done.stderr.contains("this server ignores the strategy rollback"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("this server ignores the strategy rollback"),
+        "{}",
+        done.stderr
+    );
 }

@@ -12,8 +12,15 @@ use std::process::Stdio;
 
 fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("PATH", folder);
-    command.env("RUNTAIL_TEST_KEY", CANARY).env("SIM_KEY", runtail_sim::KEY).env("CLIENT_SECRET", "canary-client");
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("PATH", folder);
+    command
+        .env("RUNTAIL_TEST_KEY", CANARY)
+        .env("SIM_KEY", runtail_sim::KEY)
+        .env("CLIENT_SECRET", "canary-client");
     command.stdin(Stdio::null()).args(args);
     command
 }
@@ -29,7 +36,10 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
 /// Creates a folder with a configuration of these profiles, each a control plane.
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     let section = |(name, server): &(&str, &Server)| {
-        format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url)
+        format!(
+            "[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+            server.url
+        )
     };
     write_config(&profiles.iter().map(section).collect::<String>())
 }
@@ -38,82 +48,224 @@ fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
 async fn world(options: Options) -> (Sim, tempfile::TempDir) {
     let sim = Sim::start(options).await.unwrap();
     let section = |region: &runtail_sim::Region| {
-        let runtail_sim::Region { name, url, workspace, .. } = region;
-        format!("[profiles.{name}]\nurl = \"{url}\"\nworkspace = \"{workspace}\"\napi_key_env = \"SIM_KEY\"\n")
+        let runtail_sim::Region {
+            name,
+            url,
+            workspace,
+            ..
+        } = region;
+        format!(
+            "[profiles.{name}]\nurl = \"{url}\"\nworkspace = \"{workspace}\"\napi_key_env = \"SIM_KEY\"\n"
+        )
     };
     let folder = write_config(&sim.regions().iter().map(section).collect::<String>());
     (sim, folder)
 }
 
 fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
-    rows.iter().map(|row| row[field].as_str().unwrap_or("")).collect()
+    rows.iter()
+        .map(|row| row[field].as_str().unwrap_or(""))
+        .collect()
 }
 
 #[tokio::test]
 async fn integrations_and_their_repositories_are_listed() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
-    let rows = runtail(folder.path(), &["integrations", "list"]).await.expect(0).rows();
+    let rows = runtail(folder.path(), &["integrations", "list"])
+        .await
+        .expect(0)
+        .rows();
     assert_eq!(rows.len(), 2 * sim.regions().len());
-    assert_eq!((&rows[0]["profile"], &rows[0]["name"]), (&value!(first), &value!("acme")));
+    assert_eq!(
+        (&rows[0]["profile"], &rows[0]["name"]),
+        (&value!(first), &value!("acme"))
+    );
     let id = rows[0]["id"].as_str().unwrap().to_string();
     // Every region has this id, so the region is named.
     let of = format!("{first}/{id}");
-    let old = runtail(folder.path(), &["integrations", "repos", &of]).await.expect(0).rows();
-    let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"]).await.expect(0).rows();
-    assert!(old.len() >= 2 && texts(&old, "profile").iter().all(|name| *name == first), "{old:?}");
-    assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls return the same");
+    let old = runtail(folder.path(), &["integrations", "repos", &of])
+        .await
+        .expect(0)
+        .rows();
+    let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"])
+        .await
+        .expect(0)
+        .rows();
+    assert!(
+        old.len() >= 2 && texts(&old, "profile").iter().all(|name| *name == first),
+        "{old:?}"
+    );
+    assert_eq!(
+        texts(&old, "name"),
+        texts(&new, "name"),
+        "both calls return the same"
+    );
     let calls: Vec<String> = sim.requests().into_iter().map(|r| r.path).collect();
-    assert!(calls.iter().any(|path| path.ends_with(&format!("/installations/{id}/repositories"))), "{calls:?}");
-    let table = runtail(folder.path(), &["integrations", "repos", &of, "-o", "table"]).await.expect(0).out;
+    assert!(
+        calls
+            .iter()
+            .any(|path| path.ends_with(&format!("/installations/{id}/repositories"))),
+        "{calls:?}"
+    );
+    let table = runtail(
+        folder.path(),
+        &["integrations", "repos", &of, "-o", "table"],
+    )
+    .await
+    .expect(0)
+    .out;
     let titles: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(titles, ["PROFILE", "REGION", "OWNER", "NAME", "BRANCH", "URL", "ID"]);
-    let forge = runtail(folder.path(), &["-p", &first, "integrations", "list", "--forge"]).await.expect(0).rows();
-    let repos = ["integrations", "repos", forge[0]["id"].as_str().unwrap(), "--forge", "-p", &first];
-    assert!(!runtail(folder.path(), &repos).await.expect(0).rows().is_empty());
-    let gone = ["integrations", "repos", "00000000-0000-4000-8000-000000000000", "-p", &first];
+    assert_eq!(
+        titles,
+        ["PROFILE", "REGION", "OWNER", "NAME", "BRANCH", "URL", "ID"]
+    );
+    let forge = runtail(
+        folder.path(),
+        &["-p", &first, "integrations", "list", "--forge"],
+    )
+    .await
+    .expect(0)
+    .rows();
+    let repos = [
+        "integrations",
+        "repos",
+        forge[0]["id"].as_str().unwrap(),
+        "--forge",
+        "-p",
+        &first,
+    ];
+    assert!(
+        !runtail(folder.path(), &repos)
+            .await
+            .expect(0)
+            .rows()
+            .is_empty()
+    );
+    let gone = [
+        "integrations",
+        "repos",
+        "00000000-0000-4000-8000-000000000000",
+        "-p",
+        &first,
+    ];
     let ended = runtail(folder.path(), &gone).await.expect(1);
-    assert!(ended.out.is_empty() && ended.err.contains("404"), "{}", ended.err);
+    assert!(
+        ended.out.is_empty() && ended.err.contains("404"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
 async fn listeners_are_listed_and_refusals_reported() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
-    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).rows();
+    let rows = runtail(folder.path(), &["listeners", "list"])
+        .await
+        .expect(0)
+        .rows();
     assert_eq!(rows.len(), 2 * sim.regions().len());
-    let table = runtail(folder.path(), &["listeners", "list", "-o", "table", "-p", &first]).await.expect(0).out;
-    assert!(table.contains("k8s-prod  k8s   agents, batch  0.3.1    2026-11-01 09:00Z"), "{table}");
+    let table = runtail(
+        folder.path(),
+        &["listeners", "list", "-o", "table", "-p", &first],
+    )
+    .await
+    .expect(0)
+    .out;
+    assert!(
+        table.contains("k8s-prod  k8s   agents, batch  0.3.1    2026-11-01 09:00Z"),
+        "{table}"
+    );
     let id = rows[0]["id"].as_str().unwrap();
-    let row = &runtail(folder.path(), &["listeners", "get", id]).await.expect(0).rows()[0];
-    assert_eq!((&row["profile"], &row["compute_id"]), (&value!(first), &value!("k8s-prod")));
+    let row = &runtail(folder.path(), &["listeners", "get", id])
+        .await
+        .expect(0)
+        .rows()[0];
+    assert_eq!(
+        (&row["profile"], &row["compute_id"]),
+        (&value!(first), &value!("k8s-prod"))
+    );
     // 404 for an unknown id and 422 for an invalid one: both mean that it does not exist.
     for wanted in ["00000000-0000-4000-8000-000000000000", "k8s-prod"] {
-        let ended = runtail(folder.path(), &["listeners", "get", wanted, "-p", &first]).await.expect(1);
+        let ended = runtail(folder.path(), &["listeners", "get", wanted, "-p", &first])
+            .await
+            .expect(1);
         assert!(ended.err.contains("not found"), "{}", ended.err);
     }
-    let (_sim, folder) = world(Options { no_listeners: true, ..Options::default() }).await;
-    let ended = runtail(folder.path(), &["listeners", "get", id]).await.expect(3);
-    assert!(ended.err.contains("403") && ended.err.contains("(enterprise plan)"), "{}", ended.err);
+    let (_sim, folder) = world(Options {
+        no_listeners: true,
+        ..Options::default()
+    })
+    .await;
+    let ended = runtail(folder.path(), &["listeners", "get", id])
+        .await
+        .expect(3);
+    assert!(
+        ended.err.contains("403") && ended.err.contains("(enterprise plan)"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
 async fn auth_providers_tokens_and_connections_are_listed() {
     let (_sim, folder) = world(Options::default()).await;
-    let rows = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(0).rows();
-    assert_eq!(texts(&rows, "provider_id"), ["github", "google", "slack", "linear"]);
-    let row = &runtail(folder.path(), &["auth", "providers", "get", "google"]).await.expect(0).rows()[0];
+    let rows = runtail(folder.path(), &["auth", "providers", "list"])
+        .await
+        .expect(0)
+        .rows();
+    assert_eq!(
+        texts(&rows, "provider_id"),
+        ["github", "google", "slack", "linear"]
+    );
+    let row = &runtail(folder.path(), &["auth", "providers", "get", "google"])
+        .await
+        .expect(0)
+        .rows()[0];
     assert_eq!(row["uses_pkce"], true);
-    let ended = runtail(folder.path(), &["auth", "providers", "get", "nobody"]).await.expect(1);
+    let ended = runtail(folder.path(), &["auth", "providers", "get", "nobody"])
+        .await
+        .expect(1);
     assert!(ended.err.contains("'nobody' not found"), "{}", ended.err);
-    let rows = runtail(folder.path(), &["auth", "tokens", "list", "--provider", "github"]).await.expect(0).rows();
-    assert_eq!((rows.len(), &rows[0]["provider_account_label"]), (1, &value!("octo-lea")));
-    let all = runtail(folder.path(), &["auth", "tokens", "list", "-o", "table"]).await.expect(0).out;
-    assert!(all.contains("repo, read:user") && all.contains("yes"), "{all}");
-    let rows = runtail(folder.path(), &["auth", "connections", "list", "support-bot"]).await.expect(0).rows();
+    let rows = runtail(
+        folder.path(),
+        &["auth", "tokens", "list", "--provider", "github"],
+    )
+    .await
+    .expect(0)
+    .rows();
+    assert_eq!(
+        (rows.len(), &rows[0]["provider_account_label"]),
+        (1, &value!("octo-lea"))
+    );
+    let all = runtail(folder.path(), &["auth", "tokens", "list", "-o", "table"])
+        .await
+        .expect(0)
+        .out;
+    assert!(
+        all.contains("repo, read:user") && all.contains("yes"),
+        "{all}"
+    );
+    let rows = runtail(
+        folder.path(),
+        &["auth", "connections", "list", "support-bot"],
+    )
+    .await
+    .expect(0)
+    .rows();
     assert_eq!(rows[0]["provider_id"], "github");
-    for (asked, code) in [(&["github"][..], 0), (&["google"], 1), (&["--workspace-slack"], 1)] {
-        let ended = runtail(folder.path(), &[&["auth", "tokens", "exists"], asked].concat()).await.expect(code);
+    for (asked, code) in [
+        (&["github"][..], 0),
+        (&["google"], 1),
+        (&["--workspace-slack"], 1),
+    ] {
+        let ended = runtail(
+            folder.path(),
+            &[&["auth", "tokens", "exists"], asked].concat(),
+        )
+        .await
+        .expect(code);
         assert_eq!(ended.rows()[0]["has_token"], code == 0);
     }
 }
@@ -126,28 +278,43 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
             found.map(|(_, value)| value.into_owned())
         };
         let rows = |from: usize, to: usize| {
-            (from..to).map(|n| value!({"id": format!("r{n}"), "novel": [n]})).collect::<Vec<_>>()
+            (from..to)
+                .map(|n| value!({"id": format!("r{n}"), "novel": [n]}))
+                .collect::<Vec<_>>()
         };
-        let number = |name| parameter(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+        let number = |name| {
+            parameter(name)
+                .and_then(|text| text.parse::<usize>().ok())
+                .unwrap_or(0)
+        };
         match seen.path.trim_start_matches("/api-host") {
             "/v2/listeners" => {
                 let (limit, offset) = (number("limit"), number("offset"));
-                json(200, value!({"resources": rows(offset, (offset + limit).min(130)), "offset": 130}))
+                json(
+                    200,
+                    value!({"resources": rows(offset, (offset + limit).min(130)), "offset": 130}),
+                )
             }
             "/v2/integrations/github/installations/whole/repositories" => {
                 let at = number("cursor");
                 let next = (at < 2).then(|| (at + 1).to_string());
-                json(200, value!({"items": rows(at * 10, at * 10 + 10), "next_cursor": next}))
+                json(
+                    200,
+                    value!({"items": rows(at * 10, at * 10 + 10), "next_cursor": next}),
+                )
             }
             "/v2/integrations/github/installations/round/repositories" => {
                 json(200, value!({"items": rows(0, 1), "next_cursor": "same"}))
             }
-            "/v2/integrations/github/installations/torn/repositories" if parameter("cursor").is_some() => {
+            "/v2/integrations/github/installations/torn/repositories"
+                if parameter("cursor").is_some() =>
+            {
                 json(500, value!({"detail": "oh"}))
             }
-            "/v2/integrations/github/installations/torn/repositories" => {
-                json(200, value!({"items": [{"id": 1}, {"name": "without an id"}], "next_cursor": "x"}))
-            }
+            "/v2/integrations/github/installations/torn/repositories" => json(
+                200,
+                value!({"items": [{"id": 1}, {"name": "without an id"}], "next_cursor": "x"}),
+            ),
             // The older generation of the call is gone.
             "/v1/integrations/github/whole/repos" => json(404, value!({"detail": "Not Found"})),
             _ => json(404, value!({"detail": "no"})),
@@ -155,30 +322,82 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
     })
     .await;
     let folder = configured(&[("one", &server)]);
-    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).rows();
-    assert_eq!((rows.len(), &rows[129]["novel"]), (130, &value!([129])), "unknown fields are kept");
-    let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).rows();
-    assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call replaces the older one");
-    let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"]).await.expect(1);
-    assert!(ended.rows().len() == 1 && ended.err.contains("repeats its pages"), "{}", ended.err);
-    let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"]).await.expect(5);
+    let rows = runtail(folder.path(), &["listeners", "list"])
+        .await
+        .expect(0)
+        .rows();
+    assert_eq!(
+        (rows.len(), &rows[129]["novel"]),
+        (130, &value!([129])),
+        "unknown fields are kept"
+    );
+    let rows = runtail(folder.path(), &["integrations", "repos", "whole"])
+        .await
+        .expect(0)
+        .rows();
+    assert_eq!(
+        (rows.len(), &rows[29]["id"]),
+        (30, &value!("r29")),
+        "the newer call replaces the older one"
+    );
+    let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"])
+        .await
+        .expect(1);
+    assert!(
+        ended.rows().len() == 1 && ended.err.contains("repeats its pages"),
+        "{}",
+        ended.err
+    );
+    let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"])
+        .await
+        .expect(5);
     assert_eq!(ended.rows().len(), 1, "rows before the failure are printed");
-    assert!(ended.err.contains("500: oh") && ended.err.contains("1 row of the list of repositories"), "{}", ended.err);
-    let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
-    assert!(ended.err.contains("may not support providers"), "{}", ended.err);
+    assert!(
+        ended.err.contains("500: oh") && ended.err.contains("1 row of the list of repositories"),
+        "{}",
+        ended.err
+    );
+    let ended = runtail(folder.path(), &["auth", "providers", "list"])
+        .await
+        .expect(1);
+    assert!(
+        ended.err.contains("may not support providers"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
 async fn a_failed_profile_does_not_hide_the_others() {
     let good = Server::start(|_| json(200, value!([{"id": "p", "provider_id": "github"}]))).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
-    let page = Server::start(|_| common::response(200, "text/html", "<html><title>Sign in</title>")).await;
+    let page =
+        Server::start(|_| common::response(200, "text/html", "<html><title>Sign in</title>")).await;
     let folder = configured(&[("bad", &bad), ("good", &good), ("page", &page)]);
-    let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(3);
+    let ended = runtail(folder.path(), &["auth", "providers", "list"])
+        .await
+        .expect(3);
     assert_eq!(texts(&ended.rows(), "profile"), ["good"]);
-    assert!(ended.err.contains("bad: GET") && ended.err.contains("HTML instead of JSON (“Sign in”)"), "{}", ended.err);
-    let ended =
-        runtail(folder.path(), &["auth", "providers", "get", "github", "-p", "bad", "-p", "good"]).await.expect(0);
+    assert!(
+        ended.err.contains("bad: GET") && ended.err.contains("HTML instead of JSON (“Sign in”)"),
+        "{}",
+        ended.err
+    );
+    let ended = runtail(
+        folder.path(),
+        &[
+            "auth",
+            "providers",
+            "get",
+            "github",
+            "-p",
+            "bad",
+            "-p",
+            "good",
+        ],
+    )
+    .await
+    .expect(0);
     assert_eq!(ended.rows()[0]["profile"], "good");
 }
 
@@ -186,22 +405,78 @@ async fn a_failed_profile_does_not_hide_the_others() {
 async fn authenticate_explains_every_status() {
     let (sim, folder) = world(Options::default()).await;
     for (provider, code, word, said) in [
-        ("github", 0, "completed", "A token was returned (not shown)."),
+        (
+            "github",
+            0,
+            "completed",
+            "A token was returned (not shown).",
+        ),
         ("google", 1, "pending", "runtail auth wait "),
-        ("slack", 1, "connection_required", "connect the user or the agent first"),
-        ("linear", 1, "token_expired", "--force-new requests a new one"),
+        (
+            "slack",
+            1,
+            "connection_required",
+            "connect the user or the agent first",
+        ),
+        (
+            "linear",
+            1,
+            "token_expired",
+            "--force-new requests a new one",
+        ),
     ] {
-        let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", provider, "--scope", "repo"]).await;
+        let ended = runtail(
+            folder.path(),
+            &[
+                "auth",
+                "authenticate",
+                "--provider",
+                provider,
+                "--scope",
+                "repo",
+            ],
+        )
+        .await;
         let ended = ended.expect(code);
         let row = &ended.rows()[0];
         assert_eq!(row["status"], word);
-        assert_eq!(row["token"], if code == 0 { value!("***") } else { Value::Null });
-        assert!(ended.err.starts_with(&format!("{word}: ")) && ended.err.contains(said), "{}", ended.err);
-        assert_eq!(row["url"].as_str().is_some_and(|url| url.starts_with("http://")), provider == "google");
+        assert_eq!(
+            row["token"],
+            if code == 0 {
+                value!("***")
+            } else {
+                Value::Null
+            }
+        );
+        assert!(
+            ended.err.starts_with(&format!("{word}: ")) && ended.err.contains(said),
+            "{}",
+            ended.err
+        );
+        assert_eq!(
+            row["url"]
+                .as_str()
+                .is_some_and(|url| url.starts_with("http://")),
+            provider == "google"
+        );
     }
-    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "nobody", "--read-only"]).await;
+    let ended = runtail(
+        folder.path(),
+        &[
+            "auth",
+            "authenticate",
+            "--provider",
+            "nobody",
+            "--read-only",
+        ],
+    )
+    .await;
     assert!(ended.expect(3).err.contains("read-only"));
-    assert_eq!(sim.requests().iter().filter(|r| r.method == "POST").count(), 4, "nothing was sent");
+    assert_eq!(
+        sim.requests().iter().filter(|r| r.method == "POST").count(),
+        4,
+        "nothing was sent"
+    );
 }
 
 #[tokio::test]
@@ -211,7 +486,11 @@ async fn authenticate_sends_exactly_the_given_fields() {
     let id = "11111111-1111-4111-8111-111111111111";
     let ask = ["auth", "authenticate", "--provider", "p"];
     let ended = runtail(folder.path(), &ask).await.expect(1);
-    assert!(ended.err.contains("novel: Unknown status."), "{}", ended.err);
+    assert!(
+        ended.err.contains("novel: Unknown status."),
+        "{}",
+        ended.err
+    );
     let options = [
         "--scope",
         "a",
@@ -232,14 +511,18 @@ async fn authenticate_sends_exactly_the_given_fields() {
         "--use-agent-builder-public-oauth",
         "--check-only",
     ];
-    runtail(folder.path(), &[&ask[..], &options].concat()).await.expect(1);
+    runtail(folder.path(), &[&ask[..], &options].concat())
+        .await
+        .expect(1);
     let bodies: Vec<Value> = server.seen().iter().map(common::Seen::json).collect();
     assert_eq!(bodies[0], value!({"provider": "p", "scopes": []}));
     let all = value!({"provider": "p", "scopes": ["a", "b c"], "user_id": "u", "ls_user_id": "l", "agent_id": "g",
         "force_new": true, "token_id": id, "redirect_uri": "https://r", "is_default": false,
         "use_agent_builder_public_oauth": true, "check_only": true});
     assert_eq!(bodies[1], all);
-    runtail(folder.path(), &[&ask[..], &["--token-id", "7"]].concat()).await.expect(2);
+    runtail(folder.path(), &[&ask[..], &["--token-id", "7"]].concat())
+        .await
+        .expect(2);
 }
 
 #[tokio::test]
@@ -254,11 +537,19 @@ async fn rejected_fields_are_named() {
     })
     .await;
     let folder = configured(&[("one", &server)]);
-    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "p"]).await.expect(1);
+    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "p"])
+        .await
+        .expect(1);
     let said = "\n  body.scopes.0: Input should be a valid string\n  body.token_id: bad\n";
     assert!(ended.err.contains(said), "{}", ended.err);
-    let ended = runtail(folder.path(), &["auth", "providers", "get", "p"]).await.expect(1);
-    assert!(ended.err.contains("provider_id is malformed"), "{}", ended.err);
+    let ended = runtail(folder.path(), &["auth", "providers", "get", "p"])
+        .await
+        .expect(1);
+    assert!(
+        ended.err.contains("provider_id is malformed"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
@@ -272,7 +563,16 @@ async fn auth_wait_ends_after_consent() {
     )
     .unwrap();
     std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let args = ["auth", "authenticate", "--provider", "google", "--scope", "mail", "--wait", "--open"];
+    let args = [
+        "auth",
+        "authenticate",
+        "--provider",
+        "google",
+        "--scope",
+        "mail",
+        "--wait",
+        "--open",
+    ];
     let folder_path = folder.path().to_path_buf();
     let visitor = tokio::spawn(async move {
         let file = folder_path.join("visited");
@@ -285,17 +585,38 @@ async fn auth_wait_ends_after_consent() {
     });
     let ended = runtail(folder.path(), &args).await.expect(0);
     let link = visitor.await.unwrap();
-    assert!(ended.err.contains(&format!("open this link to authorize:\n  {link}\n")), "{}", ended.err);
-    assert!(ended.err.contains("completed: The connection is ready"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains(&format!("open this link to authorize:\n  {link}\n")),
+        "{}",
+        ended.err
+    );
+    assert!(
+        ended.err.contains("completed: The connection is ready"),
+        "{}",
+        ended.err
+    );
     let row = &ended.rows()[0];
-    assert_eq!((ended.rows().len(), &row["status"], &row["token"]), (1, &value!("completed"), &value!("***")));
+    assert_eq!(
+        (ended.rows().len(), &row["status"], &row["token"]),
+        (1, &value!("completed"), &value!("***"))
+    );
     assert_eq!(row["url"], link);
-    let waits: Vec<_> = sim.requests().into_iter().filter(|r| r.path.contains("/v2/auth/wait/")).collect();
+    let waits: Vec<_> = sim
+        .requests()
+        .into_iter()
+        .filter(|r| r.path.contains("/v2/auth/wait/"))
+        .collect();
     assert!(waits.iter().all(|r| r.query == "timeout=30"), "{waits:?}");
     // Waiting again works; an unknown id fails.
     let id = row["auth_id"].as_str().unwrap();
-    runtail(folder.path(), &["auth", "wait", id]).await.expect(0);
-    let ended = runtail(folder.path(), &["auth", "wait", "nothing"]).await.expect(1);
+    runtail(folder.path(), &["auth", "wait", id])
+        .await
+        .expect(0);
+    let ended = runtail(folder.path(), &["auth", "wait", "nothing"])
+        .await
+        .expect(1);
     assert!(ended.err.contains("returns a new link"), "{}", ended.err);
 }
 
@@ -303,9 +624,16 @@ async fn auth_wait_ends_after_consent() {
 async fn visit(link: &str) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let url = url::Url::parse(link).unwrap();
-    let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
+    let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", url.port().unwrap()))
+        .await
+        .unwrap();
     let path = &url[url::Position::BeforePath..];
-    socket.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes()).await.unwrap();
+    socket
+        .write_all(
+            format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes(),
+        )
+        .await
+        .unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -319,90 +647,204 @@ async fn auth_wait_survives_temporary_errors_until_its_deadline() {
         if seen.path.ends_with("/pending-for-ever") {
             return json(200, r#"{"status":"pending"}"#);
         }
-        match answers[asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst).min(4)] {
+        match answers[asked
+            .fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+            .min(4)]
+        {
             "503" => json(503, r#"{"detail":"busy"}"#),
             "429" => {
                 let mut answer = json(429, r#"{"detail":"slow down"}"#);
-                answer.headers_mut().insert("retry-after", "0".parse().unwrap());
+                answer
+                    .headers_mut()
+                    .insert("retry-after", "0".parse().unwrap());
                 answer
             }
-            word => json(200, value!({"status": word, "token": (word == "completed").then_some("canary-token")})),
+            word => json(
+                200,
+                value!({"status": word, "token": (word == "completed").then_some("canary-token")}),
+            ),
         }
     })
     .await;
     let folder = configured(&[("one", &server)]);
-    let ended = runtail(folder.path(), &["auth", "wait", "a1"]).await.expect(0);
+    let ended = runtail(folder.path(), &["auth", "wait", "a1"])
+        .await
+        .expect(0);
     assert_eq!(ended.rows()[0]["status"], "completed");
-    assert!(ended.err.contains("still waiting") && ended.err.contains("busy"), "{}", ended.err);
+    assert!(
+        ended.err.contains("still waiting") && ended.err.contains("busy"),
+        "{}",
+        ended.err
+    );
     assert_eq!(server.seen().len(), 5);
-    let ended = runtail(folder.path(), &["auth", "wait", "pending-for-ever", "--timeout", "1s"]).await.expect(4);
-    assert!(ended.out.is_empty() && ended.err.contains("not authorized within 1s"), "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &["auth", "wait", "pending-for-ever", "--timeout", "1s"],
+    )
+    .await
+    .expect(4);
+    assert!(
+        ended.out.is_empty() && ended.err.contains("not authorized within 1s"),
+        "{}",
+        ended.err
+    );
     assert_eq!(server.seen().last().unwrap().query, "timeout=1");
 }
 
 #[tokio::test]
 async fn authenticate_requires_one_profile() {
-    let (sim, folder) = world(Options { scenario: Scenario::Demo, ..Options::demo() }).await;
-    let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "github"]).await.expect(2);
-    let names: Vec<&str> = sim.regions().iter().map(|region| region.name.as_str()).collect();
-    assert!(ended.err.contains(&format!("which profile? Choose one with -p: {}", names.join(", "))), "{}", ended.err);
+    let (sim, folder) = world(Options {
+        scenario: Scenario::Demo,
+        ..Options::demo()
+    })
+    .await;
+    let ended = runtail(
+        folder.path(),
+        &["auth", "authenticate", "--provider", "github"],
+    )
+    .await
+    .expect(2);
+    let names: Vec<&str> = sim
+        .regions()
+        .iter()
+        .map(|region| region.name.as_str())
+        .collect();
+    assert!(
+        ended.err.contains(&format!(
+            "which profile? Choose one with -p: {}",
+            names.join(", ")
+        )),
+        "{}",
+        ended.err
+    );
     assert!(sim.requests().is_empty());
 }
 
 /// The write requests so far.
 fn writes(sim: &Sim) -> Vec<String> {
     let all = sim.requests();
-    all.iter().filter(|request| request.method != "GET").map(|r| format!("{} {}", r.method, r.path)).collect()
+    all.iter()
+        .filter(|request| request.method != "GET")
+        .map(|r| format!("{} {}", r.method, r.path))
+        .collect()
 }
 
 #[tokio::test]
 async fn listeners_are_created_updated_and_deleted() {
     let (sim, folder) = world(Options::default()).await;
-    let create = ["listeners", "create", "--compute-id", "k8s-new", "--namespace", "a", "--namespace", "b"];
-    let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat()).await.expect(0);
+    let create = [
+        "listeners",
+        "create",
+        "--compute-id",
+        "k8s-new",
+        "--namespace",
+        "a",
+        "--namespace",
+        "b",
+    ];
+    let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat())
+        .await
+        .expect(0);
     let shown = &ended.rows()[0];
-    let body =
-        value!({"compute_type": "k8s", "compute_id": "k8s-new", "compute_config": {"k8s_namespaces": ["a", "b"]}});
-    assert_eq!((&shown["request"]["method"], &shown["request"]["body"]), (&value!("POST"), &body));
+    let body = value!({"compute_type": "k8s", "compute_id": "k8s-new", "compute_config": {"k8s_namespaces": ["a", "b"]}});
+    assert_eq!(
+        (&shown["request"]["method"], &shown["request"]["body"]),
+        (&value!("POST"), &body)
+    );
     assert_eq!(writes(&sim), [""; 0]);
     let made = runtail(folder.path(), &create).await.expect(0);
     let id = made.rows()[0]["id"].as_str().unwrap().to_string();
-    assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
+    assert!(
+        made.err.contains("done: Create the listener k8s-new"),
+        "{}",
+        made.err
+    );
     let ended = runtail(folder.path(), &create).await.expect(1);
-    assert!(ended.err.contains("the listener k8s-new already exists"), "{}", ended.err);
+    assert!(
+        ended.err.contains("the listener k8s-new already exists"),
+        "{}",
+        ended.err
+    );
     // From a file; the preview lists what is removed.
     let file = folder.path().join("listener.json");
-    std::fs::write(&file, r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#).unwrap();
+    std::fs::write(
+        &file,
+        r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#,
+    )
+    .unwrap();
     let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
-    let ended = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
-    for line in ["! The list is replaced: it no longer serves a.", "  version: 0.4.0, was not set", "  PATCH http"] {
+    let ended = runtail(
+        folder.path(),
+        &[&update[..], &["--dry-run", "-o", "table"]].concat(),
+    )
+    .await
+    .expect(0);
+    for line in [
+        "! The list is replaced: it no longer serves a.",
+        "  version: 0.4.0, was not set",
+        "  PATCH http",
+    ] {
         assert!(ended.out.contains(line), "{line}: {}", ended.out);
     }
     runtail(folder.path(), &update).await.expect(0);
     let ended = runtail(folder.path(), &update).await.expect(0);
     assert!(
-        ended.out.is_empty() && ended.err.contains("nothing to do: it already has these settings"),
+        ended.out.is_empty()
+            && ended
+                .err
+                .contains("nothing to do: it already has these settings"),
         "{}",
         ended.err
     );
     // Deleting requires the name.
     let delete = ["listeners", "delete", &id];
-    for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
-        let ended = runtail(folder.path(), &[&delete[..], wrong].concat()).await.expect(2);
-        assert!(ended.err.contains("nothing was sent\n  add --confirm 'k8s-new'"), "{}", ended.err);
+    for wrong in [
+        &[][..],
+        &["--confirm", "k8s"],
+        &["--confirm", "K8S-NEW"],
+        &["--confirm", &id],
+    ] {
+        let ended = runtail(folder.path(), &[&delete[..], wrong].concat())
+            .await
+            .expect(2);
+        assert!(
+            ended
+                .err
+                .contains("nothing was sent\n  add --confirm 'k8s-new'"),
+            "{}",
+            ended.err
+        );
     }
-    let ended =
-        runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new", "--read-only"]].concat()).await.expect(3);
+    let ended = runtail(
+        folder.path(),
+        &[&delete[..], &["--confirm", "k8s-new", "--read-only"]].concat(),
+    )
+    .await
+    .expect(3);
     assert!(ended.err.contains("--read-only"), "{}", ended.err);
-    runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new"]].concat()).await.expect(0);
-    let ended = runtail(folder.path(), &[&delete[..], &["--confirm", "k8s-new"]].concat()).await.expect(1);
+    runtail(
+        folder.path(),
+        &[&delete[..], &["--confirm", "k8s-new"]].concat(),
+    )
+    .await
+    .expect(0);
+    let ended = runtail(
+        folder.path(),
+        &[&delete[..], &["--confirm", "k8s-new"]].concat(),
+    )
+    .await
+    .expect(1);
     assert!(ended.err.contains("not found"), "{}", ended.err);
     let expected = [
         "POST /api-host/v2/listeners".to_string(),
         format!("PATCH /api-host/v2/listeners/{id}"),
         format!("DELETE /api-host/v2/listeners/{id}"),
     ];
-    let ends = |all: Vec<String>| all.into_iter().map(|w| w.replace("/api-host", "")).collect::<Vec<_>>();
+    let ends = |all: Vec<String>| {
+        all.into_iter()
+            .map(|w| w.replace("/api-host", ""))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ends(writes(&sim)), ends(expected.into()));
 }
 
@@ -426,36 +868,109 @@ async fn auth_providers_take_their_secret_by_reference_only() {
         "--uses-pkce",
         "--client-secret",
     ];
-    let dry = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat()).await.expect(0);
+    let dry = runtail(
+        folder.path(),
+        &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat(),
+    )
+    .await
+    .expect(0);
     assert_eq!(dry.rows()[0]["request"]["body"]["client_secret"], "***");
     // A literal secret, a missing file, and a file that others can read.
-    let ended = runtail(folder.path(), &[&create[..], &["canary-as-an-argument"]].concat()).await.expect(2);
+    let ended = runtail(
+        folder.path(),
+        &[&create[..], &["canary-as-an-argument"]].concat(),
+    )
+    .await
+    .expect(2);
     assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
-    let ended = runtail(folder.path(), &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat()).await.expect(2);
-    assert!(ended.err.contains("NOT_SET_ANYWHERE is not set"), "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat(),
+    )
+    .await
+    .expect(2);
+    assert!(
+        ended.err.contains("NOT_SET_ANYWHERE is not set"),
+        "{}",
+        ended.err
+    );
     let open = folder.path().join("open");
     std::fs::write(&open, "canary-file").unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let ended = runtail(folder.path(), &[&create[..], &[&format!("file:{}", open.display())]].concat()).await.expect(2);
+    let ended = runtail(
+        folder.path(),
+        &[&create[..], &[&format!("file:{}", open.display())]].concat(),
+    )
+    .await
+    .expect(2);
     assert!(ended.err.contains("can be read by others"), "{}", ended.err);
     assert_eq!(writes(&sim), [""; 0]);
-    let made = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(0);
-    assert_eq!((&made.rows()[0]["provider_id"], &made.rows()[0]["uses_pkce"]), (&value!("notion"), &value!(true)));
-    let ended = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(1);
-    assert!(ended.err.contains("the provider notion already exists"), "{}", ended.err);
+    let made = runtail(
+        folder.path(),
+        &[&create[..], &["env:CLIENT_SECRET"]].concat(),
+    )
+    .await
+    .expect(0);
+    assert_eq!(
+        (&made.rows()[0]["provider_id"], &made.rows()[0]["uses_pkce"]),
+        (&value!("notion"), &value!(true))
+    );
+    let ended = runtail(
+        folder.path(),
+        &[&create[..], &["env:CLIENT_SECRET"]].concat(),
+    )
+    .await
+    .expect(1);
+    assert!(
+        ended.err.contains("the provider notion already exists"),
+        "{}",
+        ended.err
+    );
     let file = folder.path().join("provider.toml");
-    std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n").unwrap();
-    let update = ["auth", "providers", "update", "notion", "-f", file.to_str().unwrap()];
+    std::fs::write(
+        &file,
+        "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n",
+    )
+    .unwrap();
+    let update = [
+        "auth",
+        "providers",
+        "update",
+        "notion",
+        "-f",
+        file.to_str().unwrap(),
+    ];
     let ended = runtail(folder.path(), &update).await.expect(2);
-    assert!(ended.err.contains("provider.toml:3:1: unknown field `client_idd`"), "{}", ended.err);
-    std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n").unwrap();
-    let dry = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
-    for line in ["  name: Notion → Notion 2", "  client_secret: changed", "A client secret can't be read back"] {
+    assert!(
+        ended
+            .err
+            .contains("provider.toml:3:1: unknown field `client_idd`"),
+        "{}",
+        ended.err
+    );
+    std::fs::write(
+        &file,
+        "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n",
+    )
+    .unwrap();
+    let dry = runtail(
+        folder.path(),
+        &[&update[..], &["--dry-run", "-o", "table"]].concat(),
+    )
+    .await
+    .expect(0);
+    for line in [
+        "  name: Notion → Notion 2",
+        "  client_secret: changed",
+        "A client secret can't be read back",
+    ] {
         assert!(dry.out.contains(line), "{line}: {}", dry.out);
     }
     let made = runtail(folder.path(), &update).await.expect(0);
     assert_eq!(made.rows()[0]["name"], "Notion 2");
-    runtail(folder.path(), &[&update[..], &["--name", "x"]].concat()).await.expect(2);
+    runtail(folder.path(), &[&update[..], &["--name", "x"]].concat())
+        .await
+        .expect(2);
     runtail(
         folder.path(),
         &[
@@ -473,24 +988,55 @@ async fn auth_providers_take_their_secret_by_reference_only() {
     .await
     .expect(0);
     let delete = ["auth", "providers", "delete", "mcp", "--confirm"];
-    runtail(folder.path(), &[&delete[..], &["mcp2"]].concat()).await.expect(2);
-    runtail(folder.path(), &[&delete[..], &["mcp"]].concat()).await.expect(0);
+    runtail(folder.path(), &[&delete[..], &["mcp2"]].concat())
+        .await
+        .expect(2);
+    runtail(folder.path(), &[&delete[..], &["mcp"]].concat())
+        .await
+        .expect(0);
     assert_eq!(writes(&sim).len(), 4);
 }
 
 #[tokio::test]
 async fn auth_tokens_are_labeled_and_linked_to_agents() {
     let (sim, folder) = world(Options::default()).await;
-    let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).rows();
+    let rows = runtail(folder.path(), &["auth", "tokens", "list"])
+        .await
+        .expect(0)
+        .rows();
     let of = |provider: &str| {
-        rows.iter().find(|row| row["provider_id"] == provider).unwrap()["id"].as_str().unwrap().to_string()
+        rows.iter()
+            .find(|row| row["provider_id"] == provider)
+            .unwrap()["id"]
+            .as_str()
+            .unwrap()
+            .to_string()
     };
     let (github, linear) = (of("github"), of("linear"));
-    let made = runtail(folder.path(), &["auth", "tokens", "metadata", &github, "--label", "work"]).await.expect(0);
+    let made = runtail(
+        folder.path(),
+        &["auth", "tokens", "metadata", &github, "--label", "work"],
+    )
+    .await
+    .expect(0);
     assert_eq!(made.rows()[0]["provider_account_label"], "work");
-    runtail(folder.path(), &["auth", "tokens", "metadata", &github]).await.expect(2);
-    let connect = ["auth", "connections", "create", "triage", "--token", &github];
-    let dry = runtail(folder.path(), &[&connect[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
+    runtail(folder.path(), &["auth", "tokens", "metadata", &github])
+        .await
+        .expect(2);
+    let connect = [
+        "auth",
+        "connections",
+        "create",
+        "triage",
+        "--token",
+        &github,
+    ];
+    let dry = runtail(
+        folder.path(),
+        &[&connect[..], &["--dry-run", "-o", "table"]].concat(),
+    )
+    .await
+    .expect(0);
     assert!(
         dry.out.contains("triage will be able to use your token work for github, with the scopes repo, read:user."),
         "{}",
@@ -498,25 +1044,107 @@ async fn auth_tokens_are_labeled_and_linked_to_agents() {
     );
     runtail(folder.path(), &connect).await.expect(0);
     let ended = runtail(folder.path(), &connect).await.expect(0);
-    assert!(ended.err.contains("nothing to do: triage can already use this token"), "{}", ended.err);
-    let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).rows();
+    assert!(
+        ended
+            .err
+            .contains("nothing to do: triage can already use this token"),
+        "{}",
+        ended.err
+    );
+    let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"])
+        .await
+        .expect(0)
+        .rows();
     let connection = connection[0]["id"].as_str().unwrap();
     let delete = ["auth", "connections", "delete", "triage", connection];
     runtail(folder.path(), &delete).await.expect(2);
-    runtail(folder.path(), &[&delete[..], &["--confirm", "work"]].concat()).await.expect(0);
-    assert!(runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).rows().is_empty());
-    runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(0);
-    runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(1);
-    let ended =
-        runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "linear", "--confirm", "linear"]).await;
-    assert!(ended.expect(0).err.contains("nothing to do: you have no token for linear"));
-    runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "github", "--confirm", "github"])
-        .await
-        .expect(0);
-    let ended = runtail(folder.path(), &["auth", "tokens", "delete", "--workspace-slack", "--confirm", "slack"]).await;
-    assert!(ended.expect(0).err.contains("no one in this workspace has a Slack token"));
-    assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).rows().is_empty());
-    let kinds: Vec<String> = writes(&sim).iter().map(|w| w.split(' ').next().unwrap().to_string()).collect();
+    runtail(
+        folder.path(),
+        &[&delete[..], &["--confirm", "work"]].concat(),
+    )
+    .await
+    .expect(0);
+    assert!(
+        runtail(folder.path(), &["auth", "connections", "list", "triage"])
+            .await
+            .expect(0)
+            .rows()
+            .is_empty()
+    );
+    runtail(
+        folder.path(),
+        &["auth", "tokens", "delete", &linear, "--confirm", "lea"],
+    )
+    .await
+    .expect(0);
+    runtail(
+        folder.path(),
+        &["auth", "tokens", "delete", &linear, "--confirm", "lea"],
+    )
+    .await
+    .expect(1);
+    let ended = runtail(
+        folder.path(),
+        &[
+            "auth",
+            "tokens",
+            "delete",
+            "--provider",
+            "linear",
+            "--confirm",
+            "linear",
+        ],
+    )
+    .await;
+    assert!(
+        ended
+            .expect(0)
+            .err
+            .contains("nothing to do: you have no token for linear")
+    );
+    runtail(
+        folder.path(),
+        &[
+            "auth",
+            "tokens",
+            "delete",
+            "--provider",
+            "github",
+            "--confirm",
+            "github",
+        ],
+    )
+    .await
+    .expect(0);
+    let ended = runtail(
+        folder.path(),
+        &[
+            "auth",
+            "tokens",
+            "delete",
+            "--workspace-slack",
+            "--confirm",
+            "slack",
+        ],
+    )
+    .await;
+    assert!(
+        ended
+            .expect(0)
+            .err
+            .contains("no one in this workspace has a Slack token")
+    );
+    assert!(
+        runtail(folder.path(), &["auth", "tokens", "list"])
+            .await
+            .expect(0)
+            .rows()
+            .is_empty()
+    );
+    let kinds: Vec<String> = writes(&sim)
+        .iter()
+        .map(|w| w.split(' ').next().unwrap().to_string())
+        .collect();
     assert_eq!(kinds, ["PATCH", "POST", "DELETE", "DELETE", "DELETE"]);
 }
 
@@ -537,34 +1165,80 @@ async fn a_record_that_changed_since_the_preview_is_not_deleted() {
     })
     .await;
     let folder = configured(&[("one", &server)]);
-    let ended = runtail(folder.path(), &["listeners", "delete", id, "--confirm", "old"]).await.expect(1);
-    assert!(ended.err.contains("1 deployment uses it and will no longer be updated: bot."), "{}", ended.err);
-    assert!(ended.err.contains("changed after the preview (compute_id): nothing was sent"), "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &["listeners", "delete", id, "--confirm", "old"],
+    )
+    .await
+    .expect(1);
+    assert!(
+        ended
+            .err
+            .contains("1 deployment uses it and will no longer be updated: bot."),
+        "{}",
+        ended.err
+    );
+    assert!(
+        ended
+            .err
+            .contains("changed after the preview (compute_id): nothing was sent"),
+        "{}",
+        ended.err
+    );
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
 
 #[tokio::test]
 async fn forge_app_is_installed_by_link_and_selection() {
-    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.trim_start_matches("/api-host")) {
-        ("POST", "/v2/integrations/forge-github/installation-link") => {
-            json(200, r#"{"url":"https://github.com/apps/x"}"#)
+    let server = Server::start(|seen| {
+        match (
+            seen.method.as_str(),
+            seen.path.trim_start_matches("/api-host"),
+        ) {
+            ("POST", "/v2/integrations/forge-github/installation-link") => {
+                json(200, r#"{"url":"https://github.com/apps/x"}"#)
+            }
+            ("GET", "/v2/integrations/forge-github/picker-sessions/s1") => {
+                json(200, r#"{"installations":[{"id":7}]}"#)
+            }
+            ("POST", "/v2/integrations/forge-github/picker-sessions/s1/selection") => {
+                json(200, r#"{"redirect_url":"https://x"}"#)
+            }
+            _ => json(404, r#"{"detail":"no"}"#),
         }
-        ("GET", "/v2/integrations/forge-github/picker-sessions/s1") => json(200, r#"{"installations":[{"id":7}]}"#),
-        ("POST", "/v2/integrations/forge-github/picker-sessions/s1/selection") => {
-            json(200, r#"{"redirect_url":"https://x"}"#)
-        }
-        _ => json(404, r#"{"detail":"no"}"#),
     })
     .await;
     let folder = configured(&[("one", &server)]);
     let forge = |words: &[&'static str]| [&["integrations", "forge"], words].concat();
     let ended = runtail(folder.path(), &forge(&["link"])).await.expect(0);
     assert_eq!(ended.rows()[0]["url"], "https://github.com/apps/x");
-    runtail(folder.path(), &forge(&["session", "s1"])).await.expect(0);
-    runtail(folder.path(), &forge(&["session", "s2"])).await.expect(1);
-    runtail(folder.path(), &forge(&["select", "s1", "--attach", "7"])).await.expect(0);
-    runtail(folder.path(), &forge(&["select", "s1", "--install-new"])).await.expect(0);
-    runtail(folder.path(), &forge(&["select", "s1"])).await.expect(2);
-    let bodies: Vec<String> = server.seen().into_iter().filter(|s| s.method == "POST").map(|s| s.body).collect();
-    assert_eq!(bodies, ["", r#"{"action":"ATTACH","installation_id":7}"#, r#"{"action":"INSTALL_NEW"}"#]);
+    runtail(folder.path(), &forge(&["session", "s1"]))
+        .await
+        .expect(0);
+    runtail(folder.path(), &forge(&["session", "s2"]))
+        .await
+        .expect(1);
+    runtail(folder.path(), &forge(&["select", "s1", "--attach", "7"]))
+        .await
+        .expect(0);
+    runtail(folder.path(), &forge(&["select", "s1", "--install-new"]))
+        .await
+        .expect(0);
+    runtail(folder.path(), &forge(&["select", "s1"]))
+        .await
+        .expect(2);
+    let bodies: Vec<String> = server
+        .seen()
+        .into_iter()
+        .filter(|s| s.method == "POST")
+        .map(|s| s.body)
+        .collect();
+    assert_eq!(
+        bodies,
+        [
+            "",
+            r#"{"action":"ATTACH","installation_id":7}"#,
+            r#"{"action":"INSTALL_NEW"}"#
+        ]
+    );
 }

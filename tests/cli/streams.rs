@@ -23,8 +23,17 @@ const EVENTS: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\
 
 fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).args(args);
+    command
+        .env_clear()
+        .env("HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("RUNTAIL_TEST_KEY", CANARY);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .args(args);
     dispositions::reset(command.as_std_mut());
     command
 }
@@ -35,12 +44,18 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
 
 /// Creates a folder with a configuration of one profile with a key and this agent server.
 fn configured(server: &Server) -> tempfile::TempDir {
-    write_config(&format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url))
+    write_config(&format!(
+        "[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+        server.url
+    ))
 }
 
 fn stream(body: impl Into<Body>) -> Response {
     let answer = Response::builder().header("content-type", "text/event-stream");
-    answer.header("content-location", format!("/threads/t-1/runs/{RUN}")).body(body.into()).unwrap()
+    answer
+        .header("content-location", format!("/threads/t-1/runs/{RUN}"))
+        .body(body.into())
+        .unwrap()
 }
 
 /// Responds to the requests before and after a stream: assistants, a thread in this state, a run with this status.
@@ -54,16 +69,23 @@ fn common_response(seen: &Seen, run: &str, thread: &Value) -> Response {
         ),
         ("POST", "/threads") => json(200, value!({"thread_id": "t-1", "status": "idle"})),
         ("GET", "/threads/t-1") => json(200, thread),
-        ("GET", "/threads/t-1/runs/r-1") => json(200, value!({"run_id": RUN, "thread_id": "t-1", "status": run})),
+        ("GET", "/threads/t-1/runs/r-1") => json(
+            200,
+            value!({"run_id": RUN, "thread_id": "t-1", "status": run}),
+        ),
         _ => json(404, r#"{"detail":"it was not found"}"#),
     }
 }
 
 /// Starts a server whose run streams these events and ends with this status.
 async fn server(events: &'static str, run: &'static str, thread: Value) -> Server {
-    Server::start(
-        move |seen| if seen.path.ends_with("/stream") { stream(events) } else { common_response(seen, run, &thread) },
-    )
+    Server::start(move |seen| {
+        if seen.path.ends_with("/stream") {
+            stream(events)
+        } else {
+            common_response(seen, run, &thread)
+        }
+    })
     .await
 }
 
@@ -75,7 +97,9 @@ fn idle() -> Value {
 fn without_hashes(lines: &str) -> String {
     let mut out = String::new();
     for line in lines.lines() {
-        let (before, hash) = line.rsplit_once(",\"hash\":\"").unwrap_or_else(|| panic!("no hash: {line}"));
+        let (before, hash) = line
+            .rsplit_once(",\"hash\":\"")
+            .unwrap_or_else(|| panic!("no hash: {line}"));
         assert_eq!(hash.len(), 34, "{line}");
         out.push_str(before);
         out.push_str("}\n");
@@ -86,9 +110,15 @@ fn without_hashes(lines: &str) -> String {
 fn without_times(lines: &str) -> String {
     let mut out = String::new();
     for line in lines.lines() {
-        let at = line.find("\"at\":\"").unwrap_or_else(|| panic!("no time: {line}")) + 6;
+        let at = line
+            .find("\"at\":\"")
+            .unwrap_or_else(|| panic!("no time: {line}"))
+            + 6;
         let time = &line[at..at + line[at..].find('"').unwrap()];
-        assert!(time.len() == 27 && time.ends_with('Z') && time.parse::<jiff::Timestamp>().is_ok(), "{time}");
+        assert!(
+            time.len() == 27 && time.ends_with('Z') && time.parse::<jiff::Timestamp>().is_ok(),
+            "{time}"
+        );
         out.push_str(&line.replace(time, "T"));
         out.push('\n');
     }
@@ -117,40 +147,100 @@ async fn jsonl_output_and_recordings_match_exactly() {
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
     let record = file.to_str().unwrap();
-    let ended =
-        runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{\"x\": null}", "--record", record])
-            .await;
+    let ended = runtail(
+        folder.path(),
+        &[
+            "run",
+            "agent",
+            "--thread",
+            "t-1",
+            "--input",
+            "{\"x\": null}",
+            "--record",
+            record,
+        ],
+    )
+    .await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let modes = r#""messages-tuple","updates","values""#;
-    assert_eq!(without_times(&without_hashes(&ended.out)), lines(server.url.as_str(), modes));
+    assert_eq!(
+        without_times(&without_hashes(&ended.out)),
+        lines(server.url.as_str(), modes)
+    );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), ended.out);
 
     let seen = server.seen();
-    let start = seen.iter().find(|s| s.path == "/threads/t-1/runs/stream").unwrap();
+    let start = seen
+        .iter()
+        .find(|s| s.path == "/threads/t-1/runs/stream")
+        .unwrap();
     let body = start.json();
-    assert_eq!((&body["assistant_id"], &body["input"]), (&value!("agent"), &value!({"x": null})));
-    assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
+    assert_eq!(
+        (&body["assistant_id"], &body["input"]),
+        (&value!("agent"), &value!({"x": null}))
+    );
+    assert_eq!(
+        (&body["stream_resumable"], &body["on_disconnect"]),
+        (&value!(true), &value!("continue"))
+    );
     assert_eq!(start.header("x-api-key"), Some(CANARY));
 
     // The existing file is not overwritten and no run is started.
-    let before = server.seen().iter().filter(|s| s.path.ends_with("/stream")).count();
-    let ended = runtail(folder.path(), &["run", "agent", "--input", "{}", "--record", record]).await;
+    let before = server
+        .seen()
+        .iter()
+        .filter(|s| s.path.ends_with("/stream"))
+        .count();
+    let ended = runtail(
+        folder.path(),
+        &["run", "agent", "--input", "{}", "--record", record],
+    )
+    .await;
     assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("already exists and was not changed"), "{}", ended.err);
-    assert_eq!(server.seen().iter().filter(|s| s.path.ends_with("/stream")).count(), before);
+    assert!(
+        ended.err.contains("already exists and was not changed"),
+        "{}",
+        ended.err
+    );
+    assert_eq!(
+        server
+            .seen()
+            .iter()
+            .filter(|s| s.path.ends_with("/stream"))
+            .count(),
+        before
+    );
 
     let zipped = folder.path().join("tape.jsonl.gz");
-    let args = ["join", "t-1", RUN, "-o", "jsonl", "--mode", "values,custom", "--record", zipped.to_str().unwrap()];
+    let args = [
+        "join",
+        "t-1",
+        RUN,
+        "-o",
+        "jsonl",
+        "--mode",
+        "values,custom",
+        "--record",
+        zipped.to_str().unwrap(),
+    ];
     let ended = runtail(folder.path(), &args).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let mut text = String::new();
     let bytes = std::fs::read(&zipped).unwrap();
-    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text)
+        .unwrap();
     assert_eq!(text, ended.out);
-    let last = server.seen().into_iter().rfind(|s| s.path.ends_with("/stream")).unwrap();
+    let last = server
+        .seen()
+        .into_iter()
+        .rfind(|s| s.path.ends_with("/stream"))
+        .unwrap();
     assert_eq!(last.header("last-event-id"), Some("-1"));
     // Events that belong to no mode must be requested by name.
-    assert_eq!(last.query, "stream_mode=%5B%22values%22%2C%22custom%22%2C%22metadata%22%2C%22error%22%5D");
+    assert_eq!(
+        last.query,
+        "stream_mode=%5B%22values%22%2C%22custom%22%2C%22metadata%22%2C%22error%22%5D"
+    );
 }
 
 #[tokio::test]
@@ -158,13 +248,25 @@ async fn raw_output_is_exact_and_text_output_is_sanitized() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "raw"]).await;
-    let expected = "{\"run_id\":\"r-1\",\"attempt\":1}\n{\"a\": [1.0,  \"é\"]}\nnull\nnot\u{1b}[31m json\n";
-    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, expected, ""));
+    let expected =
+        "{\"run_id\":\"r-1\",\"attempt\":1}\n{\"a\": [1.0,  \"é\"]}\nnull\nnot\u{1b}[31m json\n";
+    assert_eq!(
+        (ended.code, ended.out.as_str(), ended.err.as_str()),
+        (0, expected, "")
+    );
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await;
     let expected = "· run      r-1 started\n· novel    null\n· custom   not json\n· end      success, 4 events in ";
-    assert!(ended.code == 0 && ended.out.starts_with(expected), "{}", ended.out);
+    assert!(
+        ended.code == 0 && ended.out.starts_with(expected),
+        "{}",
+        ended.out
+    );
     assert!(!ended.out.contains('\u{1b}'));
-    let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--ascii"]).await;
+    let ended = runtail(
+        folder.path(),
+        &["join", "t-1", RUN, "-o", "text", "--ascii"],
+    )
+    .await;
     assert!(ended.out.is_ascii(), "{}", ended.out);
 }
 
@@ -196,14 +298,16 @@ async fn text_output_reads_like_a_conversation() {
                     · custom   {\"progress\": 1}\n\
                     · error    E: no\n\
                     · end      error, 10 events in ";
-    assert_eq!((ended.code, ended.err.as_str()), (1, "runtail: the run failed: E: no\n"));
+    assert_eq!(
+        (ended.code, ended.err.as_str()),
+        (1, "runtail: the run failed: E: no\n")
+    );
     assert!(ended.out.starts_with(expected), "{}", ended.out);
 }
 
 #[tokio::test]
 async fn run_outcome_sets_the_exit_code() {
-    let asks =
-        value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {"x": [{"id": "i", "value": "Go?"}]}});
+    let asks = value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {"x": [{"id": "i", "value": "Go?"}]}});
     for (run, thread, outcome, code, says) in [
         ("success", idle(), "success", 0, ""),
         (
@@ -214,7 +318,13 @@ async fn run_outcome_sets_the_exit_code() {
             "runtail: Waiting for input i: Go?\n  To answer, replacing ANSWER with JSON: runtail run ASSISTANT --thread t-1 \
              --resume '{\"i\": ANSWER}'\n",
         ),
-        ("error", value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}), "error", 1, "boom"),
+        (
+            "error",
+            value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}),
+            "error",
+            1,
+            "boom",
+        ),
         ("timeout", idle(), "timeout", 1, "timed out"),
         ("interrupted", idle(), "cancelled", 1, "was cancelled"),
     ] {
@@ -232,31 +342,70 @@ async fn run_outcome_sets_the_exit_code() {
 async fn a_refused_run_creates_no_thread_or_recording() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
-    let writes = || server.seen().iter().filter(|s| s.method == "POST" && s.path != "/assistants/search").count();
+    let writes = || {
+        server
+            .seen()
+            .iter()
+            .filter(|s| s.method == "POST" && s.path != "/assistants/search")
+            .count()
+    };
     let refused: [(&[&str], i32, &str); 9] = [
-        (&["--input", "{bad"], 2, "--input is not JSON: key must be a string, at line 1 column 2\n  {bad\n   ^\n"),
-        (&["--input", "@/nowhere/x.json"], 2, "--input: /nowhere/x.json: No such file"),
+        (
+            &["--input", "{bad"],
+            2,
+            "--input is not JSON: key must be a string, at line 1 column 2\n  {bad\n   ^\n",
+        ),
+        (
+            &["--input", "@/nowhere/x.json"],
+            2,
+            "--input: /nowhere/x.json: No such file",
+        ),
         (&["--input", "-"], 2, "--input (stdin) is empty"),
         (&[], 2, "--input"),
-        (&["--input", "{}", "--thread", "t-1", "--stateless"], 2, "--stateless"),
+        (
+            &["--input", "{}", "--thread", "t-1", "--stateless"],
+            2,
+            "--stateless",
+        ),
         (&["--resume", "1"], 2, "--thread"),
         (&["--input", "{}", "--thread", "t-9"], 1, "not found"),
-        (&["--input", "{}", "--read-only"], 3, "--read-only was given"),
-        (&["--input", "{}", "--record", "/nowhere/x"], 2, "--record: cannot write /nowhere/x: No such file"),
+        (
+            &["--input", "{}", "--read-only"],
+            3,
+            "--read-only was given",
+        ),
+        (
+            &["--input", "{}", "--record", "/nowhere/x"],
+            2,
+            "--record: cannot write /nowhere/x: No such file",
+        ),
     ];
     for (args, code, says) in refused {
         let ended = runtail(folder.path(), &[&["run", "agent"], args].concat()).await;
-        assert_eq!((ended.code, ended.out.as_str()), (code, ""), "{args:?}: {}", ended.err);
+        assert_eq!(
+            (ended.code, ended.out.as_str()),
+            (code, ""),
+            "{args:?}: {}",
+            ended.err
+        );
         assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
     }
     for name in ["nosuch", "00000000-0000-4000-8000-000000000000"] {
         let ended = runtail(folder.path(), &["run", name, "--input", "{}"]).await;
         assert_eq!(ended.code, 1, "{}", ended.err);
-        assert!(ended.err.contains(name) && ended.err.contains("agent (Ana's)  a-2"), "{}", ended.err);
+        assert!(
+            ended.err.contains(name) && ended.err.contains("agent (Ana's)  a-2"),
+            "{}",
+            ended.err
+        );
     }
     assert_eq!(writes(), 0);
     // The name of an assistant, which no graph has.
-    let ended = runtail(folder.path(), &["run", "Ana's", "--input", "{}", "--stateless"]).await;
+    let ended = runtail(
+        folder.path(),
+        &["run", "Ana's", "--input", "{}", "--stateless"],
+    )
+    .await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let seen = server.seen();
     let start = seen.iter().find(|s| s.path == "/runs/stream").unwrap();
@@ -268,12 +417,30 @@ async fn run_resume_answers_an_interrupt() {
     let asks = value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {}});
     let server = server(EVENTS, "success", asks).await;
     let folder = configured(&server);
-    let args = ["run", "agent", "--thread", "t-1", "--resume", "-5", "--mode", "values", "--subgraphs"];
+    let args = [
+        "run",
+        "agent",
+        "--thread",
+        "t-1",
+        "--resume",
+        "-5",
+        "--mode",
+        "values",
+        "--subgraphs",
+    ];
     let ended = runtail(folder.path(), &args).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
-    let body = server.seen().iter().find(|s| s.path.ends_with("/runs/stream")).unwrap().json();
+    let body = server
+        .seen()
+        .iter()
+        .find(|s| s.path.ends_with("/runs/stream"))
+        .unwrap()
+        .json();
     assert_eq!(body["command"], value!({"resume": -5}));
-    assert_eq!((body.get("input"), &body["stream_mode"]), (None, &value!(["values"])));
+    assert_eq!(
+        (body.get("input"), &body["stream_mode"]),
+        (None, &value!(["values"]))
+    );
     assert_eq!(body["stream_subgraphs"], true);
 }
 
@@ -281,21 +448,46 @@ async fn run_resume_answers_an_interrupt() {
 async fn stream_commands_report_refusals_and_unreachable_servers() {
     let forbidden = Server::start(|_| json(403, r#"{"detail":"no"}"#)).await;
     let folder = configured(&forbidden);
-    for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN], &["tail", "t-1"]] {
+    for args in [
+        &["run", "agent", "--input", "{}"][..],
+        &["join", "t-1", RUN],
+        &["tail", "t-1"],
+    ] {
         let ended = runtail(folder.path(), args).await;
         assert_eq!(ended.code, 3, "{args:?}: {}", ended.err);
     }
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
-    for args in [&["join", "t-1", "r-9"][..], &["tail", "t-9", "--since", "-"]] {
+    for args in [
+        &["join", "t-1", "r-9"][..],
+        &["tail", "t-9", "--since", "-"],
+    ] {
         let ended = runtail(folder.path(), args).await;
         assert_eq!(ended.code, 1, "{args:?}");
         assert!(ended.err.contains("not found"), "{args:?}: {}", ended.err);
     }
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--url", &format!("http://127.0.0.1:{port}")]).await;
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let ended = runtail(
+        folder.path(),
+        &[
+            "join",
+            "t-1",
+            RUN,
+            "--url",
+            &format!("http://127.0.0.1:{port}"),
+        ],
+    )
+    .await;
     assert_eq!(ended.code, 5, "{}", ended.err);
-    assert!(ended.err.contains("(attempt 1)") && ended.err.contains("connection refused"), "{}", ended.err);
+    assert!(
+        ended.err.contains("(attempt 1)") && ended.err.contains("connection refused"),
+        "{}",
+        ended.err
+    );
 }
 
 /// Starts a server whose stream never ends.
@@ -306,7 +498,10 @@ async fn endless() -> Server {
         }
         let ticks = futures::stream::unfold(0u32, |n| async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            Some((Ok::<_, std::io::Error>(format!("event: custom\ndata: {{\"n\":{n}}}\nid: {n}\n\n")), n + 1))
+            Some((
+                Ok::<_, std::io::Error>(format!("event: custom\ndata: {{\"n\":{n}}}\nid: {n}\n\n")),
+                n + 1,
+            ))
         });
         stream(Body::from_stream(ticks.boxed()))
     })
@@ -315,7 +510,9 @@ async fn endless() -> Server {
 
 /// Fails the test if a child does not respond in time.
 async fn with_timeout<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), work).await.expect("the child did not finish in time")
+    tokio::time::timeout(Duration::from_secs(60), work)
+        .await
+        .expect("the child did not finish in time")
 }
 
 #[cfg(unix)]
@@ -330,7 +527,10 @@ fn send(child: &tokio::process::Child, signal: i32) {
 async fn an_ignored_sighup_stays_ignored() {
     let server = endless().await;
     let folder = configured(&server);
-    let mut command = command(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{}"]);
+    let mut command = command(
+        folder.path(),
+        &["run", "agent", "--thread", "t-1", "--input", "{}"],
+    );
     dispositions::nohup(command.as_std_mut());
     let mut child = command.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -357,9 +557,21 @@ async fn signals_end_a_stream_with_an_end_record() {
     let server = endless().await;
     let folder = configured(&server);
     for (signal, code, args) in [
-        (libc::SIGINT, 130, &["tail", "t-1", "--mode", "state_update", "--since", "5"][..]),
-        (libc::SIGTERM, 143, &["run", "agent", "--thread", "t-1", "--input", "{}"]),
-        (libc::SIGHUP, 129, &["run", "agent", "--thread", "t-1", "--input", "{}"]),
+        (
+            libc::SIGINT,
+            130,
+            &["tail", "t-1", "--mode", "state_update", "--since", "5"][..],
+        ),
+        (
+            libc::SIGTERM,
+            143,
+            &["run", "agent", "--thread", "t-1", "--input", "{}"],
+        ),
+        (
+            libc::SIGHUP,
+            129,
+            &["run", "agent", "--thread", "t-1", "--input", "{}"],
+        ),
     ] {
         let file = folder.path().join(format!("{code}.jsonl"));
         let args = [args, &["--record", file.to_str().unwrap()]].concat();
@@ -376,13 +588,22 @@ async fn signals_end_a_stream_with_an_end_record() {
         })
         .await;
         let end: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        assert_eq!((&end["kind"], &end["outcome"]), (&value!("end"), &value!("detached")));
+        assert_eq!(
+            (&end["kind"], &end["outcome"]),
+            (&value!("end"), &value!("detached"))
+        );
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     }
     let seen = server.seen();
     assert!(!seen.iter().any(|s| s.path.contains("cancel")));
-    let tail = seen.iter().find(|s| s.path == "/threads/t-1/stream").unwrap();
-    assert_eq!((tail.query.as_str(), tail.header("last-event-id")), ("stream_modes=state_update", Some("5")));
+    let tail = seen
+        .iter()
+        .find(|s| s.path == "/threads/t-1/stream")
+        .unwrap();
+    assert_eq!(
+        (tail.query.as_str(), tail.header("last-event-id")),
+        ("stream_modes=state_update", Some("5"))
+    );
 }
 
 #[tokio::test]
@@ -390,8 +611,15 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
     let server = endless().await;
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
-    for (format, record) in [("jsonl", false), ("text", false), ("raw", false), ("jsonl", true)] {
-        let mut args = vec!["run", "agent", "--thread", "t-1", "--input", "{}", "-o", format];
+    for (format, record) in [
+        ("jsonl", false),
+        ("text", false),
+        ("raw", false),
+        ("jsonl", true),
+    ] {
+        let mut args = vec![
+            "run", "agent", "--thread", "t-1", "--input", "{}", "-o", format,
+        ];
         if record {
             args.extend(["--record", file.to_str().unwrap()]);
         }
@@ -399,23 +627,50 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut String::new()).await.unwrap();
         drop(out);
-        let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
-        assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
+        let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (ended.status.code(), ended.stderr.as_slice()),
+            (Some(0), &b""[..]),
+            "{format}"
+        );
     }
     assert!(!server.seen().iter().any(|s| s.path.contains("cancel")));
     // Also while no events arrive.
     let silent = Server::start(|seen| match seen.path.ends_with("/stream") {
-        true => stream(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>())),
+        true => stream(Body::from_stream(futures::stream::pending::<
+            Result<String, std::io::Error>,
+        >())),
         false => common_response(seen, "running", &idle()),
     })
     .await;
-    let mut child = command(folder.path(), &["tail", "t-1", "--url", silent.url.as_str()]).spawn().unwrap();
+    let mut child = command(
+        folder.path(),
+        &["tail", "t-1", "--url", silent.url.as_str()],
+    )
+    .spawn()
+    .unwrap();
     drop(child.stdout.take());
-    let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
-    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
+    let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (ended.status.code(), ended.stderr.as_slice()),
+        (Some(0), &b""[..])
+    );
     // The recording still has its end.
     let recording = std::fs::read_to_string(&file).unwrap();
-    assert!(recording.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{recording}");
+    assert!(
+        recording
+            .lines()
+            .last()
+            .unwrap()
+            .contains("\"outcome\":\"detached\""),
+        "{recording}"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -423,11 +678,22 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
 async fn a_failed_recording_does_not_end_the_stream() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
-    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", "/dev/full"]).await;
-    assert_eq!((ended.code, ended.out.lines().count()), (0, 8), "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &["join", "t-1", RUN, "--record", "/dev/full"],
+    )
+    .await;
+    assert_eq!(
+        (ended.code, ended.out.lines().count()),
+        (0, 8),
+        "{}",
+        ended.err
+    );
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     assert!(
-        ended.err.starts_with("runtail: the recording /dev/full ends here; the stream continues: "),
+        ended
+            .err
+            .starts_with("runtail: the recording /dev/full ends here; the stream continues: "),
         "{}",
         ended.err
     );
@@ -441,19 +707,40 @@ async fn recordings_are_replayed_and_verified() {
     let (plain, zipped) = (path("a.jsonl"), path("b.jsonl.gz"));
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", &plain]).await;
     let again = runtail(folder.path(), &["replay", &plain, "--record", &zipped]).await;
-    assert_eq!((again.code, again.out.as_str(), again.err.as_str()), (0, ended.out.as_str(), ""));
+    assert_eq!(
+        (again.code, again.out.as_str(), again.err.as_str()),
+        (0, ended.out.as_str(), "")
+    );
     for format in ["text", "raw", "jsonl"] {
-        let live = runtail(folder.path(), &["join", "t-1", RUN, "-o", format]).await.out;
-        let again = runtail(folder.path(), &["replay", &zipped, "-o", format, "--speed", "100"]).await.out;
+        let live = runtail(folder.path(), &["join", "t-1", RUN, "-o", format])
+            .await
+            .out;
+        let again = runtail(
+            folder.path(),
+            &["replay", &zipped, "-o", format, "--speed", "100"],
+        )
+        .await
+        .out;
         // All but the duration.
-        let told = |text: &str| text.rsplit_once(" in ").map_or(text, |(told, _)| told).to_string();
-        let (live, again) =
-            if format == "jsonl" { (without_times(&live), without_times(&again)) } else { (live, again) };
+        let told = |text: &str| {
+            text.rsplit_once(" in ")
+                .map_or(text, |(told, _)| told)
+                .to_string()
+        };
+        let (live, again) = if format == "jsonl" {
+            (without_times(&live), without_times(&again))
+        } else {
+            (live, again)
+        };
         assert_eq!(told(&live), told(&again), "{format}");
     }
     for file in [&plain, &zipped] {
         let ended = runtail(folder.path(), &["verify", file]).await;
-        let what = if file.ends_with(".gz") { "seal of the unpacked lines" } else { "seal" };
+        let what = if file.ends_with(".gz") {
+            "seal of the unpacked lines"
+        } else {
+            "seal"
+        };
         let checked = "every line matches its hash; no seal given to compare";
         let expected = format!("{file}: sound; 4 events, 0 gaps, success; {checked}; {what} ");
         assert!(
@@ -463,46 +750,112 @@ async fn recordings_are_replayed_and_verified() {
             ended.err
         );
         let seal = ended.out.trim_end().rsplit_once(' ').unwrap().1;
-        assert_eq!(runtail(folder.path(), &["verify", file, "--seal", seal]).await.code, 0);
+        assert_eq!(
+            runtail(folder.path(), &["verify", file, "--seal", seal])
+                .await
+                .code,
+            0
+        );
         let other = runtail(folder.path(), &["verify", file, "--seal", &"0".repeat(32)]).await;
-        assert!(other.code == 1 && other.err.contains("seal mismatch"), "{}", other.err);
+        assert!(
+            other.code == 1 && other.err.contains("seal mismatch"),
+            "{}",
+            other.err
+        );
     }
     let text = std::fs::read_to_string(&plain).unwrap();
     // A recording without hashes is checked for consistency only.
     let bare = without_hashes(&text);
     std::fs::write(path("bare.jsonl"), &bare).unwrap();
     let ended = runtail(folder.path(), &["verify", &path("bare.jsonl")]).await;
-    assert!(ended.code == 0 && ended.out.contains("no hashes"), "{}{}", ended.out, ended.err);
+    assert!(
+        ended.code == 0 && ended.out.contains("no hashes"),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
     let line = |n: usize| text.lines().nth(n).unwrap();
     for (damaged, says) in [
-        (text.replace("[1.0,", "[7.0,"), "line 4 does not match its hash"),
-        (bare.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
-        (text.replace(&format!("{}\n", line(3)), ""), "line 4 does not match its hash"),
-        (text.replacen(line(4), without_hashes(line(4)).trim_end(), 1), "line 5 has no hash"),
-        (text.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
-        (text.replace("\"events\":4", "\"events\":9"), "the end record counts 9 events, but there are 4"),
-        (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "there is no end record"),
-        (text[..text.len() - 9].to_string(), "ends in the middle of a line"),
-        (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "the head record is missing"),
-        (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is not a record"),
+        (
+            text.replace("[1.0,", "[7.0,"),
+            "line 4 does not match its hash",
+        ),
+        (
+            bare.replace("\"seq\":3", "\"seq\":5"),
+            "event 5 follows event 2",
+        ),
+        (
+            text.replace(&format!("{}\n", line(3)), ""),
+            "line 4 does not match its hash",
+        ),
+        (
+            text.replacen(line(4), without_hashes(line(4)).trim_end(), 1),
+            "line 5 has no hash",
+        ),
+        (
+            text.replace("\"seq\":3", "\"seq\":5"),
+            "event 5 follows event 2",
+        ),
+        (
+            text.replace("\"events\":4", "\"events\":9"),
+            "the end record counts 9 events, but there are 4",
+        ),
+        (
+            text.lines()
+                .take(5)
+                .map(|line| format!("{line}\n"))
+                .collect(),
+            "there is no end record",
+        ),
+        (
+            text[..text.len() - 9].to_string(),
+            "ends in the middle of a line",
+        ),
+        (
+            text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1),
+            "the head record is missing",
+        ),
+        (
+            text.replacen("{\"kind\":\"open\"", "{{", 1),
+            "line 2 is not a record",
+        ),
         (text.replace('\n', "\r\n"), "the end of line 1 was changed"),
-        (text.replacen('\n', " \n", 1), "the end of line 1 was changed"),
-        (text.replacen('\n', "\n\n", 1), "there are empty lines before line 3"),
+        (
+            text.replacen('\n', " \n", 1),
+            "the end of line 1 was changed",
+        ),
+        (
+            text.replacen('\n', "\n\n", 1),
+            "there are empty lines before line 3",
+        ),
         (format!("{text}\n"), "empty lines follow the last line"),
         (text.trim_end().to_string(), "the end of line 8 was changed"),
     ] {
         std::fs::write(path("c.jsonl"), damaged).unwrap();
         let ended = runtail(folder.path(), &["verify", &path("c.jsonl")]).await;
-        assert!(ended.code == 1 && ended.err.contains(says), "{says}: {}", ended.err);
+        assert!(
+            ended.code == 1 && ended.err.contains(says),
+            "{says}: {}",
+            ended.err
+        );
     }
-    assert_eq!(runtail(folder.path(), &["verify", "/nowhere/x"]).await.code, 1);
+    assert_eq!(
+        runtail(folder.path(), &["verify", "/nowhere/x"]).await.code,
+        1
+    );
     // A truncated recording plays to its end and is reported as truncated.
-    for (end, says) in
-        [(text.len() - 9, "in the middle of a line"), (text.find("{\"kind\":\"end\"").unwrap(), "no end")]
-    {
+    for (end, says) in [
+        (text.len() - 9, "in the middle of a line"),
+        (text.find("{\"kind\":\"end\"").unwrap(), "no end"),
+    ] {
         std::fs::write(path("c.jsonl"), &text[..end]).unwrap();
         let ended = runtail(folder.path(), &["replay", &path("c.jsonl"), "-o", "jsonl"]).await;
-        assert_eq!((ended.code, ended.out.lines().count()), (0, 7), "{}", ended.err);
+        assert_eq!(
+            (ended.code, ended.out.lines().count()),
+            (0, 7),
+            "{}",
+            ended.err
+        );
         assert!(ended.err.contains(says), "{}", ended.err);
     }
 }
@@ -515,27 +868,68 @@ async fn redact_previews_then_writes() {
     );
     let server = server(Box::leak(event.into_boxed_str()), "success", idle()).await;
     let folder = configured(&server);
-    let file = folder.path().join("a.jsonl.gz").to_str().unwrap().to_string();
-    assert_eq!(runtail(folder.path(), &["join", "t-1", RUN, "--record", &file]).await.code, 0);
-    let rules = ["redact", &file, "--path", "name", "--pattern", r"\w+@\w+\.org"];
+    let file = folder
+        .path()
+        .join("a.jsonl.gz")
+        .to_str()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        runtail(folder.path(), &["join", "t-1", RUN, "--record", &file])
+            .await
+            .code,
+        0
+    );
+    let rules = [
+        "redact",
+        &file,
+        "--path",
+        "name",
+        "--pattern",
+        r"\w+@\w+\.org",
+    ];
     let ended = runtail(folder.path(), &[&rules[..], &["--dry-run"]].concat()).await;
     let expected = "event 1  name  6 B  path name  \"Anna\"\n\
                     event 1  mail  10 B  pattern \\w+@\\w+\\.org  anna@x.org\n\
                     event 1  note  51 B  LangSmith keys  …\n";
-    assert!(ended.code == 0 && ended.out.starts_with(expected), "{}{}", ended.out, ended.err);
+    assert!(
+        ended.code == 0 && ended.out.starts_with(expected),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
     let new = folder.path().join("a.redacted.jsonl.gz");
     assert!(!new.exists());
     let ended = runtail(folder.path(), &rules).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let seal = ended.out.trim_end().rsplit_once("seal ").unwrap().1;
     let new = new.to_str().unwrap();
-    assert_eq!(runtail(folder.path(), &["verify", new, "--seal", seal]).await.code, 0);
-    let left = runtail(folder.path(), &["replay", new, "-o", "raw"]).await.out;
-    assert_eq!(left, "{\"name\":\"***\",\"mail\":\"***\",\"note\":\"***\",\"n\":1.50}\n");
+    assert_eq!(
+        runtail(folder.path(), &["verify", new, "--seal", seal])
+            .await
+            .code,
+        0
+    );
+    let left = runtail(folder.path(), &["replay", new, "-o", "raw"])
+        .await
+        .out;
+    assert_eq!(
+        left,
+        "{\"name\":\"***\",\"mail\":\"***\",\"note\":\"***\",\"n\":1.50}\n"
+    );
     // An existing file and an invalid rule are both refused.
     let again = runtail(folder.path(), &rules).await;
-    assert!(again.code == 2 && again.err.contains("already exists"), "{}", again.err);
-    assert_eq!(runtail(folder.path(), &["redact", &file, "--path", "a..b"]).await.code, 2);
+    assert!(
+        again.code == 2 && again.err.contains("already exists"),
+        "{}",
+        again.err
+    );
+    assert_eq!(
+        runtail(folder.path(), &["redact", &file, "--path", "a..b"])
+            .await
+            .code,
+        2
+    );
 }
 
 #[tokio::test]
@@ -543,7 +937,15 @@ async fn log_file_has_requests_and_no_secrets() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let log = folder.path().join("log");
-    let args = ["join", "t-1", RUN, "--mode", "values", "--log", log.to_str().unwrap()];
+    let args = [
+        "join",
+        "t-1",
+        RUN,
+        "--mode",
+        "values",
+        "--log",
+        log.to_str().unwrap(),
+    ];
     assert_eq!(runtail(folder.path(), &args).await.code, 0);
     let text = std::fs::read_to_string(&log).unwrap();
     for part in [
@@ -557,7 +959,14 @@ async fn log_file_has_requests_and_no_secrets() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    for part in ["canary", "x-api-key", "stream_mode", "\u{1b}", "Some(", "None"] {
+    for part in [
+        "canary",
+        "x-api-key",
+        "stream_mode",
+        "\u{1b}",
+        "Some(",
+        "None",
+    ] {
         assert!(!text.contains(part), "{part}: {text}");
     }
     let ended = runtail(folder.path(), &["config", "path", "--log", "/nowhere/log"]).await;
@@ -595,21 +1004,65 @@ async fn thread_states_runs_and_graphs_are_read() {
         assert_eq!(ended.code, 0, "{args:?}: {}", ended.err);
         ended.out
     };
-    assert_eq!(out(&["threads", "state", "t-1"]).await, "{\"values\":{\"b\":1,\"a\":2},\"next\":[]}\n");
-    assert_eq!(out(&["threads", "history", "t-1"]).await.lines().count(), 100);
-    assert_eq!(out(&["threads", "history", "t-1", "--limit", "1000"]).await.lines().count(), 250);
-    let table = out(&["threads", "history", "t-1", "--limit", "1", "--before", "c7", "-o", "table"]).await;
-    assert_eq!(table.lines().nth(1).unwrap().split_whitespace().next(), Some("c6"), "{table}");
-    assert_eq!(out(&["runs", "list", "t-1"]).await, "{\"run_id\":\"r-1\",\"status\":\"success\",\"z\":1,\"a\":null}\n");
-    assert!(out(&["runs", "get", "t-1", RUN, "-o", "table"]).await.contains("status     success"));
-    assert_eq!(out(&["assistants", "graph", "agent", "-o", "text"]).await, "╭─ START\n╰► chat\n");
-    assert!(out(&["assistants", "graph", "agent", "-o", "mermaid"]).await.starts_with("flowchart TD\n"));
-    for args in [&["threads", "delete", "t-1"][..], &["runs", "cancel", "t-1", RUN]] {
+    assert_eq!(
+        out(&["threads", "state", "t-1"]).await,
+        "{\"values\":{\"b\":1,\"a\":2},\"next\":[]}\n"
+    );
+    assert_eq!(
+        out(&["threads", "history", "t-1"]).await.lines().count(),
+        100
+    );
+    assert_eq!(
+        out(&["threads", "history", "t-1", "--limit", "1000"])
+            .await
+            .lines()
+            .count(),
+        250
+    );
+    let table = out(&[
+        "threads", "history", "t-1", "--limit", "1", "--before", "c7", "-o", "table",
+    ])
+    .await;
+    assert_eq!(
+        table.lines().nth(1).unwrap().split_whitespace().next(),
+        Some("c6"),
+        "{table}"
+    );
+    assert_eq!(
+        out(&["runs", "list", "t-1"]).await,
+        "{\"run_id\":\"r-1\",\"status\":\"success\",\"z\":1,\"a\":null}\n"
+    );
+    assert!(
+        out(&["runs", "get", "t-1", RUN, "-o", "table"])
+            .await
+            .contains("status     success")
+    );
+    assert_eq!(
+        out(&["assistants", "graph", "agent", "-o", "text"]).await,
+        "╭─ START\n╰► chat\n"
+    );
+    assert!(
+        out(&["assistants", "graph", "agent", "-o", "mermaid"])
+            .await
+            .starts_with("flowchart TD\n")
+    );
+    for args in [
+        &["threads", "delete", "t-1"][..],
+        &["runs", "cancel", "t-1", RUN],
+    ] {
         let ended = runtail(folder.path(), &[args, &["--read-only"]].concat()).await;
         assert_eq!(ended.code, 3, "{args:?}");
     }
-    assert!(server.seen().iter().all(|s| s.method == "GET" || s.path == "/assistants/search"));
-    assert_eq!(out(&["threads", "delete", "t-1", "--yes"]).await, "{\"thread_id\":\"t-1\",\"status\":\"deleted\"}\n");
+    assert!(
+        server
+            .seen()
+            .iter()
+            .all(|s| s.method == "GET" || s.path == "/assistants/search")
+    );
+    assert_eq!(
+        out(&["threads", "delete", "t-1", "--yes"]).await,
+        "{\"thread_id\":\"t-1\",\"status\":\"deleted\"}\n"
+    );
     assert!(server.seen().iter().any(|s| s.method == "DELETE"));
     assert!(out(&["man"]).await.contains(".TH runtail 1"));
 }
@@ -617,8 +1070,11 @@ async fn thread_states_runs_and_graphs_are_read() {
 /// Starts a server with one thread and these runs, which responds to cancel requests with this status. A run named `slow` stays
 /// active for three reads after it was cancelled, and `never` stays active forever.
 async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) -> Server {
-    let statuses: Mutex<Vec<(String, String, usize)>> =
-        Mutex::new(runs.iter().map(|(id, status)| (id.to_string(), status.to_string(), 0)).collect());
+    let statuses: Mutex<Vec<(String, String, usize)>> = Mutex::new(
+        runs.iter()
+            .map(|(id, status)| (id.to_string(), status.to_string(), 0))
+            .collect(),
+    );
     Server::start(move |seen| {
         let mut statuses = statuses.lock().unwrap();
         let row =
@@ -656,24 +1112,70 @@ async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) 
 
 #[tokio::test]
 async fn runs_cancel_verifies_that_runs_stopped() {
-    let runs =
-        &[("done", "success"), ("one", "running"), ("slow", "running"), ("never", "running"), ("won", "running")];
+    let runs = &[
+        ("done", "success"),
+        ("one", "running"),
+        ("slow", "running"),
+        ("never", "running"),
+        ("won", "running"),
+    ];
     let cancel = async |answer: u16, args: &[&str]| {
         let server = cancelling(runs, answer).await;
         let folder = configured(&server);
         let ended = runtail(folder.path(), &[&["runs", "cancel", "t-1"], args].concat()).await;
-        let rows: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let words = |row: &Value| format!("{} {} {}", row["run_id"], row["status"], row["run_status"]).replace('"', "");
-        (ended.code, rows.iter().map(words).collect::<Vec<_>>(), ended.err, server.seen())
+        let rows: Vec<Value> = ended
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let words = |row: &Value| {
+            format!("{} {} {}", row["run_id"], row["status"], row["run_status"]).replace('"', "")
+        };
+        (
+            ended.code,
+            rows.iter().map(words).collect::<Vec<_>>(),
+            ended.err,
+            server.seen(),
+        )
     };
     let sent = |seen: &[Seen]| seen.iter().filter(|s| s.method == "POST").count();
     for (answer, args, code, rows, says) in [
-        (202, &["one", "--yes"][..], 0, &["one stopped interrupted"][..], ""),
+        (
+            202,
+            &["one", "--yes"][..],
+            0,
+            &["one stopped interrupted"][..],
+            "",
+        ),
         // A finished run is not reported as cancelled, and nothing is sent.
-        (202, &["done"], 0, &["done finished success"], "run done had already ended (success)"),
-        (202, &["won", "--yes"], 0, &["won finished success"], "run won ended before it was cancelled (success)"),
-        (202, &["slow", "--yes"], 0, &["slow stopping running"], "run slow is stopping"),
-        (202, &["slow", "--yes", "--wait"], 0, &["slow stopped interrupted"], ""),
+        (
+            202,
+            &["done"],
+            0,
+            &["done finished success"],
+            "run done had already ended (success)",
+        ),
+        (
+            202,
+            &["won", "--yes"],
+            0,
+            &["won finished success"],
+            "run won ended before it was cancelled (success)",
+        ),
+        (
+            202,
+            &["slow", "--yes"],
+            0,
+            &["slow stopping running"],
+            "run slow is stopping",
+        ),
+        (
+            202,
+            &["slow", "--yes", "--wait"],
+            0,
+            &["slow stopped interrupted"],
+            "",
+        ),
         (
             202,
             &["never", "one", "--yes", "--wait", "--timeout", "100ms"],
@@ -681,7 +1183,13 @@ async fn runs_cancel_verifies_that_runs_stopped() {
             &["never stopping running", "one stopped interrupted"],
             "run never has not stopped after 0.1s",
         ),
-        (202, &["one", "--action", "rollback", "--yes"], 0, &["one stopped deleted"], ""),
+        (
+            202,
+            &["one", "--action", "rollback", "--yes"],
+            0,
+            &["one stopped deleted"],
+            "",
+        ),
         (
             202,
             &["none", "one", "--yes"],
@@ -689,9 +1197,27 @@ async fn runs_cancel_verifies_that_runs_stopped() {
             &["none not_found null", "one stopped interrupted"],
             "none of thread t-1 was not found",
         ),
-        (409, &["one", "--yes"], 1, &["one failed running"], "run one could not be cancelled: "),
-        (503, &["one", "--yes"], 5, &["one failed running"], "could not be cancelled: "),
-        (401, &["one", "--yes"], 3, &["one failed running"], "could not be cancelled: "),
+        (
+            409,
+            &["one", "--yes"],
+            1,
+            &["one failed running"],
+            "run one could not be cancelled: ",
+        ),
+        (
+            503,
+            &["one", "--yes"],
+            5,
+            &["one failed running"],
+            "could not be cancelled: ",
+        ),
+        (
+            401,
+            &["one", "--yes"],
+            3,
+            &["one failed running"],
+            "could not be cancelled: ",
+        ),
         // A script without --yes changes nothing.
         (
             202,
@@ -705,19 +1231,39 @@ async fn runs_cancel_verifies_that_runs_stopped() {
         (202, &["one", "--timeout", "1s"], 2, &[], "--wait"),
     ] {
         let (got, printed, err, seen) = cancel(answer, args).await;
-        assert_eq!((got, printed.join("\n")), (code, rows.join("\n")), "{args:?} {answer}: {err}");
-        assert!(err.contains(says) && (!says.is_empty() || err.is_empty()), "{args:?}: {err}");
+        assert_eq!(
+            (got, printed.join("\n")),
+            (code, rows.join("\n")),
+            "{args:?} {answer}: {err}"
+        );
+        assert!(
+            err.contains(says) && (!says.is_empty() || err.is_empty()),
+            "{args:?}: {err}"
+        );
         if code == 2 || args == ["done"] {
             assert_eq!(sent(&seen), 0, "{args:?}");
         }
     }
-    let (code, rows, _, seen) = cancel(202, &["--all", "--yes", "--wait", "--timeout", "100ms"]).await;
+    let (code, rows, _, seen) =
+        cancel(202, &["--all", "--yes", "--wait", "--timeout", "100ms"]).await;
     assert_eq!(code, 4);
-    assert_eq!((rows.len(), sent(&seen)), (4, 4), "all active runs and no others: {rows:?}");
+    assert_eq!(
+        (rows.len(), sent(&seen)),
+        (4, 4),
+        "all active runs and no others: {rows:?}"
+    );
     let server = cancelling(&[("done", "success")], 202).await;
-    let ended = runtail(configured(&server).path(), &["runs", "cancel", "t-1", "--all", "-o", "json"]).await;
+    let ended = runtail(
+        configured(&server).path(),
+        &["runs", "cancel", "t-1", "--all", "-o", "json"],
+    )
+    .await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
-    assert!(ended.err.contains("no active runs; nothing was sent"), "{}", ended.err);
+    assert!(
+        ended.err.contains("no active runs; nothing was sent"),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
@@ -732,40 +1278,83 @@ async fn threads_are_counted_copied_and_deleted() {
     .await;
     let folder = configured(&server);
     let run = async |args: &[&str]| runtail(folder.path(), args).await;
-    assert_eq!(run(&["threads", "count", "--status", "idle"]).await.out, "{\"count\":7}\n");
+    assert_eq!(
+        run(&["threads", "count", "--status", "idle"]).await.out,
+        "{\"count\":7}\n"
+    );
     let ended = run(&["threads", "count"]).await;
-    assert!(ended.code == 1 && ended.err.contains("counting threads: not offered by this server"), "{}", ended.err);
-    assert_eq!(run(&["threads", "copy", "t-1"]).await.out, "{\"thread_id\":\"t-2\"}\n");
+    assert!(
+        ended.code == 1
+            && ended
+                .err
+                .contains("counting threads: not offered by this server"),
+        "{}",
+        ended.err
+    );
+    assert_eq!(
+        run(&["threads", "copy", "t-1"]).await.out,
+        "{\"thread_id\":\"t-2\"}\n"
+    );
     let ended = run(&["threads", "copy", "t-9"]).await;
-    assert!(ended.code == 1 && !ended.err.contains("not offered"), "{}", ended.err);
+    assert!(
+        ended.code == 1 && !ended.err.contains("not offered"),
+        "{}",
+        ended.err
+    );
     let ended = run(&["threads", "delete", "t-1", "t-9"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (2, ""));
-    assert!(ended.err.contains("Delete 2 threads with all runs and checkpoints: not confirmed"), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains("Delete 2 threads with all runs and checkpoints: not confirmed"),
+        "{}",
+        ended.err
+    );
     assert!(server.seen().iter().all(|seen| seen.method != "DELETE"));
     let ended = run(&["threads", "delete", "t-9", "t-1", "--yes", "-o", "table"]).await;
     // This server may have no such call, or no such thread.
     let lines: Vec<&str> = ended.out.lines().collect();
-    assert!(ended.code == 1 && lines[1].starts_with("t-9     refused  p: DELETE"), "{}", ended.out);
     assert!(
-        lines[1].contains("no such call, or no such record") && lines[2].starts_with("t-1     deleted"),
+        ended.code == 1 && lines[1].starts_with("t-9     refused  p: DELETE"),
+        "{}",
+        ended.out
+    );
+    assert!(
+        lines[1].contains("no such call, or no such record")
+            && lines[2].starts_with("t-1     deleted"),
         "{lines:?}"
     );
 }
 
 #[tokio::test]
 async fn tables_are_colored_on_request() {
-    let rows = r#"[{"thread_id":"t-1","status":"interrupted"},{"thread_id":"t-2","status":"error"}]"#;
+    let rows =
+        r#"[{"thread_id":"t-1","status":"interrupted"},{"thread_id":"t-2","status":"error"}]"#;
     let server = Server::start(move |seen| match seen.path.as_str() {
         "/threads/search" => json(200, rows),
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
     let folder = configured(&server);
-    let list = async |more: &[&str]| runtail(folder.path(), &[&["threads", "list"], more].concat()).await.out;
+    let list = async |more: &[&str]| {
+        runtail(folder.path(), &[&["threads", "list"], more].concat())
+            .await
+            .out
+    };
     let colored = list(&["-o", "table", "--color", "always"]).await;
-    assert!(colored.starts_with("\u{1b}[2mTHREAD\u{1b}[0m  \u{1b}[2mSTATUS\u{1b}[0m"), "{colored:?}");
-    assert!(colored.contains("\u{1b}[1;33minterrupted\u{1b}[0m") && colored.contains("\u{1b}[1;31mfailed\u{1b}[0m"));
-    for plain in [&["-o", "table"][..], &["-o", "table", "--color", "never"], &["-o", "json", "--color", "always"]] {
+    assert!(
+        colored.starts_with("\u{1b}[2mTHREAD\u{1b}[0m  \u{1b}[2mSTATUS\u{1b}[0m"),
+        "{colored:?}"
+    );
+    assert!(
+        colored.contains("\u{1b}[1;33minterrupted\u{1b}[0m")
+            && colored.contains("\u{1b}[1;31mfailed\u{1b}[0m")
+    );
+    for plain in [
+        &["-o", "table"][..],
+        &["-o", "table", "--color", "never"],
+        &["-o", "json", "--color", "always"],
+    ] {
         assert!(!list(plain).await.contains('\u{1b}'), "{plain:?}");
     }
 }
@@ -780,8 +1369,17 @@ async fn a_gap_suggests_threads_state_once() {
     })
     .await;
     let folder = configured(&server);
-    let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{}"]).await;
-    assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
+    let ended = runtail(
+        folder.path(),
+        &["run", "agent", "--thread", "t-1", "--input", "{}"],
+    )
+    .await;
+    assert_eq!(
+        ended.err.matches("threads state t-1").count(),
+        1,
+        "{}",
+        ended.err
+    );
 }
 
 /// Starts a JavaScript server with a run that is not resumable, so each event goes to one reader.
@@ -796,8 +1394,15 @@ async fn one_reader() -> Server {
             stream(body)
         }
         "/threads/t-1/runs/r-1" => {
-            let status = if read.load(std::sync::atomic::Ordering::SeqCst) { "success" } else { "running" };
-            json(200, value!({"run_id": RUN, "status": status, "kwargs": {"resumable": false}}))
+            let status = if read.load(std::sync::atomic::Ordering::SeqCst) {
+                "success"
+            } else {
+                "running"
+            };
+            json(
+                200,
+                value!({"run_id": RUN, "status": status, "kwargs": {"resumable": false}}),
+            )
         }
         _ => common_response(seen, "success", &idle()),
     })
@@ -810,24 +1415,59 @@ async fn join_refuses_single_reader_runs_without_shared() {
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
     assert_eq!(ended.code, 1, "{}", ended.err);
-    assert!(ended.err.contains("takes events away from the application"), "{}", ended.err);
-    assert!(ended.err.contains("/threads/t-1/runs/r-1/stream") && ended.err.contains("--shared"), "{}", ended.err);
-    assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")));
-    let ended = runtail(folder.path(), &["join", "t-1", RUN, "--shared", "--mode", "updates"]).await;
+    assert!(
+        ended.err.contains("takes events away from the application"),
+        "{}",
+        ended.err
+    );
+    assert!(
+        ended.err.contains("/threads/t-1/runs/r-1/stream") && ended.err.contains("--shared"),
+        "{}",
+        ended.err
+    );
+    assert!(
+        !server
+            .seen()
+            .iter()
+            .any(|seen| seen.path.ends_with("/stream"))
+    );
+    let ended = runtail(
+        folder.path(),
+        &["join", "t-1", RUN, "--shared", "--mode", "updates"],
+    )
+    .await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
-    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let events: Vec<_> = lines.iter().filter(|line| line["kind"] == "event").map(|line| &line["event"]).collect();
+    let lines: Vec<Value> = ended
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let events: Vec<_> = lines
+        .iter()
+        .filter(|line| line["kind"] == "event")
+        .map(|line| &line["event"])
+        .collect();
     assert_eq!(events, ["metadata", "updates"]);
     let end = lines.last().unwrap();
-    assert_eq!((&end["events"], &end["gaps"], &end["outcome"]), (&value!(2), &value!(0), &value!("success")));
+    assert_eq!(
+        (&end["events"], &end["gaps"], &end["outcome"]),
+        (&value!(2), &value!(0), &value!("success"))
+    );
 }
 
 #[tokio::test]
 async fn unknown_stream_modes_are_refused_before_any_request() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
-    for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN]] {
-        let ended = runtail(folder.path(), &[args, &["--mode", "values,nonsense"]].concat()).await;
+    for args in [
+        &["run", "agent", "--input", "{}"][..],
+        &["join", "t-1", RUN],
+    ] {
+        let ended = runtail(
+            folder.path(),
+            &[args, &["--mode", "values,nonsense"]].concat(),
+        )
+        .await;
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{}", ended.err);
         assert!(
             ended.err.contains("nonsense") && ended.err.contains("messages-tuple, updates, values"),
@@ -846,13 +1486,24 @@ async fn a_late_join_is_reported_as_a_gap() {
     let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
     assert_eq!(ended.code, 0);
     assert!(
-        ended.err.starts_with("runtail: gap: joined at ") && ended.err.contains("earlier output isn't available"),
+        ended.err.starts_with("runtail: gap: joined at ")
+            && ended.err.contains("earlier output isn't available"),
         "{}",
         ended.err
     );
-    let lines: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["tape", "open", "gap", "event", "event", "close", "end"]);
+    let lines: Vec<Value> = ended
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds: Vec<_> = lines
+        .iter()
+        .map(|line| line["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["tape", "open", "gap", "event", "event", "close", "end"]
+    );
     assert_eq!(lines[6]["gaps"], 1);
     assert!(lines[0]["modes"][0].is_string(), "{}", lines[0]);
 }
@@ -866,20 +1517,39 @@ async fn tail_follows_runs_without_a_thread_stream() {
         "/info" => json(200, r#"{"langgraph_js_version":"1"}"#),
         "/threads/t-1/stream" => json(404, "{}"),
         "/threads/t-1/runs/r-1/stream" => stream(body),
-        "/threads/t-1/runs" => json(200, value!([{"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}])),
-        "/threads/t-1/runs/r-1" => {
-            json(200, value!({"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}))
-        }
+        "/threads/t-1/runs" => json(
+            200,
+            value!([{"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}]),
+        ),
+        "/threads/t-1/runs/r-1" => json(
+            200,
+            value!({"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}),
+        ),
         _ => common_response(seen, "success", &idle()),
     })
     .await;
     let folder = configured(&server);
     let file = folder.path().join("tail.jsonl");
-    for (format, shows) in [("text", "update   a  n: 1"), ("jsonl", "\"event\":\"updates\"")] {
+    for (format, shows) in [
+        ("text", "update   a  n: 1"),
+        ("jsonl", "\"event\":\"updates\""),
+    ] {
         let _ = std::fs::remove_file(&file);
-        let args = ["tail", "t-1", "--since", "-", "-o", format, "--record", file.to_str().unwrap()];
+        let args = [
+            "tail",
+            "t-1",
+            "--since",
+            "-",
+            "-o",
+            format,
+            "--record",
+            file.to_str().unwrap(),
+        ];
         let mut child = command(folder.path(), &args).spawn().unwrap();
-        let (mut out, mut err) = (BufReader::new(child.stdout.take().unwrap()), child.stderr.take().unwrap());
+        let (mut out, mut err) = (
+            BufReader::new(child.stdout.take().unwrap()),
+            child.stderr.take().unwrap(),
+        );
         let (mut text, mut said) = (String::new(), String::new());
         with_timeout(async {
             while !text.contains(shows) {
@@ -891,17 +1561,32 @@ async fn tail_follows_runs_without_a_thread_stream() {
             assert_eq!(child.wait().await.unwrap().code(), Some(130));
         })
         .await;
-        assert_eq!(said, "runtail: this server has no thread streams; following the thread's runs\n");
-        assert_eq!(runtail(folder.path(), &["verify", file.to_str().unwrap()]).await.code, 0);
+        assert_eq!(
+            said,
+            "runtail: this server has no thread streams; following the thread's runs\n"
+        );
+        assert_eq!(
+            runtail(folder.path(), &["verify", file.to_str().unwrap()])
+                .await
+                .code,
+            0
+        );
         if format == "text" {
             assert!(text.contains("run      r-1 success"), "{text}");
         } else {
-            assert!(text.contains(r#""kind":"run""#) && text.contains(r#""modes":["run_modes"]"#), "{text}");
+            assert!(
+                text.contains(r#""kind":"run""#) && text.contains(r#""modes":["run_modes"]"#),
+                "{text}"
+            );
         }
     }
     let ended = runtail(folder.path(), &["tail", "t-1", "--since", "17"]).await;
     assert_eq!(ended.code, 1);
-    assert!(ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"), "{}", ended.err);
+    assert!(
+        ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"),
+        "{}",
+        ended.err
+    );
 }
 
 /// Starts a server with this thread and state, whose runs end at once.
@@ -930,9 +1615,11 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
         "thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1", "graph_id": "agent"},
         "interrupts": {"1": [left], "2": [right]},
     });
-    let tasks = value!([task("1", question("aaaa", "Left?")), task("2", question("bbbb", "Right?"))]);
-    let state =
-        value!({"values": {}, "next": ["ask"], "tasks": tasks, "metadata": {"source": "loop"}, "checkpoint": {}});
+    let tasks = value!([
+        task("1", question("aaaa", "Left?")),
+        task("2", question("bbbb", "Right?"))
+    ]);
+    let state = value!({"values": {}, "next": ["ask"], "tasks": tasks, "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, thread, state).await;
     let folder = configured(&server);
     let expected = "runtail: Waiting for input aaaa: {\"question\":\"Left?\"}\n\
@@ -940,13 +1627,21 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
                     To answer, replacing ANSWER with JSON: runtail run agent --thread t-1 --resume \
                     '{\"aaaa\": ANSWER, \"bbbb\": ANSWER}'\n";
     // The assistant of a joined run is that of the thread.
-    for args in [&["join", "t-1", RUN][..], &["run", "agent", "--thread", "t-1", "--input", "{}"]] {
+    for args in [
+        &["join", "t-1", RUN][..],
+        &["run", "agent", "--thread", "t-1", "--input", "{}"],
+    ] {
         let ended = runtail(folder.path(), args).await;
         assert_eq!((ended.code, ended.err.as_str()), (0, expected), "{args:?}");
-        assert!(ended.out.contains(r#""outcome":"interrupted""#), "{}", ended.out);
+        assert!(
+            ended.out.contains(r#""outcome":"interrupted""#),
+            "{}",
+            ended.out
+        );
     }
     // A breakpoint has no question to answer.
-    let thread = value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
+    let thread =
+        value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
     let state = value!({"values": {}, "next": ["send"], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, thread, state).await;
     let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
@@ -954,22 +1649,27 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
                     To continue: runtail run agent --thread t-1 --input null\n";
     assert_eq!((ended.code, ended.err.as_str()), (0, expected));
     // Aegra calls the thread idle and the run a success; only the state shows that it stopped.
-    let thread =
-        value!({"thread_id": "t-1", "status": "idle", "metadata": {"assistant_id": "a-1", "graph_id": "agent"}});
-    let run = value!({"run_id": RUN, "thread_id": "t-1", "assistant_id": "a-1", "status": "success"});
+    let thread = value!({"thread_id": "t-1", "status": "idle", "metadata": {"assistant_id": "a-1", "graph_id": "agent"}});
+    let run =
+        value!({"run_id": RUN, "thread_id": "t-1", "assistant_id": "a-1", "status": "success"});
     let task = value!({"id": "1", "name": "send", "error": null, "interrupts": [], "result": null});
     let state = value!({"values": {}, "next": ["send"], "tasks": [task], "interrupts": [],
         "metadata": {"source": "loop", "run_id": RUN}, "created_at": "2026-11-27T02:28:26Z", "checkpoint": {}});
-    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
-        (_, "/info") => json(200, r#"{"name":"Aegra","version":"0.11.0"}"#),
-        (_, "/threads/t-1/state") => json(200, &state),
-        ("GET", "/threads/t-1/runs") => json(200, value!([run])),
-        (_, "/threads/t-1/runs/r-1/stream") => stream(EVENTS),
-        _ => common_response(seen, "success", &thread),
-    })
+    let server = Server::start(
+        move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+            (_, "/info") => json(200, r#"{"name":"Aegra","version":"0.11.0"}"#),
+            (_, "/threads/t-1/state") => json(200, &state),
+            ("GET", "/threads/t-1/runs") => json(200, value!([run])),
+            (_, "/threads/t-1/runs/r-1/stream") => stream(EVENTS),
+            _ => common_response(seen, "success", &thread),
+        },
+    )
     .await;
     let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
-    assert_eq!((ended.code, ended.err), (0, expected.replace(" run agent ", " run a-1 ")));
+    assert_eq!(
+        (ended.code, ended.err),
+        (0, expected.replace(" run agent ", " run a-1 "))
+    );
 }
 
 #[tokio::test]
@@ -977,39 +1677,65 @@ async fn an_answer_without_an_open_question_is_refused() {
     let nothing = || value!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     for (info, says) in [
         (PYTHON, "would run the graph as if it had no answer"),
-        (r#"{"langgraph_js_version":"1"}"#, "would start a run that does nothing"),
+        (
+            r#"{"langgraph_js_version":"1"}"#,
+            "would start a run that does nothing",
+        ),
         (r#"{"name":"Aegra"}"#, "refuses such a run"),
     ] {
         let server = with_thread(info, idle(), nothing()).await;
         let folder = configured(&server);
-        let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
+        let ended = runtail(
+            folder.path(),
+            &["run", "agent", "--thread", "t-1", "--resume", "true"],
+        )
+        .await;
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{}", ended.err);
         assert!(
-            ended.err.contains("thread t-1 is not waiting for an answer") && ended.err.contains(says),
+            ended
+                .err
+                .contains("thread t-1 is not waiting for an answer")
+                && ended.err.contains(says),
             "{}",
             ended.err
         );
-        assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
+        assert!(
+            !server
+                .seen()
+                .iter()
+                .any(|seen| seen.path.ends_with("/runs/stream"))
+        );
     }
     // A copied thread is idle; only its state has the question.
     let asks = value!({"id": "1", "name": "ask", "interrupts": [{"id": "aaaa", "value": "Go?"}], "result": null});
-    let state =
-        value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
+    let state = value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, idle(), state).await;
-    let ended = runtail(configured(&server).path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
+    let ended = runtail(
+        configured(&server).path(),
+        &["run", "agent", "--thread", "t-1", "--resume", "true"],
+    )
+    .await;
     assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
+    assert!(
+        server
+            .seen()
+            .iter()
+            .any(|seen| seen.path.ends_with("/runs/stream"))
+    );
 }
 
 /// Starts a server that offers only the contract's calls and sends no `Content-Location`.
 async fn contract_only(events: &'static str) -> Server {
-    Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
-        ("POST", "/threads") => json(200, value!({"thread_id": "t-1"})),
-        ("POST", "/threads/t-1/runs/stream") => {
-            Response::builder().header("content-type", "text/event-stream").body(events.into()).unwrap()
-        }
-        _ => json(404, r#"{"detail":"Not Found"}"#),
-    })
+    Server::start(
+        move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+            ("POST", "/threads") => json(200, value!({"thread_id": "t-1"})),
+            ("POST", "/threads/t-1/runs/stream") => Response::builder()
+                .header("content-type", "text/event-stream")
+                .body(events.into())
+                .unwrap(),
+            _ => json(404, r#"{"detail":"Not Found"}"#),
+        },
+    )
     .await
 }
 
@@ -1018,44 +1744,90 @@ async fn contract_only_servers_get_outcomes_from_the_stream() {
     const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n";
     for (more, outcome, code, says) in [
         ("event: values\ndata: {}\n\n", "success", 0, ""),
-        ("event: error\ndata: {\"error\":\"E\",\"message\":\"boom\"}\n\n", "error", 1, "the run failed: E: boom"),
-        ("event: updates\ndata: {\"__interrupt__\":[]}\n\n", "interrupted", 0, "Waiting for input"),
+        (
+            "event: error\ndata: {\"error\":\"E\",\"message\":\"boom\"}\n\n",
+            "error",
+            1,
+            "the run failed: E: boom",
+        ),
+        (
+            "event: updates\ndata: {\"__interrupt__\":[]}\n\n",
+            "interrupted",
+            0,
+            "Waiting for input",
+        ),
     ] {
         let server = contract_only(format!("{BEGIN}{more}").leak()).await;
         let folder = configured(&server);
-        for args in [&["run", "agent", "--input", "{}"][..], &["run", "agent", "--input", "{}", "--thread", "t-1"]] {
+        for args in [
+            &["run", "agent", "--input", "{}"][..],
+            &["run", "agent", "--input", "{}", "--thread", "t-1"],
+        ] {
             let ended = runtail(folder.path(), args).await;
             assert_eq!(ended.code, code, "{args:?}: {}", ended.err);
-            assert!(ended.err.contains(says) && (!says.is_empty() || ended.err.is_empty()), "{}", ended.err);
+            assert!(
+                ended.err.contains(says) && (!says.is_empty() || ended.err.is_empty()),
+                "{}",
+                ended.err
+            );
             let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
-            assert_eq!((&end["outcome"], &end["gaps"]), (&value!(outcome), &value!(0)));
+            assert_eq!(
+                (&end["outcome"], &end["gaps"]),
+                (&value!(outcome), &value!(0))
+            );
         }
         // The answer is sent, because the server can't tell whether the thread is waiting.
-        let ended = runtail(folder.path(), &["run", "agent", "--resume", "1", "--thread", "t-1"]).await;
+        let ended = runtail(
+            folder.path(),
+            &["run", "agent", "--resume", "1", "--thread", "t-1"],
+        )
+        .await;
         assert_eq!(ended.code, code, "{}", ended.err);
     }
     // Without any event the outcome is unknown.
     let server = contract_only("").await;
-    let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
+    let ended = runtail(
+        configured(&server).path(),
+        &["run", "agent", "--input", "{}"],
+    )
+    .await;
     assert_eq!(ended.code, 1, "{}", ended.err);
-    assert!(ended.out.contains(r#""outcome":"unknown""#), "{}", ended.out);
+    assert!(
+        ended.out.contains(r#""outcome":"unknown""#),
+        "{}",
+        ended.out
+    );
 }
 
 #[tokio::test]
 async fn an_unknown_outcome_after_a_gap_is_a_network_failure() {
     // The connection breaks in the middle of an event, and then the server no longer has the run.
-    const CUT: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\nevent: values\ndata: {";
+    const CUT: &str =
+        "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\nevent: values\ndata: {";
     let server = contract_only(CUT).await;
-    let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
+    let ended = runtail(
+        configured(&server).path(),
+        &["run", "agent", "--input", "{}"],
+    )
+    .await;
     assert_eq!(ended.code, 5, "{}\n{}", ended.err, ended.out);
-    assert!(ended.out.contains(r#""outcome":"unknown""#), "{}", ended.out);
+    assert!(
+        ended.out.contains(r#""outcome":"unknown""#),
+        "{}",
+        ended.out
+    );
 }
 
 #[tokio::test]
 async fn a_refused_change_is_no_network_failure() {
     let server = Server::start(|_| json(429, r#"{"detail":"too many threads"}"#)).await;
     let ended = runtail(configured(&server).path(), &["threads", "create"]).await;
-    assert!(ended.code == 1 && ended.err.contains("429: too many threads"), "{}: {}", ended.code, ended.err);
+    assert!(
+        ended.code == 1 && ended.err.contains("429: too many threads"),
+        "{}: {}",
+        ended.code,
+        ended.err
+    );
 }
 
 #[tokio::test]
@@ -1086,9 +1858,16 @@ async fn text_output_orders_tool_calls_and_labels_each_message_once() {
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     // Filtered by the modes that the tuples name; the data stays as received.
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--mode", "updates"]).await;
-    let events: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let data: Vec<_> =
-        events.iter().filter(|line| line["kind"] == "event").map(|line| line["data"].to_string()).collect();
+    let events: Vec<Value> = ended
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let data: Vec<_> = events
+        .iter()
+        .filter(|line| line["kind"] == "event")
+        .map(|line| line["data"].to_string())
+        .collect();
     assert_eq!(data.len(), 3, "{data:?}");
     assert_eq!(data[2], r#"["updates",{"b":{"n":1}}]"#);
 }
@@ -1100,16 +1879,40 @@ async fn text_output_is_colored_on_request() {
                   event: updates\ndata: {\"a\":{\"n\":3}}\n\nevent: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n";
     let server = server(events, "error", idle()).await;
     let folder = configured(&server);
-    let took = |text: &str| text.rsplit_once(" in ").map(|(before, _)| before.to_string()).unwrap_or_default();
-    let plain = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await.out;
-    assert!(!plain.contains('\u{1b}'), "stdout is not a terminal: {plain}");
+    let took = |text: &str| {
+        text.rsplit_once(" in ")
+            .map(|(before, _)| before.to_string())
+            .unwrap_or_default()
+    };
+    let plain = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"])
+        .await
+        .out;
+    assert!(
+        !plain.contains('\u{1b}'),
+        "stdout is not a terminal: {plain}"
+    );
     assert_eq!(
-        took(&runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "never"]).await.out),
+        took(
+            &runtail(
+                folder.path(),
+                &["join", "t-1", RUN, "-o", "text", "--color", "never"]
+            )
+            .await
+            .out
+        ),
         took(&plain)
     );
-    let colored = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "always"]).await.out;
-    for piece in ["\u{1b}[1mai · a\u{1b}[0m", "\u{1b}[2m· update\u{1b}[0m", "\u{1b}[1;31m· error    E: no\u{1b}[0m"]
-    {
+    let colored = runtail(
+        folder.path(),
+        &["join", "t-1", RUN, "-o", "text", "--color", "always"],
+    )
+    .await
+    .out;
+    for piece in [
+        "\u{1b}[1mai · a\u{1b}[0m",
+        "\u{1b}[2m· update\u{1b}[0m",
+        "\u{1b}[1;31m· error    E: no\u{1b}[0m",
+    ] {
         assert!(colored.contains(piece), "{piece:?}: {colored:?}");
     }
     let mut without = colored;
@@ -1118,7 +1921,12 @@ async fn text_output_is_colored_on_request() {
     }
     assert_eq!(took(&without), took(&plain));
     // Machine-readable output has no colors.
-    let lines = runtail(folder.path(), &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"]).await.out;
+    let lines = runtail(
+        folder.path(),
+        &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"],
+    )
+    .await
+    .out;
     assert!(!lines.contains('\u{1b}'));
 }
 
@@ -1126,21 +1934,38 @@ async fn text_output_is_colored_on_request() {
 #[tokio::test]
 async fn an_unrequested_thread_is_neither_used_nor_deleted() {
     let other = "11111111-1111-4111-8111-111111111111";
-    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
-        ("POST", "/threads") => json(200, value!({"thread_id": other})),
-        ("POST", _) if seen.path.ends_with("/runs/stream") => json(409, r#"{"detail":"no"}"#),
-        _ => common_response(seen, "success", &idle()),
-    })
+    let server = Server::start(
+        move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+            ("POST", "/threads") => json(200, value!({"thread_id": other})),
+            ("POST", _) if seen.path.ends_with("/runs/stream") => json(409, r#"{"detail":"no"}"#),
+            _ => common_response(seen, "success", &idle()),
+        },
+    )
     .await;
     let folder = configured(&server);
-    for args in [&["run", "agent", "--input", "{}"][..], &["threads", "create", "--id", RUN]] {
+    for args in [
+        &["run", "agent", "--input", "{}"][..],
+        &["threads", "create", "--id", RUN],
+    ] {
         let before = server.seen().len();
         let ended = runtail(folder.path(), args).await;
         assert_eq!(ended.code, 1, "{}", ended.err);
-        let asked = server.seen()[before..].iter().find(|seen| seen.path == "/threads").unwrap().json();
+        let asked = server.seen()[before..]
+            .iter()
+            .find(|seen| seen.path == "/threads")
+            .unwrap()
+            .json();
         let asked = asked["thread_id"].as_str().unwrap().to_string();
-        assert!(ended.err.contains(&asked) && ended.err.contains(other), "both are named: {}", ended.err);
+        assert!(
+            ended.err.contains(&asked) && ended.err.contains(other),
+            "both are named: {}",
+            ended.err
+        );
     }
     let seen = server.seen();
-    assert!(seen.iter().all(|seen| seen.method != "DELETE" && !seen.path.ends_with("/runs/stream")), "{seen:?}");
+    assert!(
+        seen.iter()
+            .all(|seen| seen.method != "DELETE" && !seen.path.ends_with("/runs/stream")),
+        "{seen:?}"
+    );
 }

@@ -39,15 +39,41 @@ fn wait_survives_temporary_errors() {
     ];
     assert_eq!(kinds(&rows), expected, "{}", done.stdout);
     let codes: Vec<&Value> = rows[1..8].iter().map(|row| &row["http_status"]).collect();
-    assert_eq!(codes, [&json!(503), &json!(null), &json!(429), &json!(429), &json!(500), &json!(408), &json!(null)]);
-    let asked: Vec<&Value> = rows[1..8].iter().map(|row| &row["retry_after_seconds"]).collect();
+    assert_eq!(
+        codes,
+        [
+            &json!(503),
+            &json!(null),
+            &json!(429),
+            &json!(429),
+            &json!(500),
+            &json!(408),
+            &json!(null)
+        ]
+    );
+    let asked: Vec<&Value> = rows[1..8]
+        .iter()
+        .map(|row| &row["retry_after_seconds"])
+        .collect();
     assert_eq!(
         asked,
-        [&json!(null), &json!(null), &json!(1.0), &json!(null), &json!(null), &json!(null), &json!(null)]
+        [
+            &json!(null),
+            &json!(null),
+            &json!(1.0),
+            &json!(null),
+            &json!(null),
+            &json!(null),
+            &json!(null)
+        ]
     );
     assert_eq!(rows[8]["failed"], 8, "all eight failures are counted");
     assert_eq!(rows[9]["after"]["status"], "QUEUED");
-    let polls = server.requests().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
+    let polls = server
+        .requests()
+        .iter()
+        .filter(|path| path.ends_with("/revisions/r-bot"))
+        .count();
     assert_eq!(polls, replies.len());
     for line in [
         "one/bot r-bot: QUEUED\n",
@@ -70,14 +96,21 @@ fn wait_survives_errors_while_it_looks_up_the_revision() {
     let list = Reply::Http(200, "", json!({"resources": [row]}).to_string());
     server.reply("", &[refuse(503), Reply::Reset, list]);
     let newest = json!({"resources": [revision("bot", &json!("DEPLOYED"))]}).to_string();
-    server.reply("/bot/revisions", &[refuse(502), Reply::Http(200, "", newest)]);
+    server.reply(
+        "/bot/revisions",
+        &[refuse(502), Reply::Http(200, "", newest)],
+    );
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     assert_eq!(results(&done.json_lines())[0]["revision_id"], "r-bot");
     // The deployment has no revisions.
     let empty = Reply::Http(200, "", json!({"resources": []}).to_string());
     server.reply("/bot/revisions", &[empty]);
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
-    assert!(done.stderr.contains("one/bot: one/bot has no revision"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("one/bot: one/bot has no revision"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]
@@ -103,7 +136,12 @@ fn wait_maps_every_status_to_an_exit_code() {
         );
         // The explanation is part of the row.
         assert_eq!(result["card"].is_null(), code == 0, "{word}");
-        assert_eq!(done.stderr.contains("What to do:"), code != 0, "{word}: {}", done.stderr);
+        assert_eq!(
+            done.stderr.contains("What to do:"),
+            code != 0,
+            "{word}: {}",
+            done.stderr
+        );
     }
     // Any other status is waited on, including those that sound like success.
     let others = [
@@ -125,8 +163,11 @@ fn wait_maps_every_status_to_an_exit_code() {
     ];
     let replies: Vec<[Reply; 1]> = others.iter().map(|word| [status(word)]).collect();
     let names: Vec<String> = (0..others.len()).map(|n| format!("bot-{n:02}")).collect();
-    let deployments: Vec<(&str, &[Reply])> =
-        names.iter().map(String::as_str).zip(replies.iter().map(|r| &r[..])).collect();
+    let deployments: Vec<(&str, &[Reply])> = names
+        .iter()
+        .map(String::as_str)
+        .zip(replies.iter().map(|r| &r[..]))
+        .collect();
     let server = Scripted::control_plane(&deployments);
     let mut args = vec!["--timeout", "2s", "--interval", "60s"];
     args.extend(names.iter().map(String::as_str));
@@ -134,43 +175,89 @@ fn wait_maps_every_status_to_an_exit_code() {
     let rows = done.json_lines();
     assert_eq!(results(&rows).len(), others.len());
     for result in results(&rows) {
-        assert_eq!((&result["outcome"], &result["exit"]), (&json!("deadline"), &json!(4)), "{result}");
+        assert_eq!(
+            (&result["outcome"], &result["exit"]),
+            (&json!("deadline"), &json!(4)),
+            "{result}"
+        );
     }
-    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; unknown status"), "{}", done.stderr);
-    assert!(done.stderr.contains("the deadline was reached at QUEUED"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("r-bot-08: UNDEPLOYED; unknown status"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr.contains("the deadline was reached at QUEUED"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]
 fn wait_continues_on_a_status_that_is_not_a_string() {
-    let odd = [json!(null), json!({"word": "BUILD_FAILED"}), json!(7), json!(""), json!("DEPLOYED")];
+    let odd = [
+        json!(null),
+        json!({"word": "BUILD_FAILED"}),
+        json!(7),
+        json!(""),
+        json!("DEPLOYED"),
+    ];
     let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
     let server = Scripted::control_plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     let rows = done.json_lines();
-    let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
+    let told: Vec<&Value> = rows
+        .iter()
+        .filter(|r| r["kind"] == "status")
+        .map(|r| &r["status"])
+        .collect();
     assert_eq!(told, odd.iter().collect::<Vec<_>>());
-    assert!(done.stderr.contains("r-bot: no status; still waiting\n"), "{}", done.stderr);
-    assert!(done.stderr.contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("r-bot: no status; still waiting\n"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stderr
+            .contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]
 fn wait_stops_at_permanent_errors() {
-    for (code, exit, outcome) in [(401, 3, "unauthorized"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")]
-    {
+    for (code, exit, outcome) in [
+        (401, 3, "unauthorized"),
+        (403, 3, "forbidden"),
+        (405, 1, "error"),
+        (400, 1, "error"),
+    ] {
         // From the first request.
         let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
         server.reply("", &[refuse(code)]);
         let done = wait(&[("one", &server)], &["bot"]).expect(exit);
         assert_eq!(results(&done.json_lines())[0]["outcome"], outcome);
-        assert!(done.stderr.starts_with("bot: one: GET http://127.0.0.1"), "{}", done.stderr);
+        assert!(
+            done.stderr.starts_with("bot: one: GET http://127.0.0.1"),
+            "{}",
+            done.stderr
+        );
         assert_eq!(server.requests().len(), 1);
         // Later, when a key expires.
         let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
         let done = wait(&[("one", &server)], &["bot"]).expect(exit);
         let rows = done.json_lines();
         let result = results(&rows)[0];
-        assert_eq!((&result["outcome"], &result["status"]), (&json!(outcome), &json!("BUILDING")));
-        assert!(done.stderr.contains("; the last status was BUILDING"), "{}", done.stderr);
+        assert_eq!(
+            (&result["outcome"], &result["status"]),
+            (&json!(outcome), &json!("BUILDING"))
+        );
+        assert!(
+            done.stderr.contains("; the last status was BUILDING"),
+            "{}",
+            done.stderr
+        );
     }
     // HTML at the first request means a wrong address.
     let server = Scripted::control_plane(&[("bot", &[])]);
@@ -193,20 +280,31 @@ fn wait_stops_at_permanent_errors() {
 fn wait_reports_missing_and_deleted_revisions() {
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     let done = wait(&[("one", &server)], &["none"]).expect(1);
-    assert!(done.stderr.contains("none: there is no deployment \"none\""), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("none: there is no deployment \"none\""),
+        "{}",
+        done.stderr
+    );
     let done = wait(&[("one", &server)], &["bot", "--revision", "r-other"]).expect(1);
-    assert!(done.stderr.contains("there is no revision r-other of one/bot"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("there is no revision r-other of one/bot"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
     // The revision disappears, and then the deployment too.
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
-    let said =
-        "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (status 404)";
+    let said = "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (status 404)";
     assert!(done.stderr.contains(said), "{}", done.stderr);
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     server.reply("/bot", &[refuse(404)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     assert!(
-        done.stderr.contains("r-bot: the deployment is gone: it was deleted; the last status was BUILDING"),
+        done.stderr.contains(
+            "r-bot: the deployment is gone: it was deleted; the last status was BUILDING"
+        ),
         "{}",
         done.stderr
     );
@@ -217,38 +315,80 @@ fn wait_reports_missing_and_deleted_revisions() {
 fn wait_continues_when_a_newer_revision_supersedes() {
     let newest = |id: &str, made: &str| json!({"id": id, "status": "QUEUED", "created_at": made});
     let answer = |body: Value| Reply::Http(200, "", body.to_string());
-    let record = |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
+    let record =
+        |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
     let building = || status("BUILDING");
-    let replies = [building(), building(), building(), building(), building(), status("DEPLOYED")];
+    let replies = [
+        building(),
+        building(),
+        building(),
+        building(),
+        building(),
+        status("DEPLOYED"),
+    ];
     let server = Scripted::control_plane(&[("bot", &replies)]);
     // A failed check for a newer revision is ignored, and so is an older revision that an outdated record names.
     let older = newest("r-older", "2026-11-20T08:00:00Z");
-    server.reply("/bot", &[refuse(500), Reply::Reset, record(json!("r-older")), record(json!(null))]);
+    server.reply(
+        "/bot",
+        &[
+            refuse(500),
+            Reply::Reset,
+            record(json!("r-older")),
+            record(json!(null)),
+        ],
+    );
     server.reply("/bot/revisions/r-older", &[answer(older.clone())]);
-    let unsorted = json!([older, newest("r-newer", "2026-11-20T09:30:00Z"), revision("bot", &json!("BUILDING"))]);
+    let unsorted = json!([
+        older,
+        newest("r-newer", "2026-11-20T09:30:00Z"),
+        revision("bot", &json!("BUILDING"))
+    ]);
     server.reply("/bot/revisions", &[answer(json!({"resources": unsorted}))]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     let rows = done.json_lines();
     assert_eq!(kinds(&rows), ["status", "overtaken", "status", "result"]);
-    assert_eq!((&rows[1]["newer_revision_id"], &rows[1]["newer_status"]), (&json!("r-newer"), &json!("QUEUED")));
-    assert_eq!((&rows[3]["overtaken_by"], &rows[3]["id"]), (&json!("r-newer"), &json!("r-bot")));
+    assert_eq!(
+        (&rows[1]["newer_revision_id"], &rows[1]["newer_status"]),
+        (&json!("r-newer"), &json!("QUEUED"))
+    );
+    assert_eq!(
+        (&rows[3]["overtaken_by"], &rows[3]["id"]),
+        (&json!("r-newer"), &json!("r-bot"))
+    );
     assert!(
-        done.stderr.contains("r-bot: a newer revision exists, r-newer (QUEUED); still waiting for the older one"),
+        done.stderr.contains(
+            "r-bot: a newer revision exists, r-newer (QUEUED); still waiting for the older one"
+        ),
         "{}",
         done.stderr
     );
-    let looks = server.requests().iter().filter(|path| *path == "/bot").count();
+    let looks = server
+        .requests()
+        .iter()
+        .filter(|path| *path == "/bot")
+        .count();
     assert_eq!(looks, 4, "no more checks once a newer revision is known");
     // `--revision` selects the revision even if another is newer.
     let server = Scripted::control_plane(&[("bot", &[])]);
-    server.reply("/bot/revisions/r-mine", &[Reply::Http(200, "", revision("mine", &json!("DEPLOYED")).to_string())]);
+    server.reply(
+        "/bot/revisions/r-mine",
+        &[Reply::Http(
+            200,
+            "",
+            revision("mine", &json!("DEPLOYED")).to_string(),
+        )],
+    );
     let done = wait(&[("one", &server)], &["bot", "--revision", "r-mine"]).expect(0);
     assert_eq!(results(&done.json_lines())[0]["id"], "r-mine");
 }
 
 #[test]
 fn wait_handles_several_deployments_of_two_profiles() {
-    let good = Scripted::control_plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
+    let good = Scripted::control_plane(&[
+        ("quick", &[status("DEPLOYED")]),
+        ("slow", &[status("BUILDING")]),
+    ]);
     let bad = Scripted::control_plane(&[("bot", &[status("DEPLOY_FAILED")])]);
     let both = [("good", &good), ("bad", &bad)];
     // The worst outcome sets the exit code: failure, then deadline, then success.
@@ -266,20 +406,66 @@ fn wait_handles_several_deployments_of_two_profiles() {
             .collect()
     };
     let done = wait(&both, &["slow", "quick", "--timeout", "2s", "-o", "json"]).expect(4);
-    assert_eq!(outcomes(&done), ["good/slow deadline", "good/quick deployed"], "in the order of the arguments");
-    let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"]).expect(1);
-    assert_eq!(outcomes(&done), ["bad/bot failed", "good/slow deadline", "good/quick deployed"]);
+    assert_eq!(
+        outcomes(&done),
+        ["good/slow deadline", "good/quick deployed"],
+        "in the order of the arguments"
+    );
+    let done = wait(
+        &both,
+        &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"],
+    )
+    .expect(1);
+    assert_eq!(
+        outcomes(&done),
+        [
+            "bad/bot failed",
+            "good/slow deadline",
+            "good/quick deployed"
+        ]
+    );
     let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
-    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "duplicates are dropped");
+    assert_eq!(
+        outcomes(&done),
+        ["good/quick deployed", "-/nowhere error", "bad/bot failed"],
+        "duplicates are dropped"
+    );
     // One profile's key is rejected: deployments of the other profile are still found and waited for.
     bad.reply("", &[refuse(401)]);
     let done = wait(&both, &["quick", "-o", "json"]).expect(0);
     assert!(done.stderr.contains("warning: bad: GET"), "{}", done.stderr);
-    let done = wait(&both, &["quick", "bad/bot", "slow", "--timeout", "2s", "-o", "json"]).expect(3);
-    assert_eq!(outcomes(&done), ["good/quick deployed", "-/bad/bot unauthorized", "good/slow deadline"]);
+    let done = wait(
+        &both,
+        &["quick", "bad/bot", "slow", "--timeout", "2s", "-o", "json"],
+    )
+    .expect(3);
+    assert_eq!(
+        outcomes(&done),
+        [
+            "good/quick deployed",
+            "-/bad/bot unauthorized",
+            "good/slow deadline"
+        ]
+    );
     let done = wait(&both, &["quick", "-o", "table"]).expect(0);
-    let titles: Vec<&str> = done.stdout.lines().next().expect("titles").split_whitespace().collect();
-    assert_eq!(titles, ["PROFILE", "DEPLOYMENT", "REVISION", "OUTCOME", "STATUS", "WAITED"]);
+    let titles: Vec<&str> = done
+        .stdout
+        .lines()
+        .next()
+        .expect("titles")
+        .split_whitespace()
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "PROFILE",
+            "DEPLOYMENT",
+            "REVISION",
+            "OUTCOME",
+            "STATUS",
+            "WAITED"
+        ]
+    );
     assert!(
         done.stdout
             .lines()
@@ -298,7 +484,14 @@ fn wait_result_contains_the_servers_record() {
         json!({"id": "r-good", "status": "DEPLOYED", "created_at": "2026-11-19T09:00:00Z",
         "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "0123456"}}),
     ];
-    server.reply("/bot/revisions", &[Reply::Http(200, "", json!({"resources": history}).to_string())]);
+    server.reply(
+        "/bot/revisions",
+        &[Reply::Http(
+            200,
+            "",
+            json!({"resources": history}).to_string(),
+        )],
+    );
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     let rows = done.json_lines();
     let result = results(&rows)[0];
@@ -310,10 +503,20 @@ fn wait_result_contains_the_servers_record() {
     assert_eq!(result["times"][0]["status"], "BUILDING");
     assert!(
         result["waited_seconds"].as_f64().is_some()
-            && result["at"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok())
+            && result["at"]
+                .as_str()
+                .is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok())
     );
-    assert_eq!(result["card"]["last_good"]["changes"][0]["path"], "source_revision_config.repo_commit_sha");
-    assert!(done.stderr.contains("    source_revision_config.repo_commit_sha: 0123456 → 9fceb02"), "{}", done.stderr);
+    assert_eq!(
+        result["card"]["last_good"]["changes"][0]["path"],
+        "source_revision_config.repo_commit_sha"
+    );
+    assert!(
+        done.stderr
+            .contains("    source_revision_config.repo_commit_sha: 0123456 → 9fceb02"),
+        "{}",
+        done.stderr
+    );
     assert!(
         done.stderr.contains("runtail --config '") || done.stderr.contains("runtail --config /"),
         "{}",
@@ -334,10 +537,28 @@ fn wait_appends_to_the_summary_file() {
         ("slow", &[status("QUEUED")]),
     ]);
     wait(&[("one", &server)], &["fine", "--summary-file", &path]).expect(0);
-    wait(&[("one", &server)], &["fine", "wild", "slow", "--timeout", "2s", "--summary-file", &path]).expect(1);
+    wait(
+        &[("one", &server)],
+        &[
+            "fine",
+            "wild",
+            "slow",
+            "--timeout",
+            "2s",
+            "--summary-file",
+            &path,
+        ],
+    )
+    .expect(1);
     let text = std::fs::read_to_string(&file).expect("a summary");
-    assert!(text.starts_with("before\n## Revisions: 1 of 1 deployed\n"), "{text}");
-    assert!(!text.contains("canary") && !text.contains(CANARY) && !text.contains("<script>"), "{text}");
+    assert!(
+        text.starts_with("before\n## Revisions: 1 of 1 deployed\n"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("canary") && !text.contains(CANARY) && !text.contains("<script>"),
+        "{text}"
+    );
     for part in [
         "## Revisions: 1 of 3 deployed\n",
         "| ✅ | one/fine | `r-fine` | deployed | `DEPLOYED` | ",
@@ -352,36 +573,59 @@ fn wait_appends_to_the_summary_file() {
     }
     // An unwritable file is reported before any request.
     let asked = server.requests().len();
-    let done = wait(&[("one", &server)], &["fine", "--summary-file", "/nowhere/at/all.md"]).expect(2);
-    assert!(done.stderr.contains("the summary file /nowhere/at/all.md cannot be written"), "{}", done.stderr);
+    let done = wait(
+        &[("one", &server)],
+        &["fine", "--summary-file", "/nowhere/at/all.md"],
+    )
+    .expect(2);
+    assert!(
+        done.stderr
+            .contains("the summary file /nowhere/at/all.md cannot be written"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(server.requests().len(), asked);
 }
 
 #[test]
 fn wait_usage_errors() {
     let server = Scripted::control_plane(&[("bot", &[status("DEPLOYED")])]);
-    for args in
-        [&["bot", "other", "--revision", "r"][..], &["bot", "--interval", "10ms"], &["bot", "--timeout", "soon"], &[]]
-    {
+    for args in [
+        &["bot", "other", "--revision", "r"][..],
+        &["bot", "--interval", "10ms"],
+        &["bot", "--timeout", "soon"],
+        &[],
+    ] {
         let done = wait(&[("one", &server)], args).expect(2);
         assert!(!done.stderr.contains("multiple times"), "{}", done.stderr);
     }
     assert!(server.requests().is_empty());
     let help = run(["revisions", "wait", "--help"]).expect(0).stdout;
-    assert!(help.contains("Append a summary as Markdown") && help.contains("4 the deadline was reached"), "{help}");
+    assert!(
+        help.contains("Append a summary as Markdown")
+            && help.contains("4 the deadline was reached"),
+        "{help}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wait_works_against_the_simulator() {
     use runtail_sim::{Options, Rule, Scenario, Sim};
     // The demo has many revisions in progress; here they change faster than they are polled.
-    let rules: Vec<Rule> =
-        ["GET /revisions/ skip=1 times=1 status=503", "GET /revisions/ skip=3 times=1 status=429 retry-after=1"]
-            .map(|rule| rule.parse().expect("a rule"))
-            .to_vec();
-    let sim = Sim::start(Options { scenario: Scenario::Demo, speed: 20.0, rules, ..Options::default() })
-        .await
-        .expect("it listens");
+    let rules: Vec<Rule> = [
+        "GET /revisions/ skip=1 times=1 status=503",
+        "GET /revisions/ skip=3 times=1 status=429 retry-after=1",
+    ]
+    .map(|rule| rule.parse().expect("a rule"))
+    .to_vec();
+    let sim = Sim::start(Options {
+        scenario: Scenario::Demo,
+        speed: 20.0,
+        rules,
+        ..Options::default()
+    })
+    .await
+    .expect("it listens");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.toml");
     let profile = |region: &runtail_sim::Region| {
@@ -407,22 +651,54 @@ async fn wait_works_against_the_simulator() {
     let rows = done.json_lines();
     let outcomes: std::collections::BTreeMap<&str, &str> = results(&rows)
         .iter()
-        .map(|r| (r["deployment"].as_str().expect("a name"), r["outcome"].as_str().expect("a word")))
+        .map(|r| {
+            (
+                r["deployment"].as_str().expect("a name"),
+                r["outcome"].as_str().expect("a word"),
+            )
+        })
         .collect();
     assert_eq!(
         outcomes.into_iter().collect::<Vec<_>>(),
-        [("invoice-agent", "failed"), ("kyc-checker", "interrupted"), ("research-desk", "deployed")]
+        [
+            ("invoice-agent", "failed"),
+            ("kyc-checker", "interrupted"),
+            ("research-desk", "deployed")
+        ]
     );
-    assert!(done.stderr.contains("× No solution found when resolving dependencies:"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("× No solution found when resolving dependencies:"),
+        "{}",
+        done.stderr
+    );
     // An unknown status is waited on.
     let find = |rows: &[Value], name: &str| {
-        results(rows).into_iter().find(|r| r["deployment"] == name).cloned().expect("a row")
+        results(rows)
+            .into_iter()
+            .find(|r| r["deployment"] == name)
+            .cloned()
+            .expect("a row")
     };
-    let revision = find(&rows, "research-desk")["revision_id"].as_str().expect("an id").to_string();
+    let revision = find(&rows, "research-desk")["revision_id"]
+        .as_str()
+        .expect("an id")
+        .to_string();
     sim.force_status(&revision, "UNDEPLOYED");
-    let mut running = spawn(["--config", &path, "revisions", "wait", "--interval", "100ms", "prod-us/research-desk"]);
+    let mut running = spawn([
+        "--config",
+        &path,
+        "revisions",
+        "wait",
+        "--interval",
+        "100ms",
+        "prod-us/research-desk",
+    ]);
     running.line_where("the unknown status", |line| line.contains("UNDEPLOYED"));
     sim.force_status(&revision, "DEPLOY_FAILED");
     let done = running.wait().expect(1);
-    assert_eq!(find(&done.json_lines(), "research-desk")["status"], "DEPLOY_FAILED");
+    assert_eq!(
+        find(&done.json_lines(), "research-desk")["status"],
+        "DEPLOY_FAILED"
+    );
 }

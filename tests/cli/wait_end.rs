@@ -10,10 +10,23 @@ use std::io::BufRead;
 fn wait_table_shows_a_missing_status() {
     for odd in [json!(null), json!(""), json!(" ")] {
         let server = Scripted::control_plane(&[("bot", &[Reply::Status(odd)])]);
-        let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
+        let done = wait(
+            &[("one", &server)],
+            &["bot", "--timeout", "300ms", "-o", "table"],
+        )
+        .expect(4);
         let row = done.stdout.lines().nth(1).expect("a row");
-        assert!(row.starts_with("one      bot         r-bot     deadline  no status  "), "{}", done.stdout);
-        assert!(done.stderr.ends_with("r-bot: the deadline was reached before it had any status\n"), "{}", done.stderr);
+        assert!(
+            row.starts_with("one      bot         r-bot     deadline  no status  "),
+            "{}",
+            done.stdout
+        );
+        assert!(
+            done.stderr
+                .ends_with("r-bot: the deadline was reached before it had any status\n"),
+            "{}",
+            done.stderr
+        );
     }
 }
 
@@ -31,12 +44,32 @@ fn wait_deadline_without_any_response() {
     assert_eq!(rows[1]["error"], why);
     // Nothing listens on the port.
     let (_folder, path) = config(&[]);
-    std::fs::write(&path, "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n")
-        .expect("written");
-    let args = ["--config", &path, "revisions", "wait", "bot", "--interval", "100ms", "--timeout", "300ms"];
+    std::fs::write(
+        &path,
+        "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n",
+    )
+    .expect("written");
+    let args = [
+        "--config",
+        &path,
+        "revisions",
+        "wait",
+        "bot",
+        "--interval",
+        "100ms",
+        "--timeout",
+        "300ms",
+    ];
     let done = run(args).expect(4);
-    assert!(done.stderr.contains("bot: connection refused; retrying"), "{}", done.stderr);
-    assert_eq!(done.json_lines().last().expect("a result")["deployment"], "bot");
+    assert!(
+        done.stderr.contains("bot: connection refused; retrying"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(
+        done.json_lines().last().expect("a result")["deployment"],
+        "bot"
+    );
 }
 
 #[test]
@@ -45,34 +78,71 @@ fn wait_deadline_ends_pending_requests_and_commands() {
     // One request after the other never gets a response: the list, the record, the revision, and those for the failure card.
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
-    assert!(done.stderr.ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"), "{}", done.stderr);
-    server.reply("/bot/revisions/r-bot", &[status("BUILDING"), Reply::Status(json!(null))]);
+    assert!(
+        done.stderr
+            .ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"),
+        "{}",
+        done.stderr
+    );
+    server.reply(
+        "/bot/revisions/r-bot",
+        &[status("BUILDING"), Reply::Status(json!(null))],
+    );
     server.reply("/bot", &[Reply::Hang]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
-    assert!(done.stderr.contains("r-bot: the deadline was reached"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("r-bot: the deadline was reached"),
+        "{}",
+        done.stderr
+    );
     server.reply("/bot/revisions/r-bot", &[status("BUILD_FAILED")]);
     let done = wait(&[("one", &server)], &timeout).expect(1);
-    let said = "one/bot: no time left to read the cause; run: runtail revisions explain one/bot r-bot\n";
+    let said =
+        "one/bot: no time left to read the cause; run: runtail revisions explain one/bot r-bot\n";
     assert!(done.stderr.contains(said), "{}", done.stderr);
     server.reply("", &[Reply::Hang]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
-    assert_eq!(done.stderr, "bot: the deadline was reached before it had any status\n");
+    assert_eq!(
+        done.stderr,
+        "bot: the deadline was reached before it had any status\n"
+    );
     // A key command that never ends.
     let (_folder, path) = config(&[]);
-    let text = format!("[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sleep\", \"5\"]\n", server.url());
+    let text = format!(
+        "[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sleep\", \"5\"]\n",
+        server.url()
+    );
     std::fs::write(&path, text).expect("written");
-    let done = run(["--config", &path, "revisions", "wait", "bot", "--timeout", "100ms"]).expect(4);
-    assert_eq!(done.stderr, "bot: the deadline was reached before it had any status\n");
+    let done = run([
+        "--config",
+        &path,
+        "revisions",
+        "wait",
+        "bot",
+        "--timeout",
+        "100ms",
+    ])
+    .expect(4);
+    assert_eq!(
+        done.stderr,
+        "bot: the deadline was reached before it had any status\n"
+    );
 }
 
 #[test]
 fn wait_ends_when_retry_after_is_past_the_deadline() {
     let busy = Reply::Http(429, "3600", json!({"detail": "slow down"}).to_string());
-    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), busy.clone(), status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[(
+        "bot",
+        &[status("BUILDING"), busy.clone(), status("DEPLOYED")],
+    )]);
     let done = wait(&[("one", &server)], &["bot"]).expect(4);
     let rows = done.json_lines();
     assert_eq!(kinds(&rows), ["status", "trouble", "result"]);
-    assert_eq!((&rows[1]["retry_after_seconds"], &rows[2]["outcome"]), (&json!(3600.0), &json!("deadline")));
+    assert_eq!(
+        (&rows[1]["retry_after_seconds"], &rows[2]["outcome"]),
+        (&json!(3600.0), &json!("deadline"))
+    );
     let said = "\
 one/bot r-bot: BUILDING
 one/bot r-bot: slow down (429); the server asked to wait 1h00m
@@ -85,9 +155,20 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
     wait(&[("one", &server)], &["bot"]).expect(0);
     // A short delay is respected and reported.
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
-    server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
+    server.reply(
+        "/bot",
+        &[Reply::Http(
+            429,
+            "1",
+            json!({"detail": "slow down"}).to_string(),
+        )],
+    );
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
-    assert!(done.stderr.contains("asked to wait 1s; retrying then\n"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("asked to wait 1s; retrying then\n"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]
@@ -95,7 +176,12 @@ fn wait_reports_a_status_that_disappeared() {
     let replies = [status("BUILDING"), Reply::Status(json!(null))];
     let server = Scripted::control_plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
-    assert!(done.stderr.contains("deadline was reached without a status; the last was BUILDING\n"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("deadline was reached without a status; the last was BUILDING\n"),
+        "{}",
+        done.stderr
+    );
     let server = Scripted::control_plane(&[("bot", &[Reply::Status(json!(null)), refuse(401)])]);
     let done = wait(&[("one", &server)], &["bot"]).expect(3);
     assert!(!done.stderr.contains("the last status"), "{}", done.stderr);
@@ -106,7 +192,10 @@ fn signals_end_wait_with_results_and_a_summary() {
     for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("summary.md");
-        let server = Scripted::control_plane(&[("bot", &[status("BUILDING")]), ("done", &[status("DEPLOYED")])]);
+        let server = Scripted::control_plane(&[
+            ("bot", &[status("BUILDING")]),
+            ("done", &[status("DEPLOYED")]),
+        ]);
         let (_folder, config) = config(&[("one", &server)]);
         let summary = file.to_string_lossy();
         let mut running = spawn([
@@ -130,15 +219,25 @@ fn signals_end_wait_with_results_and_a_summary() {
         running.signal(signal);
         let done = running.wait().expect(code);
         let rows = done.json_lines();
-        let result = results(&rows).into_iter().find(|r| r["deployment"] == "bot").expect("a result").clone();
+        let result = results(&rows)
+            .into_iter()
+            .find(|r| r["deployment"] == "bot")
+            .expect("a result")
+            .clone();
         assert_eq!(
             (&result["outcome"], &result["exit"], &result["status"]),
             (&json!("stopped"), &json!(code), &json!("BUILDING"))
         );
-        assert!(done.stderr.contains("one/bot r-bot: the wait was stopped at BUILDING"), "{}", done.stderr);
+        assert!(
+            done.stderr
+                .contains("one/bot r-bot: the wait was stopped at BUILDING"),
+            "{}",
+            done.stderr
+        );
         let text = std::fs::read_to_string(&file).expect("a summary");
         assert!(
-            text.contains("| ❌ | one/bot | `r-bot` | stopped | `BUILDING` |") && text.contains("1 of 2 deployed"),
+            text.contains("| ❌ | one/bot | `r-bot` | stopped | `BUILDING` |")
+                && text.contains("1 of 2 deployed"),
             "{text}"
         );
     }
@@ -149,16 +248,36 @@ fn a_pipe_closed_during_wait_ends_it_quietly() {
     let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
-    let args =
-        ["--config", &config, "revisions", "wait", "bot", "--interval", "60s", "--timeout", "80s", "-o", "jsonl"];
-    let child = command(args).stdout(writer).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let args = [
+        "--config",
+        &config,
+        "revisions",
+        "wait",
+        "bot",
+        "--interval",
+        "60s",
+        "--timeout",
+        "80s",
+        "-o",
+        "jsonl",
+    ];
+    let child = command(args)
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let mut line = String::new();
-    std::io::BufReader::new(reader).read_line(&mut line).expect("a line");
+    std::io::BufReader::new(reader)
+        .read_line(&mut line)
+        .expect("a line");
     assert!(line.contains("BUILDING"), "{line}");
     // The reader is gone, and no status change causes another write.
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "one/bot r-bot: BUILDING\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "one/bot r-bot: BUILDING\n"
+    );
 }
 
 #[test]
@@ -167,7 +286,22 @@ fn wait_with_a_closed_pipe_fails() {
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let args = ["--config", &config, "revisions", "wait", "bot", "--interval", "60s", "-o", "jsonl"];
+    let args = [
+        "--config",
+        &config,
+        "revisions",
+        "wait",
+        "bot",
+        "--interval",
+        "60s",
+        "-o",
+        "jsonl",
+    ];
     let output = command(args).stdout(writer).output().expect("it runs");
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -50,15 +50,21 @@ pub struct ActionChecks {
 
 impl ActionChecks {
     pub fn new(is_read_only: bool, profiles: &[Profile]) -> ActionChecks {
-        let mut watched = ActionChecks { is_read_only, ..ActionChecks::default() };
+        let mut watched = ActionChecks {
+            is_read_only,
+            ..ActionChecks::default()
+        };
         watched.use_profiles(profiles);
         watched
     }
 
     fn use_profiles(&mut self, profiles: &[Profile]) {
-        let addresses =
-            profiles.iter().filter(|profile| profile.sealed.is_none()).filter_map(|p| p.control_plane.as_ref());
-        self.writable.extend(addresses.map(|url| url.origin().ascii_serialization()));
+        let addresses = profiles
+            .iter()
+            .filter(|profile| profile.sealed.is_none())
+            .filter_map(|p| p.control_plane.as_ref());
+        self.writable
+            .extend(addresses.map(|url| url.origin().ascii_serialization()));
     }
 
     /// Records an effect that `update` returned for a message.
@@ -66,24 +72,42 @@ impl ActionChecks {
         match effect {
             // The next one of several requests, which were previewed and confirmed together.
             Effect::Act(number, thread) if is_bulk(app, *number) => {
-                assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
-                self.confirmed.push(("*".into(), format!("/threads/{}", thread.id)));
+                assert!(
+                    self.drawn.contains(number),
+                    "{effect:?} was sent before its preview was on the screen"
+                );
+                self.confirmed
+                    .push(("*".into(), format!("/threads/{}", thread.id)));
                 self.sent += 1;
             }
             Effect::Send(number, _) | Effect::Act(number, _) => {
-                assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
-                assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
+                assert!(
+                    matches!(msg, Msg::Key(_)),
+                    "{effect:?} was caused by {msg:?}, not by a key"
+                );
+                assert!(
+                    self.drawn.contains(number),
+                    "{effect:?} was sent before its preview was on the screen"
+                );
                 self.confirm(app, *number);
                 self.sent += 1;
             }
             Effect::StartRun(_, thread, _) => {
-                assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
-                self.confirmed.push(("*".into(), format!("/threads/{}/runs", thread.id)));
+                assert!(
+                    matches!(msg, Msg::Key(_)),
+                    "{effect:?} was caused by {msg:?}, not by a key"
+                );
+                self.confirmed
+                    .push(("*".into(), format!("/threads/{}/runs", thread.id)));
             }
             Effect::Authenticate(..) => {
-                assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
+                assert!(
+                    matches!(msg, Msg::Key(_)),
+                    "{effect:?} was caused by {msg:?}, not by a key"
+                );
                 let paths = ["/v2/auth/authenticate", "/api-host/v2/auth/authenticate"];
-                self.confirmed.extend(paths.map(|path| ("POST".into(), path.into())));
+                self.confirmed
+                    .extend(paths.map(|path| ("POST".into(), path.into())));
             }
             Effect::UseProfiles(_, profiles) => self.use_profiles(profiles),
             _ => {}
@@ -100,17 +124,20 @@ impl ActionChecks {
         match &confirm.proposal {
             Proposal::Service(_) | Proposal::Resource(..) => {
                 let url: url::Url = preview.request.url.parse().expect("an address");
-                self.confirmed.push((preview.request.method.clone(), url.path().to_string()));
+                self.confirmed
+                    .push((preview.request.method.clone(), url.path().to_string()));
             }
             Proposal::TwoServers(..) => {
                 for request in preview.requests() {
                     let url: url::Url = request.url.parse().expect("an address");
-                    self.confirmed.push((request.method.clone(), url.path().to_string()));
+                    self.confirmed
+                        .push((request.method.clone(), url.path().to_string()));
                 }
             }
             // An action may send several requests for its thread.
             Proposal::Thread(_, intent) => {
-                self.confirmed.push(("*".into(), format!("/threads/{}", intent.thread())));
+                self.confirmed
+                    .push(("*".into(), format!("/threads/{}", intent.thread())));
             }
         }
     }
@@ -119,11 +146,18 @@ impl ActionChecks {
     pub fn on_requests(&mut self, sim: &Sim) {
         let requests = sim.requests();
         sim.forget_requests();
-        for request in requests.iter().filter(|request| request.header(OTHER_CLIENT).is_none()) {
+        for request in requests
+            .iter()
+            .filter(|request| request.header(OTHER_CLIENT).is_none())
+        {
             if !is_write(request) {
                 continue;
             }
-            assert!(!self.is_read_only, "a read-only dashboard sent {} {}", request.method, request.path);
+            assert!(
+                !self.is_read_only,
+                "a read-only dashboard sent {} {}",
+                request.method, request.path
+            );
             let region = region_of(sim, request);
             assert!(
                 self.writable.contains(&region),
@@ -140,28 +174,44 @@ impl ActionChecks {
             // The thread that was created for a run is deleted again if the server refuses the run.
             if is_start && request.path == "/threads" {
                 let created = request.json();
-                let id = created["thread_id"].as_str().expect("the dashboard chooses the id of a new thread");
-                self.confirmed.push(("DELETE".into(), format!("/threads/{id}")));
+                let id = created["thread_id"]
+                    .as_str()
+                    .expect("the dashboard chooses the id of a new thread");
+                self.confirmed
+                    .push(("DELETE".into(), format!("/threads/{id}")));
             }
             let is_confirmed = match request.path.as_str() {
                 // It names its threads in the body, and may name only those whose action was confirmed.
                 "/threads/prune" => {
                     let body = request.json();
                     let ids = body["thread_ids"].as_array().expect("the threads to prune");
-                    !ids.is_empty() && ids.iter().all(|id| self.acts_on(id.as_str().unwrap_or_default()))
+                    !ids.is_empty()
+                        && ids
+                            .iter()
+                            .all(|id| self.acts_on(id.as_str().unwrap_or_default()))
                 }
-                path => self.confirmed.iter().any(|(method, confirmed)| match method.as_str() {
-                    "*" => path.starts_with(confirmed),
-                    method => request.method == method && path == confirmed,
-                }),
+                path => self
+                    .confirmed
+                    .iter()
+                    .any(|(method, confirmed)| match method.as_str() {
+                        "*" => path.starts_with(confirmed),
+                        method => request.method == method && path == confirmed,
+                    }),
             };
-            assert!(is_start || is_confirmed, "{} {} was sent without a confirmation", request.method, request.path);
+            assert!(
+                is_start || is_confirmed,
+                "{} {} was sent without a confirmation",
+                request.method,
+                request.path
+            );
         }
     }
 
     /// Whether an action on a thread was confirmed.
     fn acts_on(&self, thread: &str) -> bool {
-        self.confirmed.iter().any(|(method, path)| method == "*" && *path == format!("/threads/{thread}"))
+        self.confirmed
+            .iter()
+            .any(|(method, path)| method == "*" && *path == format!("/threads/{thread}"))
     }
 
     /// Draws the screen and checks it.
@@ -172,10 +222,14 @@ impl ActionChecks {
         let buffer = terminal.backend().buffer();
         assert_eq!((buffer.area.width, buffer.area.height), (w, h));
         let is_control = |c: char| {
-            c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+            c.is_control()
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
         };
         let text: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
-        assert!(!text.contains(is_control), "a terminal control character is on the screen: {text:?}");
+        assert!(
+            !text.contains(is_control),
+            "a terminal control character is on the screen: {text:?}"
+        );
         let app = &dashboard.app;
         if let Some(Overlay::BulkAnswer(page)) = app.overlays.last()
             && page.is_ready()
@@ -183,7 +237,10 @@ impl ActionChecks {
             && w >= SMALLEST.0
             && h >= SMALLEST.1
         {
-            assert!(text.contains(" sends "), "a preview without a confirmation key: {text}");
+            assert!(
+                text.contains(" sends "),
+                "a preview without a confirmation key: {text}"
+            );
             self.drawn.extend(page.threads.iter().map(|of| of.number));
         }
         if let Some(Overlay::Bulk(page)) = app.overlays.last()
@@ -205,7 +262,10 @@ impl ActionChecks {
             && h >= SMALLEST.1
         {
             let keys = ["ctrl-s send", "ctrl-s run", "to confirm"];
-            assert!(keys.iter().any(|key| text.contains(key)), "a dialog without a confirmation key: {text}");
+            assert!(
+                keys.iter().any(|key| text.contains(key)),
+                "a dialog without a confirmation key: {text}"
+            );
             self.drawn.insert(confirm.number);
         }
     }
@@ -221,7 +281,15 @@ fn is_bulk(app: &App, number: u64) -> bool {
 
 /// Whether a request changes something, decided independently of the client's own rule.
 fn is_write(request: &Request) -> bool {
-    let reads = ["/search", "/count", "/history", "/state/checkpoint", "/store/namespaces", "/versions", "_logs"];
+    let reads = [
+        "/search",
+        "/count",
+        "/history",
+        "/state/checkpoint",
+        "/store/namespaces",
+        "/versions",
+        "_logs",
+    ];
     match request.method.as_str() {
         "GET" | "HEAD" | "OPTIONS" => false,
         "POST" => !reads.iter().any(|read| request.path.ends_with(read)),
@@ -232,8 +300,17 @@ fn is_write(request: &Request) -> bool {
 /// The control plane of the region whose server received a request.
 fn region_of(sim: &Sim, request: &Request) -> String {
     let tag = request.server.rsplit('-').next().unwrap_or_default();
-    let region = sim.regions().iter().find(|region| region.region == tag).expect("a region");
-    region.url.parse::<url::Url>().expect("an address").origin().ascii_serialization()
+    let region = sim
+        .regions()
+        .iter()
+        .find(|region| region.region == tag)
+        .expect("a region");
+    region
+        .url
+        .parse::<url::Url>()
+        .expect("an address")
+        .origin()
+        .ascii_serialization()
 }
 
 /// Checks what must hold in every state.
@@ -241,22 +318,41 @@ pub fn check_state(app: &App, is_read_only: bool) {
     let panics = std::mem::take(&mut *PANICS.lock().unwrap());
     assert!(panics.is_empty(), "panics: {panics:#?}");
     assert!(app.session.notices.len() <= 200);
-    assert!(app.overlays.len() <= 24, "too many overlays: {}", app.overlays.len());
+    assert!(
+        app.overlays.len() <= 24,
+        "too many overlays: {}",
+        app.overlays.len()
+    );
     let streams = &app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));
     let limits = &app.session.settings.event_log;
     for viewer in streams.all() {
         let event_log = &viewer.event_log;
-        assert!(event_log.retained_events() <= limits.max_rows, "{} events are kept", event_log.retained_events());
+        assert!(
+            event_log.retained_events() <= limits.max_rows,
+            "{} events are kept",
+            event_log.retained_events()
+        );
         // The newest event is always kept.
         let most = limits.max_bytes + limits.max_event;
-        assert!(event_log.kept_bytes() as u64 <= most, "{} bytes of events are kept", event_log.kept_bytes());
-        assert!(viewer.anchor().is_none_or(|at| at <= event_log.last_seq()), "{:?}", viewer.anchor());
+        assert!(
+            event_log.kept_bytes() as u64 <= most,
+            "{} bytes of events are kept",
+            event_log.kept_bytes()
+        );
+        assert!(
+            viewer.anchor().is_none_or(|at| at <= event_log.last_seq()),
+            "{:?}",
+            viewer.anchor()
+        );
     }
     if is_read_only {
         for subscription in subscriptions(app) {
-            let starts = matches!(&subscription.what, SubscriptionKind::Stream(_, StreamTarget::Start { .. }));
+            let starts = matches!(
+                &subscription.what,
+                SubscriptionKind::Stream(_, StreamTarget::Start { .. })
+            );
             assert!(!starts, "a read-only dashboard would start a run");
         }
     }

@@ -40,11 +40,14 @@ struct World {
 impl World {
     /// The configuration file of the demo. The region `eu` is read-only in all variants.
     fn config(sim: &Sim, variant: usize) -> String {
-        let limits =
-            "[poll]\ninterval = \"1s\"\n\n[limits]\nmax_rows = 400\nmax_bytes = \"1MiB\"\nmax_event = \"4MiB\"\n\n";
+        let limits = "[poll]\ninterval = \"1s\"\n\n[limits]\nmax_rows = 400\nmax_bytes = \"1MiB\"\nmax_event = \"4MiB\"\n\n";
         let profile = |at: usize, more: &str| {
             let region = &sim.regions()[at];
-            let seal = if region.region == "eu" { "read_only = true\n" } else { "" };
+            let seal = if region.region == "eu" {
+                "read_only = true\n"
+            } else {
+                ""
+            };
             format!(
                 "[profiles.{}]\nurl = \"{}\"\nworkspace = \"{}\"\napi_key_file = \"key\"\n{seal}{more}\n",
                 region.name, region.url, region.workspace
@@ -54,15 +57,26 @@ impl World {
         match variant {
             0 => format!("{limits}{both}"),
             1 => format!("{limits}{}", profile(0, "label = \"staging\"\n")),
-            2 => format!("{limits}{both}[profiles.gone]\nurl = \"http://127.0.0.1:9\"\napi_key_file = \"key\"\n"),
+            2 => format!(
+                "{limits}{both}[profiles.gone]\nurl = \"http://127.0.0.1:9\"\napi_key_file = \"key\"\n"
+            ),
             3 => format!("{limits}{both}[broken"),
-            _ => format!("{limits}{}{}", profile(1, "label = \"eu\"\n"), profile(0, "")),
+            _ => format!(
+                "{limits}{}{}",
+                profile(1, "label = \"eu\"\n"),
+                profile(0, "")
+            ),
         }
     }
 
     async fn new(seed: u64, folder: &Path, is_read_only: bool, log: Log) -> World {
         // Faster than real time, so that runs and revisions end during a game.
-        let sim = Sim::start(SimOptions { speed: 8.0, ..SimOptions::demo() }).await.expect("a simulator");
+        let sim = Sim::start(SimOptions {
+            speed: 8.0,
+            ..SimOptions::demo()
+        })
+        .await
+        .expect("a simulator");
         let file = folder.join("config.toml");
         std::fs::write(&file, World::config(&sim, 0)).unwrap();
         write_key(&folder.join("key"));
@@ -72,11 +86,23 @@ impl World {
         let profiles = config.choose(&[]).expect("all profiles");
         let watched = ActionChecks::new(is_read_only, &profiles);
         let mut options = Options::new(&config, profiles, TimeZone::UTC);
-        options.origin = Origin { file: Some(file.clone()), read_only: is_read_only, ..Origin::default() };
+        options.origin = Origin {
+            file: Some(file.clone()),
+            read_only: is_read_only,
+            ..Origin::default()
+        };
         options.watch = Some(Watch::new(file.clone()));
         let (dashboard, first) = Dashboard::new(options, (120, 30)).expect("a dashboard");
         let random = Rng::with_seed(seed);
-        let mut world = World { dashboard, sim, watched, random, file, is_read_only, log };
+        let mut world = World {
+            dashboard,
+            sim,
+            watched,
+            random,
+            file,
+            is_read_only,
+            log,
+        };
         world.perform(first);
         world.settle(Duration::from_millis(300)).await;
         world
@@ -94,7 +120,11 @@ impl World {
                     let edited = edited(&text, &mut self.random);
                     self.apply(Msg::Edited(edited));
                 }
-                Effect::Suspend | Effect::Redraw | Effect::Copy(_) | Effect::Alert(..) | Effect::OpenLink(_) => {}
+                Effect::Suspend
+                | Effect::Redraw
+                | Effect::Copy(_)
+                | Effect::Alert(..)
+                | Effect::OpenLink(_) => {}
                 effect => self.dashboard.perform(effect),
             }
         }
@@ -155,7 +185,9 @@ impl World {
             Step::Fault(rule) => self.sim.rule(*rule),
             Step::Heal => self.sim.clear_rules(),
             Step::Other(other) => self.act_as_other_client(other).await,
-            Step::Config(variant) => std::fs::write(&self.file, World::config(&self.sim, variant)).unwrap(),
+            Step::Config(variant) => {
+                std::fs::write(&self.file, World::config(&self.sim, variant)).unwrap()
+            }
             Step::Wait(millis) => self.settle(Duration::from_millis(millis)).await,
         }
         self.settle(Duration::from_millis(2)).await;
@@ -167,25 +199,50 @@ impl World {
     /// Another client acts on something that the dashboard shows.
     async fn act_as_other_client(&self, other: Other) {
         let app = &self.dashboard.app;
-        let listed = app
-            .agent
-            .server
-            .as_ref()
-            .and_then(|server| Some((server.server.url.to_string(), server.thread_selection.selected.clone()?)));
-        let shown = app.viewer().and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));
-        let Some((server, thread)) = shown.or(listed) else { return };
+        let listed = app.agent.server.as_ref().and_then(|server| {
+            Some((
+                server.server.url.to_string(),
+                server.thread_selection.selected.clone()?,
+            ))
+        });
+        let shown = app
+            .viewer()
+            .and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));
+        let Some((server, thread)) = shown.or(listed) else {
+            return;
+        };
         let thread = format!("{server}/threads/{thread}");
         let run = r#"{"assistant_id": "support", "input": {"messages": [{"role": "user", "content": "hi"}]}}"#;
         match other {
             Other::DeleteThread => send("DELETE", &thread, "").await,
             Other::StartRun => send("POST", &format!("{thread}/runs"), run).await,
-            Other::EditState => send("POST", &format!("{thread}/state"), r#"{"values": {"seen": true}}"#).await,
-            Other::CancelRuns => send("POST", &format!("{server}/runs/cancel?status=all"), "{}").await,
+            Other::EditState => {
+                send(
+                    "POST",
+                    &format!("{thread}/state"),
+                    r#"{"values": {"seen": true}}"#,
+                )
+                .await
+            }
+            Other::CancelRuns => {
+                send("POST", &format!("{server}/runs/cancel?status=all"), "{}").await
+            }
             Other::DeleteDeployment => {
-                let Some(row) = app.deployments.list.selected() else { return };
-                let region = self.sim.regions().iter().find(|region| region.name == *row.profile_name);
+                let Some(row) = app.deployments.list.selected() else {
+                    return;
+                };
+                let region = self
+                    .sim
+                    .regions()
+                    .iter()
+                    .find(|region| region.name == *row.profile_name);
                 if let (Some(region), Some(deployment)) = (region, &row.deployment) {
-                    send("DELETE", &format!("{}/v2/deployments/{}", region.url, deployment.id), "").await;
+                    send(
+                        "DELETE",
+                        &format!("{}/v2/deployments/{}", region.url, deployment.id),
+                        "",
+                    )
+                    .await;
                 }
             }
         }
@@ -195,15 +252,25 @@ impl World {
     async fn leave(&mut self) {
         if self.random.bool() {
             self.note("leaving by Ctrl-C".into());
-            self.apply(Msg::Key(Key { code: Code::Char('c'), ctrl: true, alt: false }));
-            assert!(self.dashboard.app.quit, "Ctrl-C leaves from {:?}", self.dashboard.app.context());
+            self.apply(Msg::Key(Key {
+                code: Code::Char('c'),
+                ctrl: true,
+                alt: false,
+            }));
+            assert!(
+                self.dashboard.app.quit,
+                "Ctrl-C leaves from {:?}",
+                self.dashboard.app.context()
+            );
             return;
         }
         self.note("leaving by Esc and q".into());
         if self.dashboard.app.frozen {
             self.apply(Msg::Key(Key::char('F')));
         }
-        let is_back = |world: &World| world.dashboard.app.overlays.is_empty() && world.dashboard.app.prompt.is_none();
+        let is_back = |world: &World| {
+            world.dashboard.app.overlays.is_empty() && world.dashboard.app.prompt.is_none()
+        };
         for _ in 0..40 {
             if is_back(self) {
                 break;
@@ -211,7 +278,11 @@ impl World {
             self.apply(Msg::Key(Key::plain(Code::Esc)));
             self.draw();
         }
-        assert!(is_back(self), "Esc leads back from {:?}", self.dashboard.app.context());
+        assert!(
+            is_back(self),
+            "Esc leads back from {:?}",
+            self.dashboard.app.context()
+        );
         for _ in 0..40 {
             if self.dashboard.app.quit {
                 return;
@@ -233,9 +304,13 @@ fn write_key(file: &Path) {
 /// Sends a request as another client; the response is read and ignored.
 async fn send(method: &str, url: &str, body: &str) {
     // A recording has no server.
-    let Ok(url) = url.parse::<url::Url>() else { return };
+    let Ok(url) = url.parse::<url::Url>() else {
+        return;
+    };
     let (host, port) = (url.host_str().unwrap_or_default(), url.port().unwrap_or(80));
-    let target = url.query().map_or(url.path().to_string(), |query| format!("{}?{query}", url.path()));
+    let target = url.query().map_or(url.path().to_string(), |query| {
+        format!("{}?{query}", url.path())
+    });
     let request = format!(
         "{method} {target} HTTP/1.1\r\nhost: {host}\r\n{OTHER_CLIENT}: 1\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -262,12 +337,21 @@ impl Drop for FailureReport {
         if !std::thread::panicking() {
             return;
         }
-        let log = self.log.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let log = self
+            .log
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         let file = std::env::temp_dir().join(format!("runtail-monkey-{}.log", self.seed));
         let is_written = std::fs::write(&file, log.join("\n")).is_ok();
-        let place =
-            if is_written { format!("; all {} steps are in {}", log.len(), file.display()) } else { String::new() };
-        eprintln!("RUNTAIL_MONKEY_SEED={} repeats it{place}. The last steps:", self.seed);
+        let place = if is_written {
+            format!("; all {} steps are in {}", log.len(), file.display())
+        } else {
+            String::new()
+        };
+        eprintln!(
+            "RUNTAIL_MONKEY_SEED={} repeats it{place}. The last steps:",
+            self.seed
+        );
         log.iter()
             .skip(log.len().saturating_sub(15))
             .for_each(|line| eprintln!("  {}", runtail_core::text::fit(line, 400)));
@@ -298,17 +382,26 @@ impl Done {
 /// Plays one dashboard from start to end.
 fn play(seed: u64, steps: usize) -> Done {
     let log = Log::default();
-    let story = FailureReport { seed, log: log.clone() };
+    let story = FailureReport {
+        seed,
+        log: log.clone(),
+    };
     let is_read_only = seed % 3 == 2;
     let folder = tempfile::tempdir().unwrap();
     // One thread, so that timing affects the order of events as little as sockets allow.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let done = runtime.block_on(async {
         let mut done = Done::default();
         let mut world = World::new(seed, folder.path(), is_read_only, log).await;
         for step in 0..steps {
             // Each step has its own random generator, so an earlier step does not change a later one.
-            world.random = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(step as u64));
+            world.random = Rng::with_seed(
+                seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                    .wrapping_add(step as u64),
+            );
             let next = steps::next(&world.dashboard.app, &mut world.random);
             done.steps += 1;
             done.contexts.insert(world.dashboard.app.context());
@@ -323,7 +416,11 @@ fn play(seed: u64, steps: usize) -> Done {
         world.settle(Duration::from_millis(5)).await;
         world.watched.on_requests(&world.sim);
         check_state(&world.dashboard.app, is_read_only);
-        Done { sent: world.watched.sent, started: world.watched.started, ..done }
+        Done {
+            sent: world.watched.sent,
+            started: world.watched.started,
+            ..done
+        }
     });
     runtime.shutdown_timeout(Duration::from_secs(2));
     drop(story);
@@ -336,7 +433,8 @@ fn number(name: &str) -> Option<u64> {
 
 /// Exports and recordings are written to the working directory, so it is a temporary one.
 fn prepare() {
-    static FOLDER: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| tempfile::tempdir().unwrap());
+    static FOLDER: std::sync::LazyLock<tempfile::TempDir> =
+        std::sync::LazyLock::new(|| tempfile::tempdir().unwrap());
     std::env::set_current_dir(FOLDER.path()).unwrap();
     checks::watch_panics();
 }
@@ -350,7 +448,9 @@ fn random_use_breaks_nothing() {
         return;
     }
     let mut all = Done::default();
-    let games: Vec<_> = (1..=3).map(|seed| std::thread::spawn(move || play(seed, steps))).collect();
+    let games: Vec<_> = (1..=3)
+        .map(|seed| std::thread::spawn(move || play(seed, steps)))
+        .collect();
     for game in games {
         all.add(game.join().expect("no game fails"));
     }
@@ -373,5 +473,8 @@ fn random_use_breaks_nothing_for_ten_minutes() {
         all.add(play(seed, random.usize(100..1000)));
         games += 1;
     }
-    println!("monkey: {games} dashboards in {}s: {all:?}", begun.elapsed().as_secs());
+    println!(
+        "monkey: {games} dashboards in {}s: {all:?}",
+        begun.elapsed().as_secs()
+    );
 }

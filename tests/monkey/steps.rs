@@ -82,9 +82,12 @@ const WORDS: [&str; 24] = [
 /// The keys of these contexts, without those that quit or suspend.
 fn bound(contexts: impl Fn(Context) -> bool) -> Vec<Key> {
     let leaves = |action: Action| matches!(action, Action::QuitNow);
-    let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !leaves(row.action));
+    let rows = BINDINGS
+        .iter()
+        .filter(|row| contexts(row.context) && !leaves(row.action));
     let (keymap, _) = Keymap::new(&BTreeMap::new());
-    rows.flat_map(|row| keymap.keys_of(row.id).to_vec()).collect()
+    rows.flat_map(|row| keymap.keys_of(row.id).to_vec())
+        .collect()
 }
 
 static EVERY_KEY: LazyLock<Vec<Key>> = LazyLock::new(|| bound(|_| true));
@@ -94,7 +97,11 @@ fn key(code: Code) -> Key {
 }
 
 fn ctrl(c: char) -> Key {
-    Key { code: Code::Char(c), ctrl: true, alt: false }
+    Key {
+        code: Code::Char(c),
+        ctrl: true,
+        alt: false,
+    }
 }
 
 fn typed(text: &str) -> Vec<Key> {
@@ -108,7 +115,10 @@ fn typed(text: &str) -> Vec<Key> {
 
 fn word(random: &mut Rng) -> String {
     match random.u8(0..8) {
-        0 => HOSTILE[random.usize(0..HOSTILE.len())].chars().take(200).collect(),
+        0 => HOSTILE[random.usize(0..HOSTILE.len())]
+            .chars()
+            .take(200)
+            .collect(),
         1 => "x".repeat(random.usize(1..4000)),
         _ => WORDS[random.usize(0..WORDS.len())].to_string(),
     }
@@ -116,7 +126,10 @@ fn word(random: &mut Rng) -> String {
 
 /// A palette command with a possible argument.
 fn command(random: &mut Rng) -> Vec<Key> {
-    let known: Vec<_> = COMMANDS.iter().filter(|command| command.name != "quit").collect();
+    let known: Vec<_> = COMMANDS
+        .iter()
+        .filter(|command| command.name != "quit")
+        .collect();
     let command = known[random.usize(0..known.len())];
     let argument = match command.takes {
         ArgumentKind::Nothing => String::new(),
@@ -126,8 +139,16 @@ fn command(random: &mut Rng) -> Vec<Key> {
         _ => word(random).chars().take(300).collect(),
     };
     let mut keys = vec![Key::char(':')];
-    keys.extend(typed(&format!("{} {}", command.name, argument.replace('\n', " "))));
-    keys.push(key(if random.u8(0..5) == 0 { Code::Tab } else { Code::Enter }));
+    keys.extend(typed(&format!(
+        "{} {}",
+        command.name,
+        argument.replace('\n', " ")
+    )));
+    keys.push(key(if random.u8(0..5) == 0 {
+        Code::Tab
+    } else {
+        Code::Enter
+    }));
     keys
 }
 
@@ -174,8 +195,18 @@ fn size(random: &mut Rng) -> (u16, u16) {
 
 /// A fault that affects a bounded number of requests.
 fn fault(random: &mut Rng) -> Rule {
-    let places =
-        ["", "/v2", "/v2/deployments", "/revisions", "/threads", "/state", "/history", "/stream", "logs", "/info"];
+    let places = [
+        "",
+        "/v2",
+        "/v2/deployments",
+        "/revisions",
+        "/threads",
+        "/state",
+        "/history",
+        "/stream",
+        "logs",
+        "/info",
+    ];
     let place = places[random.usize(0..places.len())];
     let any = Rule::on("*", place).times(random.usize(1..6));
     let stream = || Rule::on("*", "/stream");
@@ -192,11 +223,19 @@ fn fault(random: &mut Rng) -> Rule {
         9 => any.cut_after_bytes(random.usize(0..2000)),
         10 => any.close_after_bytes(random.usize(0..2000)),
         11 => stream().times(3).cut_after_events(random.usize(1..30)),
-        12 => stream().times(2).pause_after_bytes(random.usize(0..3000), Duration::from_millis(700)),
+        12 => stream()
+            .times(2)
+            .pause_after_bytes(random.usize(0..3000), Duration::from_millis(700)),
         13 => stream().times(2).rechunk(random.usize(1..9)),
         14 => {
-            let body: String = (0..4).map(|_| HOSTILE[random.usize(0..HOSTILE.len())].as_str()).collect();
-            stream().times(2).status(200).header("content-type", "text/event-stream").body(&body)
+            let body: String = (0..4)
+                .map(|_| HOSTILE[random.usize(0..HOSTILE.len())].as_str())
+                .collect();
+            stream()
+                .times(2)
+                .status(200)
+                .header("content-type", "text/event-stream")
+                .body(&body)
         }
         _ => {
             // Valid responses that name other objects, or none.
@@ -220,7 +259,11 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
     let is_typing = app.prompt.is_some()
         || matches!(
             app.context(),
-            Context::Composer | Context::Editor | Context::Answer | Context::Command | Context::Confirm
+            Context::Composer
+                | Context::Editor
+                | Context::Answer
+                | Context::Command
+                | Context::Confirm
         );
     if random.bool()
         && let Some(keys) = consent(app)
@@ -237,7 +280,14 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
     let (w, h) = (app.session.size.0.max(1), app.session.size.1.max(1));
     // Lists open screens with more to do.
     if matches!(app.context(), Context::Deployments | Context::Server) && random.u8(0..5) == 0 {
-        let keys = [key(Code::Enter), key(Code::Down), Key::char('n'), Key::char('a'), Key::char('x'), Key::char('D')];
+        let keys = [
+            key(Code::Enter),
+            key(Code::Down),
+            Key::char('n'),
+            Key::char('a'),
+            Key::char('x'),
+            Key::char('D'),
+        ];
         return Step::Keys(vec![keys[random.usize(0..keys.len())]]);
     }
     if app.context() == Context::Composer && random.u8(0..2) == 0 {
@@ -257,14 +307,26 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
             Step::Resize(w, h)
         }
         74..76 => Step::Wheel(random.i8(-5..6), random.u16(0..w), random.u16(0..h)),
-        76..79 => Step::Click(random.u16(0..w), random.u16(0..h), random.u16(0..300), random.u16(0..100)),
+        76..79 => Step::Click(
+            random.u16(0..w),
+            random.u16(0..h),
+            random.u16(0..300),
+            random.u16(0..100),
+        ),
         79..80 => Step::Focus(random.bool()),
         80..81 => Step::Tick,
         81..87 => Step::Fault(Box::new(fault(random))),
         87..89 => Step::Heal,
         89..92 => {
             use Other::*;
-            let others = [DeleteThread, DeleteDeployment, StartRun, StartRun, EditState, CancelRuns];
+            let others = [
+                DeleteThread,
+                DeleteDeployment,
+                StartRun,
+                StartRun,
+                EditState,
+                CancelRuns,
+            ];
             Step::Other(others[random.usize(0..others.len())])
         }
         92..93 => Step::Config(random.usize(0..CONFIGS)),

@@ -1,9 +1,13 @@
 //! The requests of both clients as servers see them, and the handling of the responses.
 
 use futures::StreamExt;
-use runtail_api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
+use runtail_api::{
+    CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery,
+};
 use runtail_core::config::SecretSource;
-use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate, ThreadFacts};
+use runtail_core::model::{
+    AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate, ThreadFacts,
+};
 use runtail_testkit::common;
 use runtail_testkit::common::{BEARER, CANARY, Server, json, profile, response};
 use secrecy::SecretString;
@@ -14,7 +18,12 @@ fn numbered(from: usize, count: usize) -> Value {
 }
 
 fn parameter(query: &str, name: &str) -> usize {
-    url::form_urlencoded::parse(query.as_bytes()).find(|(k, _)| k == name).unwrap().1.parse().unwrap()
+    url::form_urlencoded::parse(query.as_bytes())
+        .find(|(k, _)| k == name)
+        .unwrap()
+        .1
+        .parse()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -25,25 +34,54 @@ async fn both_services_get_their_headers() {
     let mut bearer_only = profile();
     bearer_only.key = None;
     bearer_only.bearer = Some(SecretSource::Given(SecretString::from(BEARER.to_string())));
-    ControlPlane::new(Http::new(&bearer_only).unwrap(), server.url.clone()).deployment("d").await.unwrap();
+    ControlPlane::new(Http::new(&bearer_only).unwrap(), server.url.clone())
+        .deployment("d")
+        .await
+        .unwrap();
     let seen = server.seen();
     assert_eq!(seen[0].path, "/api-host/v2/deployments/d");
-    assert_eq!((seen[0].header("x-api-key"), seen[0].header("x-tenant-id")), (Some(CANARY), Some("w-1")));
+    assert_eq!(
+        (seen[0].header("x-api-key"), seen[0].header("x-tenant-id")),
+        (Some(CANARY), Some("w-1"))
+    );
     assert_eq!(seen[0].header("accept"), Some("application/json"));
-    assert!(seen[0].header("user-agent").unwrap().starts_with("runtail/"));
-    assert_eq!((seen[1].header("x-api-key"), seen[1].header("x-tenant-id")), (Some(CANARY), None));
-    assert_eq!(seen[2].header("authorization"), Some(format!("Bearer {BEARER}").as_str()));
-    assert_eq!((seen[2].header("x-api-key"), seen[2].header("x-tenant-id")), (None, Some("w-1")));
+    assert!(
+        seen[0]
+            .header("user-agent")
+            .unwrap()
+            .starts_with("runtail/")
+    );
+    assert_eq!(
+        (seen[1].header("x-api-key"), seen[1].header("x-tenant-id")),
+        (Some(CANARY), None)
+    );
+    assert_eq!(
+        seen[2].header("authorization"),
+        Some(format!("Bearer {BEARER}").as_str())
+    );
+    assert_eq!(
+        (seen[2].header("x-api-key"), seen[2].header("x-tenant-id")),
+        (None, Some("w-1"))
+    );
 }
 
 #[tokio::test]
 async fn all_pages_of_deployments_are_read() {
     let server = Server::start(|seen| {
-        let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
-        json(200, numbered(offset, limit.min(250usize.saturating_sub(offset))))
+        let (limit, offset) = (
+            parameter(&seen.query, "limit"),
+            parameter(&seen.query, "offset"),
+        );
+        json(
+            200,
+            numbered(offset, limit.min(250usize.saturating_sub(offset))),
+        )
     })
     .await;
-    let query = DeploymentQuery { name_contains: Some("a&b".into()), ..DeploymentQuery::default() };
+    let query = DeploymentQuery {
+        name_contains: Some("a&b".into()),
+        ..DeploymentQuery::default()
+    };
     let all = server.control().deployments(&query).await.unwrap();
     assert_eq!(all.len(), 250);
     assert_eq!(all[249].id, "d249");
@@ -51,7 +89,10 @@ async fn all_pages_of_deployments_are_read() {
     queries.sort();
     let asked = |offset| format!("name_contains=a%26b&limit=100&offset={offset}");
     assert_eq!(queries[..3], [0, 100, 200].map(asked));
-    assert!(queries.len() <= 5, "few are asked for beyond the end: {queries:?}");
+    assert!(
+        queries.len() <= 5,
+        "few are asked for beyond the end: {queries:?}"
+    );
 }
 
 /// A list with the maximum number of rows is complete unless another row follows.
@@ -59,12 +100,24 @@ async fn all_pages_of_deployments_are_read() {
 async fn a_list_with_the_maximum_number_of_rows_is_complete() {
     for (rows, is_whole) in [(100_000, true), (100_001, false)] {
         let server = Server::start(move |seen| {
-            let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
+            let (limit, offset) = (
+                parameter(&seen.query, "limit"),
+                parameter(&seen.query, "offset"),
+            );
             json(200, numbered(offset, limit.min(rows - offset.min(rows))))
         })
         .await;
-        let all = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
-        assert_eq!((all.items.len(), all.incomplete.is_none()), (100_000, is_whole), "{:?}", all.incomplete);
+        let all = server
+            .control()
+            .deployment_rows(&DeploymentQuery::default())
+            .await
+            .unwrap();
+        assert_eq!(
+            (all.items.len(), all.incomplete.is_none()),
+            (100_000, is_whole),
+            "{:?}",
+            all.incomplete
+        );
     }
 }
 
@@ -73,7 +126,11 @@ async fn lists_are_bounded_by_memory() {
     // One page is within the limits of a response; two of them exceed the limit of a list.
     let dense = "0,".repeat(15_000);
     let server = Server::start(move |seen| {
-        let body = if seen.method == "POST" { seen.json() } else { Value::Null };
+        let body = if seen.method == "POST" {
+            seen.json()
+        } else {
+            Value::Null
+        };
         let from = match body["offset"].as_u64() {
             Some(offset) => offset,
             None if seen.query.contains("offset") => parameter(&seen.query, "offset") as u64,
@@ -83,20 +140,38 @@ async fn lists_are_bounded_by_memory() {
             return json(422, "{}");
         }
         let rows: Vec<_> = (from..from + 100)
-            .map(|n| format!(r#"{{"id":"d{n}","assistant_id":"a{n}","graph_id":"g","x":[{dense}0]}}"#))
+            .map(|n| {
+                format!(r#"{{"id":"d{n}","assistant_id":"a{n}","graph_id":"g","x":[{dense}0]}}"#)
+            })
             .collect();
         json(200, format!("[{}]", rows.join(",")))
     })
     .await;
-    let listing = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    let listing = server
+        .control()
+        .deployment_rows(&DeploymentQuery::default())
+        .await
+        .unwrap();
     assert_eq!(listing.items.len(), 200);
-    assert!(listing.incomplete.unwrap().detail.contains("exceeds the memory limit after 200 deployments"));
+    assert!(
+        listing
+            .incomplete
+            .unwrap()
+            .detail
+            .contains("exceeds the memory limit after 200 deployments")
+    );
     let error = server.control().revision_rows("d", 1000).await.unwrap_err();
-    assert!(error.detail.contains("memory limit after 200 revisions"), "{error:?}");
+    assert!(
+        error.detail.contains("memory limit after 200 revisions"),
+        "{error:?}"
+    );
     let agent = server.agent();
     assert_eq!(agent.assistants(100, 0).await.unwrap().items.len(), 100);
     let error = agent.assistants(1000, 0).await.unwrap_err();
-    assert!(error.detail.contains("memory limit after 200 assistants"), "{error:?}");
+    assert!(
+        error.detail.contains("memory limit after 200 assistants"),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -105,19 +180,48 @@ async fn a_row_that_is_not_a_record_is_left_out() {
     let agent = server.agent();
     let listing = agent.thread_rows(&ThreadQuery::default()).await.unwrap();
     assert_eq!(listing.items.len(), 1);
-    assert!(listing.unread.sentence().unwrap().contains("a row is not a record: 7"));
+    assert!(
+        listing
+            .unread
+            .sentence()
+            .unwrap()
+            .contains("a row is not a record: 7")
+    );
 }
 
 #[tokio::test]
 async fn lists_of_servers_without_paging_are_read() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
-    let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
+    let rows = server
+        .control()
+        .deployment_rows(&DeploymentQuery::default())
+        .await
+        .unwrap();
     assert_eq!(rows.items.len(), 100);
-    assert!(rows.incomplete.unwrap().detail.contains("repeats its pages"));
-    assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
+    assert!(
+        rows.incomplete
+            .unwrap()
+            .detail
+            .contains("repeats its pages")
+    );
+    assert!(
+        server
+            .control()
+            .deployments(&DeploymentQuery::default())
+            .await
+            .is_err()
+    );
     // One that sends everything at once as a plain list, and ignores the paging parameters.
     let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
-    assert_eq!(server.control().deployments(&DeploymentQuery::default()).await.unwrap().len(), 130);
+    assert_eq!(
+        server
+            .control()
+            .deployments(&DeploymentQuery::default())
+            .await
+            .unwrap()
+            .len(),
+        130
+    );
     assert_eq!(server.seen().len(), 1);
     // If a later page fails, the earlier pages are kept.
     let server = Server::start(|seen| match parameter(&seen.query, "offset") {
@@ -125,24 +229,56 @@ async fn lists_of_servers_without_paging_are_read() {
         _ => json(500, "{}"),
     })
     .await;
-    let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
-    assert_eq!((rows.items.len(), rows.incomplete.unwrap().kind), (100, Kind::Server(500)));
+    let rows = server
+        .control()
+        .deployment_rows(&DeploymentQuery::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        (rows.items.len(), rows.incomplete.unwrap().kind),
+        (100, Kind::Server(500))
+    );
 }
 
 #[tokio::test]
 async fn revisions_are_sorted_newest_first() {
     let revision = |id: &str, day: u32| value!({"id": id, "status": "DEPLOYED", "created_at": format!("2026-11-{day:02}T09:00:00Z")});
     let sorted = value!({"resources": [revision("c", 3), revision("b", 2), revision("a", 1)]});
-    let mixed =
-        value!({"resources": [revision("b", 2), revision("c", 3), {"id": "?", "status": "X"}, revision("a", 1)]});
-    let server =
-        Server::start(move |seen| json(200, if seen.path.contains("sorted") { &sorted } else { &mixed })).await;
-    let ids = |list: &[runtail_core::model::Revision]| list.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
+    let mixed = value!({"resources": [revision("b", 2), revision("c", 3), {"id": "?", "status": "X"}, revision("a", 1)]});
+    let server = Server::start(move |seen| {
+        json(
+            200,
+            if seen.path.contains("sorted") {
+                &sorted
+            } else {
+                &mixed
+            },
+        )
+    })
+    .await;
+    let ids = |list: &[runtail_core::model::Revision]| {
+        list.iter().map(|r| r.id.clone()).collect::<Vec<_>>()
+    };
     let response = server.control().revisions("sorted", 10).await.unwrap();
-    assert_eq!((ids(&response.items), response.was_sorted), (vec!["c".into(), "b".into(), "a".into()], true));
+    assert_eq!(
+        (ids(&response.items), response.was_sorted),
+        (vec!["c".into(), "b".into(), "a".into()], true)
+    );
     let response = server.control().revisions("mixed", 10).await.unwrap();
-    assert_eq!((ids(&response.items).join(""), response.was_sorted), ("cba?".into(), false));
-    assert_eq!(server.control().revisions("sorted", 2).await.unwrap().items.len(), 2);
+    assert_eq!(
+        (ids(&response.items).join(""), response.was_sorted),
+        ("cba?".into(), false)
+    );
+    assert_eq!(
+        server
+            .control()
+            .revisions("sorted", 2)
+            .await
+            .unwrap()
+            .items
+            .len(),
+        2
+    );
     assert_eq!(server.seen()[0].query, "limit=10&offset=0");
 }
 
@@ -150,15 +286,25 @@ async fn revisions_are_sorted_newest_first() {
 async fn writes_require_their_documented_status() {
     let spec = |text: &str| Box::new(DeploymentSpec::parse(text, Format::Toml, None).unwrap());
     let create = Intent::CreateDeployment(spec("name = \"new\"\nsource = \"internal_docker\""));
-    let update = Intent::UpdateDeployment { id: "d".into(), spec: spec("display_name = \"D\"") };
-    let delete = Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false };
+    let update = Intent::UpdateDeployment {
+        id: "d".into(),
+        spec: spec("display_name = \"D\""),
+    };
+    let delete = Intent::DeleteDeployment {
+        id: "d".into(),
+        delete_tracing_project: false,
+        force: false,
+    };
     // Documented for other calls, but not for these.
     for (intent, right, wrong) in [(create, 201, 200), (update, 200, 202), (delete, 204, 200)] {
         for (status, is_right) in [(right, true), (wrong, false)] {
             let server = Server::start(move |seen| match (seen.method.as_str(), status) {
                 ("GET", _) => json(200, r#"{"id":"d","name":"d"}"#),
                 (_, 204) => response(204, "text/plain", ""),
-                _ => json(status, r#"{"id":"d","secrets":[{"name":"A","value":"canary"}]}"#),
+                _ => json(
+                    status,
+                    r#"{"id":"d","secrets":[{"name":"A","value":"canary"}]}"#,
+                ),
             })
             .await;
             let plan = server.control().plan(&intent).await.unwrap();
@@ -176,8 +322,13 @@ async fn writes_require_their_documented_status() {
 
 #[tokio::test]
 async fn authenticate_hides_the_token() {
-    let server = Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
-    let body = AuthAuthenticateRequest { provider: "p".into(), scopes: vec!["s".into()], ..Default::default() };
+    let server =
+        Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
+    let body = AuthAuthenticateRequest {
+        provider: "p".into(),
+        scopes: vec!["s".into()],
+        ..Default::default()
+    };
     let response = server.control().authenticate(&body).await.unwrap();
     assert!(response.has_token && response.word() == "completed");
     assert_eq!(server.seen()[0].path, "/api-host/v2/auth/authenticate");
@@ -187,17 +338,37 @@ async fn authenticate_hides_the_token() {
 #[tokio::test]
 async fn server_kinds_are_detected() {
     for (body, kind, version) in [
-        (include_str!("../fixtures/info-python.json"), ServerKind::Python, "0.16.7"),
+        (
+            include_str!("../fixtures/info-python.json"),
+            ServerKind::Python,
+            "0.16.7",
+        ),
         (
             r#"{"version":"1.5.1","langgraph_js_version":"1.4.18","context":"js","flags":{}}"#,
             ServerKind::JavaScript,
             "1.5.1",
         ),
-        (r#"{"name":"Aegra","version":"0.1.0"}"#, ServerKind::EarlyAegra, "0.1.0"),
-        (r#"{"name":"Aegra","version":"0.9.24"}"#, ServerKind::EarlyAegra, "0.9.24"),
+        (
+            r#"{"name":"Aegra","version":"0.1.0"}"#,
+            ServerKind::EarlyAegra,
+            "0.1.0",
+        ),
+        (
+            r#"{"name":"Aegra","version":"0.9.24"}"#,
+            ServerKind::EarlyAegra,
+            "0.9.24",
+        ),
         (r#"{"name":"Aegra"}"#, ServerKind::EarlyAegra, ""),
-        (r#"{"name":"Aegra","version":"0.9.25"}"#, ServerKind::Aegra, "0.9.25"),
-        (r#"{"name":"Aegra","version":"0.11.0"}"#, ServerKind::Aegra, "0.11.0"),
+        (
+            r#"{"name":"Aegra","version":"0.9.25"}"#,
+            ServerKind::Aegra,
+            "0.9.25",
+        ),
+        (
+            r#"{"name":"Aegra","version":"0.11.0"}"#,
+            ServerKind::Aegra,
+            "0.11.0",
+        ),
         (r#"{"flags":{}}"#, ServerKind::Other, ""),
     ] {
         let server = Server::start(move |_| json(200, body)).await;
@@ -207,7 +378,10 @@ async fn server_kinds_are_detected() {
     let server = Server::start(|_| json(404, "{}")).await;
     assert_eq!(server.agent().info().await.unwrap().kind, ServerKind::Other);
     let server = Server::start(|_| json(500, "{}")).await;
-    assert_eq!(server.agent().info().await.unwrap_err().kind, Kind::Server(500));
+    assert_eq!(
+        server.agent().info().await.unwrap_err().kind,
+        Kind::Server(500)
+    );
 }
 
 #[tokio::test]
@@ -231,7 +405,10 @@ async fn captured_responses_are_parsed() {
     assert_eq!(threads[0].status, "interrupted");
     assert_eq!(threads[0].waiting()[0].value["question"], "Approve?");
     assert!(threads.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
-    assert_eq!(agent.assistants(10, 0).await.unwrap().items[0].graph_id, "big");
+    assert_eq!(
+        agent.assistants(10, 0).await.unwrap().items[0].graph_id,
+        "big"
+    );
     let runs = agent.runs("t", 5).await.unwrap().items;
     assert!(!runs.is_empty() && runs.iter().all(|r| !r.is_active()));
     let run = agent.run("t", "r").await.unwrap();
@@ -241,10 +418,19 @@ async fn captured_responses_are_parsed() {
     assert!(agent.thread("t").await.unwrap().updated_at.is_some());
     let search = server.seen()[0].json();
     assert_eq!(
-        (search["limit"].as_u64(), &search["sort_by"], &search["sort_order"]),
+        (
+            search["limit"].as_u64(),
+            &search["sort_by"],
+            &search["sort_order"]
+        ),
         (Some(50), &value!("updated_at"), &value!("desc"))
     );
-    assert!(!search["select"].as_array().unwrap().contains(&value!("values")));
+    assert!(
+        !search["select"]
+            .as_array()
+            .unwrap()
+            .contains(&value!("values"))
+    );
 }
 
 #[tokio::test]
@@ -261,7 +447,11 @@ async fn servers_without_sort_or_select_get_plain_requests() {
     }
     assert_eq!(server.seen().len(), 4, "found out once, and remembered");
     let server = Server::start(|_| json(422, r#"{"detail":"limit is too large"}"#)).await;
-    let error = server.agent().threads(&ThreadQuery::default()).await.unwrap_err();
+    let error = server
+        .agent()
+        .threads(&ThreadQuery::default())
+        .await
+        .unwrap_err();
     assert_eq!(error.detail, "limit is too large");
 }
 
@@ -273,18 +463,33 @@ async fn threads_and_runs_are_created_and_cancelled() {
     })
     .await;
     let agent = server.agent();
-    assert_eq!(agent.create_thread(&value!({})).await.unwrap().thread_id, "t-new");
-    agent.cancel("t", "r", CancelAction::Interrupt).await.unwrap();
-    agent.cancel("t", "r", CancelAction::Rollback).await.unwrap();
+    assert_eq!(
+        agent.create_thread(&value!({})).await.unwrap().thread_id,
+        "t-new"
+    );
+    agent
+        .cancel("t", "r", CancelAction::Interrupt)
+        .await
+        .unwrap();
+    agent
+        .cancel("t", "r", CancelAction::Rollback)
+        .await
+        .unwrap();
     agent.delete_run("t", "r").await.unwrap();
     let seen = server.seen();
-    assert_eq!((seen[0].method.as_str(), seen[0].body.as_str()), ("POST", "{}"));
+    assert_eq!(
+        (seen[0].method.as_str(), seen[0].body.as_str()),
+        ("POST", "{}")
+    );
     assert_eq!(
         (seen[1].path.as_str(), seen[1].query.as_str()),
         ("/threads/t/runs/r/cancel", "wait=0&action=interrupt")
     );
     assert_eq!(seen[2].query, "wait=0&action=rollback");
-    assert_eq!((seen[3].method.as_str(), seen[3].path.as_str()), ("DELETE", "/threads/t/runs/r"));
+    assert_eq!(
+        (seen[3].method.as_str(), seen[3].path.as_str()),
+        ("DELETE", "/threads/t/runs/r")
+    );
     assert_eq!(agent.base(), server.url.as_str().trim_end_matches('/'));
 }
 
@@ -294,11 +499,26 @@ async fn a_failed_row_gets_its_error_from_the_record_of_the_thread() {
     let error = r#"{"error":"GraphRecursionError","message":"Recursion limit of 5 reached"}"#;
     let record = failed.replace('}', &format!(r#","error":{error}}}"#));
     for (record, run, expected, requests) in [
-        (record.as_str(), r#"{"run_id":"r","status":"error"}"#, "GraphRecursionError: Recursion limit of 5 reached", 2),
+        (
+            record.as_str(),
+            r#"{"run_id":"r","status":"error"}"#,
+            "GraphRecursionError: Recursion limit of 5 reached",
+            2,
+        ),
         // Neither has one: the state is the last place to look.
-        (failed, r#"{"run_id":"r","status":"error"}"#, "ValueError: n", 3),
+        (
+            failed,
+            r#"{"run_id":"r","status":"error"}"#,
+            "ValueError: n",
+            3,
+        ),
         // Aegra's run has it.
-        (failed, r#"{"run_id":"r","status":"error","error_message":"boom"}"#, "boom", 2),
+        (
+            failed,
+            r#"{"run_id":"r","status":"error","error_message":"boom"}"#,
+            "boom",
+            2,
+        ),
     ] {
         let (record, run) = (record.to_string(), run.to_string());
         let server = Server::start(move |seen| match seen.path.as_str() {
@@ -399,12 +619,23 @@ async fn newest_runs_are_listed_for_any_server_order() {
         ] {
             let server = listing(lists, total).await;
             let agent = server.agent();
-            let expected: Vec<String> = (0..total).rev().skip(offset).take(limit).map(|n| format!("r{n}")).collect();
+            let expected: Vec<String> = (0..total)
+                .rev()
+                .skip(offset)
+                .take(limit)
+                .map(|n| format!("r{n}"))
+                .collect();
             // The second request uses what the first one found out.
             for _ in 0..2 {
                 let rows = agent.run_rows("t", limit, offset).await.unwrap().items;
-                let ids: Vec<&str> = rows.iter().map(|row| row["run_id"].as_str().unwrap()).collect();
-                assert_eq!(ids, expected, "{lists:?}: {total} runs, limit {limit}, offset {offset}");
+                let ids: Vec<&str> = rows
+                    .iter()
+                    .map(|row| row["run_id"].as_str().unwrap())
+                    .collect();
+                assert_eq!(
+                    ids, expected,
+                    "{lists:?}: {total} runs, limit {limit}, offset {offset}"
+                );
             }
         }
     }
@@ -421,10 +652,27 @@ async fn newest_runs_are_listed_for_any_server_order() {
 
 #[tokio::test]
 async fn active_runs_are_listed_with_and_without_a_status_filter() {
-    for lists in [Lists::NewestFirst, Lists::Sliced, Lists::Unfiltered, Lists::Whole] {
-        let runs = listing(lists, 61).await.agent().active_runs("t").await.unwrap();
-        let active: Vec<_> = runs.iter().map(|run| (run.run_id.as_str(), run.status.as_str())).collect();
-        assert_eq!(active, [("r60", "pending"), ("r59", "running")], "{lists:?}");
+    for lists in [
+        Lists::NewestFirst,
+        Lists::Sliced,
+        Lists::Unfiltered,
+        Lists::Whole,
+    ] {
+        let runs = listing(lists, 61)
+            .await
+            .agent()
+            .active_runs("t")
+            .await
+            .unwrap();
+        let active: Vec<_> = runs
+            .iter()
+            .map(|run| (run.run_id.as_str(), run.status.as_str()))
+            .collect();
+        assert_eq!(
+            active,
+            [("r60", "pending"), ("r59", "running")],
+            "{lists:?}"
+        );
     }
 }
 
@@ -444,10 +692,17 @@ async fn pages_that_are_too_large_are_requested_again_in_a_smaller_size() {
     .await;
     let agent = server.agent();
     assert_eq!(agent.assistants(1000, 0).await.unwrap().items.len(), 230);
-    let limits = |seen: &[common::Seen]| seen.iter().map(|s| s.json()["limit"].as_u64().unwrap()).collect::<Vec<_>>();
+    let limits = |seen: &[common::Seen]| {
+        seen.iter()
+            .map(|s| s.json()["limit"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(limits(&server.seen()), [1000, 100, 100, 100]);
     // Another client of the same profile knows it too.
-    let query = ThreadQuery { limit: 150, ..ThreadQuery::default() };
+    let query = ThreadQuery {
+        limit: 150,
+        ..ThreadQuery::default()
+    };
     assert_eq!(agent.thread_rows(&query).await.unwrap().items.len(), 150);
     assert_eq!(limits(&server.seen())[4..], [100, 50]);
 }
@@ -470,27 +725,46 @@ async fn oversized_responses_have_their_own_error() {
     // Received text is not changed.
     assert_eq!(agent.thread_raw("t", 1000).await.unwrap().get(), ROW);
     assert_eq!(agent.thread_state_raw("t", 1000).await.unwrap().get(), ROW);
-    assert_eq!(agent.thread_history_raw("t", 20, Some("c"), 1000).await.unwrap()[0].get(), ROW);
+    assert_eq!(
+        agent
+            .thread_history_raw("t", 20, Some("c"), 1000)
+            .await
+            .unwrap()[0]
+            .get(),
+        ROW
+    );
     assert_eq!(agent.runs_raw("t", 5, 0, 1000).await.unwrap()[0].get(), ROW);
     assert_eq!(server.seen()[2].query, "limit=20&before=c");
     let errors = [
         agent.thread_raw("t", 20).await.unwrap_err(),
         agent.thread_state_raw("t", 20).await.unwrap_err(),
-        agent.thread_history_raw("t", 20, None, 20).await.unwrap_err(),
+        agent
+            .thread_history_raw("t", 20, None, 20)
+            .await
+            .unwrap_err(),
         agent.runs_raw("t", 5, 0, 20).await.unwrap_err(),
     ];
     for error in errors {
         assert_eq!(error.kind, Kind::TooLarge(20));
-        assert!(error.detail.contains("larger than 20 B") && !error.is_transient(), "{error}");
+        assert!(
+            error.detail.contains("larger than 20 B") && !error.is_transient(),
+            "{error}"
+        );
     }
 }
 
 #[tokio::test]
 async fn stream_requests_have_their_parameters_and_headers() {
     let server = Server::start(|seen| {
-        let mut response = response(200, "text/event-stream; charset=utf-8", "event: a\ndata: 1\n\n");
+        let mut response = response(
+            200,
+            "text/event-stream; charset=utf-8",
+            "event: a\ndata: 1\n\n",
+        );
         if seen.method == "POST" {
-            response.headers_mut().insert("content-location", "/threads/t/runs/r-7".parse().unwrap());
+            response
+                .headers_mut()
+                .insert("content-location", "/threads/t/runs/r-7".parse().unwrap());
         }
         response
     })
@@ -504,17 +778,30 @@ async fn stream_requests_have_their_parameters_and_headers() {
         ..RunCreate::default()
     };
     let stream = agent.start_run(Some("t"), &body).await.unwrap();
-    assert_eq!((stream.status, stream.run_id.as_deref(), stream.thread_id.as_deref()), (200, Some("r-7"), Some("t")));
+    assert_eq!(
+        (
+            stream.status,
+            stream.run_id.as_deref(),
+            stream.thread_id.as_deref()
+        ),
+        (200, Some("r-7"), Some("t"))
+    );
     let bytes: Vec<_> = stream.body.map(Result::unwrap).collect().await;
     assert_eq!(bytes.concat(), b"event: a\ndata: 1\n\n");
     agent.start_run(None, &body).await.unwrap();
     let modes = ["values".to_string(), "updates".to_string()];
     agent.join_run("t", "r", &modes, Some("-1")).await.unwrap();
     agent.join_run("t", "r", &modes[..1], None).await.unwrap();
-    agent.thread_stream("t", &modes, true, Some("-")).await.unwrap();
+    agent
+        .thread_stream("t", &modes, true, Some("-"))
+        .await
+        .unwrap();
     agent.thread_stream("t", &modes, false, None).await.unwrap();
     let seen = server.seen();
-    let lines: Vec<String> = seen.iter().map(|s| format!("{} {}?{}", s.method, s.path, s.query)).collect();
+    let lines: Vec<String> = seen
+        .iter()
+        .map(|s| format!("{} {}?{}", s.method, s.path, s.query))
+        .collect();
     assert_eq!(
         lines,
         [
@@ -544,17 +831,33 @@ async fn stream_requests_have_their_parameters_and_headers() {
 
 #[tokio::test]
 async fn a_response_that_is_not_a_stream_is_reported() {
-    for (kind, detail) in
-        [("application/json", "application/json instead of an event stream"), ("text/html", "HTML instead of JSON")]
-    {
+    for (kind, detail) in [
+        (
+            "application/json",
+            "application/json instead of an event stream",
+        ),
+        ("text/html", "HTML instead of JSON"),
+    ] {
         let server = Server::start(move |_| response(200, kind, "{}")).await;
-        let error = server.agent().thread_stream("t", &[], true, None).await.unwrap_err();
+        let error = server
+            .agent()
+            .thread_stream("t", &[], true, None)
+            .await
+            .unwrap_err();
         assert_eq!(error.kind, Kind::Protocol);
         assert!(error.detail.starts_with(detail), "{error}");
     }
-    let server = Server::start(|_| json(404, r#"{"detail":"Thread or assistant not found."}"#)).await;
-    let error = server.agent().start_run(Some("t"), &RunCreate::default()).await.unwrap_err();
-    assert_eq!((error.kind, error.detail.as_str()), (Kind::NotFound, "Thread or assistant not found."));
+    let server =
+        Server::start(|_| json(404, r#"{"detail":"Thread or assistant not found."}"#)).await;
+    let error = server
+        .agent()
+        .start_run(Some("t"), &RunCreate::default())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.kind, error.detail.as_str()),
+        (Kind::NotFound, "Thread or assistant not found.")
+    );
 }
 
 #[tokio::test]
@@ -565,7 +868,10 @@ async fn a_broken_stream_is_reported() {
     let agent = runtail_api::AgentServer::new(Http::new(&profile()).unwrap(), url);
     let mut stream = agent.thread_stream("t", &[], true, None).await.unwrap();
     assert_eq!(stream.body.next().await.unwrap().unwrap(), "data:");
-    assert_eq!(stream.body.next().await.unwrap().unwrap_err().kind, Kind::Network);
+    assert_eq!(
+        stream.body.next().await.unwrap().unwrap_err().kind,
+        Kind::Network
+    );
 }
 
 #[tokio::test]
@@ -591,11 +897,26 @@ async fn health_is_asked_where_a_server_offers_it() {
         })
     };
     for (kind, is_healthy, has_load, paths) in [
-        ("python", Some(true), true, &["/ok", "/metrics", "/ok", "/metrics"][..]),
+        (
+            "python",
+            Some(true),
+            true,
+            &["/ok", "/metrics", "/ok", "/metrics"][..],
+        ),
         ("javascript", Some(true), false, &["/ok", "/metrics", "/ok"]),
-        ("aegra", Some(true), false, &["/ok", "/health", "/metrics", "/health"]),
+        (
+            "aegra",
+            Some(true),
+            false,
+            &["/ok", "/health", "/metrics", "/health"],
+        ),
         ("contract", None, false, &["/ok", "/health", "/metrics"]),
-        ("ill", Some(false), false, &["/ok", "/metrics", "/ok", "/metrics"]),
+        (
+            "ill",
+            Some(false),
+            false,
+            &["/ok", "/metrics", "/ok", "/metrics"],
+        ),
         ("guarded", Some(true), false, &["/ok", "/metrics", "/ok"]),
         ("prometheus", Some(true), false, &["/ok", "/metrics", "/ok"]),
         ("any", None, false, &["/ok", "/health", "/metrics"]),
@@ -604,10 +925,17 @@ async fn health_is_asked_where_a_server_offers_it() {
         let agent = server.agent();
         for _ in 0..2 {
             let health = agent.health().await.unwrap();
-            assert_eq!((health.is_healthy, health.load.is_some()), (is_healthy, has_load), "{kind}");
+            assert_eq!(
+                (health.is_healthy, health.load.is_some()),
+                (is_healthy, has_load),
+                "{kind}"
+            );
             let load = health.load.unwrap_or_default();
             if has_load {
-                assert_eq!((load.pending, load.running, load.workers), (Some(12), Some(3), Some((8, 10))));
+                assert_eq!(
+                    (load.pending, load.running, load.workers),
+                    (Some(12), Some(3), Some((8, 10)))
+                );
                 assert_eq!(load.oldest, Some(std::time::Duration::from_millis(40_500)));
             }
         }
@@ -618,7 +946,10 @@ async fn health_is_asked_where_a_server_offers_it() {
     let server = Server::start(|_| json(429, "{}")).await;
     let agent = server.agent();
     for _ in 0..2 {
-        assert!(matches!(agent.health().await.unwrap_err().kind, Kind::RateLimited(_)));
+        assert!(matches!(
+            agent.health().await.unwrap_err().kind,
+            Kind::RateLimited(_)
+        ));
     }
     assert_eq!(server.seen().len(), 2);
 }

@@ -43,7 +43,11 @@ struct Line {
 }
 
 impl AsyncRead for Line {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.dead.load(SeqCst) {
             return Poll::Pending;
         }
@@ -52,7 +56,11 @@ impl AsyncRead for Line {
 }
 
 impl AsyncWrite for Line {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
@@ -80,7 +88,14 @@ impl Listener for TlsListener {
         loop {
             let (stream, _) = self.listener.accept().await.unwrap();
             let dead = Arc::new(AtomicBool::new(false));
-            if let Ok(stream) = self.acceptor.accept(Line { stream, dead: dead.clone() }).await {
+            if let Ok(stream) = self
+                .acceptor
+                .accept(Line {
+                    stream,
+                    dead: dead.clone(),
+                })
+                .await
+            {
                 let number = self.seen.connections.fetch_add(1, SeqCst) + 1;
                 self.seen.lines.lock().unwrap().insert(number, dead);
                 return (stream, number);
@@ -121,13 +136,24 @@ async fn serve(protocols: &[&str]) -> (Url, tempfile::TempDir, Arc<Seen>) {
     std::fs::write(folder.path().join("root.pem"), root).unwrap();
     let seen = Arc::new(Seen::default());
     let notes = seen.clone();
-    let app = Router::new().fallback(move |ConnectInfo(Number(connection)): ConnectInfo<Number>, request: Request| {
-        let notes = notes.clone();
-        async move { reply(&notes, connection, &request) }
-    });
+    let app = Router::new().fallback(
+        move |ConnectInfo(Number(connection)): ConnectInfo<Number>, request: Request| {
+            let notes = notes.clone();
+            async move { reply(&notes, connection, &request) }
+        },
+    );
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://localhost:{}", listener.local_addr().unwrap().port()).parse().unwrap();
-    let listener = TlsListener { listener, acceptor: TlsAcceptor::from(config), seen: seen.clone() };
+    let url = format!(
+        "https://localhost:{}",
+        listener.local_addr().unwrap().port()
+    )
+    .parse()
+    .unwrap();
+    let listener = TlsListener {
+        listener,
+        acceptor: TlsAcceptor::from(config),
+        seen: seen.clone(),
+    };
     let app = app.into_make_service_with_connect_info::<Number>();
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     (url, folder, seen)
@@ -135,7 +161,10 @@ async fn serve(protocols: &[&str]) -> (Url, tempfile::TempDir, Arc<Seen>) {
 
 fn reply(seen: &Arc<Seen>, connection: usize, request: &Request) -> Response {
     let path = request.uri().path();
-    seen.versions.lock().unwrap().push(format!("{:?}", request.version()));
+    seen.versions
+        .lock()
+        .unwrap()
+        .push(format!("{:?}", request.version()));
     if path.ends_with("/stream") {
         let seen = seen.clone();
         let chunks = stream::repeat_with(move || {
@@ -147,17 +176,23 @@ fn reply(seen: &Arc<Seen>, connection: usize, request: &Request) -> Response {
     }
     if path.ends_with("/v2/deployments") {
         let query: HashMap<_, _> =
-            url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
+            url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes())
+                .into_owned()
+                .collect();
         let offset: usize = query["offset"].parse().unwrap();
-        let rows: Vec<Value> =
-            (offset..3_000.min(offset + 100)).map(|n| json!({"id": format!("d-{n}"), "name": "bot"})).collect();
+        let rows: Vec<Value> = (offset..3_000.min(offset + 100))
+            .map(|n| json!({"id": format!("d-{n}"), "name": "bot"}))
+            .collect();
         return json(200, json!({"resources": rows}));
     }
     if path.ends_with("/dies") {
         seen.lines.lock().unwrap()[&connection].store(true, SeqCst);
     }
     let sent = seen.sent.load(SeqCst);
-    json(200, json!({"id": "d", "thread_id": "t", "connection": connection, "sent": sent}))
+    json(
+        200,
+        json!({"id": "d", "thread_id": "t", "connection": connection, "sent": sent}),
+    )
 }
 
 /// Runs the other half of a test in its own process, which trusts a server with these protocols.
@@ -167,10 +202,22 @@ fn with_server(test: &str, protocols: &[&str]) {
     runtime.block_on(async {
         let (url, folder, _) = serve(protocols).await;
         let mut child = tokio::process::Command::new(std::env::current_exe().unwrap());
-        child.env(URL, url.as_str()).env("SSL_CERT_FILE", folder.path().join("root.pem"));
-        child.args(["--exact", &format!("http2::{test}"), "--nocapture"]).stdin(Stdio::null()).kill_on_drop(true);
-        let done = tokio::time::timeout(TIMEOUT, child.output()).await.expect("a request never ends").unwrap();
-        let told = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        child
+            .env(URL, url.as_str())
+            .env("SSL_CERT_FILE", folder.path().join("root.pem"));
+        child
+            .args(["--exact", &format!("http2::{test}"), "--nocapture"])
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        let done = tokio::time::timeout(TIMEOUT, child.output())
+            .await
+            .expect("a request never ends")
+            .unwrap();
+        let told = format!(
+            "{}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        );
         assert!(done.status.success() && told.contains("1 passed"), "{told}");
     });
 }
@@ -182,7 +229,11 @@ fn server() -> Option<Url> {
 
 /// Runs work on one thread, whose clock can be set forward.
 fn on_one_thread(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work);
 }
 
 async fn set_forward(by: Duration) {
@@ -197,7 +248,9 @@ fn http(connections: &Connections) -> Http {
 
 /// The number of a response's connection.
 fn connection(response: &Value) -> u64 {
-    response["connection"].as_u64().unwrap_or_else(|| panic!("{response}"))
+    response["connection"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{response}"))
 }
 
 async fn read(control: &ControlPlane, id: &str) -> u64 {
@@ -206,21 +259,55 @@ async fn read(control: &ControlPlane, id: &str) -> u64 {
 
 #[tokio::test]
 async fn http2_is_used_only_if_offered() {
-    for (protocols, version) in [(&["h2", "http/1.1"][..], "HTTP/2.0"), (&["http/1.1"], "HTTP/1.1"), (&[], "HTTP/1.1")]
-    {
+    for (protocols, version) in [
+        (&["h2", "http/1.1"][..], "HTTP/2.0"),
+        (&["http/1.1"], "HTTP/1.1"),
+        (&[], "HTTP/1.1"),
+    ] {
         let (url, folder, seen) = serve(protocols).await;
         let config = folder.path().join("config.toml");
-        std::fs::write(&config, format!("[profiles.p]\nurl = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"))
-            .unwrap();
+        std::fs::write(
+            &config,
+            format!("[profiles.p]\nurl = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"),
+        )
+        .unwrap();
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-        command.env_clear().env("SSL_CERT_FILE", folder.path().join("root.pem")).env("RUNTAIL_TEST_KEY", CANARY);
-        command.arg("--config").arg(&config).args(["deployments", "list", "-o", "jsonl"]).stdin(Stdio::null());
+        command
+            .env_clear()
+            .env("SSL_CERT_FILE", folder.path().join("root.pem"))
+            .env("RUNTAIL_TEST_KEY", CANARY);
+        command
+            .arg("--config")
+            .arg(&config)
+            .args(["deployments", "list", "-o", "jsonl"])
+            .stdin(Stdio::null());
         let done = command.output().await.unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        assert_eq!(done.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count(), 3_000);
-        assert!(seen.versions.lock().unwrap().iter().all(|seen| seen == version), "{protocols:?}");
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        assert_eq!(
+            done.stdout
+                .split(|byte| *byte == b'\n')
+                .filter(|line| !line.is_empty())
+                .count(),
+            3_000
+        );
+        assert!(
+            seen.versions
+                .lock()
+                .unwrap()
+                .iter()
+                .all(|seen| seen == version),
+            "{protocols:?}"
+        );
         if version == "HTTP/2.0" {
-            assert_eq!(seen.connections.load(SeqCst), 1, "thirty pages over one connection");
+            assert_eq!(
+                seen.connections.load(SeqCst),
+                1,
+                "thirty pages over one connection"
+            );
         }
     }
 }
@@ -234,7 +321,8 @@ fn reads_share_one_connection_across_polls() {
         let shared = Connections::default();
         let [one, other] = [(); 2].map(|()| ControlPlane::new(http(&shared), url.clone()));
         assert_eq!(read(&one, "a").await, 1);
-        let many = join_all((0..20).map(|n| read(if n % 2 == 0 { &one } else { &other }, "a"))).await;
+        let many =
+            join_all((0..20).map(|n| read(if n % 2 == 0 { &one } else { &other }, "a"))).await;
         assert_eq!(many, [1; 20], "profiles share it");
         for _ in 0..3 {
             set_forward(A_POLL).await;
@@ -247,7 +335,11 @@ fn reads_share_one_connection_across_polls() {
         set_forward(Duration::from_secs(5)).await;
         assert_eq!((write().await, read(&other, "a").await), (3, 1));
         set_forward(2 * A_POLL).await;
-        assert_eq!(read(&one, "a").await, 4, "an idle connection is closed after a while");
+        assert_eq!(
+            read(&one, "a").await,
+            4,
+            "an idle connection is closed after a while"
+        );
     });
 }
 
@@ -260,7 +352,10 @@ fn http1_connections_are_kept_briefly() {
         let control = ControlPlane::new(http(&Connections::default()), url);
         // The first response reveals the protocol.
         assert_eq!(read(&control, "a").await, 1);
-        assert_eq!((read(&control, "a").await, read(&control, "a").await), (2, 2));
+        assert_eq!(
+            (read(&control, "a").await, read(&control, "a").await),
+            (2, 2)
+        );
         set_forward(Duration::from_secs(5)).await;
         assert_eq!(read(&control, "a").await, 3);
     });
@@ -268,10 +363,15 @@ fn http1_connections_are_kept_briefly() {
 
 #[test]
 fn dead_connections_are_dropped() {
-    let Some(url) = server() else { return with_server("dead_connections_are_dropped", &["h2"]) };
+    let Some(url) = server() else {
+        return with_server("dead_connections_are_dropped", &["h2"]);
+    };
     on_one_thread(async {
         let control = ControlPlane::new(http(&Connections::default()), url);
-        assert_eq!((read(&control, "a").await, read(&control, "dies").await), (1, 1));
+        assert_eq!(
+            (read(&control, "a").await, read(&control, "dies").await),
+            (1, 1)
+        );
         // From here on the clock advances by itself while nothing arrives.
         tokio::time::pause();
         control.deployment_row("a").await.unwrap_err();
@@ -282,11 +382,15 @@ fn dead_connections_are_dropped() {
 
 #[test]
 fn unread_streams_do_not_block_other_requests() {
-    let Some(url) = server() else { return with_server("unread_streams_do_not_block_other_requests", &["h2"]) };
+    let Some(url) = server() else {
+        return with_server("unread_streams_do_not_block_other_requests", &["h2"]);
+    };
     on_one_thread(async {
         let shared = Connections::default();
-        let (control, agent) =
-            (ControlPlane::new(http(&shared), url.clone()), AgentServer::new(http(&shared), url.clone()));
+        let (control, agent) = (
+            ControlPlane::new(http(&shared), url.clone()),
+            AgentServer::new(http(&shared), url.clone()),
+        );
         assert_eq!(read(&control, "a").await, 1);
         let mut streams = Vec::new();
         for _ in 0..STREAMS {

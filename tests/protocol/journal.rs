@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use runtail_api::{
-    AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Outcome, PlanError, ThreadQuery,
+    AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Outcome, PlanError,
+    ThreadQuery,
 };
 use runtail_core::config::{Config, Profile, SecretSource};
 use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
@@ -29,27 +30,61 @@ fn spec() -> Box<DeploymentSpec> {
 }
 
 /// Sends one of the write requests.
-async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: &str) -> Result<(), ApiError> {
+async fn write(
+    control: &ControlPlane,
+    agent: &AgentServer,
+    which: usize,
+    text: &str,
+) -> Result<(), ApiError> {
     let body = value!({"name": text, "secrets": [{"name": "A", "value": "canary-of-the-body"}]});
     let mut push = DeploymentSpec::default();
     push.set(["", "display_name"], "Bot".into());
-    let auth = AuthAuthenticateRequest { provider: text.into(), ..AuthAuthenticateRequest::default() };
+    let auth = AuthAuthenticateRequest {
+        provider: text.into(),
+        ..AuthAuthenticateRequest::default()
+    };
     match which % WRITES {
         0 => change(control, Intent::CreateDeployment(spec())).await,
-        1 => change(control, Intent::UpdateDeployment { id: "d".into(), spec: Box::new(push) }).await,
+        1 => {
+            change(
+                control,
+                Intent::UpdateDeployment {
+                    id: "d".into(),
+                    spec: Box::new(push),
+                },
+            )
+            .await
+        }
         2 => {
-            let intent = Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false };
+            let intent = Intent::DeleteDeployment {
+                id: "d".into(),
+                delete_tracing_project: false,
+                force: false,
+            };
             change(control, intent).await
         }
         3 => control.authenticate(&auth).await.map(drop),
         4 => agent.create_thread(&body).await.map(drop),
         5 => agent.create_thread_row(&body).await.map(drop),
         6 => agent.delete_thread("t").await,
-        7 => agent.cancel("t", "r", runtail_api::CancelAction::Interrupt).await,
+        7 => {
+            agent
+                .cancel("t", "r", runtail_api::CancelAction::Interrupt)
+                .await
+        }
         8 => agent.delete_run("t", "r").await,
         9 => agent.update_state("t", &body).await.map(drop),
         10 => agent.copy_thread("t").await.map(drop),
-        _ => agent.start_run(None, &RunCreate { assistant_id: text.into(), ..RunCreate::default() }).await.map(drop),
+        _ => agent
+            .start_run(
+                None,
+                &RunCreate {
+                    assistant_id: text.into(),
+                    ..RunCreate::default()
+                },
+            )
+            .await
+            .map(drop),
     }
 }
 
@@ -65,7 +100,10 @@ async fn read(control: &ControlPlane, agent: &AgentServer, which: usize) {
 
 fn clients(server: &Server, profile: &Profile, journal: &Journal) -> (ControlPlane, AgentServer) {
     let http = Http::sharing(profile, journal.clone(), Connections::default()).expect("a client");
-    (ControlPlane::new(http.clone(), server.url.clone()), AgentServer::new(http, server.url.clone()))
+    (
+        ControlPlane::new(http.clone(), server.url.clone()),
+        AgentServer::new(http, server.url.clone()),
+    )
 }
 
 proptest! {
@@ -128,28 +166,59 @@ async fn the_journal_contains_no_secrets() {
     read(&control, &agent, 0).await;
     let entries = journal.entries();
     let outcomes: Vec<Outcome> = entries.iter().map(|e| e.outcome.clone()).collect();
-    assert_eq!(outcomes, [201, 404, 201].map(Outcome::Status), "reading is not noted");
+    assert_eq!(
+        outcomes,
+        [201, 404, 201].map(Outcome::Status),
+        "reading is not noted"
+    );
     let titles: Vec<&str> = entries.iter().map(|entry| entry.title.as_str()).collect();
     assert_eq!(titles, ["Create bot", "Delete d", "Create thread"]);
-    assert_eq!(entries[0].request.body.as_ref().unwrap()["secrets"][0], value!({"name": "A", "value": "***"}));
-    let headers = |n: usize| entries[n].request.headers.iter().map(|(k, v)| format!("{k}: {v}")).collect::<Vec<_>>();
+    assert_eq!(
+        entries[0].request.body.as_ref().unwrap()["secrets"][0],
+        value!({"name": "A", "value": "***"})
+    );
+    let headers = |n: usize| {
+        entries[n]
+            .request
+            .headers
+            .iter()
+            .map(|(k, v)| format!("{k}: {v}"))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(headers(0), ["x-api-key: $KEY", "x-tenant-id: w-1"]);
-    assert_eq!(headers(2), ["x-api-key: $KEY", "authorization: Bearer $TOKEN"]);
-    let told = format!("{entries:?} {}", entries.iter().map(|e| e.request.curl()).collect::<String>());
+    assert_eq!(
+        headers(2),
+        ["x-api-key: $KEY", "authorization: Bearer $TOKEN"]
+    );
+    let told = format!(
+        "{entries:?} {}",
+        entries.iter().map(|e| e.request.curl()).collect::<String>()
+    );
     let path = std::env::var("PATH").unwrap();
-    assert!(!told.contains(CANARY) && !told.contains(BEARER) && !told.contains(&path), "{told}");
+    assert!(
+        !told.contains(CANARY) && !told.contains(BEARER) && !told.contains(&path),
+        "{told}"
+    );
 }
 
 #[tokio::test]
 async fn requests_without_a_response_are_marked_in_the_journal() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", nobody.local_addr().unwrap()).parse().unwrap();
+    let url = format!("http://{}", nobody.local_addr().unwrap())
+        .parse()
+        .unwrap();
     drop(nobody);
     let journal = Journal::default();
     let http = Http::sharing(&profile(), journal.clone(), Connections::default()).unwrap();
     let auth = AuthAuthenticateRequest::default();
-    ControlPlane::new(http, url).authenticate(&auth).await.unwrap_err();
-    assert!(matches!(&journal.entries()[0].outcome, Outcome::NoAnswer(why) if why.contains("refused")), "{journal:?}");
+    ControlPlane::new(http, url)
+        .authenticate(&auth)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&journal.entries()[0].outcome, Outcome::NoAnswer(why) if why.contains("refused")),
+        "{journal:?}"
+    );
     // A cancelled request may have arrived.
     let server = Server::start(|_| json(200, Value::Null)).await;
     let (control, _) = clients(&server, &profile(), &journal);
@@ -157,5 +226,8 @@ async fn requests_without_a_response_are_marked_in_the_journal() {
     assert!(futures::poll!(&mut sent).is_pending());
     drop(sent);
     assert_eq!(journal.entries().len(), 2);
-    assert!(matches!(&journal.entries()[1].outcome, Outcome::NoAnswer(_)));
+    assert!(matches!(
+        &journal.entries()[1].outcome,
+        Outcome::NoAnswer(_)
+    ));
 }

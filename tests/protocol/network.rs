@@ -71,7 +71,9 @@ fn config(of: &[(String, String)]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     let profile = |(name, url): &(String, String)| {
-        format!("[profiles.{name}]\ncontrol_plane = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
+        format!(
+            "[profiles.{name}]\ncontrol_plane = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n"
+        )
     };
     std::fs::write(&path, of.iter().map(profile).collect::<String>()).unwrap();
     let path = path.to_string_lossy().into_owned();
@@ -82,11 +84,29 @@ fn config(of: &[(String, String)]) -> (tempfile::TempDir, String) {
 async fn rows(of: &[(String, String)], args: &[&str]) -> Vec<Value> {
     let (_folder, config) = config(of);
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
-    command.env_clear().env("RUNTAIL_TEST_KEY", CANARY).stdin(Stdio::null()).kill_on_drop(true);
-    command.args(["--config", &config]).args(args).args(["-o", "jsonl"]);
-    let done = tokio::time::timeout(TIMEOUT, command.output()).await.expect("requests wait for each other").unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8(done.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    command
+        .env_clear()
+        .env("RUNTAIL_TEST_KEY", CANARY)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+        .args(["--config", &config])
+        .args(args)
+        .args(["-o", "jsonl"]);
+    let done = tokio::time::timeout(TIMEOUT, command.output())
+        .await
+        .expect("requests wait for each other")
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    String::from_utf8(done.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn one(url: &str) -> [(String, String); 1] {
@@ -95,13 +115,17 @@ fn one(url: &str) -> [(String, String); 1] {
 
 /// Eight profiles of one server, each with its own path prefix.
 fn eight(url: &str) -> Vec<(String, String)> {
-    (0..8).map(|n| (format!("p{n}"), format!("{url}/p{n}"))).collect()
+    (0..8)
+        .map(|n| (format!("p{n}"), format!("{url}/p{n}")))
+        .collect()
 }
 
 /// A numeric parameter of a query.
 fn parameter(path: &str, name: &str) -> usize {
     let query = path.split_once('?').map_or("", |(_, query)| query);
-    url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map_or(0, |(_, n)| n.parse().unwrap())
+    url::form_urlencoded::parse(query.as_bytes())
+        .find(|(key, _)| key == name)
+        .map_or(0, |(_, n)| n.parse().unwrap())
 }
 
 /// A page of a list with this total number of deployments.
@@ -112,7 +136,10 @@ fn page(path: &str, total: usize) -> Response {
             "latest_revision_id": format!("r-{n:05}")})
     };
     let rows: Vec<Value> = (offset..total.min(offset + limit)).map(row).collect();
-    json(200, json!({"resources": rows, "offset": offset + rows.len()}))
+    json(
+        200,
+        json!({"resources": rows, "offset": offset + rows.len()}),
+    )
 }
 
 fn is_list(path: &str) -> bool {
@@ -120,12 +147,18 @@ fn is_list(path: &str) -> bool {
 }
 
 fn revision(path: &str) -> Response {
-    json(200, json!({"id": path.rsplit('/').next(), "status": "DEPLOYED", "created_at": "2026-11-20T09:58:00Z"}))
+    json(
+        200,
+        json!({"id": path.rsplit('/').next(), "status": "DEPLOYED", "created_at": "2026-11-20T09:58:00Z"}),
+    )
 }
 
 /// A server that holds back all responses until all eight profiles have requested their first list.
 async fn all_or_none() -> (String, Arc<Seen>) {
-    let (all, begun) = (Arc::new(Barrier::new(8)), Arc::new(Mutex::new(HashSet::new())));
+    let (all, begun) = (
+        Arc::new(Barrier::new(8)),
+        Arc::new(Mutex::new(HashSet::new())),
+    );
     serve(move |path| {
         let profile = path[1..3].to_string();
         let first = is_list(&path) && begun.lock().unwrap().insert(profile.clone());
@@ -146,7 +179,10 @@ async fn listing_eight_profiles_takes_one_round_trip() {
     let (url, seen) = all_or_none().await;
     assert_eq!(rows(&eight(&url), &["deployments", "list"]).await.len(), 8);
     let asked = seen.asked();
-    assert!(asked.len() == 8 && asked.iter().all(|path| is_list(path)), "nothing else is asked: {asked:?}");
+    assert!(
+        asked.len() == 8 && asked.iter().all(|path| is_list(path)),
+        "nothing else is asked: {asked:?}"
+    );
 }
 
 #[test]
@@ -154,10 +190,18 @@ fn dashboard_loads_eight_profiles_in_parallel() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (url, seen) = runtime.block_on(all_or_none());
     let (_folder, config) = config(&eight(&url));
-    let term = Term::spawn_with(&[("RUNTAIL_TEST_KEY", CANARY)], &["--config", &config], 140, 40);
+    let term = Term::spawn_with(
+        &[("RUNTAIL_TEST_KEY", CANARY)],
+        &["--config", &config],
+        140,
+        40,
+    );
     term.wait_for("Deployments · 8");
     let asked = seen.asked();
-    assert!(asked.iter().take(8).all(|path| is_list(path)), "nothing is asked before the lists: {asked:?}");
+    assert!(
+        asked.iter().take(8).all(|path| is_list(path)),
+        "nothing is asked before the lists: {asked:?}"
+    );
 }
 
 #[tokio::test]
@@ -176,20 +220,31 @@ async fn pages_of_a_long_list_are_loaded_with_limited_concurrency() {
     .await;
     let rows = rows(&one(&url), &["deployments", "list"]).await;
     assert_eq!(rows.len(), 10_000);
-    assert!(rows.iter().enumerate().all(|(n, row)| row["id"] == format!("d-{n:05}")), "each once, in order");
+    assert!(
+        rows.iter()
+            .enumerate()
+            .all(|(n, row)| row["id"] == format!("d-{n:05}")),
+        "each once, in order"
+    );
     assert_eq!(seen.most.load(SeqCst), MAX_CONCURRENCY);
     let asked = seen.asked().len();
     assert!(asked <= 101 + MAX_CONCURRENCY, "{asked} requests");
     // A connection that just becomes free may be missed, but most connections are reused.
     let connections = seen.connections.load(SeqCst);
-    assert!(connections <= 4 * MAX_CONCURRENCY, "{connections} connections");
+    assert!(
+        connections <= 4 * MAX_CONCURRENCY,
+        "{connections} connections"
+    );
 }
 
 #[tokio::test]
 async fn a_short_list_is_one_request() {
     for (total, most) in [(0, 1), (99, 1), (100, 3), (150, 3)] {
         let (url, seen) = serve(move |path| async move { page(&path, total) }).await;
-        assert_eq!(rows(&one(&url), &["deployments", "list"]).await.len(), total);
+        assert_eq!(
+            rows(&one(&url), &["deployments", "list"]).await.len(),
+            total
+        );
         let asked = seen.asked();
         assert!(asked.len() <= most, "{total} rows: {asked:?}");
     }
@@ -210,14 +265,23 @@ async fn newest_revisions_are_loaded_with_limited_concurrency() {
     })
     .await;
     let rows = rows(&one(&url), &["deployments", "list", "--revisions"]).await;
-    assert!(rows.iter().all(|row| row["latest_revision"]["status"] == "DEPLOYED"));
-    assert_eq!((rows.len(), seen.asked().len(), seen.most.load(SeqCst)), (80, 81, MAX_CONCURRENCY));
+    assert!(
+        rows.iter()
+            .all(|row| row["latest_revision"]["status"] == "DEPLOYED")
+    );
+    assert_eq!(
+        (rows.len(), seen.asked().len(), seen.most.load(SeqCst)),
+        (80, 81, MAX_CONCURRENCY)
+    );
 }
 
 #[test]
 fn newest_revisions_of_visible_rows_are_loaded_first() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (few, count) = (Arc::new(Barrier::new(MAX_CONCURRENCY)), Arc::new(AtomicUsize::new(0)));
+    let (few, count) = (
+        Arc::new(Barrier::new(MAX_CONCURRENCY)),
+        Arc::new(AtomicUsize::new(0)),
+    );
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let highest = most.clone();
     let (url, seen) = runtime.block_on(serve(move |path| {
@@ -238,13 +302,28 @@ fn newest_revisions_of_visible_rows_are_loaded_first() {
         }
     }));
     let (_folder, config) = config(&one(&url));
-    let term = Term::spawn_with(&[("RUNTAIL_TEST_KEY", CANARY)], &["--config", &config], 140, 40);
-    let newest = || -> Vec<String> { seen.asked().into_iter().filter(|path| path.contains("/revisions/r-")).collect() };
-    term.wait_until("requests for rows outside the screen", |_| newest().len() > 100);
+    let term = Term::spawn_with(
+        &[("RUNTAIL_TEST_KEY", CANARY)],
+        &["--config", &config],
+        140,
+        40,
+    );
+    let newest = || -> Vec<String> {
+        seen.asked()
+            .into_iter()
+            .filter(|path| path.contains("/revisions/r-"))
+            .collect()
+    };
+    term.wait_until("requests for rows outside the screen", |_| {
+        newest().len() > 100
+    });
     let screen = term.screen();
     for path in &newest()[..4 * MAX_CONCURRENCY] {
         let name = format!("bot-{}", &path[path.len() - 5..]);
-        assert!(screen.contains(&name), "{name} was asked for early, and is not on the screen\n{screen}");
+        assert!(
+            screen.contains(&name),
+            "{name} was asked for early, and is not on the screen\n{screen}"
+        );
     }
     assert_eq!(highest.load(SeqCst), MAX_CONCURRENCY);
 }
@@ -259,11 +338,21 @@ async fn wait_uses_one_connection() {
                 return page(&path, 1);
             }
             let done = polls.fetch_add(1, SeqCst) >= 10;
-            json(200, json!({"id": "r-00000", "status": if done { "DEPLOYED" } else { "BUILDING" }}))
+            json(
+                200,
+                json!({"id": "r-00000", "status": if done { "DEPLOYED" } else { "BUILDING" }}),
+            )
         }
     })
     .await;
-    rows(&one(&url), &["revisions", "wait", "bot-00000", "--interval", "100ms"]).await;
+    rows(
+        &one(&url),
+        &["revisions", "wait", "bot-00000", "--interval", "100ms"],
+    )
+    .await;
     let (asked, connections) = (seen.asked().len(), seen.connections.load(SeqCst));
-    assert!(asked >= 11 && connections <= 3, "{connections} connections for {asked} requests");
+    assert!(
+        asked >= 11 && connections <= 3,
+        "{connections} connections for {asked} requests"
+    );
 }

@@ -15,9 +15,17 @@ async fn sim() -> (Sim, ControlPlane, Value) {
     let sim = Sim::start(Options::default()).await.unwrap();
     let control = client(&sim, false);
     let folder = tempfile::tempdir().unwrap();
-    let text = format!("name = \"bot\"\n{GITHUB}[secrets]\nK = {}", secret(&folder, "canary-one"));
-    let create = Intent::CreateDeployment(spec(&text.replace("build_on_push = false", "build_on_push = true")));
-    let made = control.apply(&control.plan(&create).await.unwrap()).await.unwrap();
+    let text = format!(
+        "name = \"bot\"\n{GITHUB}[secrets]\nK = {}",
+        secret(&folder, "canary-one")
+    );
+    let create = Intent::CreateDeployment(spec(
+        &text.replace("build_on_push = false", "build_on_push = true"),
+    ));
+    let made = control
+        .apply(&control.plan(&create).await.unwrap())
+        .await
+        .unwrap();
     let record = control.deployment_row(&id(&made.record)).await.unwrap();
     sim.forget_requests();
     (sim, control, record)
@@ -25,15 +33,25 @@ async fn sim() -> (Sim, ControlPlane, Value) {
 
 fn client(sim: &Sim, read_only: bool) -> ControlPlane {
     let key = runtail_core::config::SecretSource::Given(runtail_sim::KEY.to_string().into());
-    let profile = runtail_core::config::Profile { key: Some(key), workspace: None, read_only, ..profile() };
-    ControlPlane::new(Http::new(&profile).unwrap(), Url::parse(&sim.regions()[0].url).unwrap())
+    let profile = runtail_core::config::Profile {
+        key: Some(key),
+        workspace: None,
+        read_only,
+        ..profile()
+    };
+    ControlPlane::new(
+        Http::new(&profile).unwrap(),
+        Url::parse(&sim.regions()[0].url).unwrap(),
+    )
 }
 
 /// Returns the write requests that were sent.
 fn writes(sim: &Sim) -> Vec<String> {
     let all = sim.requests();
     let writes = all.iter().filter(|request| request.method != "GET");
-    writes.map(|request| format!("{} {}?{}", request.method, request.path, request.query)).collect()
+    writes
+        .map(|request| format!("{} {}?{}", request.method, request.path, request.query))
+        .collect()
 }
 
 fn id(record: &Value) -> String {
@@ -47,24 +65,38 @@ fn latest(record: &Value) -> String {
 #[tokio::test]
 async fn a_deletion_is_planned_and_applied() {
     let (sim, control, record) = sim().await;
-    let intent = |traces, force| Intent::DeleteDeployment { id: id(&record), delete_tracing_project: traces, force };
+    let intent = |traces, force| Intent::DeleteDeployment {
+        id: id(&record),
+        delete_tracing_project: traces,
+        force,
+    };
     let plan = control.plan(&intent(true, false)).await.unwrap();
     assert_eq!(writes(&sim), [""; 0]);
     assert_eq!(plan.preview.consent, Consent::Name("bot".into()));
     assert!(!plan.preview.consent.is_given("") && !plan.preview.consent.is_given("bot "));
-    assert!(
-        plan.preview.request.url.ends_with(&format!("/v2/deployments/{}?delete_tracing_project=true", id(&record)))
-    );
+    assert!(plan.preview.request.url.ends_with(&format!(
+        "/v2/deployments/{}?delete_tracing_project=true",
+        id(&record)
+    )));
     assert!(
         matches!(control.plan(&intent(false, true)).await, Err(PlanError::Unfit(why)) if why.contains("`force` only then"))
     );
     let made = control.apply(&plan).await.unwrap();
     assert_eq!((made.record, made.revision), (Value::Null, None));
-    assert_eq!(writes(&sim), [format!("DELETE /v2/deployments/{}?delete_tracing_project=true", id(&record))]);
+    assert_eq!(
+        writes(&sim),
+        [format!(
+            "DELETE /v2/deployments/{}?delete_tracing_project=true",
+            id(&record)
+        )]
+    );
     // A second deletion is refused, by the same plan and by a new plan.
     let error = control.apply(&plan).await.unwrap_err();
     assert!(
-        error.kind == Kind::Stale && error.to_string().contains("bot was deleted after the preview: nothing was sent"),
+        error.kind == Kind::Stale
+            && error
+                .to_string()
+                .contains("bot was deleted after the preview: nothing was sent"),
         "{error}"
     );
     assert!(
@@ -79,7 +111,10 @@ async fn a_deletion_is_planned_and_applied() {
 #[tokio::test]
 async fn a_redeployed_revision_is_found() {
     let (sim, control, record) = sim().await;
-    let intent = Intent::Redeploy { deployment: id(&record), revision: latest(&record) };
+    let intent = Intent::Redeploy {
+        deployment: id(&record),
+        revision: latest(&record),
+    };
     let plan = control.plan(&intent).await.unwrap();
     assert!(matches!(plan.preview.revision, NewRevision::Yes(_)));
     let made = control.apply(&plan).await.unwrap();
@@ -89,7 +124,12 @@ async fn a_redeployed_revision_is_found() {
     // There is a newer revision than when it was planned.
     let error = control.apply(&plan).await.unwrap_err();
     assert!(error.kind == Kind::Stale, "{error}");
-    assert!(error.to_string().contains("changed after the preview (latest_revision_id)"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("changed after the preview (latest_revision_id)"),
+        "{error}"
+    );
     assert_eq!(writes(&sim).len(), 1);
 }
 
@@ -98,21 +138,38 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
     for missing in [None, Some(404), Some(405)] {
         let (sim, control, record) = sim().await;
         if let Some(status) = missing {
-            sim.rule(Rule::on("POST", "/interruption").status(status).body("{\"detail\":\"Not Found\"}"));
+            sim.rule(
+                Rule::on("POST", "/interruption")
+                    .status(status)
+                    .body("{\"detail\":\"Not Found\"}"),
+            );
         }
         sim.force_status(&latest(&record), "QUEUED");
-        let intent = Intent::Interrupt { deployment: id(&record), revision: latest(&record) };
+        let intent = Intent::Interrupt {
+            deployment: id(&record),
+            revision: latest(&record),
+        };
         let plan = control.plan(&intent).await.unwrap();
         assert!(matches!(plan.preview.revision, NewRevision::No(_)));
         // It is interrupted even if its status changed in between.
         sim.force_status(&latest(&record), "BUILDING");
         control.apply(&plan).await.unwrap();
-        let ends: Vec<String> = writes(&sim).iter().map(|w| w.rsplit('/').next().unwrap().to_string()).collect();
-        let expected: &[&str] = if missing.is_none() { &["interruption?"] } else { &["interruption?", "interrupt?"] };
+        let ends: Vec<String> = writes(&sim)
+            .iter()
+            .map(|w| w.rsplit('/').next().unwrap().to_string())
+            .collect();
+        let expected: &[&str] = if missing.is_none() {
+            &["interruption?"]
+        } else {
+            &["interruption?", "interrupt?"]
+        };
         assert_eq!(ends, expected);
         sim.force_status(&latest(&record), "DEPLOYED");
         let error = control.apply(&plan).await.unwrap_err();
-        assert!(error.kind == Kind::Stale && error.to_string().contains("is now DEPLOYED"), "{error}");
+        assert!(
+            error.kind == Kind::Stale && error.to_string().contains("is now DEPLOYED"),
+            "{error}"
+        );
         assert!(
             matches!(control.plan(&intent).await, Err(PlanError::Unfit(why)) if why.contains("nothing to interrupt"))
         );
@@ -124,7 +181,10 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
 async fn a_read_only_profile_plans_and_sends_nothing() {
     let (sim, _, record) = sim().await;
     let control = client(&sim, true);
-    let intent = Intent::Redeploy { deployment: id(&record), revision: latest(&record) };
+    let intent = Intent::Redeploy {
+        deployment: id(&record),
+        revision: latest(&record),
+    };
     let plan = control.plan(&intent).await.unwrap();
     sim.forget_requests();
     let error = control.apply(&plan).await.unwrap_err();
@@ -158,27 +218,73 @@ async fn a_deployment_is_created_and_changed() {
     )));
     let plan = control.plan(&create).await.unwrap();
     assert_eq!(writes(&sim), [""; 0]);
-    assert_eq!(plan.preview.request.body.as_ref().unwrap()["secrets"], value!([{"name": "K", "value": "***"}]));
-    assert!(!format!("{plan:?}").contains("canary") && !plan.preview.request.curl().contains("canary"));
+    assert_eq!(
+        plan.preview.request.body.as_ref().unwrap()["secrets"],
+        value!([{"name": "K", "value": "***"}])
+    );
+    assert!(
+        !format!("{plan:?}").contains("canary") && !plan.preview.request.curl().contains("canary")
+    );
     let made = control.apply(&plan).await.unwrap();
-    assert_eq!((made.record["name"].as_str(), made.revision.clone()), (Some("new"), Some(latest(&made.record))));
-    let sent = sim.requests().into_iter().find(|request| request.method == "POST").unwrap().json();
-    assert_eq!(sent["secrets"], value!([{"name": "K", "value": "canary-three"}]));
+    assert_eq!(
+        (made.record["name"].as_str(), made.revision.clone()),
+        (Some("new"), Some(latest(&made.record)))
+    );
+    let sent = sim
+        .requests()
+        .into_iter()
+        .find(|request| request.method == "POST")
+        .unwrap()
+        .json();
+    assert_eq!(
+        sent["secrets"],
+        value!([{"name": "K", "value": "canary-three"}])
+    );
     // The name is in use now.
     assert!(
         matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("the deployment new already exists"))
     );
     let conflict = control.apply(&plan).await.unwrap_err();
-    assert!(conflict.kind == Kind::Conflict && conflict.to_string().contains("--delete-tracing-project"), "{conflict}");
+    assert!(
+        conflict.kind == Kind::Conflict
+            && conflict.to_string().contains("--delete-tracing-project"),
+        "{conflict}"
+    );
 
-    let update = |toml: &str| Intent::UpdateDeployment { id: id(&made.record), spec: spec(toml) };
-    assert!(matches!(control.plan(&update("source_config.build_on_push = false")).await, Err(PlanError::Nothing(_))));
-    let plan = control.plan(&update("source_config.build_on_push = true")).await.unwrap();
+    let update = |toml: &str| Intent::UpdateDeployment {
+        id: id(&made.record),
+        spec: spec(toml),
+    };
+    assert!(matches!(
+        control
+            .plan(&update("source_config.build_on_push = false"))
+            .await,
+        Err(PlanError::Nothing(_))
+    ));
+    let plan = control
+        .plan(&update("source_config.build_on_push = true"))
+        .await
+        .unwrap();
     let done = control.apply(&plan).await.unwrap();
-    assert_eq!((done.record["source_config"]["build_on_push"].as_bool(), done.revision), (Some(true), None));
-    let plan = control.plan(&update(&format!("[secrets]\nL = {}", secret(&folder, "canary-four")))).await.unwrap();
+    assert_eq!(
+        (
+            done.record["source_config"]["build_on_push"].as_bool(),
+            done.revision
+        ),
+        (Some(true), None)
+    );
+    let plan = control
+        .plan(&update(&format!(
+            "[secrets]\nL = {}",
+            secret(&folder, "canary-four")
+        )))
+        .await
+        .unwrap();
     let done = control.apply(&plan).await.unwrap();
-    assert_eq!((done.revision, done.doubt), (Some(latest(&done.record)), None));
+    assert_eq!(
+        (done.revision, done.doubt),
+        (Some(latest(&done.record)), None)
+    );
     assert_eq!(
         done.record["secrets"],
         value!([{"name": "K", "value": "canary-three"}, {"name": "L", "value": "canary-four"}])
@@ -189,37 +295,76 @@ async fn a_deployment_is_created_and_changed() {
 async fn rollbacks_are_pinned_to_a_commit() {
     let (sim, control, record) = sim().await;
     let first = latest(&record);
-    let back = |revision: &str| Intent::Rollback { deployment: id(&record), revision: revision.into() };
+    let back = |revision: &str| Intent::Rollback {
+        deployment: id(&record),
+        revision: revision.into(),
+    };
     sim.force_status(&first, "DEPLOYED");
     assert!(
         matches!(control.plan(&back(&first)).await, Err(PlanError::Unfit(why)) if why.contains("nothing to roll back"))
     );
-    let hotfix =
-        Intent::UpdateDeployment { id: id(&record), spec: spec("source_revision_config.repo_ref = \"hotfix\"") };
-    let made = control.apply(&control.plan(&hotfix).await.unwrap()).await.unwrap();
-    let commit = record["source_revision_config"]["repo_commit_sha"].as_str().unwrap();
+    let hotfix = Intent::UpdateDeployment {
+        id: id(&record),
+        spec: spec("source_revision_config.repo_ref = \"hotfix\""),
+    };
+    let made = control
+        .apply(&control.plan(&hotfix).await.unwrap())
+        .await
+        .unwrap();
+    let commit = record["source_revision_config"]["repo_commit_sha"]
+        .as_str()
+        .unwrap();
     let plan = control.plan(&back(&first)).await.unwrap();
     let body = value!({"source_revision_config": {"repo_ref": commit, "langgraph_config_path": "langgraph.json"}});
     assert_eq!(plan.body, Some(body));
-    let lines: Vec<String> = plan.preview.changes.iter().map(|change| change.line()).collect();
-    assert_eq!(lines, [format!("source_revision_config.repo_ref: hotfix → {commit}")]);
-    let notes: String = plan.preview.notes.iter().map(|note| note.text.as_str()).collect();
+    let lines: Vec<String> = plan
+        .preview
+        .changes
+        .iter()
+        .map(|change| change.line())
+        .collect();
+    assert_eq!(
+        lines,
+        [format!(
+            "source_revision_config.repo_ref: hotfix → {commit}"
+        )]
+    );
+    let notes: String = plan
+        .preview
+        .notes
+        .iter()
+        .map(|note| note.text.as_str())
+        .collect();
     assert!(
         notes.contains("Pushes to main won't trigger builds")
             && notes.contains("Secrets and resources are not rolled back"),
         "{notes}"
     );
     let done = control.apply(&plan).await.unwrap();
-    assert_eq!((done.revision, done.doubt), (Some(latest(&done.record)), None));
+    assert_eq!(
+        (done.revision, done.doubt),
+        (Some(latest(&done.record)), None)
+    );
     assert!(latest(&done.record) != made.revision.unwrap());
     // The plan is refused, because a newer revision exists.
-    assert!(control.apply(&plan).await.unwrap_err().to_string().contains("latest_revision_id"));
+    assert!(
+        control
+            .apply(&plan)
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("latest_revision_id")
+    );
 }
 
 #[tokio::test]
 async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
     for (source, made_from, expected) in [
-        ("github", value!({"repo_ref": "main", "repo_commit_sha": null}), Err("main would build the current one")),
+        (
+            "github",
+            value!({"repo_ref": "main", "repo_commit_sha": null}),
+            Err("main would build the current one"),
+        ),
         (
             "github",
             value!({"repo_ref": "refs/tags/v1", "repo_commit_sha": "9fceb02"}),
@@ -237,7 +382,11 @@ async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
             value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"}),
             Ok(value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"})),
         ),
-        ("internal_source", value!({}), Err("doesn't show its upload")),
+        (
+            "internal_source",
+            value!({}),
+            Err("doesn't show its upload"),
+        ),
     ] {
         let server = Server::start(move |seen| match seen.path.strip_prefix("/api-host/v2/deployments/d") {
             Some("") => json(200, value!({"id": "d", "name": "bot", "source": source, "latest_revision_id": "r2"})),
@@ -247,11 +396,22 @@ async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
             _ => json(404, value!({"detail": "Not Found"})),
         })
         .await;
-        let plan = server.control().plan(&Intent::Rollback { deployment: "d".into(), revision: "r1".into() }).await;
+        let plan = server
+            .control()
+            .plan(&Intent::Rollback {
+                deployment: "d".into(),
+                revision: "r1".into(),
+            })
+            .await;
         match (plan, expected) {
-            (Ok(plan), Ok(pinned)) => assert_eq!(plan.body.unwrap()["source_revision_config"], pinned),
+            (Ok(plan), Ok(pinned)) => {
+                assert_eq!(plan.body.unwrap()["source_revision_config"], pinned)
+            }
             (Err(PlanError::Unfit(why)), Err(says)) => {
-                assert!(why.contains(says) && why.contains("redeploy it instead"), "{why}")
+                assert!(
+                    why.contains(says) && why.contains("redeploy it instead"),
+                    "{why}"
+                )
             }
             (plan, expected) => panic!("{plan:?}, expected {expected:?}"),
         }
@@ -262,19 +422,38 @@ async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
 async fn the_target_of_a_plan_is_checked_without_sending_anything() {
     let (sim, control, record) = sim().await;
     let folder = tempfile::tempdir().unwrap();
-    let update = |toml: &str| Intent::UpdateDeployment { id: id(&record), spec: spec(toml) };
+    let update = |toml: &str| Intent::UpdateDeployment {
+        id: id(&record),
+        spec: spec(toml),
+    };
     let secrets = |value: &str| update(&format!("[secrets]\nK = {}", secret(&folder, value)));
-    let (mine, push) = (secrets("canary-four"), update("source_config.build_on_push = false"));
-    let (mine, push) = (control.plan(&mine).await.unwrap(), control.plan(&push).await.unwrap());
-    assert_eq!(control.check_target(&mine).await, Ok(Some(Vec::new())), "nothing has changed");
+    let (mine, push) = (
+        secrets("canary-four"),
+        update("source_config.build_on_push = false"),
+    );
+    let (mine, push) = (
+        control.plan(&mine).await.unwrap(),
+        control.plan(&push).await.unwrap(),
+    );
+    assert_eq!(
+        control.check_target(&mine).await,
+        Ok(Some(Vec::new())),
+        "nothing has changed"
+    );
     assert_eq!(writes(&sim).len(), 0);
     // Another client changes what one of the plans is about.
     let other = control.plan(&secrets("canary-three")).await.unwrap();
     control.apply(&other).await.unwrap();
     let error = control.check_target(&mine).await.unwrap_err();
-    assert!(error.kind == Kind::Stale && !error.to_string().contains("canary"), "{error}");
+    assert!(
+        error.kind == Kind::Stale && !error.to_string().contains("canary"),
+        "{error}"
+    );
     let changed = control.check_target(&push).await.unwrap().unwrap();
-    assert!(changed.iter().any(|field| field == "secrets[K]"), "{changed:?}");
+    assert!(
+        changed.iter().any(|field| field == "secrets[K]"),
+        "{changed:?}"
+    );
     assert!(!format!("{changed:?}").contains("canary"));
     assert_eq!(writes(&sim).len(), 1);
     // A new deployment has no target.
@@ -287,32 +466,76 @@ async fn the_target_of_a_plan_is_checked_without_sending_anything() {
 async fn nothing_is_sent_if_the_target_changed() {
     let (sim, control, record) = sim().await;
     let folder = tempfile::tempdir().unwrap();
-    let update = |toml: &str| Intent::UpdateDeployment { id: id(&record), spec: spec(toml) };
-    let secrets = control.plan(&update(&format!("[secrets]\nL = {}", secret(&folder, "canary-four")))).await.unwrap();
-    let push = control.plan(&update("source_config.build_on_push = false")).await.unwrap();
+    let update = |toml: &str| Intent::UpdateDeployment {
+        id: id(&record),
+        spec: spec(toml),
+    };
+    let secrets = control
+        .plan(&update(&format!(
+            "[secrets]\nL = {}",
+            secret(&folder, "canary-four")
+        )))
+        .await
+        .unwrap();
+    let push = control
+        .plan(&update("source_config.build_on_push = false"))
+        .await
+        .unwrap();
     // Another client changed a secret, and the request would undo that.
-    let other = control.plan(&update(&format!("[secrets]\nK = {}", secret(&folder, "canary-three")))).await.unwrap();
+    let other = control
+        .plan(&update(&format!(
+            "[secrets]\nK = {}",
+            secret(&folder, "canary-three")
+        )))
+        .await
+        .unwrap();
     control.apply(&other).await.unwrap();
     let error = control.apply(&secrets).await.unwrap_err();
-    assert!(error.kind == Kind::Stale && error.to_string().contains("(secrets): nothing was sent"), "{error}");
+    assert!(
+        error.kind == Kind::Stale && error.to_string().contains("(secrets): nothing was sent"),
+        "{error}"
+    );
     assert_eq!(writes(&sim).len(), 1);
     // A change of other fields is still sent.
     control.apply(&push).await.unwrap();
-    let delete = Intent::DeleteDeployment { id: id(&record), delete_tracing_project: false, force: false };
+    let delete = Intent::DeleteDeployment {
+        id: id(&record),
+        delete_tracing_project: false,
+        force: false,
+    };
     let delete = control.plan(&delete).await.unwrap();
-    let late = control.plan(&update("source_config.build_on_push = true")).await.unwrap();
+    let late = control
+        .plan(&update("source_config.build_on_push = true"))
+        .await
+        .unwrap();
     control.apply(&delete).await.unwrap();
     let error = control.apply(&late).await.unwrap_err();
-    assert!(error.to_string().contains("bot was deleted after the preview: nothing was sent"), "{error}");
-    sim.rule(Rule::on("GET", &id(&record)).status(404).body("{\"detail\":\"Deployment ID not found.\"}"));
+    assert!(
+        error
+            .to_string()
+            .contains("bot was deleted after the preview: nothing was sent"),
+        "{error}"
+    );
+    sim.rule(
+        Rule::on("GET", &id(&record))
+            .status(404)
+            .body("{\"detail\":\"Deployment ID not found.\"}"),
+    );
     let error = control.apply(&late).await.unwrap_err();
     assert!(
-        error.kind == Kind::Stale && error.to_string().contains("bot disappeared after the preview: nothing was sent"),
+        error.kind == Kind::Stale
+            && error
+                .to_string()
+                .contains("bot disappeared after the preview: nothing was sent"),
         "{error}"
     );
     // If the key expired since the preview, nothing is sent.
     sim.clear_rules();
-    sim.rule(Rule::on("GET", &id(&record)).status(401).body("{\"detail\":\"Invalid API key.\"}"));
+    sim.rule(
+        Rule::on("GET", &id(&record))
+            .status(401)
+            .body("{\"detail\":\"Invalid API key.\"}"),
+    );
     let error = control.apply(&late).await.unwrap_err();
     assert_eq!(error.kind, Kind::Unauthorized);
     assert_eq!(writes(&sim).len(), 3);
@@ -321,9 +544,12 @@ async fn nothing_is_sent_if_the_target_changed() {
 #[tokio::test]
 async fn a_simultaneous_push_is_distinguished() {
     // After the change there are two new revisions, ours and that of a push, in any order.
-    for (newest, older, expected) in
-        [("hotfix", "main", "r3"), ("main", "hotfix", "r2"), ("hotfix", "hotfix", "r2"), ("main", "main", "r3")]
-    {
+    for (newest, older, expected) in [
+        ("hotfix", "main", "r3"),
+        ("main", "hotfix", "r2"),
+        ("hotfix", "hotfix", "r2"),
+        ("main", "main", "r3"),
+    ] {
         let sent = AtomicUsize::new(0);
         let server = Server::start(move |seen| {
             let row = |id: &str, from: &str| value!({"id": id, "status": "QUEUED", "source_revision_config": {"repo_ref": from}});
@@ -341,8 +567,10 @@ async fn a_simultaneous_push_is_distinguished() {
             }
         })
         .await;
-        let intent =
-            Intent::UpdateDeployment { id: "d".into(), spec: spec("source_revision_config.repo_ref = \"hotfix\"") };
+        let intent = Intent::UpdateDeployment {
+            id: "d".into(),
+            spec: spec("source_revision_config.repo_ref = \"hotfix\""),
+        };
         let plan = server.control().plan(&intent).await.unwrap();
         let made = server.control().apply(&plan).await.unwrap();
         assert_eq!(made.revision.as_deref(), Some(expected), "{newest} {older}");
@@ -364,7 +592,10 @@ async fn shown_text(record: Value, toml: String, echo: String) -> String {
     .await;
     let http = Http::sharing(&profile(), journal.clone(), Connections::default()).unwrap();
     let control = ControlPlane::new(http, server.url.clone());
-    let intent = Intent::UpdateDeployment { id: "d".into(), spec: spec(&toml) };
+    let intent = Intent::UpdateDeployment {
+        id: "d".into(),
+        spec: spec(&toml),
+    };
     let mut all = format!("{intent:?}");
     match control.plan(&intent).await {
         Ok(plan) => {
@@ -439,20 +670,32 @@ async fn a_redeployed_revision_with_the_same_id_must_change_its_status() {
                 _ => json(200, value!({"id": "r1", "status": status})),
             })
             .await;
-        let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
+        let intent = Intent::Redeploy {
+            deployment: "d".into(),
+            revision: "r1".into(),
+        };
         let plan = server.control().plan(&intent).await.unwrap();
         let made = server.control().apply(&plan).await.unwrap();
-        assert_eq!(made.revision.as_deref(), expected, "what ended before is not the end of this");
+        assert_eq!(
+            made.revision.as_deref(),
+            expected,
+            "what ended before is not the end of this"
+        );
         assert!(made.doubt.is_some());
     }
 }
 
 /// Starts a server with one deployment and this response to writes.
-async fn scripted(write: impl Fn(usize) -> axum::response::Response + Send + Sync + 'static) -> (Server, Plan) {
+async fn scripted(
+    write: impl Fn(usize) -> axum::response::Response + Send + Sync + 'static,
+) -> (Server, Plan) {
     let looks = AtomicUsize::new(0);
     let sent = AtomicUsize::new(0);
-    let server =
-        Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
+    let server = Server::start(move |seen| {
+        match (
+            &*seen.method,
+            seen.path.strip_prefix("/api-host/v2/deployments/d"),
+        ) {
             ("GET", Some("")) => {
                 looks.fetch_add(1, Ordering::Relaxed);
                 json(
@@ -464,16 +707,28 @@ async fn scripted(write: impl Fn(usize) -> axum::response::Response + Send + Syn
             ("GET", Some("/revisions/r1")) => json(200, value!({"id": "r1", "status": "DEPLOYED"})),
             ("POST", _) => write(sent.fetch_add(1, Ordering::Relaxed)),
             _ => json(404, value!({"detail": "Not Found"})),
-        })
-        .await;
-    let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
+        }
+    })
+    .await;
+    let intent = Intent::Redeploy {
+        deployment: "d".into(),
+        revision: "r1".into(),
+    };
     let plan = server.control().plan(&intent).await.unwrap();
     (server, plan)
 }
 
 async fn failed(server: &Server, plan: &Plan) -> ApiError {
     let error = server.control().apply(plan).await.unwrap_err();
-    assert_eq!(server.seen().iter().filter(|seen| seen.method == "POST").count(), 1, "it is sent once");
+    assert_eq!(
+        server
+            .seen()
+            .iter()
+            .filter(|seen| seen.method == "POST")
+            .count(),
+        1,
+        "it is sent once"
+    );
     error
 }
 
@@ -483,25 +738,54 @@ async fn possibly_applied_changes_are_reported() {
     let (server, plan) = scripted(move |_| page()).await;
     let error = failed(&server, &plan).await;
     assert!(
-        error.kind == Kind::Protocol && error.to_string().contains("may have been applied nevertheless"),
+        error.kind == Kind::Protocol
+            && error
+                .to_string()
+                .contains("may have been applied nevertheless"),
         "{error}"
     );
     let (server, plan) = scripted(|_| json(503, value!({"detail": "later"}))).await;
-    assert!(failed(&server, &plan).await.to_string().contains("check before you try again"));
+    assert!(
+        failed(&server, &plan)
+            .await
+            .to_string()
+            .contains("check before you try again")
+    );
     // The key was rejected by the write: nothing was applied, and no warning says otherwise.
     let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
     let error = failed(&server, &plan).await;
-    assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("nevertheless"), "{error}");
-    assert!(!error.to_string().contains("canary"), "a secret of the record, which was not sent: {error}");
+    assert!(
+        error.kind == Kind::Unauthorized && !error.to_string().contains("nevertheless"),
+        "{error}"
+    );
+    assert!(
+        !error.to_string().contains("canary"),
+        "a secret of the record, which was not sent: {error}"
+    );
     // A success status of another call, with the record and its secrets.
-    let (server, plan) = scripted(|_| json(202, value!({"secrets": [{"name": "N", "value": "canary-new"}]}))).await;
+    let (server, plan) = scripted(|_| {
+        json(
+            202,
+            value!({"secrets": [{"name": "N", "value": "canary-new"}]}),
+        )
+    })
+    .await;
     let error = failed(&server, &plan).await.to_string();
-    assert!(error.contains("202 Accepted") && error.contains("nevertheless") && !error.contains("canary"), "{error}");
+    assert!(
+        error.contains("202 Accepted")
+            && error.contains("nevertheless")
+            && !error.contains("canary"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_redeployed_revision_counts_only_if_it_progresses() {
-    for (status, expected) in [("DEPLOYED", None), ("BUILD_FAILED", None), ("QUEUED", Some("r1"))] {
+    for (status, expected) in [
+        ("DEPLOYED", None),
+        ("BUILD_FAILED", None),
+        ("QUEUED", Some("r1")),
+    ] {
         let server =
             Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
                 ("GET", Some("/revisions")) => json(200, value!({"resources": [{"id": "r1", "status": status}]})),
@@ -509,17 +793,28 @@ async fn a_redeployed_revision_counts_only_if_it_progresses() {
                 _ => json(200, value!({"id": "d", "name": "bot", "status": "READY", "latest_revision_id": "r1"})),
             })
             .await;
-        let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
+        let intent = Intent::Redeploy {
+            deployment: "d".into(),
+            revision: "r1".into(),
+        };
         let plan = server.control().plan(&intent).await.unwrap();
         let made = server.control().apply(&plan).await.unwrap();
-        assert_eq!((made.revision.as_deref(), made.doubt.is_some()), (expected, true), "{status}");
+        assert_eq!(
+            (made.revision.as_deref(), made.doubt.is_some()),
+            (expected, true),
+            "{status}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_change_missing_from_the_response_is_reported() {
     for (push, name, expected) in [
-        (true, "Bot", Some("shows the old values of: display_name, source_config.build_on_push")),
+        (
+            true,
+            "Bot",
+            Some("shows the old values of: display_name, source_config.build_on_push"),
+        ),
         (false, "Bot", Some("shows the old values of: display_name")),
         (false, "Support", None),
         // The server may change other fields.
@@ -537,10 +832,20 @@ async fn a_change_missing_from_the_response_is_reported() {
         })
         .await;
         let spec = spec("display_name = \"Support\"\nsource_config.build_on_push = false");
-        let plan = server.control().plan(&Intent::UpdateDeployment { id: "d".into(), spec }).await.unwrap();
+        let plan = server
+            .control()
+            .plan(&Intent::UpdateDeployment {
+                id: "d".into(),
+                spec,
+            })
+            .await
+            .unwrap();
         let complaint = server.control().apply(&plan).await.unwrap().complaint();
         match expected {
-            Some(expected) => assert!(complaint.is_some_and(|said| said.ends_with(expected)), "{expected}"),
+            Some(expected) => assert!(
+                complaint.is_some_and(|said| said.ends_with(expected)),
+                "{expected}"
+            ),
             None => assert_eq!(complaint, None),
         }
     }
@@ -552,16 +857,30 @@ async fn a_change_missing_from_the_response_is_reported() {
         _ => json(200, value!({})),
     })
     .await;
-    let intent = Intent::UpdateDeployment { id: "d".into(), spec: spec("source_config.build_on_push = false") };
+    let intent = Intent::UpdateDeployment {
+        id: "d".into(),
+        spec: spec("source_config.build_on_push = false"),
+    };
     let plan = server.control().plan(&intent).await.unwrap();
-    assert_eq!(server.control().apply(&plan).await.unwrap().complaint(), None);
+    assert_eq!(
+        server.control().apply(&plan).await.unwrap().complaint(),
+        None
+    );
 }
 
 #[tokio::test]
 async fn a_rejection_shows_its_reason_once() {
     let answers = [
-        (409, "A tracing project named 'bot' already exists.", "another name"),
-        (400, "'source_config.listener_id' is required", "listener_id"),
+        (
+            409,
+            "A tracing project named 'bot' already exists.",
+            "another name",
+        ),
+        (
+            400,
+            "'source_config.listener_id' is required",
+            "listener_id",
+        ),
     ];
     for (status, detail, reason) in answers {
         let server = Server::start(move |seen| match &*seen.method {
@@ -570,8 +889,18 @@ async fn a_rejection_shows_its_reason_once() {
         })
         .await;
         let spec = spec("name = \"bot\"\nsource = \"internal_docker\"");
-        let plan = server.control().plan(&Intent::CreateDeployment(spec)).await.unwrap();
-        let hint = server.control().apply(&plan).await.unwrap_err().hint.unwrap_or_default();
+        let plan = server
+            .control()
+            .plan(&Intent::CreateDeployment(spec))
+            .await
+            .unwrap();
+        let hint = server
+            .control()
+            .apply(&plan)
+            .await
+            .unwrap_err()
+            .hint
+            .unwrap_or_default();
         assert!(hint.matches(reason).count() == 1, "{hint}");
     }
 }

@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-const WHY: &str = "set by tests/real/serve: tests/real/serve -- cargo test --test protocol schema -- --ignored";
+const WHY: &str =
+    "set by tests/real/serve: tests/real/serve -- cargo test --test protocol schema -- --ignored";
 
 /// Response statuses that the document lacks, with the reason.
 const STATUSES: [(&str, &str, &[&str]); 6] = [
@@ -20,7 +21,11 @@ const STATUSES: [(&str, &str, &[&str]); 6] = [
         "the name, the tracing project or the agent is taken: every official client knows it",
         &["POST /v2/deployments"],
     ),
-    ("207", "some of several were not found: newer documentation", &["DELETE /v2/deployments"]),
+    (
+        "207",
+        "some of several were not found: newer documentation",
+        &["DELETE /v2/deployments"],
+    ),
     (
         "404",
         "of things that are not there the document says nothing but 422, which would be another complaint",
@@ -43,9 +48,16 @@ const STATUSES: [(&str, &str, &[&str]); 6] = [
     (
         "409",
         "two providers of one id could not be told apart",
-        &["POST /v2/auth/providers", "POST /v2/auth/providers/mcp-discover"],
+        &[
+            "POST /v2/auth/providers",
+            "POST /v2/auth/providers/mcp-discover",
+        ],
     ),
-    ("400", "nothing was discovered", &["POST /v2/auth/providers/mcp-discover"]),
+    (
+        "400",
+        "nothing was discovered",
+        &["POST /v2/auth/providers/mcp-discover"],
+    ),
     (
         "400",
         "the state is of no sign-in",
@@ -93,15 +105,27 @@ fn operation<'a>(document: &'a mut Value, name: &str) -> &'a mut Value {
 }
 
 fn parameters(operation: &mut Value) -> impl Iterator<Item = &mut Value> {
-    operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten()
+    operation
+        .get_mut("parameters")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
 }
 
 /// All operations of the document.
 fn operations(document: &Value) -> BTreeSet<String> {
     let paths = document["paths"].as_object().expect("paths");
     let each = |(path, methods): (&String, &Value)| {
-        let methods: Vec<String> = methods.as_object().expect("methods").keys().map(|m| m.to_uppercase()).collect();
-        methods.into_iter().map(move |method| format!("{method} {path}")).collect::<Vec<_>>()
+        let methods: Vec<String> = methods
+            .as_object()
+            .expect("methods")
+            .keys()
+            .map(|m| m.to_uppercase())
+            .collect();
+        methods
+            .into_iter()
+            .map(move |method| format!("{method} {path}"))
+            .collect::<Vec<_>>()
     };
     paths.iter().flat_map(each).collect()
 }
@@ -110,8 +134,13 @@ fn operations(document: &Value) -> BTreeSet<String> {
 fn add_missing(document: &mut Value) {
     for (status, why, names) in STATUSES {
         for name in names {
-            let known = operation(document, name)["responses"].as_object_mut().expect("responses");
-            let before = known.insert(status.into(), json!({"description": why, "content": {"application/json": {}}}));
+            let known = operation(document, name)["responses"]
+                .as_object_mut()
+                .expect("responses");
+            let before = known.insert(
+                status.into(),
+                json!({"description": why, "content": {"application/json": {}}}),
+            );
             assert!(before.is_none(), "{name} has {status} by now");
         }
     }
@@ -120,12 +149,18 @@ fn add_missing(document: &mut Value) {
     add["operationId"] = json!("create_revision");
     let made = json!({"description": "newer documentation", "content": {"application/json":
         {"schema": {"$ref": "#/components/schemas/Revision"}}}});
-    add["responses"].as_object_mut().expect("responses").remove("200");
+    add["responses"]
+        .as_object_mut()
+        .expect("responses")
+        .remove("200");
     add["responses"]["201"] = made;
     document["paths"]["/v2/deployments/{deployment_id}/revisions"]["post"] = add;
     for (places, words, _) in VALUES {
         for place in places {
-            let known = document.pointer_mut(place).and_then(Value::as_array_mut).expect("an enumeration");
+            let known = document
+                .pointer_mut(place)
+                .and_then(Value::as_array_mut)
+                .expect("an enumeration");
             known.extend(words.iter().map(|&word| json!(word)));
         }
     }
@@ -162,7 +197,10 @@ fn without_defaults(schemas: &mut Value) {
     match schemas {
         Value::Object(fields) => {
             // A field may have this name, too; then it is a schema.
-            if fields.get("default").is_some_and(|default| default.get("type").is_none()) {
+            if fields
+                .get("default")
+                .is_some_and(|default| default.get("type").is_none())
+            {
                 fields.remove("default");
             }
             fields.values_mut().for_each(without_defaults);
@@ -184,32 +222,66 @@ struct World {
 
 impl World {
     async fn start() -> World {
-        rustls::crypto::ring::default_provider().install_default().ok();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
         // Fast, so that no request waits long.
-        let options = Options { scenario: Scenario::Fleet { deployments: 6 }, speed: 1000.0, ..Options::default() };
+        let options = Options {
+            scenario: Scenario::Fleet { deployments: 6 },
+            speed: 1000.0,
+            ..Options::default()
+        };
         let sim = Sim::start(options).await.expect("servers on loopback");
-        World { sim, http: reqwest::Client::builder().no_proxy().build().expect("a client") }
+        World {
+            sim,
+            http: reqwest::Client::builder()
+                .no_proxy()
+                .build()
+                .expect("a client"),
+        }
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
         let url = format!("{}{path}", self.sim.regions()[0].url);
-        let request = self.http.request(method.parse().expect("a method"), url).header("X-Api-Key", KEY);
-        let request = if body.is_null() { request } else { request.body(body.to_string()) };
+        let request = self
+            .http
+            .request(method.parse().expect("a method"), url)
+            .header("X-Api-Key", KEY);
+        let request = if body.is_null() {
+            request
+        } else {
+            request.body(body.to_string())
+        };
         let response = request.send().await.expect("a response");
-        assert!(response.status().is_success(), "{method} {path}: {}", response.status());
+        assert!(
+            response.status().is_success(),
+            "{method} {path}: {}",
+            response.status()
+        );
         response.json().await.expect("JSON")
     }
 
     async fn known(&self) -> Known {
         let ids = |list: &Value, key: &str| -> Vec<String> {
             let list = list.as_array().expect("a list");
-            list.iter().map(|one| one[key].as_str().expect("a text").to_owned()).collect()
+            list.iter()
+                .map(|one| one[key].as_str().expect("a text").to_owned())
+                .collect()
         };
-        let mut deployments = ids(&self.ask("GET", "/v2/deployments", Value::Null).await["resources"], "id");
+        let mut deployments = ids(
+            &self.ask("GET", "/v2/deployments", Value::Null).await["resources"],
+            "id",
+        );
         let (bulk, lost) = (deployments.split_off(5), deployments.split_off(4));
         let path = format!("/v2/deployments/{}/revisions", deployments[0]);
-        let revisions = ids(&self.ask("GET", &path, Value::Null).await["resources"], "id");
-        let mut listeners = ids(&self.ask("GET", "/v2/listeners", Value::Null).await["resources"], "id");
+        let revisions = ids(
+            &self.ask("GET", &path, Value::Null).await["resources"],
+            "id",
+        );
+        let mut listeners = ids(
+            &self.ask("GET", "/v2/listeners", Value::Null).await["resources"],
+            "id",
+        );
         let spare = ["spare-1", "spare-2", "spare-3"];
         for id in spare {
             let url = "https://spare.example";
@@ -221,32 +293,78 @@ impl World {
             let begin = json!({"provider": "spare-3", "scopes": [], "force_new": true});
             let begun = self.ask("POST", "/v2/auth/authenticate", begin).await;
             states.push(begun["auth_id"].as_str().expect("an id").to_owned());
-            self.ask("POST", "/v2/auth/callback/spare-3", json!({"code": "c", "state": states.last()})).await;
+            self.ask(
+                "POST",
+                "/v2/auth/callback/spare-3",
+                json!({"code": "c", "state": states.last()}),
+            )
+            .await;
         }
-        let mut tokens = ids(&self.ask("GET", "/v2/auth/tokens?provider_id=spare-3", Value::Null).await, "id");
+        let mut tokens = ids(
+            &self
+                .ask("GET", "/v2/auth/tokens?provider_id=spare-3", Value::Null)
+                .await,
+            "id",
+        );
         let connect = json!({"oauth_token_id": tokens[0]});
-        let link = self.ask("POST", "/v2/auth/agents/mailer/connections", connect).await;
-        let integrations = ids(&self.ask("GET", "/v1/integrations/github/install", Value::Null).await, "id");
-        let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let link = self
+            .ask("POST", "/v2/auth/agents/mailer/connections", connect)
+            .await;
+        let integrations = ids(
+            &self
+                .ask("GET", "/v1/integrations/github/install", Value::Null)
+                .await,
+            "id",
+        );
+        let texts = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
         vec![
             ("", "deployment_id", texts(&[&deployments[0]])),
-            ("DELETE /v2/deployments/{deployment_id}", "deployment_id", lost),
+            (
+                "DELETE /v2/deployments/{deployment_id}",
+                "deployment_id",
+                lost,
+            ),
             ("DELETE /v2/deployments", "deployment_ids", bulk),
             ("", "revision_id", revisions),
-            ("DELETE /v2/listeners/{listener_id}", "listener_id", listeners.split_off(1)),
+            (
+                "DELETE /v2/listeners/{listener_id}",
+                "listener_id",
+                listeners.split_off(1),
+            ),
             ("", "listener_id", listeners),
-            ("DELETE /v2/auth/providers/{provider_id}", "provider_id", texts(&["spare-1"])),
+            (
+                "DELETE /v2/auth/providers/{provider_id}",
+                "provider_id",
+                texts(&["spare-1"]),
+            ),
             ("DELETE /v2/auth/tokens", "provider_id", texts(&["spare-2"])),
             ("", "provider_id", texts(&["github", "spare-3"])),
-            ("", "provider", texts(&["github", "google", "slack", "linear"])),
+            (
+                "",
+                "provider",
+                texts(&["github", "google", "slack", "linear"]),
+            ),
             ("", "auth_id", states.clone()),
             ("", "state", states),
-            ("DELETE /v2/auth/tokens/{token_id}", "token_id", tokens.split_off(2)),
+            (
+                "DELETE /v2/auth/tokens/{token_id}",
+                "token_id",
+                tokens.split_off(2),
+            ),
             ("", "token_id", texts(&[&tokens[0]])),
             ("", "oauth_token_id", texts(&[&tokens[0]])),
             // Other agents have no connection, and the response is a success too.
             (DISCONNECT, "agent_id", texts(&["mailer"])),
-            (DISCONNECT, "connection_id", texts(&[link["id"].as_str().expect("an id")])),
+            (
+                DISCONNECT,
+                "connection_id",
+                texts(&[link["id"].as_str().expect("an id")]),
+            ),
             ("", "integration_id", integrations),
         ]
     }
@@ -265,8 +383,12 @@ fn offer_known_values(document: &mut Value, known: &Known) {
     for name in operations(document) {
         let operation = operation(document, &name);
         for parameter in parameters(operation) {
-            let own = known.iter().find(|(at, what, _)| *at == name && parameter["name"] == *what);
-            let any = known.iter().find(|(at, what, _)| at.is_empty() && parameter["name"] == *what);
+            let own = known
+                .iter()
+                .find(|(at, what, _)| *at == name && parameter["name"] == *what);
+            let any = known
+                .iter()
+                .find(|(at, what, _)| at.is_empty() && parameter["name"] == *what);
             if let Some((.., values)) = own.or(any) {
                 beside(&mut parameter["schema"], values);
             }
@@ -277,8 +399,14 @@ fn offer_known_values(document: &mut Value, known: &Known) {
         ("OAuthFinalizeRequest", "state"),
         ("CreateAgentConnectionRequest", "oauth_token_id"),
     ] {
-        let (.., values) = known.iter().find(|(_, what, _)| *what == property).expect("known values");
-        beside(&mut document["components"]["schemas"][request]["properties"][property], values);
+        let (.., values) = known
+            .iter()
+            .find(|(_, what, _)| *what == property)
+            .expect("known values");
+        beside(
+            &mut document["components"]["schemas"][request]["properties"][property],
+            values,
+        );
     }
 }
 
@@ -310,12 +438,18 @@ fn add_examples(document: &mut Value) {
         ),
         (
             "POST /v2/auth/providers/mcp-discover",
-            vec![json!({"provider_id": "mcp", "name": "MCP", "mcp_server_url": "https://mcp.example/sse"})],
+            vec![
+                json!({"provider_id": "mcp", "name": "MCP", "mcp_server_url": "https://mcp.example/sse"}),
+            ],
         ),
     ] {
-        let named: BTreeMap<String, Value> =
-            examples.into_iter().enumerate().map(|(n, value)| (format!("e{n}"), json!({"value": value}))).collect();
-        operation(document, name)["requestBody"]["content"]["application/json"]["examples"] = json!(named);
+        let named: BTreeMap<String, Value> = examples
+            .into_iter()
+            .enumerate()
+            .map(|(n, value)| (format!("e{n}"), json!({"value": value})))
+            .collect();
+        operation(document, name)["requestBody"]["content"]["application/json"]["examples"] =
+            json!(named);
     }
 }
 
@@ -327,18 +461,38 @@ fn only_listed_document_changes_are_made() {
     add_missing(&mut document);
     tighten(&mut document);
     let after = operations(&document);
-    assert_eq!(after.difference(&before).collect::<Vec<_>>(), ["POST /v2/deployments/{deployment_id}/revisions"]);
+    assert_eq!(
+        after.difference(&before).collect::<Vec<_>>(),
+        ["POST /v2/deployments/{deployment_id}/revisions"]
+    );
     let kind = &document["paths"]["/v2/deployments"]["get"]["parameters"][7];
-    let kinds = &document["components"]["schemas"]["SourceConfig"]["properties"]["deployment_type"]["anyOf"][0]["enum"];
-    assert_eq!((&kind["name"], &kind["schema"]["anyOf"][0]["enum"]), (&json!("deployment_type"), kinds));
-    assert_eq!(kind["schema"]["anyOf"].as_array().map(Vec::len), Some(1), "without null");
+    let kinds = &document["components"]["schemas"]["SourceConfig"]["properties"]["deployment_type"]
+        ["anyOf"][0]["enum"];
+    assert_eq!(
+        (&kind["name"], &kind["schema"]["anyOf"][0]["enum"]),
+        (&json!("deployment_type"), kinds)
+    );
+    assert_eq!(
+        kind["schema"]["anyOf"].as_array().map(Vec::len),
+        Some(1),
+        "without null"
+    );
 }
 
 /// Documents the answer to a method that a path doesn't have: see `negative_data_rejection` in the settings.
 fn document_other_methods(document: &mut Value) {
-    let paths = document["paths"].as_object_mut().expect("paths").values_mut();
-    for operation in paths.filter_map(Value::as_object_mut).flat_map(|path| path.values_mut()) {
-        if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
+    let paths = document["paths"]
+        .as_object_mut()
+        .expect("paths")
+        .values_mut();
+    for operation in paths
+        .filter_map(Value::as_object_mut)
+        .flat_map(|path| path.values_mut())
+    {
+        if let Some(responses) = operation
+            .get_mut("responses")
+            .and_then(Value::as_object_mut)
+        {
             responses.insert("405".into(), json!({"description": "Method Not Allowed"}));
         }
     }
@@ -357,30 +511,62 @@ async fn responses_conform_to_the_document() {
     add_examples(&mut document);
     document_other_methods(&mut document);
     let folder = tempfile::tempdir().expect("a folder");
-    let (place, report) = (folder.path().join("openapi.json"), folder.path().join("report.har"));
+    let (place, report) = (
+        folder.path().join("openapi.json"),
+        folder.path().join("report.har"),
+    );
     std::fs::write(&place, document.to_string()).expect("a file");
-    let settings = std::fs::canonicalize("tests/control-plane/schemathesis.toml").expect("the settings");
+    let settings =
+        std::fs::canonicalize("tests/control-plane/schemathesis.toml").expect("the settings");
     world.sim.forget_requests();
 
     let mut command = Command::new(tool);
-    command.arg("--config-file").arg(settings).arg("run").arg(&place).args(["--url", &world.sim.regions()[0].url]);
-    command.args(["-H", &format!("X-Api-Key: {KEY}"), "-H", &format!("Authorization: Bearer {KEY}"), "--no-color"]);
-    command.args(["--report", "har", "--report-har-path"]).arg(&report).current_dir(folder.path());
-    let done = tokio::task::spawn_blocking(move || command.output()).await.expect("no panic").expect("it starts");
+    command
+        .arg("--config-file")
+        .arg(settings)
+        .arg("run")
+        .arg(&place)
+        .args(["--url", &world.sim.regions()[0].url]);
+    command.args([
+        "-H",
+        &format!("X-Api-Key: {KEY}"),
+        "-H",
+        &format!("Authorization: Bearer {KEY}"),
+        "--no-color",
+    ]);
+    command
+        .args(["--report", "har", "--report-har-path"])
+        .arg(&report)
+        .current_dir(folder.path());
+    let done = tokio::task::spawn_blocking(move || command.output())
+        .await
+        .expect("no panic")
+        .expect("it starts");
     let told = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success(), "{told}\n{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{told}\n{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     let silent = without_success(&document, &report);
-    assert!(silent.is_empty(), "never answered with success: {silent:#?}\n{told}");
+    assert!(
+        silent.is_empty(),
+        "never answered with success: {silent:#?}\n{told}"
+    );
 }
 
 /// Operations without a successful response in the report, so that no response of theirs was checked.
 fn without_success(document: &Value, report: &Path) -> Vec<String> {
-    let report: Value =
-        serde_json::from_slice(&std::fs::read(report).expect("a report")).expect("an HTTP archive is JSON");
+    let report: Value = serde_json::from_slice(&std::fs::read(report).expect("a report"))
+        .expect("an HTTP archive is JSON");
     let entries = report["log"]["entries"].as_array().expect("entries");
     let good: BTreeSet<(String, Vec<String>)> = entries
         .iter()
-        .filter(|entry| entry["response"]["status"].as_u64().is_some_and(|status| (200..300).contains(&status)))
+        .filter(|entry| {
+            entry["response"]["status"]
+                .as_u64()
+                .is_some_and(|status| (200..300).contains(&status))
+        })
         .filter_map(|entry| {
             let url: url::Url = entry["request"]["url"].as_str()?.parse().ok()?;
             let path = url.path_segments()?.map(str::to_owned).collect();
@@ -389,12 +575,18 @@ fn without_success(document: &Value, report: &Path) -> Vec<String> {
         .collect();
     let fits = |pattern: &str, path: &[String]| {
         let parts: Vec<&str> = pattern.trim_start_matches('/').split('/').collect();
-        parts.len() == path.len() && parts.iter().zip(path).all(|(part, text)| part.starts_with('{') || part == text)
+        parts.len() == path.len()
+            && parts
+                .iter()
+                .zip(path)
+                .all(|(part, text)| part.starts_with('{') || part == text)
     };
     let all = operations(document).into_iter();
     all.filter(|name| {
         let (method, pattern) = name.split_once(' ').expect("two words");
-        !good.iter().any(|(asked, path)| asked == method && fits(pattern, path))
+        !good
+            .iter()
+            .any(|(asked, path)| asked == method && fits(pattern, path))
     })
     .collect()
 }

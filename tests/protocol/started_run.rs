@@ -5,7 +5,8 @@ use axum::response::Response;
 use futures::StreamExt;
 use runtail_core::model::RunCreate;
 use runtail_stream::{
-    Event, Item, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target, follow_run_and_thread,
+    Event, Item, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target,
+    follow_run_and_thread,
 };
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::json as value;
@@ -13,13 +14,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Without ids: the run isn't resumable.
-const OWN: &str = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\n\nevent: values\ndata: {}\n\n";
-const LATER: &str =
-    "event: metadata\ndata: {\"run_id\":\"r2\",\"attempt\":1}\nid: 8-0\n\nevent: values\ndata: {\"n\":2}\nid: 9-0\n\n";
+const OWN: &str =
+    "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\n\nevent: values\ndata: {}\n\n";
+const LATER: &str = "event: metadata\ndata: {\"run_id\":\"r2\",\"attempt\":1}\nid: 8-0\n\nevent: values\ndata: {\"n\":2}\nid: 9-0\n\n";
 
 fn sse(body: impl Into<Body>) -> Response {
     let mut response = response(200, "text/event-stream", body);
-    response.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
+    response
+        .headers_mut()
+        .insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
     response
 }
 
@@ -35,7 +38,10 @@ fn run(id: &str, status: &str) -> serde_json::Value {
 
 /// Follows a run until an event of the run `r2` has arrived, or the log ends. Following ends when its reader leaves.
 async fn followed(server: &Server, on: Target) -> Vec<Item> {
-    let body = RunCreate { assistant_id: "agent".into(), ..RunCreate::default() };
+    let body = RunCreate {
+        assistant_id: "agent".into(),
+        ..RunCreate::default()
+    };
     let link = RunTransport::new(server.agent(), on, body);
     let (sender, mut batches) = mpsc::channel(8);
     let following = RunFollowing {
@@ -44,24 +50,43 @@ async fn followed(server: &Server, on: Target) -> Vec<Item> {
         has_state: true,
         ..RunFollowing::default()
     };
-    let follow = follow_run_and_thread(server.agent(), link, following, SourceOptions::default(), sender);
+    let follow = follow_run_and_thread(
+        server.agent(),
+        link,
+        following,
+        SourceOptions::default(),
+        sender,
+    );
     let read = async move {
         let mut items = Vec::new();
         while let Some(batch) = batches.recv().await {
             items.extend(batch);
-            if events(&items).iter().any(|event| event.data.text().contains("\"n\":2")) {
+            if events(&items)
+                .iter()
+                .any(|event| event.data.text().contains("\"n\":2"))
+            {
                 break;
             }
         }
         items
     };
-    tokio::time::timeout(Duration::from_secs(20), async { tokio::join!(follow, read).1 }).await.expect("an end")
+    tokio::time::timeout(Duration::from_secs(20), async {
+        tokio::join!(follow, read).1
+    })
+    .await
+    .expect("an end")
 }
 
 fn events(items: &[Item]) -> Vec<&Event> {
     items
         .iter()
-        .filter_map(|item| if let Item::Record(Record::Event(event)) = item { Some(event) } else { None })
+        .filter_map(|item| {
+            if let Item::Record(Record::Event(event)) = item {
+                Some(event)
+            } else {
+                None
+            }
+        })
         .collect()
 }
 
@@ -71,10 +96,26 @@ fn check(items: &[Item]) {
     assert_eq!(numbers, [1, 2, 3, 4], "{items:?}");
     assert_eq!(events(items)[3].conn, 2);
     let count = |wanted: fn(&Record) -> bool| {
-        items.iter().filter(|item| matches!(item, Item::Record(record) if wanted(record))).count()
+        items
+            .iter()
+            .filter(|item| matches!(item, Item::Record(record) if wanted(record)))
+            .count()
     };
-    assert_eq!((count(|r| matches!(r, Record::Head(_))), count(|r| matches!(r, Record::End(_)))), (1, 0), "{items:?}");
-    let ended = items.iter().find_map(|item| if let Item::Record(Record::Run(run)) = item { Some(run) } else { None });
+    assert_eq!(
+        (
+            count(|r| matches!(r, Record::Head(_))),
+            count(|r| matches!(r, Record::End(_)))
+        ),
+        (1, 0),
+        "{items:?}"
+    );
+    let ended = items.iter().find_map(|item| {
+        if let Item::Record(Record::Run(run)) = item {
+            Some(run)
+        } else {
+            None
+        }
+    });
     assert_eq!(ended.and_then(|run| run.outcome), Some(Outcome::Success));
 }
 
@@ -95,8 +136,12 @@ fn respond(seen: &Seen, info: serde_json::Value) -> Response {
 async fn a_page_follows_the_thread_of_its_run_by_the_threads_stream() {
     let info = value!({"version": "0.16.7", "langgraph_py_version": "1.0.0"});
     let server = Server::start(move |seen| match seen.path.as_str() {
-        path if path.ends_with("/stream") && seen.method == "GET" && !path.contains("/runs/") => open(LATER),
-        path if path.ends_with("/runs") => json(200, value!([run("r2", "running"), run("r1", "success")])),
+        path if path.ends_with("/stream") && seen.method == "GET" && !path.contains("/runs/") => {
+            open(LATER)
+        }
+        path if path.ends_with("/runs") => {
+            json(200, value!([run("r2", "running"), run("r1", "success")]))
+        }
         _ => respond(seen, info.clone()),
     })
     .await;
@@ -109,7 +154,9 @@ async fn a_page_follows_the_thread_of_its_run_by_the_list_of_runs() {
     let server = Server::start(move |seen| match seen.path.as_str() {
         path if path.ends_with("/runs/r2/stream") => open(LATER),
         path if path.ends_with("/stream") && seen.method == "GET" => json(404, "{}"),
-        path if path.ends_with("/runs") => json(200, value!([run("r1", "success"), run("r2", "running")])),
+        path if path.ends_with("/runs") => {
+            json(200, value!([run("r1", "success"), run("r2", "running")]))
+        }
         _ => respond(seen, info.clone()),
     })
     .await;
@@ -125,7 +172,12 @@ async fn a_server_that_offers_neither_ends_with_the_run() {
     })
     .await;
     let items = followed(&server, Target::NewThread).await;
-    let Some(Item::Record(Record::End(end))) = items.last() else { panic!("{items:?}") };
+    let Some(Item::Record(Record::End(end))) = items.last() else {
+        panic!("{items:?}")
+    };
     assert_eq!((end.outcome, end.events), (Outcome::Success, 2));
-    assert!(!items.iter().any(|item| matches!(item, Item::Failed(_))), "{items:?}");
+    assert!(
+        !items.iter().any(|item| matches!(item, Item::Failed(_))),
+        "{items:?}"
+    );
 }

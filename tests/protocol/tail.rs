@@ -8,7 +8,8 @@ use futures::StreamExt;
 use futures::stream;
 use runtail_api::{AgentServer, Kind};
 use runtail_stream::{
-    Item, Outcome, Record, Retries, RunFollowing, SourceOptions, ThreadTransport, follow, follow_thread, write_record,
+    Item, Outcome, Record, Retries, RunFollowing, SourceOptions, ThreadTransport, follow,
+    follow_thread, write_record,
 };
 use runtail_testkit::common::{Server, json};
 use serde_json::json as value;
@@ -43,18 +44,38 @@ impl FakeThread {
         let mut at = 1_800_000_000_000;
         let (mut all, mut n) = (Vec::new(), 0);
         for run in 0..runs {
-            let mut send = |at: u64, name, data| all.push(ThreadEvent { run, at, name, data });
+            let mut send = |at: u64, name, data| {
+                all.push(ThreadEvent {
+                    run,
+                    at,
+                    name,
+                    data,
+                })
+            };
             at += random.u64(1..50);
-            send(at, "metadata", value!({"run_id": format!("r{run}"), "attempt": 1}).to_string());
+            send(
+                at,
+                "metadata",
+                value!({"run_id": format!("r{run}"), "attempt": 1}).to_string(),
+            );
             for _ in 0..random.usize(0..60) {
                 at += u64::from(random.u8(..4) == 0);
                 send(at, "custom", n.to_string());
                 n += 1;
             }
-            send(at, DONE, value!({"status": "run_done", "run_id": format!("r{run}")}).to_string());
+            send(
+                at,
+                DONE,
+                value!({"status": "run_done", "run_id": format!("r{run}")}).to_string(),
+            );
         }
         let published = watch::Sender::new(random.usize(0..all.len()));
-        Arc::new(FakeThread { all, published, cuts: Mutex::new(cuts.into()), seed: AtomicU64::new(seed) })
+        Arc::new(FakeThread {
+            all,
+            published,
+            cuts: Mutex::new(cuts.into()),
+            seed: AtomicU64::new(seed),
+        })
     }
 
     fn random(&self) -> fastrand::Rng {
@@ -88,7 +109,14 @@ impl FakeThread {
 
     /// Waits until an event is published. Never returns if the time ends before.
     async fn reached(&self, i: usize) {
-        if self.published.subscribe().wait_for(|n| *n > i).await.is_err() || i >= self.all.len() {
+        if self
+            .published
+            .subscribe()
+            .wait_for(|n| *n > i)
+            .await
+            .is_err()
+            || i >= self.all.len()
+        {
             std::future::pending::<()>().await;
         }
     }
@@ -96,7 +124,12 @@ impl FakeThread {
     fn runs(&self) -> serde_json::Value {
         let now = self.now();
         let run = |run| {
-            let events = || self.all.iter().enumerate().filter(move |(_, sent)| sent.run == run);
+            let events = || {
+                self.all
+                    .iter()
+                    .enumerate()
+                    .filter(move |(_, sent)| sent.run == run)
+            };
             let (begin, first) = events().next().unwrap();
             let (end, last) = events().next_back().unwrap();
             // The status changes before the end is published.
@@ -105,8 +138,16 @@ impl FakeThread {
                 now if now >= begin => "running",
                 _ => "pending",
             };
-            let time = |at: u64| jiff::Timestamp::from_millisecond(at as i64).unwrap().to_string();
-            let updated = if status == "success" { last.at } else { first.at - 1 };
+            let time = |at: u64| {
+                jiff::Timestamp::from_millisecond(at as i64)
+                    .unwrap()
+                    .to_string()
+            };
+            let updated = if status == "success" {
+                last.at
+            } else {
+                first.at - 1
+            };
             let (created, updated) = (time(first.at - 1), time(updated));
             let kwargs = value!({"resumable": true});
             value!({"run_id": format!("r{run}"), "status": status, "created_at": created, "updated_at": updated, "kwargs": kwargs})
@@ -115,7 +156,12 @@ impl FakeThread {
     }
 
     /// The events of a stream, each sent when it is published.
-    fn answer(self: Arc<FakeThread>, run: Option<usize>, after: Option<String>, only_lifecycle: bool) -> Response {
+    fn answer(
+        self: Arc<FakeThread>,
+        run: Option<usize>,
+        after: Option<String>,
+        only_lifecycle: bool,
+    ) -> Response {
         let mut random = self.random();
         let cut = self.cuts.lock().unwrap().pop_front();
         let now = self.all[self.now().max(1) - 1].at;
@@ -126,13 +172,19 @@ impl FakeThread {
             rest(&mut random).await;
             let is_asked = |i: usize| !only_lifecycle || thread.all[i].name != "custom";
             let is_stored = |i: usize, after: &str| {
-                is_asked(i) && run.is_none_or(|r| thread.all[i].run == r) && thread.is_after(i, after)
+                is_asked(i)
+                    && run.is_none_or(|r| thread.all[i].run == r)
+                    && thread.is_after(i, after)
             };
             let subscribed = thread.now();
             let mut i = 0;
             if let Some(after) = &after {
                 // A thread's replay is a snapshot; a run's replay includes events that are published meanwhile.
-                while i < if run.is_some() { thread.now() } else { subscribed } {
+                while i < if run.is_some() {
+                    thread.now()
+                } else {
+                    subscribed
+                } {
                     if is_stored(i, after) {
                         if run.is_some() && thread.all[i].name == DONE {
                             return;
@@ -145,7 +197,12 @@ impl FakeThread {
                     i += 1;
                 }
             }
-            for i in if run.is_some() { subscribed } else { thread.now() }.. {
+            for i in if run.is_some() {
+                subscribed
+            } else {
+                thread.now()
+            }..
+            {
                 tokio::select! {
                     () = thread.reached(i) => {}
                     () = sender.closed() => return,
@@ -153,13 +210,17 @@ impl FakeThread {
                 if run.is_some_and(|r| thread.all[i].run != r) || !is_asked(i) {
                     continue;
                 }
-                if run.is_some() && thread.all[i].name == DONE || sender.send(thread.text(i)).await.is_err() {
+                if run.is_some() && thread.all[i].name == DONE
+                    || sender.send(thread.text(i)).await.is_err()
+                {
                     return;
                 }
             }
         });
         let mut left = cut.unwrap_or(usize::MAX);
-        let body = stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+        let body = stream::unfold(receiver, |mut receiver| async {
+            Some((receiver.recv().await?, receiver))
+        });
         let body = body.map(move |text| match left.checked_sub(text.len()) {
             Some(rest) => {
                 left = rest;
@@ -168,7 +229,9 @@ impl FakeThread {
             None => Err(std::io::Error::other("cut")),
         });
         let date = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-        let response = Response::builder().header("content-type", "text/event-stream").header("date", date);
+        let response = Response::builder()
+            .header("content-type", "text/event-stream")
+            .header("date", date);
         response.body(Body::from_stream(body)).unwrap()
     }
 }
@@ -195,7 +258,9 @@ async fn tailed(
             "/threads/t/runs" => json(200, inside.runs()),
             path => {
                 inside.tick();
-                let run = path.strip_prefix("/threads/t/runs/r").and_then(|rest| rest.split('/').next()?.parse().ok());
+                let run = path
+                    .strip_prefix("/threads/t/runs/r")
+                    .and_then(|rest| rest.split('/').next()?.parse().ok());
                 let only_lifecycle = run.is_none() && !seen.query.contains("run_modes");
                 inside.clone().answer(run, after, only_lifecycle)
             }
@@ -206,11 +271,19 @@ async fn tailed(
     let short = Duration::from_millis(1);
     let options = SourceOptions {
         first_after: first_after.map(String::from),
-        retries: Retries { base: short, cap: short, ..Retries::default() },
+        retries: Retries {
+            base: short,
+            cap: short,
+            ..Retries::default()
+        },
         ..SourceOptions::default()
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(follow(ThreadTransport::new(server.agent(), "t".into(), modes), options, sender));
+    tokio::spawn(follow(
+        ThreadTransport::new(server.agent(), "t".into(), modes),
+        options,
+        sender,
+    ));
     // The time advances in bursts, with pauses between them.
     let (clock, mut random) = (thread.clone(), thread.random());
     let clock = tokio::spawn(async move {
@@ -222,14 +295,19 @@ async fn tailed(
                 tokio::time::sleep(Duration::from_millis(random.u64(..12))).await;
             }
             let burst = random.usize(1..9);
-            clock.published.send_modify(|n| *n = (*n + burst).min(clock.all.len()));
+            clock
+                .published
+                .send_modify(|n| *n = (*n + burst).min(clock.all.len()));
         }
     });
     let (mut events, mut gaps) = (Vec::new(), Vec::new());
     let last = thread.all.last().unwrap().data.clone();
     while events.last().is_none_or(|(_, data)| *data != last) {
         let batch = tokio::time::timeout(Duration::from_secs(30), receiver.recv()).await;
-        for item in batch.unwrap_or_else(|_| panic!("it does not end: {events:?}")).unwrap() {
+        for item in batch
+            .unwrap_or_else(|_| panic!("it does not end: {events:?}"))
+            .unwrap()
+        {
             match item {
                 Item::Record(Record::Event(event)) => {
                     events.push((event.id.unwrap().to_string(), event.data.text().to_string()));
@@ -247,12 +325,21 @@ async fn tailed(
 async fn a_full_tail_has_every_event_once() {
     for seed in 0..60 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
+        let cuts = (0..random.usize(..10))
+            .map(|_| random.usize(..3000))
+            .collect();
         let thread = FakeThread::new(seed * 1_000_000, random.usize(1..4), cuts);
         let (events, gaps) = tailed(&thread, Some("-"), "run_modes").await;
-        let all: Vec<_> = thread.all.iter().map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
+        let all: Vec<_> = thread
+            .all
+            .iter()
+            .map(|sent| (format!("{}-0", sent.at), sent.data.clone()))
+            .collect();
         let wrong = events.iter().zip(&all).position(|(a, b)| a != b);
-        assert!(events == all, "seed {seed}, wrong at {wrong:?}: {events:?}\n{all:?}");
+        assert!(
+            events == all,
+            "seed {seed}, wrong at {wrong:?}: {events:?}\n{all:?}"
+        );
         assert_eq!(gaps, [""; 0], "seed {seed}");
     }
 }
@@ -262,11 +349,15 @@ async fn a_full_tail_has_every_event_once() {
 async fn a_lifecycle_tail_has_every_event_once() {
     for seed in 100..140 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
+        let cuts = (0..random.usize(..10))
+            .map(|_| random.usize(..3000))
+            .collect();
         let thread = FakeThread::new(seed * 1_000_000, random.usize(1..6), cuts);
         let (events, gaps) = tailed(&thread, Some("-"), "lifecycle").await;
         let all = thread.all.iter().filter(|sent| sent.name != "custom");
-        let all: Vec<_> = all.map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
+        let all: Vec<_> = all
+            .map(|sent| (format!("{}-0", sent.at), sent.data.clone()))
+            .collect();
         assert!(events == all, "seed {seed}: {events:?}\n{all:?}");
         assert_eq!(gaps, [""; 0], "seed {seed}");
     }
@@ -298,12 +389,20 @@ struct FakeRun {
 }
 
 fn fake_run(id: &'static str, status: &'static str, resumable: bool, sent: usize) -> FakeRun {
-    FakeRun { id, status, resumable, sent }
+    FakeRun {
+        id,
+        status,
+        resumable,
+        sent,
+    }
 }
 
 impl Fake {
     async fn start(info: serde_json::Value, runs: Vec<FakeRun>) -> Fake {
-        let state = watch::Sender::new(State { runs, ..State::default() });
+        let state = watch::Sender::new(State {
+            runs,
+            ..State::default()
+        });
         let inside = state.clone();
         let server = Server::start(move |seen| {
             let now = inside.borrow().clone();
@@ -317,26 +416,43 @@ impl Fake {
                     inside.send_modify(|state| state.refused -= 1);
                     json(503, "{}")
                 }
-                ["threads", "t", "runs"] => json(200, now.rows().into_iter().rev().collect::<serde_json::Value>()),
-                ["threads", "t", "runs", id] => match now.runs.iter().position(|run| run.id == id) {
-                    Some(n) => json(200, now.rows()[n].clone()),
-                    None => json(404, "{}"),
-                },
+                ["threads", "t", "runs"] => json(
+                    200,
+                    now.rows().into_iter().rev().collect::<serde_json::Value>(),
+                ),
+                ["threads", "t", "runs", id] => {
+                    match now.runs.iter().position(|run| run.id == id) {
+                        Some(n) => json(200, now.rows()[n].clone()),
+                        None => json(404, "{}"),
+                    }
+                }
                 ["threads", "t", "runs", id, "stream"] => {
-                    let after = seen.header("last-event-id").and_then(|id| id.parse::<i64>().ok()).unwrap_or(-1);
-                    Fake::stream(inside.subscribe(), id.to_string(), usize::try_from(after + 1).unwrap_or(0))
+                    let after = seen
+                        .header("last-event-id")
+                        .and_then(|id| id.parse::<i64>().ok())
+                        .unwrap_or(-1);
+                    Fake::stream(
+                        inside.subscribe(),
+                        id.to_string(),
+                        usize::try_from(after + 1).unwrap_or(0),
+                    )
                 }
                 _ => json(404, "{}"),
             }
         })
         .await;
-        Fake { agent: server.agent(), server, state }
+        Fake {
+            agent: server.agent(),
+            server,
+            state,
+        }
     }
 
     fn stream(state: watch::Receiver<State>, id: String, from: usize) -> Response {
         let body = stream::unfold((state, id, from), |(mut state, id, i)| async move {
             let run = |state: &State| state.runs.iter().find(|run| run.id == id).cloned();
-            let is_due = |state: &State| run(state).is_none_or(|run| run.sent > i || !run.is_active());
+            let is_due =
+                |state: &State| run(state).is_none_or(|run| run.sent > i || !run.is_active());
             let run = run(&*state.wait_for(|state| is_due(state)).await.ok()?)?;
             let data = match i {
                 _ if i >= run.sent => return None,
@@ -347,7 +463,10 @@ impl Fake {
             let text = format!("event: {name}\ndata: {data}\nid: {i}\n\n");
             Some((Ok::<_, std::io::Error>(text), (state, id, i + 1)))
         });
-        Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(body)).unwrap()
+        Response::builder()
+            .header("content-type", "text/event-stream")
+            .body(Body::from_stream(body))
+            .unwrap()
     }
 
     fn set(&self, id: &str, status: &'static str, sent: usize) {
@@ -365,15 +484,37 @@ impl Fake {
         let short = Duration::from_millis(2);
         let options = SourceOptions {
             first_after: after.map(String::from),
-            retries: Retries { base: short, cap: Duration::from_millis(200), ..Retries::default() },
+            retries: Retries {
+                base: short,
+                cap: Duration::from_millis(200),
+                ..Retries::default()
+            },
             ..SourceOptions::default()
         };
         let stop = options.stop.clone();
-        let following = RunFollowing { shared, own: None, busy: short, idle: short, refresh: None, has_state: false };
+        let following = RunFollowing {
+            shared,
+            own: None,
+            busy: short,
+            idle: short,
+            refresh: None,
+            has_state: false,
+        };
         let modes = modes.iter().map(|mode| mode.to_string()).collect();
         let (sender, receiver) = tokio::sync::mpsc::channel(1);
-        tokio::spawn(follow_thread(self.agent.clone(), "t".into(), modes, following, options, sender));
-        Followed { receiver, items: Vec::new(), stop }
+        tokio::spawn(follow_thread(
+            self.agent.clone(),
+            "t".into(),
+            modes,
+            following,
+            options,
+            sender,
+        ));
+        Followed {
+            receiver,
+            items: Vec::new(),
+            stop,
+        }
     }
 }
 
@@ -386,7 +527,9 @@ impl FakeRun {
 impl State {
     fn rows(&self) -> Vec<serde_json::Value> {
         let row = |(n, run): (usize, &FakeRun)| {
-            let at = jiff::Timestamp::from_second(1_800_000_000 + n as i64 * 10).unwrap().to_string();
+            let at = jiff::Timestamp::from_second(1_800_000_000 + n as i64 * 10)
+                .unwrap()
+                .to_string();
             value!({"run_id": run.id, "status": run.status, "assistant_id": "a", "created_at": at, "updated_at": at,
                     "kwargs": {"resumable": run.resumable}})
         };
@@ -406,23 +549,29 @@ impl Followed {
         while !is_there(&self.items) {
             let batch = tokio::time::timeout(Duration::from_secs(30), self.receiver.recv()).await;
             let batch = batch.unwrap_or_else(|_| panic!("waiting for {what}: {:?}", self.items));
-            self.items.extend(batch.unwrap_or_else(|| panic!("ended before {what}: {:?}", self.items)));
+            self.items
+                .extend(batch.unwrap_or_else(|| panic!("ended before {what}: {:?}", self.items)));
         }
     }
 
     async fn until_event(&mut self, data: &str) {
         let data = format!("\"{data}\"");
-        self.until(&data, |items| texts(items).last() == Some(&data)).await;
+        self.until(&data, |items| texts(items).last() == Some(&data))
+            .await;
     }
 
     async fn until_run(&mut self, record: &str) {
-        self.until(record, |items| runs(items).iter().any(|run| run == record)).await;
+        self.until(record, |items| runs(items).iter().any(|run| run == record))
+            .await;
     }
 
     /// Stops it, or waits for its end, and returns everything.
     async fn end(mut self) -> Vec<Item> {
         self.stop.cancel();
-        while let Some(batch) = tokio::time::timeout(Duration::from_secs(30), self.receiver.recv()).await.unwrap() {
+        while let Some(batch) = tokio::time::timeout(Duration::from_secs(30), self.receiver.recv())
+            .await
+            .unwrap()
+        {
             self.items.extend(batch);
         }
         self.items
@@ -431,9 +580,17 @@ impl Followed {
 
 fn texts(items: &[Item]) -> Vec<String> {
     let text = |item: &Item| {
-        if let Item::Record(Record::Event(event)) = item { Some(event.data.text().to_string()) } else { None }
+        if let Item::Record(Record::Event(event)) = item {
+            Some(event.data.text().to_string())
+        } else {
+            None
+        }
     };
-    items.iter().filter_map(text).filter(|text| text.starts_with('"')).collect()
+    items
+        .iter()
+        .filter_map(text)
+        .filter(|text| text.starts_with('"'))
+        .collect()
 }
 
 fn runs(items: &[Item]) -> Vec<String> {
@@ -445,7 +602,13 @@ fn runs(items: &[Item]) -> Vec<String> {
 }
 
 fn gaps(items: &[Item]) -> Vec<&str> {
-    let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(&**why) } else { None };
+    let why = |item| {
+        if let &Item::Record(Record::Gap { ref why, .. }) = item {
+            Some(&**why)
+        } else {
+            None
+        }
+    };
     items.iter().filter_map(why).collect()
 }
 
@@ -455,14 +618,26 @@ fn javascript() -> serde_json::Value {
 
 /// Checks that sequence numbers continue across runs and connections, and that the end record counts all events.
 fn assert_one_log(items: &[Item]) {
-    let Some(Item::Record(Record::End(end))) = items.last() else { panic!("no end: {items:?}") };
+    let Some(Item::Record(Record::End(end))) = items.last() else {
+        panic!("no end: {items:?}")
+    };
     let (mut seq, mut conn, mut open) = (0, 0, None);
-    let records = items.iter().filter_map(|item| if let Item::Record(record) = item { Some(record) } else { None });
+    let records = items.iter().filter_map(|item| {
+        if let Item::Record(record) = item {
+            Some(record)
+        } else {
+            None
+        }
+    });
     for (n, record) in records.enumerate() {
         assert_eq!(n == 0, matches!(record, Record::Head(_)));
         match record {
             Record::Open { conn: number, .. } => {
-                assert_eq!((*number, open), (conn + 1, None), "one connection after the other");
+                assert_eq!(
+                    (*number, open),
+                    (conn + 1, None),
+                    "one connection after the other"
+                );
                 (conn, open) = (*number, Some(*number));
             }
             Record::Close { conn: number, .. } => assert_eq!(open.take(), Some(*number)),
@@ -473,12 +648,18 @@ fn assert_one_log(items: &[Item]) {
             _ => {}
         }
     }
-    assert_eq!((end.events, end.connections, end.gaps), (seq, conn, gaps(items).len() as u64));
+    assert_eq!(
+        (end.events, end.connections, end.gaps),
+        (seq, conn, gaps(items).len() as u64)
+    );
 }
 
 #[tokio::test]
 async fn a_thread_without_streams_is_followed_by_its_runs() {
-    let runs_before = vec![fake_run("r0", "success", true, 3), fake_run("r1", "running", true, 2)];
+    let runs_before = vec![
+        fake_run("r0", "success", true, 3),
+        fake_run("r1", "running", true, 2),
+    ];
     let fake = Fake::start(javascript(), runs_before).await;
     let mut followed = fake.follow(None, &["run_modes"], false);
     followed.until_event("r1 1").await;
@@ -504,34 +685,71 @@ async fn a_thread_without_streams_is_followed_by_its_runs() {
     assert_one_log(&items);
     assert_eq!(gaps(&items), [""; 0]);
     let told = runs(&items);
-    for run in ["r1 running", "r1 success", "r2 pending", "r2 error", "r3 success"] {
+    for run in [
+        "r1 running",
+        "r1 success",
+        "r2 pending",
+        "r2 error",
+        "r3 success",
+    ] {
         assert!(told.contains(&run.to_string()), "{run}: {told:?}");
     }
-    assert!(!told.iter().any(|run| run.starts_with("r0")), "it was over before: {told:?}");
-    let Some(Item::Record(Record::End(end))) = items.last() else { unreachable!() };
+    assert!(
+        !told.iter().any(|run| run.starts_with("r0")),
+        "it was over before: {told:?}"
+    );
+    let Some(Item::Record(Record::End(end))) = items.last() else {
+        unreachable!()
+    };
     assert_eq!((end.outcome, end.connections), (Outcome::Detached, 3));
-    let every = items.iter().filter(|item| matches!(item, Item::Following { .. })).count();
+    let every = items
+        .iter()
+        .filter(|item| matches!(item, Item::Following { .. }))
+        .count();
     assert!(every >= 1);
     // The thread stream is not requested again.
     assert!(fake.agent.lacks_thread_streams());
     let mut again = fake.follow(None, &[], false);
-    again.until("it begins", |items| items.iter().any(|item| matches!(item, Item::Following { .. }))).await;
+    again
+        .until("it begins", |items| {
+            items
+                .iter()
+                .any(|item| matches!(item, Item::Following { .. }))
+        })
+        .await;
     again.end().await;
-    assert_eq!(fake.server.seen().iter().filter(|seen| seen.path == "/threads/t/stream").count(), 1);
+    assert_eq!(
+        fake.server
+            .seen()
+            .iter()
+            .filter(|seen| seen.path == "/threads/t/stream")
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn newest_finished_runs_are_replayed_on_request() {
-    let mut all: Vec<_> = ["r1", "r2", "r3", "r4", "r5"].map(|id| fake_run(id, "success", true, 2)).into();
+    let mut all: Vec<_> = ["r1", "r2", "r3", "r4", "r5"]
+        .map(|id| fake_run(id, "success", true, 2))
+        .into();
     all.push(fake_run("r6", "running", true, 2));
     let fake = Fake::start(javascript(), all).await;
     let mut followed = fake.follow(Some("-"), &[], false);
     followed.until_event("r6 1").await;
     let items = followed.end().await;
-    assert_eq!(texts(&items), ["r3 1", "r4 1", "r5 1", "r6 1"].map(|text| format!("\"{text}\"")));
+    assert_eq!(
+        texts(&items),
+        ["r3 1", "r4 1", "r5 1", "r6 1"].map(|text| format!("\"{text}\""))
+    );
     assert_one_log(&items);
-    let replayed =
-        |item: &Item| if let Item::Record(Record::Event(event)) = item { Some(event.replayed) } else { None };
+    let replayed = |item: &Item| {
+        if let Item::Record(Record::Event(event)) = item {
+            Some(event.replayed)
+        } else {
+            None
+        }
+    };
     assert!(items.iter().filter_map(replayed).all(|replayed| replayed));
 }
 
@@ -548,17 +766,38 @@ async fn single_reader_runs_are_read_only_if_shared() {
         followed.until_run("r1 success").await;
         let items = followed.end().await;
         assert_one_log(&items);
-        let read = fake.server.seen().iter().any(|seen| seen.path.ends_with("r1/stream"));
-        assert_eq!((read, gaps(&items).len()), (shared, usize::from(!shared)), "{:?}", gaps(&items));
+        let read = fake
+            .server
+            .seen()
+            .iter()
+            .any(|seen| seen.path.ends_with("r1/stream"));
+        assert_eq!(
+            (read, gaps(&items).len()),
+            (shared, usize::from(!shared)),
+            "{:?}",
+            gaps(&items)
+        );
         assert!(shared || gaps(&items)[0].contains("take them away from the application"));
     }
     // On Aegra no run is read.
-    let fake = Fake::start(value!({"name": "Aegra"}), vec![fake_run("r1", "running", true, 2)]).await;
+    let fake = Fake::start(
+        value!({"name": "Aegra"}),
+        vec![fake_run("r1", "running", true, 2)],
+    )
+    .await;
     let mut followed = fake.follow(None, &[], false);
     followed.until_run("r1 running").await;
-    followed.until("the gap", |items| !gaps(items).is_empty()).await;
+    followed
+        .until("the gap", |items| !gaps(items).is_empty())
+        .await;
     assert_one_log(&followed.end().await);
-    assert!(!fake.server.seen().iter().any(|seen| seen.path.ends_with("r1/stream")));
+    assert!(
+        !fake
+            .server
+            .seen()
+            .iter()
+            .any(|seen| seen.path.ends_with("r1/stream"))
+    );
 }
 
 #[tokio::test]
@@ -570,7 +809,13 @@ async fn lifecycle_mode_follows_runs_without_reading_them() {
     followed.until_run("r1 success").await;
     let items = followed.end().await;
     assert_eq!((texts(&items).len(), gaps(&items).len()), (0, 0));
-    assert!(!fake.server.seen().iter().any(|seen| seen.path.ends_with("r1/stream")));
+    assert!(
+        !fake
+            .server
+            .seen()
+            .iter()
+            .any(|seen| seen.path.ends_with("r1/stream"))
+    );
 }
 
 #[tokio::test]
@@ -582,7 +827,11 @@ async fn a_stuck_active_run_does_not_block_the_next() {
     followed.until_event("r2 1").await;
     let items = followed.end().await;
     assert_one_log(&items);
-    assert!(gaps(&items)[0].contains("run r1 is reported as active"), "{:?}", gaps(&items));
+    assert!(
+        gaps(&items)[0].contains("run r1 is reported as active"),
+        "{:?}",
+        gaps(&items)
+    );
 }
 
 #[tokio::test]
@@ -591,7 +840,13 @@ async fn an_unreachable_server_is_retried() {
     fake.state.send_modify(|state| state.refused = 5);
     let mut followed = fake.follow(None, &[], false);
     followed
-        .until("five retries", |items| items.iter().filter(|item| matches!(item, Item::Retrying { .. })).count() == 5)
+        .until("five retries", |items| {
+            items
+                .iter()
+                .filter(|item| matches!(item, Item::Retrying { .. }))
+                .count()
+                == 5
+        })
         .await;
     fake.add(fake_run("r1", "success", true, 2));
     fake.add(fake_run("r2", "running", true, 2));
@@ -602,18 +857,36 @@ async fn an_unreachable_server_is_retried() {
 #[tokio::test]
 async fn unfollowable_threads_are_reported() {
     let failed = |items: &[Item]| {
-        let error =
-            items.iter().find_map(|item| if let Item::Failed(error) = item { Some((**error).clone()) } else { None });
+        let error = items.iter().find_map(|item| {
+            if let Item::Failed(error) = item {
+                Some((**error).clone())
+            } else {
+                None
+            }
+        });
         error.unwrap_or_else(|| panic!("no error: {items:?}"))
     };
     // A thread that is deleted while it is followed, during a run and between runs.
-    for runs in [vec![], vec![fake_run("r1", "success", true, 1)], vec![fake_run("r1", "running", true, 1)]] {
+    for runs in [
+        vec![],
+        vec![fake_run("r1", "success", true, 1)],
+        vec![fake_run("r1", "running", true, 1)],
+    ] {
         let any = !runs.is_empty();
         let fake = Fake::start(javascript(), runs).await;
         let mut followed = fake.follow(Some("-"), &[], false);
-        followed.until("the first list", |items| items.len() > if any { 4 } else { 2 }).await;
-        fake.state.send_modify(|state| (state.thread_gone, state.runs) = (true, Vec::new()));
-        followed.until("the end", |items| matches!(items.last(), Some(Item::Record(Record::End(_))))).await;
+        followed
+            .until("the first list", |items| {
+                items.len() > if any { 4 } else { 2 }
+            })
+            .await;
+        fake.state
+            .send_modify(|state| (state.thread_gone, state.runs) = (true, Vec::new()));
+        followed
+            .until("the end", |items| {
+                matches!(items.last(), Some(Item::Record(Record::End(_))))
+            })
+            .await;
         assert_eq!(failed(&followed.items).kind, Kind::NotFound);
         assert_one_log(&followed.items);
     }
@@ -621,7 +894,11 @@ async fn unfollowable_threads_are_reported() {
     let fake = Fake::start(javascript(), vec![]).await;
     fake.state.send_modify(|state| state.thread_gone = true);
     let mut followed = fake.follow(None, &[], false);
-    followed.until("the end", |items| matches!(items.last(), Some(Item::Record(Record::End(_))))).await;
+    followed
+        .until("the end", |items| {
+            matches!(items.last(), Some(Item::Record(Record::End(_))))
+        })
+        .await;
     assert_eq!(failed(&followed.items).kind, Kind::NotFound);
     // A server with neither endpoint, an id to resume after, and a mode that no run sends.
     for (no_list, after, modes, says) in [
@@ -632,9 +909,16 @@ async fn unfollowable_threads_are_reported() {
         let fake = Fake::start(javascript(), vec![]).await;
         fake.state.send_modify(|state| state.no_list = no_list);
         let mut followed = fake.follow(after, modes, false);
-        followed.until("the end", |items| matches!(items.last(), Some(Item::Record(Record::End(_))))).await;
+        followed
+            .until("the end", |items| {
+                matches!(items.last(), Some(Item::Record(Record::End(_))))
+            })
+            .await;
         let error = failed(&followed.items);
-        assert!(error.kind == Kind::NotOffered && error.detail.contains(says), "{error}");
+        assert!(
+            error.kind == Kind::NotOffered && error.detail.contains(says),
+            "{error}"
+        );
         assert!(error.at.path.ends_with("/threads/t/stream"), "{error}");
     }
 }
@@ -674,7 +958,10 @@ fn timed_body(texts: Vec<(u64, String)>, ends: bool) -> Response {
         false => texts.chain(stream::pending()).boxed(),
     };
     let response = Response::builder().header("content-type", "text/event-stream");
-    response.header("date", "Fri, 15 Jan 2027 08:00:20 GMT").body(Body::from_stream(body)).unwrap()
+    response
+        .header("date", "Fri, 15 Jan 2027 08:00:20 GMT")
+        .body(Body::from_stream(body))
+        .unwrap()
 }
 
 fn listed(id: &str, status: &str, second: u32) -> serde_json::Value {
@@ -683,18 +970,32 @@ fn listed(id: &str, status: &str, second: u32) -> serde_json::Value {
 }
 
 fn stored_event(name: &str, data: serde_json::Value, second: u64) -> String {
-    format!("event: {name}\ndata: {data}\nid: {}-0\n\n", 1_800_000_000_000 + second * 1000)
+    format!(
+        "event: {name}\ndata: {data}\nid: {}-0\n\n",
+        1_800_000_000_000 + second * 1000
+    )
 }
 
 /// Tails a thread from the start until something holds.
 async fn tailed_until(server: &Server, holds: impl Fn(&[Item]) -> bool) -> Vec<Item> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
-    let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
-    tokio::spawn(follow(ThreadTransport::new(server.agent(), "t".into(), vec![]), options, sender));
+    let options = SourceOptions {
+        first_after: Some("-".into()),
+        ..SourceOptions::default()
+    };
+    tokio::spawn(follow(
+        ThreadTransport::new(server.agent(), "t".into(), vec![]),
+        options,
+        sender,
+    ));
     let mut items = Vec::new();
     while !holds(&items) {
         let batch = tokio::time::timeout(Duration::from_secs(20), receiver.recv()).await;
-        items.extend(batch.unwrap_or_else(|_| panic!("{items:#?}")).expect("the stream continues"));
+        items.extend(
+            batch
+                .unwrap_or_else(|_| panic!("{items:#?}"))
+                .expect("the stream continues"),
+        );
     }
     items
 }
@@ -704,15 +1005,23 @@ async fn an_incomplete_replay_is_a_gap() {
     let server = Server::start(|seen| match (&*seen.path, seen.header("last-event-id")) {
         ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
         ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
-        ("/threads/t/runs", _) => json(200, value!([listed("r2", "running", 10), listed("r1", "success", 5)])),
-        ("/threads/t/runs/r2/stream", _) => timed_body(vec![(0, stored_event("custom", value!(1), 11))], false),
+        ("/threads/t/runs", _) => json(
+            200,
+            value!([listed("r2", "running", 10), listed("r1", "success", 5)]),
+        ),
+        ("/threads/t/runs/r2/stream", _) => {
+            timed_body(vec![(0, stored_event("custom", value!(1), 11))], false)
+        }
         (_, None) => timed_body(vec![], false),
         // Nothing of the finished run is replayed, and the end comes after its own stream was read.
         (_, Some(_)) => timed_body(vec![(1500, String::new())], true),
     })
     .await;
     let items = tailed_until(&server, |items| !gaps(items).is_empty()).await;
-    assert!(gaps(&items)[0].contains("did not replay the thread in time"), "{items:?}");
+    assert!(
+        gaps(&items)[0].contains("did not replay the thread in time"),
+        "{items:?}"
+    );
 }
 
 #[tokio::test]
@@ -721,21 +1030,34 @@ async fn a_finished_run_whose_ids_are_later_than_its_record_has_no_gap() {
     for second in [5, 20] {
         let opened = Arc::new(AtomicU64::new(0));
         let count = opened.clone();
-        let server = Server::start(move |seen| match (&*seen.path, seen.header("last-event-id")) {
-            ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
-            ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
-            ("/threads/t/runs", _) => json(200, value!([listed("r1", "success", second)])),
-            (_, None) => {
-                count.fetch_add(1, Ordering::SeqCst);
-                timed_body(vec![], false)
-            }
-            (_, Some(_)) => {
-                let at = u64::from(second);
-                let start = stored_event("metadata", value!({"run_id": "r1", "attempt": 1}), at - 1);
-                let end = stored_event("metadata", value!({"run_id": "r1", "status": "run_done"}), at + 1);
-                timed_body(vec![(0, start + &stored_event("custom", value!("last"), at + 1) + &end)], false)
-            }
-        })
+        let server = Server::start(
+            move |seen| match (&*seen.path, seen.header("last-event-id")) {
+                ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
+                ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
+                ("/threads/t/runs", _) => json(200, value!([listed("r1", "success", second)])),
+                (_, None) => {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    timed_body(vec![], false)
+                }
+                (_, Some(_)) => {
+                    let at = u64::from(second);
+                    let start =
+                        stored_event("metadata", value!({"run_id": "r1", "attempt": 1}), at - 1);
+                    let end = stored_event(
+                        "metadata",
+                        value!({"run_id": "r1", "status": "run_done"}),
+                        at + 1,
+                    );
+                    timed_body(
+                        vec![(
+                            0,
+                            start + &stored_event("custom", value!("last"), at + 1) + &end,
+                        )],
+                        false,
+                    )
+                }
+            },
+        )
         .await;
         let is_end = |item: &Item| match item {
             Item::Record(Record::Event(event)) => event.data.text().contains("run_done"),
@@ -751,31 +1073,52 @@ async fn a_finished_run_whose_ids_are_later_than_its_record_has_no_gap() {
 
 #[tokio::test]
 async fn a_run_truncated_in_an_event_is_read_again() {
-    let done = |run: &str, second| stored_event("metadata", value!({"status": "run_done", "run_id": run}), second);
+    let done = |run: &str, second| {
+        stored_event(
+            "metadata",
+            value!({"status": "run_done", "run_id": run}),
+            second,
+        )
+    };
     let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let over = is_over.clone();
     let server = Server::start(move |seen| {
-        let status = if over.load(Ordering::SeqCst) { "success" } else { "running" };
+        let status = if over.load(Ordering::SeqCst) {
+            "success"
+        } else {
+            "running"
+        };
         let second = if status == "success" { 15 } else { 10 };
         match (&*seen.path, seen.header("last-event-id")) {
             ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
             ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
-            ("/threads/t/runs", _) => json(200, value!([listed("r2", status, second), listed("r1", "success", 5)])),
+            ("/threads/t/runs", _) => json(
+                200,
+                value!([listed("r2", status, second), listed("r1", "success", 5)]),
+            ),
             ("/threads/t/runs/r2/stream", _) => {
                 over.store(true, Ordering::SeqCst);
                 let cut = "event: custom\ndata: 2".to_string();
-                timed_body(vec![(0, stored_event("custom", value!(1), 11)), (0, cut)], true)
+                timed_body(
+                    vec![(0, stored_event("custom", value!(1), 11)), (0, cut)],
+                    true,
+                )
             }
             (_, None) if status == "running" => timed_body(vec![(300, done("r2", 15))], false),
             (_, None) => timed_body(vec![], false),
             (_, Some(_)) if status == "running" => timed_body(vec![(0, done("r1", 5))], false),
-            (_, Some(_)) => timed_body(vec![(0, stored_event("custom", value!(2), 12) + &done("r2", 15))], false),
+            (_, Some(_)) => timed_body(
+                vec![(0, stored_event("custom", value!(2), 12) + &done("r2", 15))],
+                false,
+            ),
         }
     })
     .await;
     let texts = |items: &[Item]| -> Vec<String> {
         let event = |item: &Item| match item {
-            Item::Record(Record::Event(event)) if &*event.name == "custom" => Some(event.data.text().to_string()),
+            Item::Record(Record::Event(event)) if &*event.name == "custom" => {
+                Some(event.data.text().to_string())
+            }
             _ => None,
         };
         items.iter().filter_map(event).collect()

@@ -2,7 +2,9 @@
 //! lost, and missing endpoints are reported without blocking.
 
 use runtail_api::AgentServer;
-use runtail_stream::{Data, Event, Head, Item, LoaderFactory, PageOptions, Record, Seq, SnapshotLoader, follow_page};
+use runtail_stream::{
+    Data, Event, Head, Item, LoaderFactory, PageOptions, Record, Seq, SnapshotLoader, follow_page,
+};
 use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
 use std::sync::{Arc, Mutex};
@@ -30,19 +32,29 @@ impl World {
             thread: Some((200, value!({"thread_id": "t", "status": "idle"}))),
             state: Some((200, state.clone())),
             history: Some((200, value!([state]))),
-            runs: Some((200, value!([{"run_id": "r", "thread_id": "t", "status": "success"}]))),
+            runs: Some((
+                200,
+                value!([{"run_id": "r", "thread_id": "t", "status": "success"}]),
+            )),
         }
     }
 
     fn all(status: u16) -> World {
         let part = || Some((status, value!({"detail": "Not Found"})));
-        World { thread: part(), state: part(), history: part(), runs: part() }
+        World {
+            thread: part(),
+            state: part(),
+            history: part(),
+            runs: part(),
+        }
     }
 }
 
 /// Returns as many rows as a query's `limit` allows.
 fn newest(mut rows: Value, query: &str) -> Value {
-    let limit = query.split('&').find_map(|pair| pair.strip_prefix("limit=")?.parse().ok());
+    let limit = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("limit=")?.parse().ok());
     if let (Some(limit), Some(rows)) = (limit, rows.as_array_mut()) {
         rows.truncate(limit);
     }
@@ -67,19 +79,24 @@ impl Page {
         let server = Server::start(move |seen| {
             let world = answers.lock().unwrap().clone();
             let part = match seen.path.as_str() {
-                "/info" => Some((200, value!({"version": "0.16.7", "langgraph_py_version": "1.0.0"}))),
+                "/info" => Some((
+                    200,
+                    value!({"version": "0.16.7", "langgraph_py_version": "1.0.0"}),
+                )),
                 "/threads/t" => world.thread,
                 "/threads/t/state" => world.state,
-                "/threads/t/history" => world.history.map(|(status, rows)| (status, newest(rows, &seen.query))),
+                "/threads/t/history" => world
+                    .history
+                    .map(|(status, rows)| (status, newest(rows, &seen.query))),
                 "/threads/t/runs" => world.runs,
                 _ => Some((404, value!({"detail": "Not Found"}))),
             };
             match part {
                 Some((status, body)) => json(status, body.to_string()),
                 // A response that never ends.
-                None => axum::response::Response::new(axum::body::Body::from_stream(futures::stream::pending::<
-                    Result<Vec<u8>, std::io::Error>,
-                >())),
+                None => axum::response::Response::new(axum::body::Body::from_stream(
+                    futures::stream::pending::<Result<Vec<u8>, std::io::Error>>(),
+                )),
             }
         })
         .await;
@@ -88,14 +105,27 @@ impl Page {
         let (out, log) = mpsc::channel(8);
         let (refresh, asked) = watch::channel(0);
         let options = PageOptions {
-            loader: LoaderFactory(Box::new(move |thread| SnapshotLoader::new(client.clone(), thread, MAX_STATE))),
+            loader: LoaderFactory(Box::new(move |thread| {
+                SnapshotLoader::new(client.clone(), thread, MAX_STATE)
+            })),
             thread: Some("t".into()),
-            head: Head { thread_id: Some("t".into()), ..Head::default() },
+            head: Head {
+                thread_id: Some("t".into()),
+                ..Head::default()
+            },
             refresh: asked,
         };
         tokio::spawn(follow_page(options, items, out));
         let waiting = Default::default();
-        Page { world, _server: server, stream: Some(stream), refresh, log, waiting, seq: Seq::START }
+        Page {
+            world,
+            _server: server,
+            stream: Some(stream),
+            refresh,
+            log,
+            waiting,
+            seq: Seq::START,
+        }
     }
 
     /// Sends an event on the stream.
@@ -103,12 +133,26 @@ impl Page {
         self.seq = self.seq.next();
         let (seq, at) = (self.seq, jiff::Timestamp::now());
         let data = Data::Json(data.into());
-        let event = Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
+        let event = Event {
+            seq,
+            at,
+            conn: 1,
+            replayed,
+            name: name.into(),
+            ns: [].into(),
+            id: None,
+            data,
+        };
         self.send(Item::Record(Record::Event(event))).await;
     }
 
     async fn send(&self, item: Item) {
-        self.stream.as_ref().expect("open").send(vec![item]).await.expect("the page reads items");
+        self.stream
+            .as_ref()
+            .expect("open")
+            .send(vec![item])
+            .await
+            .expect("the page reads items");
     }
 
     async fn next(&mut self) -> Item {
@@ -116,7 +160,9 @@ impl Page {
             if let Some(item) = self.waiting.pop_front() {
                 return item;
             }
-            let items = tokio::time::timeout(TIMEOUT, self.log.recv()).await.expect("an item in time");
+            let items = tokio::time::timeout(TIMEOUT, self.log.recv())
+                .await
+                .expect("an item in time");
             self.waiting.extend(items.expect("the page continues"));
         }
     }
@@ -125,7 +171,8 @@ impl Page {
     async fn next_event(&mut self) -> (String, Value) {
         loop {
             if let Item::Record(Record::Event(event)) = self.next().await {
-                let data = serde_json::from_str(event.data.json().map_or("null", |json| json)).expect("JSON");
+                let data = serde_json::from_str(event.data.json().map_or("null", |json| json))
+                    .expect("JSON");
                 return (event.name.to_string(), data);
             }
         }
@@ -158,22 +205,37 @@ async fn history_precedes_the_stream_and_the_head_precedes_history() {
     let mut page = Page::open(World::idle("before")).await;
     page.send(Item::Record(Record::Head(Head::default()))).await;
     page.send_event("custom", r#"{"n":1}"#, false).await;
-    assert!(matches!(page.next().await, Item::Record(Record::Head(head)) if head.thread_id.as_deref() == Some("t")));
+    assert!(
+        matches!(page.next().await, Item::Record(Record::Head(head)) if head.thread_id.as_deref() == Some("t"))
+    );
     let mut seen = Vec::new();
     while seen.last().map(|(name, _): &(String, Value)| name.as_str()) != Some("custom") {
         seen.push(page.next_event().await);
     }
     assert!(seen.len() > 1, "{seen:?}");
     let told = Value::Array(seen.iter().map(|(_, data)| data.clone()).collect()).to_string();
-    for part in [r#""said":"before""#, r#""history""#, r#""status":"idle""#, r#""run_id":"r""#] {
+    for part in [
+        r#""said":"before""#,
+        r#""history""#,
+        r#""status":"idle""#,
+        r#""run_id":"r""#,
+    ] {
         assert!(told.contains(part), "no {part} in {told}");
     }
 }
 
 #[tokio::test]
 async fn connection_records_are_not_delayed() {
-    let mut page = Page::open(World { state: None, ..World::idle("") }).await;
-    page.send(Item::Connecting { at: jiff::Timestamp::now(), conn: 1 }).await;
+    let mut page = Page::open(World {
+        state: None,
+        ..World::idle("")
+    })
+    .await;
+    page.send(Item::Connecting {
+        at: jiff::Timestamp::now(),
+        conn: 1,
+    })
+    .await;
     loop {
         match page.next().await {
             Item::Connecting { .. } => break,
@@ -185,7 +247,12 @@ async fn connection_records_are_not_delayed() {
 
 #[tokio::test]
 async fn a_missing_state_delays_the_stream_for_a_limited_time() {
-    let mut page = Page::open(World { state: None, history: None, ..World::idle("") }).await;
+    let mut page = Page::open(World {
+        state: None,
+        history: None,
+        ..World::idle("")
+    })
+    .await;
     page.send_event("custom", r#"{"n":1}"#, false).await;
     page.send_event("custom", r#"{"n":2}"#, false).await;
     let mut names = Vec::new();
@@ -197,7 +264,11 @@ async fn a_missing_state_delays_the_stream_for_a_limited_time() {
             assert!(data.get("state").is_none(), "{data}");
         }
     }
-    assert_eq!(names, [value!({"n": 1}), value!({"n": 2})], "in order, and whole");
+    assert_eq!(
+        names,
+        [value!({"n": 1}), value!({"n": 2})],
+        "in order, and whole"
+    );
 }
 
 #[tokio::test]
@@ -205,8 +276,10 @@ async fn a_finished_run_reloads_the_state() {
     let mut page = Page::open(World::idle("before")).await;
     page.snapshot_with("history").await;
     *page.world.lock().unwrap() = World::idle("after");
-    page.send_event("metadata", r#"{"run_id":"r2","attempt":1}"#, false).await;
-    page.send_event("metadata", r#"{"run_id":"r2","status":"run_done"}"#, false).await;
+    page.send_event("metadata", r#"{"run_id":"r2","attempt":1}"#, false)
+        .await;
+    page.send_event("metadata", r#"{"run_id":"r2","status":"run_done"}"#, false)
+        .await;
     loop {
         let (name, data) = page.next_event().await;
         if name == "snapshot" && data["state"]["values"]["said"] == "after" {
@@ -232,7 +305,12 @@ async fn a_deleted_thread_is_noticed() {
     *page.world.lock().unwrap() = World::all(404);
     page.refresh.send_modify(|n| *n += 1);
     let snapshot = page.snapshot_with("thread").await;
-    assert!(snapshot["missing"]["thread"].as_str().is_some_and(|why| why.starts_with("404")), "{snapshot}");
+    assert!(
+        snapshot["missing"]["thread"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("404")),
+        "{snapshot}"
+    );
 }
 
 #[tokio::test]
@@ -243,18 +321,33 @@ async fn all_checkpoints_of_a_long_newest_run_are_loaded() {
             "metadata": {"run_id": run, "step": step, "source": if step < 0 { "input" } else { "loop" }}})
     };
     for (runs_of, loaded) in [([("r", 32)].as_slice(), 32), (&[("r", 16), ("r0", 16)], 20)] {
-        let of_run =
-            |(run, count): &(&str, i64)| (-1..count - 1).rev().map(|step| entry(step, run)).collect::<Vec<_>>();
+        let of_run = |(run, count): &(&str, i64)| {
+            (-1..count - 1)
+                .rev()
+                .map(|step| entry(step, run))
+                .collect::<Vec<_>>()
+        };
         let rows: Vec<Value> = runs_of.iter().flat_map(of_run).collect();
-        let mut page = Page::open(World { history: Some((200, value!(rows))), ..World::idle("x") }).await;
+        let mut page = Page::open(World {
+            history: Some((200, value!(rows))),
+            ..World::idle("x")
+        })
+        .await;
         let snapshot = page.snapshot_with("history").await;
-        assert_eq!(snapshot["history"].as_array().map(Vec::len), Some(loaded), "{runs_of:?}");
+        assert_eq!(
+            snapshot["history"].as_array().map(Vec::len),
+            Some(loaded),
+            "{runs_of:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_missing_history_hides_nothing_else() {
-    let world = World { history: Some((404, value!({"detail": "Not Found"}))), ..World::idle("before") };
+    let world = World {
+        history: Some((404, value!({"detail": "Not Found"}))),
+        ..World::idle("before")
+    };
     let mut page = Page::open(world).await;
     page.send_event("custom", r#"{"n":1}"#, false).await;
     let mut told = String::new();
@@ -265,7 +358,10 @@ async fn a_missing_history_hides_nothing_else() {
         }
         told += &data.to_string();
     }
-    assert!(told.contains(r#""said":"before""#) && told.contains(r#""history":"#), "{told}");
+    assert!(
+        told.contains(r#""said":"before""#) && told.contains(r#""history":"#),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -273,7 +369,10 @@ async fn a_state_over_the_limit_is_named_and_the_rest_is_shown() {
     let mut page = Page::open(World::idle(&"x".repeat(2 * MAX_STATE))).await;
     let snapshot = page.snapshot_with("state").await;
     assert!(snapshot.get("state").is_none(), "{snapshot}");
-    let why = snapshot["missing"]["state"].as_str().unwrap_or_default().to_string();
+    let why = snapshot["missing"]["state"]
+        .as_str()
+        .unwrap_or_default()
+        .to_string();
     assert!(why.contains("10"), "it names the limit: {why}");
 }
 

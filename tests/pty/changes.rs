@@ -13,9 +13,15 @@ struct TestServer {
 
 impl TestServer {
     fn new(profile: &str) -> TestServer {
-        rustls::crypto::ring::default_provider().install_default().ok();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let options = Options { scenario: Scenario::Fleet { deployments: 3 }, speed: 60.0, ..Options::default() };
+        let options = Options {
+            scenario: Scenario::Fleet { deployments: 3 },
+            speed: 60.0,
+            ..Options::default()
+        };
         let sim = runtime.block_on(Sim::start(options)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let url = &sim.regions()[0].url;
@@ -23,7 +29,11 @@ impl TestServer {
             "[poll]\ninterval = \"1s\"\n[profiles.here]\ncontrol_plane = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n{profile}\n"
         );
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
-        TestServer { _runtime: runtime, sim, folder }
+        TestServer {
+            _runtime: runtime,
+            sim,
+            folder,
+        }
     }
 
     fn open(&self, args: &[&str], env: &[(&str, &str)]) -> Term {
@@ -37,8 +47,14 @@ impl TestServer {
     /// Returns the write requests.
     fn writes(&self) -> Vec<Request> {
         // The inbox of the new revision's agent server is searched with POST.
-        let reads = |r: &Request| r.method == "GET" || r.path.ends_with("_logs") || r.path.ends_with("/threads/search");
-        self.sim.requests().into_iter().filter(|r| !reads(r)).collect()
+        let reads = |r: &Request| {
+            r.method == "GET" || r.path.ends_with("_logs") || r.path.ends_with("/threads/search")
+        };
+        self.sim
+            .requests()
+            .into_iter()
+            .filter(|r| !reads(r))
+            .collect()
     }
 }
 
@@ -48,9 +64,18 @@ fn first_name(term: &Term) -> String {
     term.keys("sg");
     let names = |term: &Term| -> Vec<(bool, String)> {
         let screen = term.screen();
-        let rows = screen.lines().skip(3).take_while(|line| !line.starts_with('╰'));
-        let name = |row: &str| row.trim_matches(['│', '▌', ' ']).split_whitespace().next().map(str::to_string);
-        rows.filter_map(|row| Some((row.contains('▌'), name(row)?))).collect()
+        let rows = screen
+            .lines()
+            .skip(3)
+            .take_while(|line| !line.starts_with('╰'));
+        let name = |row: &str| {
+            row.trim_matches(['│', '▌', ' '])
+                .split_whitespace()
+                .next()
+                .map(str::to_string)
+        };
+        rows.filter_map(|row| Some((row.contains('▌'), name(row)?)))
+            .collect()
     };
     term.wait_until("the rows by name", |term| {
         let rows = names(term);
@@ -107,7 +132,13 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     std::fs::write(&editor, script).unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let secret = "canary-7f3a91c2-in-the-environment";
-    let term = server.open(&[], &[("VISUAL", editor.to_str().unwrap()), ("RUNTAIL_TEST_SECRET", secret)]);
+    let term = server.open(
+        &[],
+        &[
+            ("VISUAL", editor.to_str().unwrap()),
+            ("RUNTAIL_TEST_SECRET", secret),
+        ],
+    );
     first_name(&term);
     term.keys("u");
     term.wait_for("Only changed fields are sent");
@@ -125,7 +156,14 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     let writes = server.writes();
     assert_eq!(writes.len(), 1, "{writes:?}");
     let body: serde_json::Value = serde_json::from_slice(&writes[0].body).unwrap();
-    let sent = |name: &str| body["secrets"].as_array().unwrap().iter().find(|s| s["name"] == name).cloned();
+    let sent = |name: &str| {
+        body["secrets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|s| s["name"] == name)
+            .cloned()
+    };
     assert_eq!(sent("NEW_ONE").unwrap()["value"], secret);
     term.keys(":journal\r");
     term.wait_for("PATCH");
@@ -135,12 +173,18 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     assert!(!all.contains("canary-7f3a91c2"), "a secret was on screen");
     let seen = std::fs::read_to_string(server.folder.path().join("editor.seen")).unwrap();
     assert_eq!(seen.lines().nth(1), Some("600"), "{seen}");
-    assert!(seen.contains("build_on_push") && seen.contains("sh -c"), "{seen}");
+    assert!(
+        seen.contains("build_on_push") && seen.contains("sh -c"),
+        "{seen}"
+    );
     assert!(
         !seen.contains("canary") && !seen.contains(&server.sim.regions()[0].api_key),
         "the editor received a secret"
     );
-    assert!(!all.contains(&server.sim.regions()[0].api_key), "the key was on screen");
+    assert!(
+        !all.contains(&server.sim.regions()[0].api_key),
+        "the key was on screen"
+    );
 }
 
 #[test]
@@ -150,7 +194,11 @@ fn target_deleted_after_the_preview_is_not_changed() {
     let name = first_name(&term);
     term.keys("D");
     term.wait_for("to confirm");
-    server.sim.rule(Rule::on("GET", "/v2/deployments/").status(404).json(&serde_json::json!({"detail": "not found."})));
+    server.sim.rule(
+        Rule::on("GET", "/v2/deployments/")
+            .status(404)
+            .json(&serde_json::json!({"detail": "not found."})),
+    );
     term.keys(&format!("{name}\x13"));
     term.wait_for("nothing was sent");
     assert!(server.writes().is_empty());
@@ -167,7 +215,9 @@ fn production_is_read_only_without_the_write_option() {
         term.keys("!");
         term.wait_for("╭ Notices");
         term.keys("\x1b");
-        term.wait_until("the list again", |term| term.screen().contains("Deployments · 3"));
+        term.wait_until("the list again", |term| {
+            term.screen().contains("Deployments · 3")
+        });
     }
     assert!(server.writes().is_empty());
     // With --write it is allowed, and the dialog shows the label.
@@ -175,7 +225,11 @@ fn production_is_read_only_without_the_write_option() {
     first_name(&term);
     term.keys("D");
     term.wait_for("to confirm");
-    assert!(term.screen().lines().nth(1).unwrap().contains("PROD"), "{}", term.screen());
+    assert!(
+        term.screen().lines().nth(1).unwrap().contains("PROD"),
+        "{}",
+        term.screen()
+    );
 }
 
 #[test]
@@ -188,17 +242,28 @@ fn destructive_commands_ask_for_confirmation_on_a_terminal() {
         assert!(server.writes().is_empty());
         term.keys(typed);
         let code = term.exit_status().exit_code();
-        assert_eq!((code, server.writes().len()), if sent { (0, 1) } else { (1, 0) }, "{}", term.screen());
+        assert_eq!(
+            (code, server.writes().len()),
+            if sent { (0, 1) } else { (1, 0) },
+            "{}",
+            term.screen()
+        );
     }
     // A deleted deployment remains readable for a while, with the URL of its agent server.
     let id = "00000000-0000-4000-8000-000000000000";
-    server.open(&["-d", &name, "threads", "create", "--id", id], &[]).exit_status();
+    server
+        .open(&["-d", &name, "threads", "create", "--id", id], &[])
+        .exit_status();
     let writes = server.writes().len();
     let mut term = server.open(&["-d", &name, "threads", "delete", id], &[]);
     term.wait_for("[y/N]");
     term.keys("n\r");
     assert_eq!(term.exit_status().exit_code(), 1);
-    assert!(term.screen().contains("not confirmed; nothing was sent"), "{}", term.screen());
+    assert!(
+        term.screen().contains("not confirmed; nothing was sent"),
+        "{}",
+        term.screen()
+    );
     assert_eq!(server.writes().len(), writes);
 }
 
@@ -214,7 +279,10 @@ fn pasted_thread_id_is_found_on_an_unopened_server() {
     let term = server.open(&[], &[]);
     first_name(&term);
     term.keys(&format!(":{thread}\r"));
-    term.wait_for(&format!("Found thread {}", runtail_core::text::short_id(thread)));
+    term.wait_for(&format!(
+        "Found thread {}",
+        runtail_core::text::short_id(thread)
+    ));
     term.keys(":99999999-9999-4999-8999-999999999999\r");
     term.wait_for("99999999…9999 was not found on");
 }
@@ -228,7 +296,10 @@ fn two_deployments_are_compared_from_their_records() {
     term.wait_for("Compare deployments");
     term.wait_for("keys differ");
     let screen = term.screen();
-    assert!(screen.contains("deployment_type") && screen.contains("present"), "{screen}");
+    assert!(
+        screen.contains("deployment_type") && screen.contains("present"),
+        "{screen}"
+    );
     assert!(!screen.contains("sk-"), "no value of a secret: {screen}");
     assert!(server.writes().is_empty(), "a comparison only reads");
     term.keys("q");
@@ -238,37 +309,61 @@ fn two_deployments_are_compared_from_their_records() {
 pub(crate) fn is_running(pid: i32) -> bool {
     // A zombie has ended. Its parent has to be told so first.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+    stat.rsplit_once(')')
+        .is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
 #[test]
 fn a_signal_or_a_closed_terminal_ends_the_dashboard_and_its_editor() {
-    for (signal, code) in [(Some(libc::SIGTERM), 143), (Some(libc::SIGHUP), 129), (None, 129)] {
+    for (signal, code) in [
+        (Some(libc::SIGTERM), 143),
+        (Some(libc::SIGHUP), 129),
+        (None, 129),
+    ] {
         let server = TestServer::new("");
         let named = server.folder.path().join("editor.pid");
-        let editor = format!("sh -c 'echo mine >> \"$1\"; echo $$ > {}; sleep 1000; true' sh", named.display());
+        let editor = format!(
+            "sh -c 'echo mine >> \"$1\"; echo $$ > {}; sleep 1000; true' sh",
+            named.display()
+        );
         let kept = server.folder.path().join("kept");
         std::fs::create_dir(&kept).unwrap();
-        let mut term = server.open(&[], &[("VISUAL", &editor), ("TMPDIR", kept.to_str().unwrap())]);
+        let mut term = server.open(
+            &[],
+            &[("VISUAL", &editor), ("TMPDIR", kept.to_str().unwrap())],
+        );
         first_name(&term);
         term.keys("u");
         term.wait_for("Only changed fields are sent");
         term.keys("\x14");
         term.wait_for("● Valid");
         term.keys("\x0f");
-        term.wait_until("the editor", |_| std::fs::read_to_string(&named).is_ok_and(|text| text.ends_with('\n')));
-        let pid: i32 = std::fs::read_to_string(&named).unwrap().trim().parse().expect("a process id");
+        term.wait_until("the editor", |_| {
+            std::fs::read_to_string(&named).is_ok_and(|text| text.ends_with('\n'))
+        });
+        let pid: i32 = std::fs::read_to_string(&named)
+            .unwrap()
+            .trim()
+            .parse()
+            .expect("a process id");
         assert!(is_running(pid));
         match signal {
             Some(signal) => term.signal(signal),
             None => term.hang_up(),
         }
         let status = term.exit_status();
-        assert!(status.signal().is_some() || status.exit_code() == code, "{signal:?}: {status:?}");
+        assert!(
+            status.signal().is_some() || status.exit_code() == code,
+            "{signal:?}: {status:?}"
+        );
         assert!(!is_running(pid), "{signal:?}: the editor is left behind");
-        let texts =
-            std::fs::read_dir(&kept).unwrap().map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
-        assert!(texts.collect::<String>().ends_with("mine\n"), "{signal:?}: the text is lost");
+        let texts = std::fs::read_dir(&kept)
+            .unwrap()
+            .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        assert!(
+            texts.collect::<String>().ends_with("mine\n"),
+            "{signal:?}: the text is lost"
+        );
         if signal == Some(libc::SIGTERM) {
             assert_eq!(term.unrestored_modes(), [""; 0]);
         }

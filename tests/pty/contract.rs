@@ -16,18 +16,38 @@ struct Contract {
 
 impl Contract {
     fn start() -> Contract {
-        rustls::crypto::ring::default_provider().install_default().ok();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        let options = Options { scenario: Scenario::Contract, speed: 4.0, ..Options::default() };
-        let sim = runtime.block_on(Sim::start(options)).expect("servers on loopback");
+        let options = Options {
+            scenario: Scenario::Contract,
+            speed: 4.0,
+            ..Options::default()
+        };
+        let sim = runtime
+            .block_on(Sim::start(options))
+            .expect("servers on loopback");
         let url = sim.agents()[0].url.clone();
-        Contract { runtime, _sim: sim, url }
+        Contract {
+            runtime,
+            _sim: sim,
+            url,
+        }
     }
 
     fn post(&self, path: &str, body: &Value) -> String {
         let request = async {
-            let http = reqwest::Client::builder().no_proxy().build().expect("a client");
-            let response = http.post(format!("{}{path}", self.url)).json(body).send().await.expect("a response");
+            let http = reqwest::Client::builder()
+                .no_proxy()
+                .build()
+                .expect("a client");
+            let response = http
+                .post(format!("{}{path}", self.url))
+                .json(body)
+                .send()
+                .await
+                .expect("a response");
             response.text().await.expect("a text")
         };
         self.runtime.block_on(request)
@@ -35,9 +55,19 @@ impl Contract {
 
     /// Creates a thread with a finished run.
     fn thread(&self) -> String {
-        let created: Value = serde_json::from_str(&self.post("/threads", &json!({}))).expect("JSON");
+        let created: Value =
+            serde_json::from_str(&self.post("/threads", &json!({}))).expect("JSON");
         let thread = created["thread_id"].as_str().expect("an id").to_string();
-        let modes = ["values", "updates", "messages-tuple", "custom", "tasks", "debug", "checkpoints", "events"];
+        let modes = [
+            "values",
+            "updates",
+            "messages-tuple",
+            "custom",
+            "tasks",
+            "debug",
+            "checkpoints",
+            "events",
+        ];
         let body = json!({"assistant_id": "agent", "stream_mode": modes, "stream_subgraphs": true,
             "input": {"messages": [{"role": "user", "content": "weather?"}]}});
         self.post(&format!("/threads/{thread}/runs/stream"), &body);
@@ -79,9 +109,13 @@ fn run_by_assistant_name_is_shown_completely() {
     term.wait_for("● idle · last run finished");
     assert_views(&term);
     term.keys("M");
-    term.wait_for("The run was started with messages-tuple, updates, values, custom, tasks, with subgraphs");
+    term.wait_for(
+        "The run was started with messages-tuple, updates, values, custom, tasks, with subgraphs",
+    );
     term.keys("\x1b");
-    term.wait_until("the dialog is closed", |term| !term.screen().contains("The run was started with"));
+    term.wait_until("the dialog is closed", |term| {
+        !term.screen().contains("The run was started with")
+    });
     term.wait_for("● idle · last run finished");
     // The server replays no events of a finished run, which is reported and not an error.
     term.keys(":reopen\r");
@@ -113,7 +147,9 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     term.keys("M");
     term.wait_for("[x] lifecycle");
     term.keys("\x1b");
-    term.wait_until("the stream again", |term| !term.screen().contains("STREAM MODES"));
+    term.wait_until("the stream again", |term| {
+        !term.screen().contains("STREAM MODES")
+    });
     // A new run is shown.
     let body = json!({"assistant_id": "slow", "input": {"seconds": 0}, "stream_mode": ["updates"]});
     server.post(&format!("/threads/{thread}/runs/stream"), &body);

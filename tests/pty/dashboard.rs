@@ -20,7 +20,10 @@ fn assert_restored(term: &Term) {
     let left = term.unrestored_modes();
     let raw = term.raw_output();
     let end = String::from_utf8_lossy(&raw[raw.len().saturating_sub(200)..]).into_owned();
-    assert!(left.is_empty(), "left behind: {left:?}; the last output: {end:?}");
+    assert!(
+        left.is_empty(),
+        "left behind: {left:?}; the last output: {end:?}"
+    );
 }
 
 #[test]
@@ -28,9 +31,19 @@ fn demo_shows_deployments() {
     let term = demo(140, 40);
     term.wait_for("Deployments");
     term.wait_for("support-bot");
-    assert!(term.screen().contains("DEMO"), "DEMO is always shown: {}", term.screen());
-    assert!(term.unrestored_modes().contains(&"the alternate screen"), "the harness detects changed modes");
-    assert!(term.unrestored_modes().contains(&"raw mode"), "the harness detects changed modes");
+    assert!(
+        term.screen().contains("DEMO"),
+        "DEMO is always shown: {}",
+        term.screen()
+    );
+    assert!(
+        term.unrestored_modes().contains(&"the alternate screen"),
+        "the harness detects changed modes"
+    );
+    assert!(
+        term.unrestored_modes().contains(&"raw mode"),
+        "the harness detects changed modes"
+    );
 }
 
 #[test]
@@ -43,13 +56,23 @@ fn selected_row_has_a_background_near_the_terminals_own() {
     ] {
         let term = Term::spawn_with(&[env], &["--demo"], 140, 40);
         term.select_first_by_name("contract-review");
-        let row =
-            |term: &Term| term.screen().lines().position(|line| line.contains("▌ contract-review")).unwrap_or(0) as u16;
-        term.wait_until("the background of the selected row", |term| term.background(60, row(term)) == color);
+        let row = |term: &Term| {
+            term.screen()
+                .lines()
+                .position(|line| line.contains("▌ contract-review"))
+                .unwrap_or(0) as u16
+        };
+        term.wait_until("the background of the selected row", |term| {
+            term.background(60, row(term)) == color
+        });
         let row = row(&term);
         assert_eq!(term.background(60, row + 1), None);
         // The reply was not typed: no digit has opened a view, and `:` has not opened the palette.
-        assert!(!term.screen().contains("rgb:") && !term.screen().contains("> "), "{}", term.screen());
+        assert!(
+            !term.screen().contains("rgb:") && !term.screen().contains("> "),
+            "{}",
+            term.screen()
+        );
     }
 }
 
@@ -59,7 +82,11 @@ fn a_late_background_reply_is_not_typed_into_the_shell() {
     for is_in_pieces in [false, true] {
         let term = Term::spawn_slow_under(script, &["--demo"], 100, 30);
         term.wait_for("support-bot");
-        term.keys(if is_in_pieces { "\x1b]11;rgb:1c\x03" } else { "q" });
+        term.keys(if is_in_pieces {
+            "\x1b]11;rgb:1c\x03"
+        } else {
+            "q"
+        });
         term.wait_until("a query of the attributes", |term| {
             String::from_utf8_lossy(&term.raw_output()).contains("\x1b[c")
         });
@@ -80,10 +107,15 @@ fn a_late_background_reply_is_not_typed_after_a_termination_signal() {
     let term = Term::spawn_slow_under(script, &["--demo"], 100, 30);
     term.wait_for("support-bot");
     let output = String::from_utf8_lossy(&term.raw_output()).into_owned();
-    let pid = output.split_once("pid <").and_then(|(_, rest)| rest.split_once('>')?.0.parse().ok()).unwrap();
+    let pid = output
+        .split_once("pid <")
+        .and_then(|(_, rest)| rest.split_once('>')?.0.parse().ok())
+        .unwrap();
     // SAFETY: kill has no memory effects; the process is the dashboard that the shell has not waited for yet.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
-    term.wait_until("a query of the attributes", |term| String::from_utf8_lossy(&term.raw_output()).contains("\x1b[c"));
+    term.wait_until("a query of the attributes", |term| {
+        String::from_utf8_lossy(&term.raw_output()).contains("\x1b[c")
+    });
     term.reply();
     term.wait_for("ended");
     term.keys("x\r");
@@ -105,7 +137,11 @@ fn first_frame_is_drawn_before_key_commands_run() {
     let term = Term::spawn(&["--config", &file.to_string_lossy()], 140, 40);
     let at = |text: &str| String::from_utf8_lossy(&term.raw_output()).find(text);
     term.wait_until("the key command", |_| at("key requested").is_some());
-    assert!(at("Loading deployments") < at("key requested"), "{}", term.screen());
+    assert!(
+        at("Loading deployments") < at("key requested"),
+        "{}",
+        term.screen()
+    );
     assert!(at("Loading deployments").is_some(), "{}", term.screen());
 }
 
@@ -133,7 +169,10 @@ fn termination_signals_restore_the_terminal() {
         let status = term.exit_status();
         // Either the signal itself (after cleaning up) or the shell's exit code for it is fine.
         let by_signal = status.signal().is_some();
-        assert!(by_signal || status.exit_code() == code, "SIG{name}: {status:?}");
+        assert!(
+            by_signal || status.exit_code() == code,
+            "SIG{name}: {status:?}"
+        );
         assert_restored(&term);
     }
 }
@@ -161,7 +200,10 @@ fn fatal_signals_restore_the_terminal() {
         let mut term = demo(100, 30);
         term.signal(signal);
         let status = term.exit_status();
-        assert!(status.signal().is_some(), "{signal}: the process ends by the signal: {status:?}");
+        assert!(
+            status.signal().is_some(),
+            "{signal}: the process ends by the signal: {status:?}"
+        );
         assert_restored(&term);
     }
 }
@@ -173,7 +215,9 @@ fn failed_allocation_restores_the_terminal() {
     term.keys("\x1b[24~");
     assert!(term.exit_status().signal().is_some());
     assert_restored(&term);
-    assert!(String::from_utf8_lossy(&term.raw_output()).contains("memory allocation of 8 bytes failed"));
+    assert!(
+        String::from_utf8_lossy(&term.raw_output()).contains("memory allocation of 8 bytes failed")
+    );
 }
 
 #[test]
@@ -181,7 +225,10 @@ fn closed_terminal_ends_the_dashboard() {
     let mut term = demo(100, 30);
     term.hang_up();
     let status = term.exit_status();
-    assert!(status.signal().is_some() || status.exit_code() == 129, "{status:?}");
+    assert!(
+        status.signal().is_some() || status.exit_code() == 129,
+        "{status:?}"
+    );
 }
 
 #[test]
@@ -193,8 +240,15 @@ fn ctrl_z_restores_the_terminal_and_fg_redraws() {
     assert_restored(&term);
     term.keys("\r");
     term.wait_for("DEMO");
-    assert!(term.unrestored_modes().contains(&"the alternate screen"), "the dashboard is back");
-    assert!(!term.screen().contains("job stopped"), "the whole screen is redrawn:\n{}", term.screen());
+    assert!(
+        term.unrestored_modes().contains(&"the alternate screen"),
+        "the dashboard is back"
+    );
+    assert!(
+        !term.screen().contains("job stopped"),
+        "the whole screen is redrawn:\n{}",
+        term.screen()
+    );
     term.keys("q");
     term.wait_for("job ended 0");
     assert_restored(&term);
@@ -217,7 +271,16 @@ fn small_terminal_shows_a_message() {
 #[test]
 fn resizing_to_any_size_works() {
     let mut term = demo(120, 36);
-    for (cols, rows) in [(1, 1), (300, 5), (2, 80), (80, 24), (79, 23), (1000, 200), (60, 15), (140, 40)] {
+    for (cols, rows) in [
+        (1, 1),
+        (300, 5),
+        (2, 80),
+        (80, 24),
+        (79, 23),
+        (1000, 200),
+        (60, 15),
+        (140, 40),
+    ] {
         term.resize(cols, rows);
         std::thread::sleep(Duration::from_millis(60));
     }
@@ -233,7 +296,9 @@ fn pasted_text_is_not_a_command() {
     term.keys("\x1b[200~q\x03q\x1b[201~");
     term.wait_for_quiet(Duration::from_millis(300));
     term.keys("?"); // still running and responding
-    term.wait_until("the help", |term| term.screen().to_lowercase().contains("quit"));
+    term.wait_until("the help", |term| {
+        term.screen().to_lowercase().contains("quit")
+    });
     term.keys("\x1b");
     term.wait_for_quiet(Duration::from_millis(300)); // Esc closes the help; followed by more keys, it would be read as an escape sequence
     term.keys("q");
@@ -245,7 +310,10 @@ fn pasted_text_is_not_a_command() {
 fn missing_terminal_is_reported() {
     let done = process::run(["--demo"]).expect(2);
     assert!(done.stderr.contains("terminal"), "{done:?}");
-    assert!(done.stdout.is_empty(), "no escape sequences are written to a pipe: {done:?}");
+    assert!(
+        done.stdout.is_empty(),
+        "no escape sequences are written to a pipe: {done:?}"
+    );
 }
 
 #[test]
@@ -256,8 +324,14 @@ fn panic_in_the_loop_restores_the_terminal_before_its_message() {
     assert_eq!(term.exit_status().exit_code(), 101);
     assert_restored(&term);
     let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
-    let (left, message) = (raw.rfind("\x1b[?1049l").unwrap(), raw.rfind("a test asked the loop to panic").unwrap());
-    assert!(left < message, "the message is written after the alternate screen is left");
+    let (left, message) = (
+        raw.rfind("\x1b[?1049l").unwrap(),
+        raw.rfind("a test asked the loop to panic").unwrap(),
+    );
+    assert!(
+        left < message,
+        "the message is written after the alternate screen is left"
+    );
 }
 
 #[test]
@@ -268,9 +342,15 @@ fn panic_in_a_task_is_reported_and_the_dashboard_continues() {
     term.wait_for("A background task failed");
     term.keys("!");
     term.wait_for("╭ Notices");
-    assert!(term.screen().contains("a test asked this task to panic"), "{}", term.screen());
+    assert!(
+        term.screen().contains("a test asked this task to panic"),
+        "{}",
+        term.screen()
+    );
     term.keys("\x1b");
-    term.wait_until("the notices are closed", |term| !term.screen().contains("╭ Notices"));
+    term.wait_until("the notices are closed", |term| {
+        !term.screen().contains("╭ Notices")
+    });
     term.keys("q");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
@@ -297,14 +377,19 @@ fn run_is_started_from_the_deployments_list() {
     term.keys("g");
     term.wait_for("‖ paused");
     let screen = term.screen();
-    assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
+    assert!(
+        screen.contains("where is my order?") && screen.contains("human"),
+        "{screen}"
+    );
     // The first entry is the snapshot of the server's records at the start of the run.
     term.keys("7g");
     term.wait_for("metadata");
     term.keys("\r");
     term.wait_for("loaded from the server's records");
     term.keys("\x1b");
-    term.wait_until("the event is closed", |term| !term.screen().contains("loaded from the server's records"));
+    term.wait_until("the event is closed", |term| {
+        !term.screen().contains("loaded from the server's records")
+    });
     term.wait_for("‖ paused");
     term.keys("\x1b[B\r");
     term.wait_for("event ");
@@ -320,7 +405,11 @@ fn run_is_started_from_the_deployments_list() {
 /// Returns the end of the thread's id in the breadcrumb, which is all that fits after the graph's name.
 fn shown_thread(term: &Term) -> Option<String> {
     let screen = term.screen();
-    let id = screen.split(" › support ").nth(1)?.split_whitespace().next()?;
+    let id = screen
+        .split(" › support ")
+        .nth(1)?
+        .split_whitespace()
+        .next()?;
     id.get(id.len().checked_sub(4)?..).map(str::to_owned)
 }
 
@@ -339,12 +428,16 @@ fn leaving_a_stream_does_not_cancel_its_run() {
     term.wait_for("› threads");
     // The thread of the closed stream is selected, so its runs are shown.
     term.wait_until("the thread, selected", |term| {
-        term.screen().lines().any(|l| l.contains('▌') && l.contains(&thread))
+        term.screen()
+            .lines()
+            .any(|l| l.contains('▌') && l.contains(&thread))
     });
     term.keys("v");
     term.wait_for("TOOK");
     term.wait_until("the run, finished", |term| {
-        term.screen().lines().any(|l| l.contains("● finished") && l.contains("support"))
+        term.screen()
+            .lines()
+            .any(|l| l.contains("● finished") && l.contains("support"))
     });
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
@@ -375,9 +468,15 @@ fn demo_in_tmux(term: &str) -> Option<Tmux> {
     tmux.start_binary("--demo");
     tmux.wait_for("support-bot");
     let screen = tmux.screen();
-    assert!(screen.contains("DEMO") && screen.contains("Deployments") && screen.contains('│'), "{screen}");
+    assert!(
+        screen.contains("DEMO") && screen.contains("Deployments") && screen.contains('│'),
+        "{screen}"
+    );
     assert!(!screen.contains("before the dashboard"), "{screen}");
-    assert_eq!((tmux.variable("alternate_on"), tmux.variable("cursor_flag")), ("1".into(), "0".into()));
+    assert_eq!(
+        (tmux.variable("alternate_on"), tmux.variable("cursor_flag")),
+        ("1".into(), "0".into())
+    );
     Some(tmux)
 }
 
@@ -385,8 +484,16 @@ fn demo_in_tmux(term: &str) -> Option<Tmux> {
 fn assert_restored_in_tmux(tmux: &Tmux, code: &str) {
     tmux.wait_for(&format!("ended {code}"));
     let screen = tmux.screen();
-    assert!(screen.contains("\nbefore the dashboard") && !screen.contains("Deployments"), "{screen}");
-    for (name, normal) in [("alternate_on", "0"), ("cursor_flag", "1"), ("mouse_any_flag", "0"), ("keypad_flag", "0")] {
+    assert!(
+        screen.contains("\nbefore the dashboard") && !screen.contains("Deployments"),
+        "{screen}"
+    );
+    for (name, normal) in [
+        ("alternate_on", "0"),
+        ("cursor_flag", "1"),
+        ("mouse_any_flag", "0"),
+        ("keypad_flag", "0"),
+    ] {
         assert_eq!(tmux.variable(name), normal, "{name}: {screen}");
     }
     // Only a terminal in its normal modes echoes input and accepts a line.
@@ -398,12 +505,18 @@ fn assert_restored_in_tmux(tmux: &Tmux, code: &str) {
 #[test]
 fn tmux_shows_the_dashboard_and_restores_its_screen() {
     for term in ["screen-256color", "tmux-256color"] {
-        let Some(tmux) = demo_in_tmux(term) else { return };
+        let Some(tmux) = demo_in_tmux(term) else {
+            return;
+        };
         tmux.resize(50, 10);
         tmux.wait_for("too small");
         tmux.resize(90, 28);
         tmux.wait_for("support-bot");
-        assert!(tmux.screen().lines().all(|line| line.chars().count() <= 90), "{}", tmux.screen());
+        assert!(
+            tmux.screen().lines().all(|line| line.chars().count() <= 90),
+            "{}",
+            tmux.screen()
+        );
         tmux.key("?");
         tmux.wait_for("HERE: DEPLOYMENTS");
         tmux.key("Escape");
@@ -415,8 +528,13 @@ fn tmux_shows_the_dashboard_and_restores_its_screen() {
 
 #[test]
 fn signals_restore_the_pane_in_tmux() {
-    for (term, signal, code) in [("screen-256color", libc::SIGTERM, "143"), ("tmux-256color", libc::SIGSEGV, "139")] {
-        let Some(tmux) = demo_in_tmux(term) else { return };
+    for (term, signal, code) in [
+        ("screen-256color", libc::SIGTERM, "143"),
+        ("tmux-256color", libc::SIGSEGV, "139"),
+    ] {
+        let Some(tmux) = demo_in_tmux(term) else {
+            return;
+        };
         tmux.signal(signal);
         assert_restored_in_tmux(&tmux, code);
     }
@@ -451,23 +569,40 @@ fn bytes_of(key: Key) -> String {
 /// Random keys as in `tests/monkey/main.rs`, with the binary in a terminal. `RUNTAIL_MONKEY_SEED` repeats a run.
 #[test]
 fn random_keys_restore_the_terminal() {
-    let seed = std::env::var("RUNTAIL_MONKEY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let seed = std::env::var("RUNTAIL_MONKEY_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(7);
     println!("RUNTAIL_MONKEY_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir().unwrap();
     // Exports go to the folder, and no browser or editor is found.
-    let script = format!("cd '{}' && PATH=/nonexistent exec \"$@\"", folder.path().display());
+    let script = format!(
+        "cd '{}' && PATH=/nonexistent exec \"$@\"",
+        folder.path().display()
+    );
     let mut term = Term::spawn_under(&script, &["--demo"], 120, 36);
     term.wait_for("support-bot");
     // These keys quit, stop the process, or start a command that may quit.
     let is_harmless = |key: &Key| !matches!(bytes_of(*key).as_str(), "q" | "\x03" | "\x1a" | ":");
-    let keys = BINDINGS.iter().flat_map(|row| row.keys()).map(|key| key.parse::<Key>().unwrap());
+    let keys = BINDINGS
+        .iter()
+        .flat_map(|row| row.keys())
+        .map(|key| key.parse::<Key>().unwrap());
     let keys: Vec<Key> = keys.filter(is_harmless).collect();
     for _ in 0..300 {
         match random.u8(0..12) {
             0 => term.resize(random.u16(1..200), random.u16(1..60)),
-            1 => term.keys(&format!("\x1b[200~{}\x1b[201~", ["hello", "q\x1b:quit\r", "日本語"][random.usize(0..3)])),
-            2 => term.keys(&format!("\x1b[<{};{};{}M", random.u8(0..3), random.u16(1..200), random.u16(1..60))),
+            1 => term.keys(&format!(
+                "\x1b[200~{}\x1b[201~",
+                ["hello", "q\x1b:quit\r", "日本語"][random.usize(0..3)]
+            )),
+            2 => term.keys(&format!(
+                "\x1b[<{};{};{}M",
+                random.u8(0..3),
+                random.u16(1..200),
+                random.u16(1..60)
+            )),
             3 => term.keys("\r"),
             _ => term.keys(&bytes_of(keys[random.usize(0..keys.len())])),
         }

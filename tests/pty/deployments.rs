@@ -14,7 +14,9 @@ struct TestServer {
 
 impl TestServer {
     fn new(options: Options, profiles: &[&str], more: &str) -> TestServer {
-        rustls::crypto::ring::default_provider().install_default().ok();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let sim = runtime.block_on(Sim::start(options)).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -27,18 +29,32 @@ impl TestServer {
             ));
         }
         std::fs::write(&path, text).unwrap();
-        TestServer { runtime, sim, config: path.to_string_lossy().into_owned(), _folder: folder }
+        TestServer {
+            runtime,
+            sim,
+            config: path.to_string_lossy().into_owned(),
+            _folder: folder,
+        }
     }
 
     fn with_deployments(deployments: usize) -> TestServer {
-        let options = Options { scenario: Scenario::Fleet { deployments }, speed: 1.0, ..Options::default() };
+        let options = Options {
+            scenario: Scenario::Fleet { deployments },
+            speed: 1.0,
+            ..Options::default()
+        };
         TestServer::new(options, &["here"], "")
     }
 
     #[track_caller]
     fn open(&self, cols: u16, rows: u16) -> Term {
         let key = self.sim.regions()[0].api_key.clone();
-        Term::spawn_with(&[("RUNTAIL_TEST_KEY", &key)], &["--config", &self.config], cols, rows)
+        Term::spawn_with(
+            &[("RUNTAIL_TEST_KEY", &key)],
+            &["--config", &self.config],
+            cols,
+            rows,
+        )
     }
 
     /// Returns the response of the control plane to a GET.
@@ -47,41 +63,71 @@ impl TestServer {
         let (url, key) = (format!("{}{path}", region.url), region.api_key.clone());
         self.runtime.block_on(async {
             let http = reqwest::Client::builder().no_proxy().build().unwrap();
-            http.get(url).header("x-api-key", key).send().await.unwrap().json().await.unwrap()
+            http.get(url)
+                .header("x-api-key", key)
+                .send()
+                .await
+                .unwrap()
+                .json()
+                .await
+                .unwrap()
         })
     }
 
     /// Returns the deployments sorted by name.
     fn deployments(&self) -> Vec<serde_json::Value> {
-        let mut rows = self.get("/v2/deployments?limit=100")["resources"].as_array().unwrap().clone();
+        let mut rows = self.get("/v2/deployments?limit=100")["resources"]
+            .as_array()
+            .unwrap()
+            .clone();
         rows.sort_by_key(|row| row["name"].to_string());
         rows
     }
 
     /// Counts the requests that contain this text.
     fn count_requests(&self, part: &str) -> usize {
-        self.sim.requests().iter().filter(|r| format!("{} {}?{}", r.method, r.path, r.query).contains(part)).count()
+        self.sim
+            .requests()
+            .iter()
+            .filter(|r| format!("{} {}?{}", r.method, r.path, r.query).contains(part))
+            .count()
     }
 }
 
 #[test]
 fn all_pages_of_all_profiles_form_one_list() {
-    let options = Options { scenario: Scenario::Fleet { deployments: 250 }, speed: 1.0, ..Options::default() };
+    let options = Options {
+        scenario: Scenario::Fleet { deployments: 250 },
+        speed: 1.0,
+        ..Options::default()
+    };
     let server = TestServer::new(options, &["one", "two"], "");
     let term = server.open(140, 40);
     term.wait_for("Deployments · 500");
-    assert!(server.count_requests("limit=100&offset=200") >= 2, "the last page, in each profile");
+    assert!(
+        server.count_requests("limit=100&offset=200") >= 2,
+        "the last page, in each profile"
+    );
     // Newest revisions are loaded, visible rows first, and each final one is requested once.
-    term.wait_until("every newest revision", |term| !term.screen().contains(" …  "));
+    term.wait_until("every newest revision", |term| {
+        !term.screen().contains(" …  ")
+    });
     term.keys("/newest:failed !two\r");
     // The revisions of the selected deployment, below the list, may have been deployed.
     let is_good = |line: &str| line.contains(" one ") && line.contains("DEPLOYED  ");
     term.wait_until("the filter", |term| {
         let screen = term.screen();
-        screen.contains(" of 500") && screen.contains("BUILD_FAILED") && !screen.lines().any(is_good)
+        screen.contains(" of 500")
+            && screen.contains("BUILD_FAILED")
+            && !screen.lines().any(is_good)
     });
     let newest = |server: &TestServer| {
-        let mut paths: Vec<String> = server.sim.requests().iter().map(|r| r.path.clone()).collect();
+        let mut paths: Vec<String> = server
+            .sim
+            .requests()
+            .iter()
+            .map(|r| r.path.clone())
+            .collect();
         paths.retain(|path| path.contains("/revisions/"));
         paths.sort();
         paths
@@ -89,14 +135,21 @@ fn all_pages_of_all_profiles_form_one_list() {
     let all = newest(&server);
     let mut once = all.clone();
     once.dedup_by(|a, b| a == b);
-    assert!(all.len() <= 2 * once.len(), "two profiles request each once: {} of {}", all.len(), once.len());
+    assert!(
+        all.len() <= 2 * once.len(),
+        "two profiles request each once: {} of {}",
+        all.len(),
+        once.len()
+    );
 }
 
 #[test]
 fn ignored_offset_is_reported() {
     let server = TestServer::with_deployments(150);
     let first = server.get("/v2/deployments?limit=100");
-    server.sim.rule(Rule::on("GET", "/v2/deployments?").status(200).json(&first));
+    server
+        .sim
+        .rule(Rule::on("GET", "/v2/deployments?").status(200).json(&first));
     let term = server.open(140, 40);
     term.wait_for("here ◐ partial");
     term.keys("!");
@@ -105,14 +158,21 @@ fn ignored_offset_is_reported() {
 
 #[test]
 fn watched_revision_alerts_by_bell_or_desktop_notification() {
-    for (notify, sequence) in [("bell", "\u{7}"), ("osc9", "\u{1b}]9;here › "), ("osc777", "\u{1b}]777;notify;here › ")]
-    {
+    for (notify, sequence) in [
+        ("bell", "\u{7}"),
+        ("osc9", "\u{1b}]9;here › "),
+        ("osc777", "\u{1b}]777;notify;here › "),
+    ] {
         let server = TestServer::with_deployments(3);
         let row = server.deployments()[0].clone();
         let revision = row["latest_revision_id"].as_str().unwrap();
         server.sim.force_status(revision, "BUILDING");
         let config = std::fs::read_to_string(&server.config).unwrap();
-        std::fs::write(&server.config, format!("{config}\n[ui]\nnotify = \"{notify}\"\n")).unwrap();
+        std::fs::write(
+            &server.config,
+            format!("{config}\n[ui]\nnotify = \"{notify}\"\n"),
+        )
+        .unwrap();
         let term = server.open(140, 40);
         // The row that is first before all statuses are known stays selected, so the test selects its own.
         term.select_first_by_name(row["name"].as_str().unwrap());
@@ -123,7 +183,9 @@ fn watched_revision_alerts_by_bell_or_desktop_notification() {
         term.keys("G");
         server.sim.force_status(revision, "BUILD_FAILED");
         term.wait_for("is BUILD_FAILED (");
-        term.wait_until("the alert", |term| String::from_utf8_lossy(&term.raw_output()).contains(sequence));
+        term.wait_until("the alert", |term| {
+            String::from_utf8_lossy(&term.raw_output()).contains(sequence)
+        });
     }
 }
 
@@ -135,7 +197,9 @@ fn deleted_deployment_is_reported_when_opened() {
     let term = server.open(140, 40);
     term.wait_for(name);
     term.select_first_by_name(name);
-    server.sim.rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
+    server
+        .sim
+        .rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
     term.keys("d");
     term.wait_for(&format!("deployment {name} was deleted"));
 }
@@ -153,7 +217,10 @@ fn deployment_record_shows_all_fields_without_secrets() {
     term.wait_for("1 of 1");
     term.wait_for("***");
     let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
-    assert!(!everything.contains(&secret[..12]), "a secret was on screen");
+    assert!(
+        !everything.contains(&secret[..12]),
+        "a secret was on screen"
+    );
 }
 
 #[test]
@@ -163,7 +230,9 @@ fn secrets_in_logs_are_redacted() {
     let secret = row["secrets"][0]["value"].as_str().unwrap();
     let line = format!("the key is {secret}, from https://me:hunter2@git.example/x");
     let logs = serde_json::json!({"logs": [{"timestamp": 1_795_000_000_000u64, "message": line}], "next_offset": null});
-    server.sim.rule(Rule::on("POST", "_logs").status(200).json(&logs));
+    server
+        .sim
+        .rule(Rule::on("POST", "_logs").status(200).json(&logs));
     let term = server.open(140, 40);
     term.select_first_by_name(row["name"].as_str().unwrap());
     term.keys("l");
@@ -174,7 +243,10 @@ fn secrets_in_logs_are_redacted() {
 
 #[test]
 fn pinned_deployments_are_shown_for_a_server_without_a_list() {
-    let options = Options { scenario: Scenario::Contract, ..Options::default() };
+    let options = Options {
+        scenario: Scenario::Contract,
+        ..Options::default()
+    };
     let server = TestServer::new(options, &["here"], "");
     let created = server.runtime.block_on(async {
         let region = &server.sim.regions()[0];
@@ -185,14 +257,22 @@ fn pinned_deployments_are_shown_for_a_server_without_a_list() {
         let request = http.post(format!("{}/v2/deployments", region.url)).header("x-api-key", &region.api_key).json(&body);
         request.send().await.unwrap().json::<serde_json::Value>().await.unwrap()
     });
-    let id = created["id"].as_str().unwrap_or_else(|| panic!("{created}"));
+    let id = created["id"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{created}"));
     let config = std::fs::read_to_string(&server.config).unwrap();
     let unknown = "99999999-9999-4999-8999-999999999999";
-    std::fs::write(&server.config, format!("{config}deployments = [\"{id}\", \"{unknown}\"]\n")).unwrap();
+    std::fs::write(
+        &server.config,
+        format!("{config}deployments = [\"{id}\", \"{unknown}\"]\n"),
+    )
+    .unwrap();
     let term = server.open(140, 40);
     term.wait_for("pinned-bot");
     term.wait_for("here ◐ partial");
-    term.wait_until("its newest revision", |term| term.screen().contains("● DEPLOYED"));
+    term.wait_until("its newest revision", |term| {
+        term.screen().contains("● DEPLOYED")
+    });
     term.keys("!");
     term.wait_for(unknown);
 }
@@ -202,7 +282,12 @@ fn rate_limits_are_honored_and_shown() {
     let server = TestServer::with_deployments(3);
     let term = server.open(140, 40);
     term.wait_for("here ●");
-    server.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(429).header("retry-after", "2"));
+    server.sim.rule(
+        Rule::on("GET", "/v2/deployments?")
+            .times(1)
+            .status(429)
+            .header("retry-after", "2"),
+    );
     term.wait_for("here ? 429");
     // All requests of the profile wait, then continue automatically.
     term.wait_for("here ●");
@@ -213,7 +298,9 @@ fn rejected_key_stops_the_profile_and_r_retries() {
     let server = TestServer::with_deployments(3);
     let term = server.open(140, 40);
     term.wait_for("here ●");
-    server.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
+    server
+        .sim
+        .rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
     term.wait_for("✗ 401, r retries");
     // The outdated rows stay.
     assert!(term.screen().contains("DEPLOYED"), "{}", term.screen());
@@ -226,7 +313,12 @@ fn logs_continue_after_a_failed_poll() {
     let server = TestServer::with_deployments(3);
     let term = server.open(140, 40);
     term.wait_for("DEPLOYED");
-    server.sim.rule(Rule::on("POST", "/deploy_logs").skip(1).times(1).status(503));
+    server.sim.rule(
+        Rule::on("POST", "/deploy_logs")
+            .skip(1)
+            .times(1)
+            .status(503),
+    );
     term.keys("l");
     term.wait_for("Server log of here");
     term.wait_for("lines");
@@ -234,15 +326,25 @@ fn logs_continue_after_a_failed_poll() {
     let count = |term: &Term| {
         let screen = term.screen();
         let at = screen.find(" lines")?;
-        screen[..at].rsplit(['│', ' ']).next()?.replace(',', "").parse::<usize>().ok()
+        screen[..at]
+            .rsplit(['│', ' '])
+            .next()?
+            .replace(',', "")
+            .parse::<usize>()
+            .ok()
     };
     let before = count(&term);
-    term.wait_until("more lines", |term| count(term) > before && !term.screen().contains("✗ 503"));
+    term.wait_until("more lines", |term| {
+        count(term) > before && !term.screen().contains("✗ 503")
+    });
     // All lines differ, so none is shown twice.
     term.keys("f");
     term.wait_for_quiet(Duration::from_millis(300));
     let screen = term.screen();
-    let lines: Vec<&str> = screen.lines().filter(|l| l.contains(" INFO ") || l.contains(" DEBUG ")).collect();
+    let lines: Vec<&str> = screen
+        .lines()
+        .filter(|l| l.contains(" INFO ") || l.contains(" DEBUG "))
+        .collect();
     let mut once = lines.clone();
     once.dedup();
     assert_eq!(lines, once);
@@ -258,9 +360,12 @@ fn failed_revision_is_explained_with_its_log() {
     term.keys("ge");
     term.wait_for("No solution found when resolving dependencies");
     // The frame may still be incomplete.
-    for part in
-        ["What to do:", "End of the build log", "b  Read the whole build log", "z  Roll back to the last good revision"]
-    {
+    for part in [
+        "What to do:",
+        "End of the build log",
+        "b  Read the whole build log",
+        "z  Roll back to the last good revision",
+    ] {
         term.wait_for(part);
     }
     term.keys("b");

@@ -16,12 +16,22 @@ struct TestServer {
 
 impl TestServer {
     fn new() -> TestServer {
-        rustls::crypto::ring::default_provider().install_default().ok();
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let options = Options { scenario: Scenario::Fleet { deployments: 3 }, speed: 1.0, ..Options::default() };
+        let options = Options {
+            scenario: Scenario::Fleet { deployments: 3 },
+            speed: 1.0,
+            ..Options::default()
+        };
         let sim = runtime.block_on(Sim::start(options)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        TestServer { _runtime: runtime, sim, folder }
+        TestServer {
+            _runtime: runtime,
+            sim,
+            folder,
+        }
     }
 
     /// Returns the path of the configuration file.
@@ -32,7 +42,9 @@ impl TestServer {
     /// Returns a profile with its key in this variable.
     fn profile(&self, name: &str, variable: &str) -> String {
         let url = &self.sim.regions()[0].url;
-        format!("# {name}\n[profiles.{name}]\ncontrol_plane = \"{url}\" # here\napi_key_env = \"{variable}\"\n")
+        format!(
+            "# {name}\n[profiles.{name}]\ncontrol_plane = \"{url}\" # here\napi_key_env = \"{variable}\"\n"
+        )
     }
 
     /// Writes the file like editors do: to a new file that replaces the old one.
@@ -45,15 +57,24 @@ impl TestServer {
 
     #[track_caller]
     fn open(&self) -> Term {
-        let (folder, key) = (self.folder.path().to_string_lossy(), self.sim.regions()[0].api_key.clone());
-        let env = [("XDG_CONFIG_HOME", &*folder), ("RIGHT", key.as_str()), ("WRONG", WRONG)];
+        let (folder, key) = (
+            self.folder.path().to_string_lossy(),
+            self.sim.regions()[0].api_key.clone(),
+        );
+        let env = [
+            ("XDG_CONFIG_HOME", &*folder),
+            ("RIGHT", key.as_str()),
+            ("WRONG", WRONG),
+        ];
         Term::spawn_with(&env, &[], 140, 40)
     }
 
     /// Checks that no key was ever on screen.
     fn assert_no_key_shown(&self, term: &Term) {
         let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
-        assert!(!everything.contains(&self.sim.regions()[0].api_key) && !everything.contains(WRONG));
+        assert!(
+            !everything.contains(&self.sim.regions()[0].api_key) && !everything.contains(WRONG)
+        );
     }
 }
 
@@ -63,9 +84,17 @@ fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
     server.write(&[server.profile("one", "RIGHT")]);
     let term = server.open();
     term.wait_for("one ●");
-    let polls = server.sim.requests().iter().filter(|r| r.path.ends_with("/v2/deployments")).count();
+    let polls = server
+        .sim
+        .requests()
+        .iter()
+        .filter(|r| r.path.ends_with("/v2/deployments"))
+        .count();
     assert!(polls > 0);
-    server.write(&[server.profile("one", "RIGHT"), server.profile("two", "RIGHT")]);
+    server.write(&[
+        server.profile("one", "RIGHT"),
+        server.profile("two", "RIGHT"),
+    ]);
     term.wait_for("two ●");
     server.write(&["[profiles.one]\nregion = \"mars\"\n".into()]);
     term.wait_for("config.toml:2:10: unknown region \"mars\"");
@@ -81,7 +110,14 @@ fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
     server.write(&[server.profile("one", "WRONG")]);
     term.wait_for("the server rejected the key · U uses it anyway");
     assert!(term.screen().contains("one ●"), "{}", term.screen());
-    let polls = |server: &TestServer| server.sim.requests().iter().filter(|r| r.query.contains("limit=100")).count();
+    let polls = |server: &TestServer| {
+        server
+            .sim
+            .requests()
+            .iter()
+            .filter(|r| r.query.contains("limit=100"))
+            .count()
+    };
     let before = polls(&server);
     term.wait_until("the next poll", |_| polls(&server) > before);
     assert!(term.screen().contains("one ●"), "{}", term.screen());
@@ -107,9 +143,15 @@ fn switching_profiles_waits_for_a_successful_check() {
     term.wait_for("[ ]  bad");
     term.keys("jU");
     term.wait_for("the server rejected the key · U uses it anyway");
-    assert!(term.screen().contains("[x]  one") && term.screen().contains("[ ]  bad"), "{}", term.screen());
+    assert!(
+        term.screen().contains("[x]  one") && term.screen().contains("[ ]  bad"),
+        "{}",
+        term.screen()
+    );
     // While the next profile is checked, the old one stays in use.
-    server.sim.rule(Rule::on("GET", "/v2/deployments?limit=1&").times(1).hang());
+    server
+        .sim
+        .rule(Rule::on("GET", "/v2/deployments?limit=1&").times(1).hang());
     term.keys("jU");
     term.wait_for("checking two…");
     assert!(term.screen().contains("[x]  one"), "{}", term.screen());
@@ -118,7 +160,9 @@ fn switching_profiles_waits_for_a_successful_check() {
     term.wait_until("no check", |term| !term.screen().contains("checking"));
     term.keys("U");
     term.wait_for("[x]  two");
-    term.wait_until("one is no longer used", |term| term.screen().contains("[ ]  one"));
+    term.wait_until("one is no longer used", |term| {
+        term.screen().contains("[ ]  one")
+    });
     term.keys("\x1b");
     term.wait_for("two ●");
     server.assert_no_key_shown(&term);
@@ -127,7 +171,10 @@ fn switching_profiles_waits_for_a_successful_check() {
 #[test]
 fn profile_is_edited_and_saved() {
     let server = TestServer::new();
-    server.write(&[server.profile("one", "RIGHT"), server.profile("two", "RIGHT")]);
+    server.write(&[
+        server.profile("one", "RIGHT"),
+        server.profile("two", "RIGHT"),
+    ]);
     let before = std::fs::read_to_string(server.file()).unwrap();
     let term = server.open();
     term.wait_for("two ●");
@@ -146,7 +193,11 @@ fn profile_is_edited_and_saved() {
     term.wait_for("PROD read-only");
     term.keys("s");
     term.wait_for("+ label = \"PROD\"");
-    assert_eq!(std::fs::read_to_string(server.file()).unwrap(), before, "the file is not written before Ctrl-S");
+    assert_eq!(
+        std::fs::read_to_string(server.file()).unwrap(),
+        before,
+        "the file is not written before Ctrl-S"
+    );
     term.keys("\x13");
     term.wait_for("config.toml was written");
     let expected = before.replace("\n[poll]", "\nlabel = \"PROD\"\n[poll]");

@@ -10,9 +10,23 @@ use std::time::Duration;
 
 /// Creates a recording of this many events, 0.1s apart.
 fn recording(events: u64) -> Vec<u8> {
-    let at = |tenths: u64| jiff::Timestamp::from_millisecond(1_795_224_332_000 + tenths as i64 * 100).unwrap();
-    let head = Head { at: at(0), server: "http://127.0.0.1:1".into(), ..Head::default() };
-    let mut records = vec![Record::Head(head), Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None }];
+    let at = |tenths: u64| {
+        jiff::Timestamp::from_millisecond(1_795_224_332_000 + tenths as i64 * 100).unwrap()
+    };
+    let head = Head {
+        at: at(0),
+        server: "http://127.0.0.1:1".into(),
+        ..Head::default()
+    };
+    let mut records = vec![
+        Record::Head(head),
+        Record::Open {
+            at: at(0),
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        },
+    ];
     records.extend((1..=events).map(|seq| {
         let data = Data::Json(format!(r#"{{"number":"n{seq}."}}"#).into());
         Record::Event(Event {
@@ -26,7 +40,13 @@ fn recording(events: u64) -> Vec<u8> {
             data,
         })
     }));
-    let end = End { at: at(events), outcome: Outcome::Success, events, connections: 1, ..End::default() };
+    let end = End {
+        at: at(events),
+        outcome: Outcome::Success,
+        events,
+        connections: 1,
+        ..End::default()
+    };
     records.push(Record::End(end));
     let (mut lines, mut chain) = (Vec::new(), Chain::default());
     for record in &records {
@@ -46,7 +66,11 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 #[track_caller]
 fn assert_exit(mut term: Term, code: u32) {
     assert_eq!(term.exit_status().exit_code(), code, "{}", term.screen());
-    assert!(term.unrestored_modes().is_empty(), "left behind: {:?}", term.unrestored_modes());
+    assert!(
+        term.unrestored_modes().is_empty(),
+        "left behind: {:?}",
+        term.unrestored_modes()
+    );
 }
 
 #[test]
@@ -61,7 +85,12 @@ fn recording_is_replayed_without_requests_to_servers() {
         "[profiles.a]\nurl = \"{url}\"\napi_key = {{ env = \"NOWHERE\" }}\n\n[profiles.b]\nagent_server = \"{url}\"\n"
     );
     let config = write_file(folder.path(), "config.toml", config.as_bytes());
-    let args = ["--config", config.to_str().unwrap(), "--replay", file.to_str().unwrap()];
+    let args = [
+        "--config",
+        config.to_str().unwrap(),
+        "--replay",
+        file.to_str().unwrap(),
+    ];
     let term = Term::spawn(&args, 120, 30);
     term.wait_for("ended: success");
     term.keys("7");
@@ -92,7 +121,9 @@ fn recording_is_replayed_without_requests_to_servers() {
         term.wait_for("there is no server");
         // Another notice replaces it.
         term.keys(":wrap on\r");
-        term.wait_until("another notice", |term| !term.screen().contains("there is no server"));
+        term.wait_until("another notice", |term| {
+            !term.screen().contains("there is no server")
+        });
     }
     term.keys("\x03");
     assert_exit(term, 0);
@@ -104,12 +135,22 @@ fn recording_is_replayed_without_requests_to_servers() {
 fn unreadable_recordings_are_reported_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nowhere.jsonl");
-    for (path, code, message) in [(missing.as_path(), 1, "No such file"), (folder.path(), 2, "directory")] {
+    for (path, code, message) in [
+        (missing.as_path(), 1, "No such file"),
+        (folder.path(), 2, "directory"),
+    ] {
         let mut term = Term::spawn(&["--replay", path.to_str().unwrap()], 120, 30);
         assert_eq!(term.exit_status().exit_code(), code, "{}", term.screen());
-        assert!(term.screen().contains("cannot read") && term.screen().contains(message), "{}", term.screen());
+        assert!(
+            term.screen().contains("cannot read") && term.screen().contains(message),
+            "{}",
+            term.screen()
+        );
         let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
-        assert!(!raw.contains("\x1b[?1049h"), "no dashboard was started: {raw:?}");
+        assert!(
+            !raw.contains("\x1b[?1049h"),
+            "no dashboard was started: {raw:?}"
+        );
     }
 }
 
@@ -119,18 +160,29 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
     let whole = recording(9);
     let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     let cut = [&lines[..6].concat()[..], &lines[6][..20]].concat();
-    let broken = [&lines[..4].concat()[..], b"nonsense\n", &lines[4..].concat()[..]].concat();
+    let broken = [
+        &lines[..4].concat()[..],
+        b"nonsense\n",
+        &lines[4..].concat()[..],
+    ]
+    .concat();
     for (name, bytes, message) in [
         ("cut.jsonl", cut, "cut off in the middle of a line"),
         ("open.jsonl", lines[..6].concat(), "has no end record"),
         ("broken.jsonl", broken, "possible gaps"),
-        ("noise.jsonl", b"\x00\xff\x1b[31mnoise\n".repeat(5), "the file contains no records"),
+        (
+            "noise.jsonl",
+            b"\x00\xff\x1b[31mnoise\n".repeat(5),
+            "the file contains no records",
+        ),
         ("empty.jsonl", Vec::new(), "the file contains no records"),
     ] {
         let file = write_file(folder.path(), name, &bytes);
         let term = Term::spawn(&["--replay", file.to_str().unwrap()], 120, 30);
         term.wait_until("the end", |term| {
-            ["recording ended", "recording truncated", "not a recording"].iter().any(|end| term.screen().contains(end))
+            ["recording ended", "recording truncated", "not a recording"]
+                .iter()
+                .any(|end| term.screen().contains(end))
         });
         match name {
             "broken.jsonl" => {
@@ -142,7 +194,9 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
         // Without events the keys have no effect.
         term.keys(", <R G");
         term.wait_until("the end", |term| {
-            ["recording ended", "recording truncated", "not a recording"].iter().any(|end| term.screen().contains(end))
+            ["recording ended", "recording truncated", "not a recording"]
+                .iter()
+                .any(|end| term.screen().contains(end))
         });
         if name == "cut.jsonl" {
             term.keys("7");
@@ -175,7 +229,11 @@ fn start_recording(folder: &Path, place: &str) -> (Term, PathBuf) {
 
 #[test]
 fn recording_is_complete_when_the_dashboard_ends() {
-    for (how, signal) in [("TERM", Some(libc::SIGTERM)), ("HUP", Some(libc::SIGHUP)), ("q", None)] {
+    for (how, signal) in [
+        ("TERM", Some(libc::SIGTERM)),
+        ("HUP", Some(libc::SIGHUP)),
+        ("q", None),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let (mut term, file) = start_recording(folder.path(), "");
         match signal {
@@ -183,13 +241,23 @@ fn recording_is_complete_when_the_dashboard_ends() {
             None => term.keys("\x03"),
         }
         term.exit_status();
-        let records: Vec<Record> = Reader::open(&file).unwrap().map(|read| read.expect("complete lines")).collect();
-        let is_event = |record: &&Record| matches!(record, Record::Event(event) if !event.is_snapshot());
+        let records: Vec<Record> = Reader::open(&file)
+            .unwrap()
+            .map(|read| read.expect("complete lines"))
+            .collect();
+        let is_event =
+            |record: &&Record| matches!(record, Record::Event(event) if !event.is_snapshot());
         let events = records.iter().filter(is_event).count() as u64;
-        let Some(Record::End(end)) = records.last() else { panic!("{how}: {:?}", records.last()) };
+        let Some(Record::End(end)) = records.last() else {
+            panic!("{how}: {:?}", records.last())
+        };
         assert_eq!(end.events, events, "{how}");
         let verified = process::run(["verify", file.to_str().unwrap()]).expect(0);
-        assert!(verified.stdout.contains(": sound; "), "{how}: {}", verified.stdout);
+        assert!(
+            verified.stdout.contains(": sound; "),
+            "{how}: {}",
+            verified.stdout
+        );
     }
 }
 
@@ -202,7 +270,13 @@ fn recording_ends_with_its_stream() {
     term.wait_for("Recorded ");
     assert!(!term.screen().contains("REC "), "{}", term.screen());
     let verified = process::run(["verify", file.to_str().unwrap()]).expect(0);
-    assert!(verified.stdout.contains(", success; every line matches its hash"), "{}", verified.stdout);
+    assert!(
+        verified
+            .stdout
+            .contains(", success; every line matches its hash"),
+        "{}",
+        verified.stdout
+    );
     // Opened next to its stream, the recording shows the same messages.
     term.keys(&format!(":replay {}\r", file.display()));
     term.wait_for("r.jsonl");
@@ -218,7 +292,9 @@ fn recording_ends_with_its_stream() {
     };
     let replayed = messages(&term);
     term.keys("{");
-    term.wait_until("the stream itself", |term| term.screen().contains(" › new run"));
+    term.wait_until("the stream itself", |term| {
+        term.screen().contains(" › new run")
+    });
     term.wait_for_quiet(Duration::from_millis(300));
     assert_eq!(replayed, messages(&term));
     term.keys("\x03");

@@ -30,7 +30,10 @@ impl Server {
     }
 
     fn thread(&self) -> String {
-        text(&self.call("POST", "/threads", Some(&json!({}))).1, "thread_id")
+        text(
+            &self.call("POST", "/threads", Some(&json!({}))).1,
+            "thread_id",
+        )
     }
 
     /// Starts a run in the background, waits until it has one of these statuses and returns its id.
@@ -49,7 +52,10 @@ impl Server {
             if until.contains(&record["status"].as_str().unwrap_or_default()) {
                 return;
             }
-            assert!(Instant::now() < deadline, "run {run} is {record}, not one of {until:?}");
+            assert!(
+                Instant::now() < deadline,
+                "run {run} is {record}, not one of {until:?}"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -66,13 +72,19 @@ impl Server {
     /// Creates a thread with this run, and waits for the run's end.
     fn with_finished_agent(&self) -> String {
         let input = json!({"messages": [{"role": "user", "content": "weather?"}]});
-        self.with_finished_run(&json!({"assistant_id": "agent", "input": input, "stream_mode": ["values", "tasks"]}))
+        self.with_finished_run(
+            &json!({"assistant_id": "agent", "input": input, "stream_mode": ["values", "tasks"]}),
+        )
     }
 
     fn with_finished_run(&self, body: &Value) -> String {
         let thread = self.thread();
         if self.kind == Contract {
-            self.call("POST", &format!("/threads/{thread}/runs/stream"), Some(body));
+            self.call(
+                "POST",
+                &format!("/threads/{thread}/runs/stream"),
+                Some(body),
+            );
         } else {
             self.finish(&thread, body);
         }
@@ -82,11 +94,20 @@ impl Server {
     /// Cancels the runs of a thread, because runs of a deleted thread would continue and occupy a worker.
     fn cancel_all(&self, thread: &str) {
         let runs = self.call("GET", &format!("/threads/{thread}/runs"), None).1;
-        let is_active = |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
+        let is_active =
+            |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
         for run in runs.as_array().into_iter().flatten().filter(is_active) {
             let run = text(run, "run_id");
-            self.call("POST", &format!("/threads/{thread}/runs/{run}/cancel?action=interrupt"), Some(&json!({})));
-            self.wait_for_run(thread, &run, &["interrupted", "cancelled", "error", "success"]);
+            self.call(
+                "POST",
+                &format!("/threads/{thread}/runs/{run}/cancel?action=interrupt"),
+                Some(&json!({})),
+            );
+            self.wait_for_run(
+                thread,
+                &run,
+                &["interrupted", "cancelled", "error", "success"],
+            );
         }
     }
 
@@ -94,7 +115,11 @@ impl Server {
         let thread = self.thread();
         // The simulator's clock is a hundred times faster.
         let seconds = if self.is_simulated { 3000 } else { 30 };
-        let run = self.run(&thread, &json!({"assistant_id": "slow", "input": {"seconds": seconds}}), &["running"]);
+        let run = self.run(
+            &thread,
+            &json!({"assistant_id": "slow", "input": {"seconds": seconds}}),
+            &["running"],
+        );
         (thread, run)
     }
 }
@@ -153,7 +178,9 @@ const CASES: &[Case] = &[
     Case {
         name: "waiting",
         servers: ALL,
-        create: |server| server.with_finished_run(&json!({"assistant_id": "approval", "input": {"amount": 5}})),
+        create: |server| {
+            server.with_finished_run(&json!({"assistant_id": "approval", "input": {"amount": 5}}))
+        },
         record: "interrupted",
         badge: "◆ waiting for you ",
         runs: " paused · waiting for your answer",
@@ -174,7 +201,8 @@ const CASES: &[Case] = &[
         name: "failed, reported only by the stream",
         servers: &[Contract],
         create: |server| {
-            let body = json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values", "tasks"]});
+            let body =
+                json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values", "tasks"]});
             server.with_finished_run(&body)
         },
         record: "",
@@ -187,7 +215,9 @@ const CASES: &[Case] = &[
         name: "ended, with an unreported outcome",
         servers: &[Contract],
         create: |server| {
-            server.with_finished_run(&json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values"]}))
+            server.with_finished_run(
+                &json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values"]}),
+            )
         },
         record: "",
         badge: "? status unknown: the stream does not show",
@@ -265,9 +295,11 @@ const CASES: &[Case] = &[
         name: "edited",
         servers: &[Python],
         create: |server| {
-            let thread = server.with_finished_run(&json!({"assistant_id": "approval", "input": {"amount": 5}}));
+            let thread = server
+                .with_finished_run(&json!({"assistant_id": "approval", "input": {"amount": 5}}));
             let path = format!("/threads/{thread}/state");
-            let (status, response) = server.call("POST", &path, Some(&json!({"values": {"amount": 6}})));
+            let (status, response) =
+                server.call("POST", &path, Some(&json!({"values": {"amount": 6}})));
             assert_eq!(status, 200, "{response}");
             thread
         },
@@ -282,7 +314,12 @@ const CASES: &[Case] = &[
         servers: &[Python],
         create: |server| {
             let (thread, run) = server.running();
-            assert_eq!(server.call("DELETE", &format!("/threads/{thread}/runs/{run}"), None).0, 204);
+            assert_eq!(
+                server
+                    .call("DELETE", &format!("/threads/{thread}/runs/{run}"), None)
+                    .0,
+                204
+            );
             thread
         },
         record: "busy",
@@ -300,19 +337,46 @@ type Begin = fn(&Server, &str);
 /// and the status. The cases create an empty thread.
 const OF_AGENTS: &[(Begin, &str, Case)] = &[
     (
-        |server, thread| server.finish(thread, &json!({"assistant_id": "percall", "input": server.says("Hi")})),
+        |server, thread| {
+            server.finish(
+                thread,
+                &json!({"assistant_id": "percall", "input": server.says("Hi")}),
+            )
+        },
         "I mail Ann and delete the old file.",
-        Case { name: "waiting for an approval of each call", servers: &[Python, Aegra], ..APPROVAL },
+        Case {
+            name: "waiting for an approval of each call",
+            servers: &[Python, Aegra],
+            ..APPROVAL
+        },
     ),
     (
-        |server, thread| server.finish(thread, &json!({"assistant_id": "batch", "input": server.says("Hi")})),
+        |server, thread| {
+            server.finish(
+                thread,
+                &json!({"assistant_id": "batch", "input": server.says("Hi")}),
+            )
+        },
         "I mail Ann and delete the old file.",
-        Case { name: "waiting for approvals in one batch", servers: &[Python, Aegra], ..APPROVAL },
+        Case {
+            name: "waiting for approvals in one batch",
+            servers: &[Python, Aegra],
+            ..APPROVAL
+        },
     ),
     (
-        |server, thread| server.finish(thread, &json!({"assistant_id": "hitl", "input": server.says("Hi")})),
+        |server, thread| {
+            server.finish(
+                thread,
+                &json!({"assistant_id": "hitl", "input": server.says("Hi")}),
+            )
+        },
         "I mail Ann and delete the old file.",
-        Case { name: "waiting for approvals in one batch, in camelCase", servers: &[JavaScript], ..APPROVAL },
+        Case {
+            name: "waiting for approvals in one batch, in camelCase",
+            servers: &[JavaScript],
+            ..APPROVAL
+        },
     ),
     (
         |server, thread| {
@@ -320,7 +384,11 @@ const OF_AGENTS: &[(Begin, &str, Case)] = &[
             server.finish(thread, &body);
         },
         "Let me look that up.",
-        Case { name: "at a breakpoint, which leaves Aegra's thread idle", record: "interrupted|idle", ..BREAKPOINT },
+        Case {
+            name: "at a breakpoint, which leaves Aegra's thread idle",
+            record: "interrupted|idle",
+            ..BREAKPOINT
+        },
     ),
     (
         |server, thread| {
@@ -329,12 +397,18 @@ const OF_AGENTS: &[(Begin, &str, Case)] = &[
             server.finish(thread, &body);
         },
         "Let me look that up.",
-        Case { name: "at a breakpoint, whose updates Aegra streams", ..BREAKPOINT },
+        Case {
+            name: "at a breakpoint, whose updates Aegra streams",
+            ..BREAKPOINT
+        },
     ),
     (
         |server, thread| {
             for text in ["one", "two", "three"] {
-                server.finish(thread, &json!({"assistant_id": "summ", "input": server.says(text)}));
+                server.finish(
+                    thread,
+                    &json!({"assistant_id": "summ", "input": server.says(text)}),
+                );
             }
         },
         "Summary: asked twice.",
@@ -390,7 +464,11 @@ const BREAKPOINT: Case = Case {
 /// Opens the dashboard on a server and waits for its list of threads, or the message that it has none.
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    term.wait_for(if server.kind == Contract { "can't list its threads" } else { "WHAT IT NEEDS" });
+    term.wait_for(if server.kind == Contract {
+        "can't list its threads"
+    } else {
+        "WHAT IT NEEDS"
+    });
     term
 }
 
@@ -402,7 +480,9 @@ fn says(line: &str, words: &str) -> bool {
 fn wait_for_row(term: &Term, thread: &str, word: &str) {
     let short = &thread[thread.len() - 4..];
     term.wait_until(&format!("the row of {short} with {word:?}"), |term| {
-        term.screen().lines().any(|line| line.contains(short) && says(line, word))
+        term.screen()
+            .lines()
+            .any(|line| line.contains(short) && says(line, word))
     });
 }
 
@@ -435,7 +515,9 @@ fn check_views(term: &Term, case: &Case, messages: &str) {
     term.keys("e");
     term.wait_for(case.explained);
     term.keys("\x1b");
-    term.wait_until("the card is closed", |term| !term.screen().contains(case.explained));
+    term.wait_until("the card is closed", |term| {
+        !term.screen().contains(case.explained)
+    });
 }
 
 /// Checks a case live, if `begin` makes it on the case's thread, then later and after a restart.
@@ -454,7 +536,11 @@ fn check(server: &Server, case: &Case, begin: Option<Begin>, messages: &str) {
         let until = Instant::now() + TIMEOUT;
         loop {
             let record = server.call("GET", &format!("/threads/{thread}"), None).1;
-            if case.record.split('|').any(|status| record["status"] == status) {
+            if case
+                .record
+                .split('|')
+                .any(|status| record["status"] == status)
+            {
                 break;
             }
             assert!(Instant::now() < until, "{}: {record}", case.name);
@@ -469,11 +555,22 @@ fn check(server: &Server, case: &Case, begin: Option<Begin>, messages: &str) {
     if server.kind != Contract {
         wait_for_row(&term, &thread, case.word);
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_runtail"))
-            .args(["--url", &server.url, "threads", "get", &thread, "-o", "table"])
+            .args([
+                "--url",
+                &server.url,
+                "threads",
+                "get",
+                &thread,
+                "-o",
+                "table",
+            ])
             .output()
             .expect("the binary starts");
         let output = String::from_utf8_lossy(&output.stdout).into_owned();
-        let status = output.lines().find(|line| line.starts_with("status ")).unwrap_or_default();
+        let status = output
+            .lines()
+            .find(|line| line.starts_with("status "))
+            .unwrap_or_default();
         assert!(says(status, case.word), "{}: {output}", case.name);
     }
     check_page(&term, &thread, case, messages);
@@ -495,12 +592,26 @@ fn check(server: &Server, case: &Case, begin: Option<Begin>, messages: &str) {
 }
 
 fn simulated(scenario: Scenario, kind: Kind) {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let options = Options { scenario, ..Options::default() };
-    let sim = runtime.block_on(Sim::start(options)).expect("servers on loopback");
-    let server = Server { kind, url: sim.agents()[0].url.clone(), is_simulated: true };
-    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case, None, ""));
+    let options = Options {
+        scenario,
+        ..Options::default()
+    };
+    let sim = runtime
+        .block_on(Sim::start(options))
+        .expect("servers on loopback");
+    let server = Server {
+        kind,
+        url: sim.agents()[0].url.clone(),
+        is_simulated: true,
+    };
+    CASES
+        .iter()
+        .filter(|case| case.servers.contains(&kind))
+        .for_each(|case| check(&server, case, None, ""));
 }
 
 fn real(variable: &str, kind: Kind) {
@@ -508,9 +619,19 @@ fn real(variable: &str, kind: Kind) {
         eprintln!("skipped: {variable} is not set, because that server is not installed");
         return;
     };
-    let server = Server { kind, url, is_simulated: false };
-    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case, None, ""));
-    for (begin, messages, case) in OF_AGENTS.iter().filter(|(_, _, case)| case.servers.contains(&kind)) {
+    let server = Server {
+        kind,
+        url,
+        is_simulated: false,
+    };
+    CASES
+        .iter()
+        .filter(|case| case.servers.contains(&kind))
+        .for_each(|case| check(&server, case, None, ""));
+    for (begin, messages, case) in OF_AGENTS
+        .iter()
+        .filter(|(_, _, case)| case.servers.contains(&kind))
+    {
         check(&server, case, Some(*begin), messages);
     }
 }

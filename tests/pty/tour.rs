@@ -19,8 +19,16 @@ struct Tour {
 impl Tour {
     fn start(is_light: bool, (cols, rows): (u16, u16), is_recorded: bool) -> Tour {
         // The theme follows the background that the terminal reports.
-        let spawn = if is_light { Term::spawn_on_white } else { Term::spawn };
-        Tour { term: spawn(&["--demo"], cols, rows), screens: Vec::new(), is_recorded }
+        let spawn = if is_light {
+            Term::spawn_on_white
+        } else {
+            Term::spawn
+        };
+        Tour {
+            term: spawn(&["--demo"], cols, rows),
+            screens: Vec::new(),
+            is_recorded,
+        }
     }
 
     /// Records the current screen.
@@ -34,10 +42,18 @@ impl Tour {
 
     /// Records the screen while it moves.
     fn watch(&mut self, seconds: f64) {
-        let frames = if self.is_recorded { (seconds / FRAME.as_secs_f64()) as usize } else { 1 };
+        let frames = if self.is_recorded {
+            (seconds / FRAME.as_secs_f64()) as usize
+        } else {
+            1
+        };
         for _ in 0..frames {
             self.show(FRAME.as_secs_f64());
-            std::thread::sleep(if self.is_recorded { FRAME } else { Duration::ZERO });
+            std::thread::sleep(if self.is_recorded {
+                FRAME
+            } else {
+                Duration::ZERO
+            });
         }
     }
 
@@ -54,10 +70,11 @@ impl Tour {
         self.term.wait_for("WAIT");
         // The selection stays on the row that was first when the first region answered.
         self.term.keys("g");
-        self.term.wait_until("the counters and the reason of the failure", |term| {
-            let screen = term.screen();
-            screen.contains("failed   ?") && screen.contains("build log, line")
-        });
+        self.term
+            .wait_until("the counters and the reason of the failure", |term| {
+                let screen = term.screen();
+                screen.contains("failed   ?") && screen.contains("build log, line")
+            });
         self.watch(3.0);
         self.press("e", "What to do");
         self.show(3.0);
@@ -111,7 +128,10 @@ fn tour_of_the_readme_can_be_recorded() {
         let mut tour = Tour::start(*is_light, (140, 36), is_recorded);
         tour.play();
         let svg = picture::animated_svg(&tour.screens, *ground);
-        assert!(svg.starts_with("<svg") && svg.contains("@keyframes") && svg.contains("invoice-agent"), "{svg:.200}");
+        assert!(
+            svg.starts_with("<svg") && svg.contains("@keyframes") && svg.contains("invoice-agent"),
+            "{svg:.200}"
+        );
         let good = if *is_light { "#008700" } else { "#23d18b" };
         assert!(svg.contains(good), "the theme fits the background");
         if is_recorded {

@@ -14,7 +14,9 @@ fn runtail(url: &str, args: &[&str]) -> Done {
 
 #[track_caller]
 fn read(url: &str, args: &[&str]) -> Value {
-    runtail(url, &[args, &["-o", "json"]].concat()).expect(0).json()
+    runtail(url, &[args, &["-o", "json"]].concat())
+        .expect(0)
+        .json()
 }
 
 /// A thread whose graph has asked these payloads.
@@ -27,9 +29,24 @@ impl Asked<'_> {
     #[track_caller]
     fn new<'a>(url: &'a str, graph: &str, input: &Value) -> Asked<'a> {
         let thread = server::text(&read(url, &["threads", "create"]), "thread_id");
-        let done = runtail(url, &["run", graph, "--thread", &thread, "--input", &input.to_string()]).expect(0);
+        let done = runtail(
+            url,
+            &[
+                "run",
+                graph,
+                "--thread",
+                &thread,
+                "--input",
+                &input.to_string(),
+            ],
+        )
+        .expect(0);
         let end = done.json_lines().pop().expect("an end");
-        assert_eq!(end["outcome"], "interrupted", "{url}: {end}\n{}", done.stderr);
+        assert_eq!(
+            end["outcome"], "interrupted",
+            "{url}: {end}\n{}",
+            done.stderr
+        );
         Asked { url, thread }
     }
 
@@ -42,14 +59,25 @@ impl Asked<'_> {
     #[track_caller]
     fn row(&self) -> Option<Value> {
         let rows = read(self.url, &["inbox"]);
-        rows.as_array().expect("a list").iter().find(|row| row["thread_id"] == self.thread.as_str()).cloned()
+        rows.as_array()
+            .expect("a list")
+            .iter()
+            .find(|row| row["thread_id"] == self.thread.as_str())
+            .cloned()
     }
 
     /// The ids of the questions that the inbox lists.
     #[track_caller]
     fn ids(&self) -> Vec<String> {
-        let row = self.row().unwrap_or_else(|| panic!("{} is not in the inbox", self.thread));
-        row["interrupts"].as_array().expect("a list").iter().map(|asked| server::text(asked, "id")).collect()
+        let row = self
+            .row()
+            .unwrap_or_else(|| panic!("{} is not in the inbox", self.thread));
+        row["interrupts"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|asked| server::text(asked, "id"))
+            .collect()
     }
 
     #[track_caller]
@@ -59,7 +87,10 @@ impl Asked<'_> {
 
     #[track_caller]
     fn runs(&self) -> Vec<Value> {
-        read(self.url, &["runs", "list", &self.thread]).as_array().expect("a list").clone()
+        read(self.url, &["runs", "list", &self.thread])
+            .as_array()
+            .expect("a list")
+            .clone()
     }
 
     #[track_caller]
@@ -75,16 +106,27 @@ impl Asked<'_> {
     /// What the graph received, in the order of the payloads.
     #[track_caller]
     fn received(&self) -> Vec<Value> {
-        let mut answers = self.values()["answers"].as_array().cloned().unwrap_or_default();
+        let mut answers = self.values()["answers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         answers.sort_by_key(|answer| answer["at"].as_u64());
-        answers.iter().map(|answer| answer["answer"].clone()).collect()
+        answers
+            .iter()
+            .map(|answer| answer["answer"].clone())
+            .collect()
     }
 }
 
 fn hitl(actions: &[(&str, &[&str])]) -> Value {
-    let requests: Vec<Value> = actions.iter().map(|(name, _)| json!({"name": name, "args": {"to": "ann"}})).collect();
-    let configs: Vec<Value> =
-        actions.iter().map(|(name, allowed)| json!({"action_name": name, "allowed_decisions": allowed})).collect();
+    let requests: Vec<Value> = actions
+        .iter()
+        .map(|(name, _)| json!({"name": name, "args": {"to": "ann"}}))
+        .collect();
+    let configs: Vec<Value> = actions
+        .iter()
+        .map(|(name, allowed)| json!({"action_name": name, "allowed_decisions": allowed}))
+        .collect();
     json!({"action_requests": requests, "review_configs": configs})
 }
 
@@ -96,7 +138,12 @@ fn inbox_request(name: &str) -> Value {
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
 fn each_kind_of_answer_reaches_the_graph_once() {
-    let two = || hitl(&[("send", &["approve", "edit", "reject"]), ("pay", &["approve", "reject"])]);
+    let two = || {
+        hitl(&[
+            ("send", &["approve", "edit", "reject"]),
+            ("pay", &["approve", "reject"]),
+        ])
+    };
     let one = || hitl(&[("send", &["approve", "edit", "reject", "respond"])]);
     let approve = json!({"type": "approve"});
     let no = json!({"type": "reject", "message": "no"});
@@ -105,28 +152,78 @@ fn each_kind_of_answer_reaches_the_graph_once() {
     let schema_like = json!({"question": "Which city?", "n": 1});
     let mixed = json!({"decisions": [approve, no]}).to_string();
     let cases = [
-        (two(), "<--approve|--reject>", vec!["--approve"], json!({"decisions": [approve, approve]})),
-        (two(), "<--approve|--reject>", vec!["--reject", "no"], json!({"decisions": [no, no]})),
-        (two(), "<--approve|--reject>", vec!["--json", &mixed], json!({"decisions": [approve, no]})),
-        (one(), "<--approve|--reject>", vec!["--edit", r#"{"to": "bob"}"#], json!({"decisions": [edited]})),
+        (
+            two(),
+            "<--approve|--reject>",
+            vec!["--approve"],
+            json!({"decisions": [approve, approve]}),
+        ),
+        (
+            two(),
+            "<--approve|--reject>",
+            vec!["--reject", "no"],
+            json!({"decisions": [no, no]}),
+        ),
+        (
+            two(),
+            "<--approve|--reject>",
+            vec!["--json", &mixed],
+            json!({"decisions": [approve, no]}),
+        ),
+        (
+            one(),
+            "<--approve|--reject>",
+            vec!["--edit", r#"{"to": "bob"}"#],
+            json!({"decisions": [edited]}),
+        ),
         (
             hitl(&[("ask_user", &["respond"])]),
             "--text <TEXT>",
             vec!["--text", "Monday"],
             json!({"decisions": [{"type": "respond", "message": "Monday"}]}),
         ),
-        (old(), "<--approve|--reject>", vec!["--approve"], json!([{"type": "accept", "args": null}])),
-        (old(), "<--approve|--reject>", vec!["--reject"], json!([{"type": "ignore", "args": null}])),
-        (old(), "<--approve|--reject>", vec!["--text", "later"], json!([{"type": "response", "args": "later"}])),
+        (
+            old(),
+            "<--approve|--reject>",
+            vec!["--approve"],
+            json!([{"type": "accept", "args": null}]),
+        ),
+        (
+            old(),
+            "<--approve|--reject>",
+            vec!["--reject"],
+            json!([{"type": "ignore", "args": null}]),
+        ),
+        (
+            old(),
+            "<--approve|--reject>",
+            vec!["--text", "later"],
+            json!([{"type": "response", "args": "later"}]),
+        ),
         (
             json!(old().to_string()),
             "<--approve|--reject>",
             vec!["--edit", r#"{"to": "bob"}"#],
             json!([{"type": "edit", "args": {"action": "send", "args": {"to": "bob"}}}]),
         ),
-        (json!("Approve it?"), "<--approve|--reject|--text TEXT>", vec!["--approve"], json!(true)),
-        (json!("Approve it?"), "<--approve|--reject|--text TEXT>", vec!["--reject"], json!(false)),
-        (schema_like, "--text <TEXT>", vec!["--text", "-5 °C in Kraków"], json!("-5 °C in Kraków")),
+        (
+            json!("Approve it?"),
+            "<--approve|--reject|--text TEXT>",
+            vec!["--approve"],
+            json!(true),
+        ),
+        (
+            json!("Approve it?"),
+            "<--approve|--reject|--text TEXT>",
+            vec!["--reject"],
+            json!(false),
+        ),
+        (
+            schema_like,
+            "--text <TEXT>",
+            vec!["--text", "-5 °C in Kraków"],
+            json!("-5 °C in Kraków"),
+        ),
         (
             json!([inbox_request("a"), inbox_request("b")]),
             "--json <JSON>",
@@ -138,29 +235,65 @@ fn each_kind_of_answer_reaches_the_graph_once() {
         for (payload, placeholder, given, expected) in &cases {
             let what = format!("{url} {payload} {given:?}");
             let asked = Asked::payloads(&url, std::slice::from_ref(payload));
-            let row = asked.row().unwrap_or_else(|| panic!("not in the inbox: {what}"));
-            assert_eq!((&row["cause"], &row["interrupts"][0]["value"]), (&json!("question"), payload), "{what}");
+            let row = asked
+                .row()
+                .unwrap_or_else(|| panic!("not in the inbox: {what}"));
+            assert_eq!(
+                (&row["cause"], &row["interrupts"][0]["value"]),
+                (&json!("question"), payload),
+                "{what}"
+            );
             let id = server::text(&row["interrupts"][0], "id");
-            let command = format!("runtail --url {url} answer {} --interrupt {id} {placeholder}", asked.thread);
+            let command = format!(
+                "runtail --url {url} answer {} --interrupt {id} {placeholder}",
+                asked.thread
+            );
             assert_eq!(row["command"], command, "{what}");
             let before = (asked.status(), asked.runs().len());
             assert_eq!(before, ("interrupted".to_string(), 1), "{what}");
 
-            let preview = asked.answer(&[given.as_slice(), &["--dry-run"]].concat()).expect(0).json();
-            assert_eq!(preview["request"]["body"]["command"]["resume"][&id], *expected, "{what}");
-            assert_eq!((asked.status(), asked.runs().len()), before, "a dry run sends nothing: {what}");
+            let preview = asked
+                .answer(&[given.as_slice(), &["--dry-run"]].concat())
+                .expect(0)
+                .json();
+            assert_eq!(
+                preview["request"]["body"]["command"]["resume"][&id], *expected,
+                "{what}"
+            );
+            assert_eq!(
+                (asked.status(), asked.runs().len()),
+                before,
+                "a dry run sends nothing: {what}"
+            );
 
-            let done = asked.answer(&[given.as_slice(), &["--wait"]].concat()).expect(0);
+            let done = asked
+                .answer(&[given.as_slice(), &["--wait"]].concat())
+                .expect(0);
             let result = done.json();
-            assert_eq!((&result["outcome"], &result["interrupt_id"]), (&json!("success"), &json!(id)), "{what}");
+            assert_eq!(
+                (&result["outcome"], &result["interrupt_id"]),
+                (&json!("success"), &json!(id)),
+                "{what}"
+            );
             assert_eq!(asked.received(), std::slice::from_ref(expected), "{what}");
             let runs = asked.runs();
-            assert_eq!((asked.status(), runs.len()), ("idle".to_string(), 2), "{what}");
-            assert!(runs.iter().any(|run| run["run_id"] == result["run_id"]), "{what}");
+            assert_eq!(
+                (asked.status(), runs.len()),
+                ("idle".to_string(), 2),
+                "{what}"
+            );
+            assert!(
+                runs.iter().any(|run| run["run_id"] == result["run_id"]),
+                "{what}"
+            );
             assert_eq!(asked.row(), None, "{what}");
             // The question is closed: nothing more is sent.
             let late = asked.answer(&["--interrupt", &id, "--json", "1"]).expect(1);
-            assert!(late.stderr.contains("is not waiting for an answer"), "{what}: {}", late.stderr);
+            assert!(
+                late.stderr.contains("is not waiting for an answer"),
+                "{what}: {}",
+                late.stderr
+            );
             assert_eq!(asked.runs().len(), 2, "{what}");
         }
     }
@@ -170,7 +303,10 @@ fn each_kind_of_answer_reaches_the_graph_once() {
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
 fn answers_that_do_not_fit_are_refused_and_the_question_stays() {
     for url in all_urls() {
-        let asked = Asked::payloads(&url, &[hitl(&[("send", &["approve"]), ("pay", &["reject"])])]);
+        let asked = Asked::payloads(
+            &url,
+            &[hitl(&[("send", &["approve"]), ("pay", &["reject"])])],
+        );
         for given in [
             &["--approve"][..],
             &["--reject"],
@@ -183,19 +319,39 @@ fn answers_that_do_not_fit_are_refused_and_the_question_stays() {
             let done = asked.answer(given).expect(2);
             assert!(done.stdout.is_empty(), "{url} {given:?}: {}", done.stdout);
         }
-        asked.answer(&["--interrupt", "0123456789abcdef0123456789abcdef", "--approve"]).expect(1);
+        asked
+            .answer(&[
+                "--interrupt",
+                "0123456789abcdef0123456789abcdef",
+                "--approve",
+            ])
+            .expect(1);
         asked.answer(&["--approve", "--read-only"]).expect(3);
-        assert_eq!((asked.status(), asked.runs().len()), ("interrupted".to_string(), 1), "{url}");
+        assert_eq!(
+            (asked.status(), asked.runs().len()),
+            ("interrupted".to_string(), 1),
+            "{url}"
+        );
         let good = r#"{"decisions": [{"type": "approve"}, {"type": "reject"}]}"#;
         asked.answer(&["--json", good, "--wait"]).expect(0);
         assert_eq!(asked.received().len(), 1, "{url}");
         // Python keeps any integer, and JavaScript rounds.
         let asked = Asked::payloads(&url, &[json!("How many?")]);
-        let preview = asked.answer(&["--json", "18446744073709551615", "--dry-run"]).expect(0);
-        let is_javascript = std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
-        assert_eq!(preview.stdout.contains("JavaScript servers round integers"), is_javascript, "{}", preview.stdout);
+        let preview = asked
+            .answer(&["--json", "18446744073709551615", "--dry-run"])
+            .expect(0);
+        let is_javascript =
+            std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+        assert_eq!(
+            preview.stdout.contains("JavaScript servers round integers"),
+            is_javascript,
+            "{}",
+            preview.stdout
+        );
         if !is_javascript {
-            asked.answer(&["--json", "18446744073709551615", "--wait"]).expect(0);
+            asked
+                .answer(&["--json", "18446744073709551615", "--wait"])
+                .expect(0);
             assert_eq!(asked.received(), [json!(u64::MAX)], "{url}");
         }
     }
@@ -209,12 +365,28 @@ fn several_questions_are_answered_one_by_one() {
         let row = asked.row().expect("a row");
         let id = |text: &str| {
             let asks = row["interrupts"].as_array().expect("a list");
-            server::text(asks.iter().find(|asked| asked["value"] == text).expect("the question"), "id")
+            server::text(
+                asks.iter()
+                    .find(|asked| asked["value"] == text)
+                    .expect("the question"),
+                "id",
+            )
         };
         let listed = asked.answer(&["--text", "x"]).expect(2);
-        assert!(listed.stderr.contains("3 questions are open"), "{url}: {}", listed.stderr);
-        let first = asked.answer(&["--interrupt", &id("Middle?"), "--text", "m", "--wait"]).expect(0);
-        assert_eq!(first.json()["outcome"], "interrupted", "{url}: {}", first.stderr);
+        assert!(
+            listed.stderr.contains("3 questions are open"),
+            "{url}: {}",
+            listed.stderr
+        );
+        let first = asked
+            .answer(&["--interrupt", &id("Middle?"), "--text", "m", "--wait"])
+            .expect(0);
+        assert_eq!(
+            first.json()["outcome"],
+            "interrupted",
+            "{url}: {}",
+            first.stderr
+        );
         let next = format!(
             "  To answer: runtail --url {url} answer {} --interrupt {} --text <TEXT>",
             asked.thread,
@@ -226,40 +398,73 @@ fn several_questions_are_answered_one_by_one() {
         let mut expected = [id("Left?"), id("Right?")];
         expected.sort();
         assert_eq!(open, expected, "{url}");
-        let again = asked.answer(&["--interrupt", &id("Middle?"), "--text", "again"]).expect(1);
-        assert!(again.stderr.contains("no longer open"), "{url}: {}", again.stderr);
-        asked.answer(&["--interrupt", &id("Right?"), "--text", "r", "--wait"]).expect(0);
+        let again = asked
+            .answer(&["--interrupt", &id("Middle?"), "--text", "again"])
+            .expect(1);
+        assert!(
+            again.stderr.contains("no longer open"),
+            "{url}: {}",
+            again.stderr
+        );
+        asked
+            .answer(&["--interrupt", &id("Right?"), "--text", "r", "--wait"])
+            .expect(0);
         let last = asked.answer(&["--text", "l", "--wait"]).expect(0);
         assert_eq!(last.json()["outcome"], "success", "{url}: {}", last.stderr);
-        assert_eq!(asked.received(), [json!("l"), json!("m"), json!("r")], "{url}");
+        assert_eq!(
+            asked.received(),
+            [json!("l"), json!("m"), json!("r")],
+            "{url}"
+        );
     }
 }
 
 /// An agent of langchain that waits for the approval of two calls: send_email and delete_file.
 #[track_caller]
 fn approval<'a>(url: &'a str, graph: &str) -> Asked<'a> {
-    Asked::new(url, graph, &json!({"messages": [{"role": "user", "content": "Hi"}]}))
+    Asked::new(
+        url,
+        graph,
+        &json!({"messages": [{"role": "user", "content": "Hi"}]}),
+    )
 }
 
 /// Asserts that the tools of an agent answered with these texts, in any order.
 #[track_caller]
 fn assert_results(asked: &Asked<'_>, expected: [&str; 2]) {
-    let messages = asked.values()["messages"].as_array().expect("a list").clone();
-    let results: Vec<String> =
-        messages.iter().filter(|message| message["type"] == "tool").map(|tool| tool["content"].to_string()).collect();
-    let found = expected.iter().all(|text| results.iter().any(|result| result.contains(text)));
+    let messages = asked.values()["messages"]
+        .as_array()
+        .expect("a list")
+        .clone();
+    let results: Vec<String> = messages
+        .iter()
+        .filter(|message| message["type"] == "tool")
+        .map(|tool| tool["content"].to_string())
+        .collect();
+    let found = expected
+        .iter()
+        .all(|text| results.iter().any(|result| result.contains(text)));
     assert!(found && results.len() == 2, "{}: {results:?}", asked.url);
 }
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
 fn approvals_of_langchain_do_what_was_decided() {
-    let (sent, deleted) = ("sent to ann@example.com: Lunch at 12?", "deleted /app/old.txt");
+    let (sent, deleted) = (
+        "sent to ann@example.com: Lunch at 12?",
+        "deleted /app/old.txt",
+    );
     for url in all_urls() {
-        let is_javascript = std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
-        let (graph, key) = if is_javascript { ("hitl", "editedAction") } else { ("batch", "edited_action") };
+        let is_javascript =
+            std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+        let (graph, key) = if is_javascript {
+            ("hitl", "editedAction")
+        } else {
+            ("batch", "edited_action")
+        };
         let edited = json!({"name": "send_email", "args": {"to": "bob", "body": "Hey"}});
-        let edited = json!({"decisions": [{"type": "edit", key: edited}, {"type": "approve"}]}).to_string();
+        let edited =
+            json!({"decisions": [{"type": "edit", key: edited}, {"type": "approve"}]}).to_string();
         for (given, results) in [
             (vec!["--approve"], [sent, deleted]),
             (vec!["--reject", "not today"], ["not today"; 2]),
@@ -267,48 +472,105 @@ fn approvals_of_langchain_do_what_was_decided() {
         ] {
             let asked = approval(&url, graph);
             let row = asked.row().expect("a row");
-            assert!(server::text(&row, "question").starts_with("Approve 2 actions: send_email(to="), "{row}");
-            assert!(server::text(&row, "command").ends_with(" <--approve|--reject>"), "{row}");
+            assert!(
+                server::text(&row, "question").starts_with("Approve 2 actions: send_email(to="),
+                "{row}"
+            );
+            assert!(
+                server::text(&row, "command").ends_with(" <--approve|--reject>"),
+                "{row}"
+            );
             // What the graph would fail of is not sent.
-            for wrong in [["--text", "approve"], ["--json", "\"approve\""], ["--json", r#"{"decisions": []}"#]] {
+            for wrong in [
+                ["--text", "approve"],
+                ["--json", "\"approve\""],
+                ["--json", r#"{"decisions": []}"#],
+            ] {
                 asked.answer(&wrong).expect(2);
             }
             let done = asked.answer(&[&given[..], &["--wait"]].concat()).expect(0);
-            assert_eq!(done.json()["outcome"], "success", "{url} {given:?}: {}", done.stderr);
+            assert_eq!(
+                done.json()["outcome"],
+                "success",
+                "{url} {given:?}: {}",
+                done.stderr
+            );
             assert_results(&asked, results);
         }
         let mixed = r#"{"decisions": [{"type": "approve"}, {"type": "reject"}]}"#;
-        let preview = approval(&url, graph).answer(&["--json", mixed, "--dry-run"]).expect(0);
-        assert_eq!(preview.stdout.contains("may drop the approved actions"), is_javascript, "{}", preview.stdout);
+        let preview = approval(&url, graph)
+            .answer(&["--json", mixed, "--dry-run"])
+            .expect(0);
+        assert_eq!(
+            preview.stdout.contains("may drop the approved actions"),
+            is_javascript,
+            "{}",
+            preview.stdout
+        );
     }
 }
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
 fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
-    let (sent, deleted) = ("sent to ann@example.com: Lunch at 12?", "deleted /app/old.txt");
-    let is_javascript =
-        |url: &String| std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+    let (sent, deleted) = (
+        "sent to ann@example.com: Lunch at 12?",
+        "deleted /app/old.txt",
+    );
+    let is_javascript = |url: &String| {
+        std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url)
+    };
     for url in all_urls().iter().filter(|url| !is_javascript(url)) {
-        for (given, results) in [(vec!["--approve"], [sent, deleted]), (vec!["--reject", "no"], ["no"; 2])] {
+        for (given, results) in [
+            (vec!["--approve"], [sent, deleted]),
+            (vec!["--reject", "no"], ["no"; 2]),
+        ] {
             let asked = approval(url, "percall");
-            assert!(server::text(&asked.row().expect("a row"), "question").starts_with("Approve 2 actions: "));
+            assert!(
+                server::text(&asked.row().expect("a row"), "question")
+                    .starts_with("Approve 2 actions: ")
+            );
             let done = asked.answer(&[&given[..], &["--wait"]].concat()).expect(0);
-            assert_eq!(done.json()["outcome"], "success", "{url} {given:?}: {}", done.stderr);
+            assert_eq!(
+                done.json()["outcome"],
+                "success",
+                "{url} {given:?}: {}",
+                done.stderr
+            );
             assert_results(&asked, results);
         }
         let asked = approval(url, "percall");
         let row = asked.row().expect("a row");
         let id = |name: &str| {
             let asks = row["interrupts"].as_array().expect("a list");
-            server::text(asks.iter().find(|asked| asked["value"]["name"] == name).expect("the call"), "id")
+            server::text(
+                asks.iter()
+                    .find(|asked| asked["value"]["name"] == name)
+                    .expect("the call"),
+                "id",
+            )
         };
         for wrong in [["--text", "approve"], ["--json", "\"approve\""]] {
             asked.answer(&wrong).expect(2);
         }
-        asked.answer(&["--interrupt", &id("send_email"), "--json", "\"approve\""]).expect(2);
-        let first = asked.answer(&["--interrupt", &id("delete_file"), "--reject", "keep it", "--wait"]).expect(0);
-        assert_eq!(first.json()["outcome"], "interrupted", "{url}: {}", first.stderr);
+        asked
+            .answer(&["--interrupt", &id("send_email"), "--json", "\"approve\""])
+            .expect(2);
+        let first = asked
+            .answer(&[
+                "--interrupt",
+                &id("delete_file"),
+                "--reject",
+                "keep it",
+                "--wait",
+            ])
+            .expect(0);
+        assert_eq!(
+            first.json()["outcome"],
+            "interrupted",
+            "{url}: {}",
+            first.stderr
+        );
         assert_eq!(asked.ids(), [id("send_email")], "{url}");
         let edit = r#"{"to": "bob", "body": "Hey"}"#;
         let last = asked.answer(&["--edit", edit, "--wait"]).expect(0);
@@ -324,21 +586,38 @@ fn of_two_answers_at_once_the_graph_receives_one() {
         let asked = Asked::payloads(&url, &[json!("Which?")]);
         let send = |text: &'static str| {
             let (url, thread) = (url.clone(), asked.thread.clone());
-            std::thread::spawn(move || runtail(&url, &["answer", &thread, "--text", text, "--wait"]))
+            std::thread::spawn(move || {
+                runtail(&url, &["answer", &thread, "--text", text, "--wait"])
+            })
         };
         let both = [send("one"), send("two")].map(|thread| thread.join().expect("an end"));
         let mut codes = both.each_ref().map(|done| done.code);
         codes.sort();
         let received = asked.received();
-        assert!(received == [json!("one")] || received == [json!("two")], "{url}: {received:?}");
-        let is_aegra = std::env::var("RUNTAIL_AEGRA_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
-        let warns =
-            |done: &Done| done.stderr.contains("doesn't refuse a second answer that is sent at the same moment");
-        assert!(both.iter().filter(|done| done.code == Some(0)).all(|done| warns(done) == is_aegra), "{url}: {both:?}");
+        assert!(
+            received == [json!("one")] || received == [json!("two")],
+            "{url}: {received:?}"
+        );
+        let is_aegra = std::env::var("RUNTAIL_AEGRA_URL")
+            .is_ok_and(|other| other.trim_end_matches('/') == url);
+        let warns = |done: &Done| {
+            done.stderr
+                .contains("doesn't refuse a second answer that is sent at the same moment")
+        };
+        assert!(
+            both.iter()
+                .filter(|done| done.code == Some(0))
+                .all(|done| warns(done) == is_aegra),
+            "{url}: {both:?}"
+        );
         // Aegra ignores `multitask_strategy`, and both runs use one of the answers.
         if !is_aegra {
             assert_eq!(codes, [Some(0), Some(1)], "{url}: {both:?}");
-            assert_eq!(asked.runs().len(), 2, "{url}: the second answer started no run");
+            assert_eq!(
+                asked.runs().len(),
+                2,
+                "{url}: the second answer started no run"
+            );
         }
     }
 }
@@ -350,16 +629,30 @@ fn answered_questions_that_the_threads_row_lists_again_are_not_shown() {
     let url = server::url();
     let asked = Asked::payloads(&url, &[json!("Left?"), json!("Right?"), json!("Up?")]);
     let answered = asked.ids()[0].clone();
-    asked.answer(&["--interrupt", &answered, "--text", "x", "--wait"]).expect(0);
+    asked
+        .answer(&["--interrupt", &answered, "--text", "x", "--wait"])
+        .expect(0);
     let body = json!({"assistant_id": "ask", "command": {"resume": {"0123456789abcdef0123456789abcdef": 1}}});
-    let run = server::text(&server::post(&format!("/threads/{}/runs", asked.thread), &body), "run_id");
+    let run = server::text(
+        &server::post(&format!("/threads/{}/runs", asked.thread), &body),
+        "run_id",
+    );
     assert_eq!(server::run_end(&asked.thread, &run), "success");
     let listed = server::get(&format!("/threads/{}", asked.thread))["interrupts"].to_string();
-    assert!(listed.contains(&answered), "the server's row is stale: {listed}");
+    assert!(
+        listed.contains(&answered),
+        "the server's row is stale: {listed}"
+    );
     let open = asked.ids();
     assert!(open.len() == 2 && !open.contains(&answered), "{open:?}");
-    asked.answer(&["--interrupt", &answered, "--text", "again"]).expect(1);
-    assert_eq!(asked.received(), [json!("x")], "only the first answer counts");
+    asked
+        .answer(&["--interrupt", &answered, "--text", "again"])
+        .expect(1);
+    assert_eq!(
+        asked.received(),
+        [json!("x")],
+        "only the first answer counts"
+    );
 }
 
 #[test]
@@ -374,9 +667,17 @@ fn middleware_and_schema_questions_are_answered() {
     let asked = Asked::new(&url, "schema", &json!({}));
     let row = asked.row().expect("a row");
     assert!(row["interrupts"][0]["response_schema"].is_object(), "{row}");
-    assert!(row["command"].as_str().is_some_and(|command| command.ends_with("--json <JSON>")), "{row}");
+    assert!(
+        row["command"]
+            .as_str()
+            .is_some_and(|command| command.ends_with("--json <JSON>")),
+        "{row}"
+    );
     asked.answer(&["--approve"]).expect(2);
-    assert_eq!((asked.status(), asked.runs().len()), ("interrupted".to_string(), 1));
+    assert_eq!(
+        (asked.status(), asked.runs().len()),
+        ("interrupted".to_string(), 1)
+    );
 }
 
 #[test]
@@ -386,7 +687,13 @@ fn rules_answer_what_they_match_and_nothing_else() {
     for url in all_urls() {
         let mark = format!("x{}", uuid_like());
         let (read_a, pay) = (format!("read_{mark}"), format!("pay_{mark}"));
-        let matched = Asked::payloads(&url, &[hitl(&[(&read_a, all), (&pay, all)]), hitl(&[(&read_a, all)])]);
+        let matched = Asked::payloads(
+            &url,
+            &[
+                hitl(&[(&read_a, all), (&pay, all)]),
+                hitl(&[(&read_a, all)]),
+            ],
+        );
         let partly = Asked::payloads(&url, &[hitl(&[(&read_a, all), ("other", all)])]);
         let text = Asked::payloads(&url, &[json!("Approve it?")]);
         let file = std::env::temp_dir().join(format!("runtail-rules-{mark}.toml"));
@@ -398,27 +705,58 @@ fn rules_answer_what_they_match_and_nothing_else() {
         std::fs::write(&file, rules).expect("a file");
         let with_rules = |args: &[&str]| {
             let config = file.to_string_lossy().into_owned();
-            launch(command(["answer", "--rules", "--config", &config].iter().chain(args)), "").wait()
+            launch(
+                command(
+                    ["answer", "--rules", "--config", &config]
+                        .iter()
+                        .chain(args),
+                ),
+                "",
+            )
+            .wait()
         };
         let counts = || [&matched, &partly, &text].map(|asked| asked.runs().len());
         with_rules(&[]).expect(2);
         with_rules(&["--yes", "--read-only"]).expect(3);
         let planned = with_rules(&["--dry-run"]).expect(0);
-        assert_eq!(counts(), [1, 1, 1], "{url}: nothing was sent: {}", planned.stderr);
+        assert_eq!(
+            counts(),
+            [1, 1, 1],
+            "{url}: nothing was sent: {}",
+            planned.stderr
+        );
         let done = with_rules(&["--yes"]).expect(0);
         assert_eq!(counts(), [2, 1, 1], "{url}: {}", done.stderr);
         let rows = done.json_lines();
         let row = |asked: &Asked<'_>| {
-            rows.iter().find(|row| row["thread_id"] == asked.thread.as_str()).cloned().expect("a row")
+            rows.iter()
+                .find(|row| row["thread_id"] == asked.thread.as_str())
+                .cloned()
+                .expect("a row")
         };
         let results = [&matched, &partly, &text].map(|asked| server::text(&row(asked), "result"));
         assert_eq!(results, ["started", "skipped", "skipped"], "{url}");
-        runtail(&url, &["join", &matched.thread, &server::text(&row(&matched), "run_id"), "--shared"]).expect(0);
+        runtail(
+            &url,
+            &[
+                "join",
+                &matched.thread,
+                &server::text(&row(&matched), "run_id"),
+                "--shared",
+            ],
+        )
+        .expect(0);
         let approve = json!({"type": "approve"});
-        let expected =
-            [json!({"decisions": [approve, {"type": "reject", "message": "ask me"}]}), json!({"decisions": [approve]})];
+        let expected = [
+            json!({"decisions": [approve, {"type": "reject", "message": "ask me"}]}),
+            json!({"decisions": [approve]}),
+        ];
         assert_eq!(matched.received(), expected, "{url}");
-        assert_eq!([partly.status(), text.status()], ["interrupted", "interrupted"], "{url}");
+        assert_eq!(
+            [partly.status(), text.status()],
+            ["interrupted", "interrupted"],
+            "{url}"
+        );
         let _ = std::fs::remove_file(&file);
     }
 }
@@ -427,20 +765,48 @@ fn rules_answer_what_they_match_and_nothing_else() {
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
 fn a_breakpoint_before_a_join_of_several_edges_is_listed_and_continues() {
     // Python lists no next node there; what the run was started with names it.
-    let body = json!({"assistant_id": "fanout", "input": {"topic": "x"}, "interrupt_before": ["join"]});
+    let body =
+        json!({"assistant_id": "fanout", "input": {"topic": "x"}, "interrupt_before": ["join"]});
     let thread = server::new_thread();
-    let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
+    let run = server::text(
+        &server::post(&format!("/threads/{thread}/runs"), &body),
+        "run_id",
+    );
     assert_eq!(server::run_end(&thread, &run), "success");
-    let paused = Asked { url: &server::url(), thread };
+    let paused = Asked {
+        url: &server::url(),
+        thread,
+    };
     let row = paused.row().expect("a row");
-    assert_eq!((&row["cause"], &row["detail"]), (&json!("breakpoint"), &json!("before join")));
-    runtail(paused.url, &["run", "fanout", "--thread", &paused.thread, "--input", "null"]).expect(0);
+    assert_eq!(
+        (&row["cause"], &row["detail"]),
+        (&json!("breakpoint"), &json!("before join"))
+    );
+    runtail(
+        paused.url,
+        &[
+            "run",
+            "fanout",
+            "--thread",
+            &paused.thread,
+            "--input",
+            "null",
+        ],
+    )
+    .expect(0);
     assert_eq!(paused.row(), None);
-    assert_eq!(paused.values()["notes"][3], "joined: deep thoughts on x", "{}", paused.values());
+    assert_eq!(
+        paused.values()["notes"][3],
+        "joined: deep thoughts on x",
+        "{}",
+        paused.values()
+    );
 }
 
 /// A word that no other test uses.
 fn uuid_like() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("a time");
     format!("{:x}", now.as_nanos())
 }

@@ -21,18 +21,32 @@ struct Thread<'a> {
 impl Thread<'_> {
     #[track_caller]
     fn new(url: &str) -> Thread<'_> {
-        let row = runtail(url, &["threads", "create", "-o", "json"]).expect(0).json();
-        Thread { url, id: server::text(&row, "thread_id") }
+        let row = runtail(url, &["threads", "create", "-o", "json"])
+            .expect(0)
+            .json();
+        Thread {
+            url,
+            id: server::text(&row, "thread_id"),
+        }
     }
 
     /// Runs a graph, and returns the id of the run.
     #[track_caller]
     fn run(&self, graph: &str, input: &Value, more: &[&str]) -> String {
         let input = input.to_string();
-        let args = [&["run", graph, "--thread", &self.id, "--input", &input, "-o", "jsonl"], more].concat();
+        let args = [
+            &[
+                "run", graph, "--thread", &self.id, "--input", &input, "-o", "jsonl",
+            ],
+            more,
+        ]
+        .concat();
         let lines = runtail(self.url, &args).expect(0).json_lines();
-        let id = lines.iter().find_map(|line| line["data"]["run_id"].as_str());
-        id.unwrap_or_else(|| panic!("no run id: {lines:?}")).to_string()
+        let id = lines
+            .iter()
+            .find_map(|line| line["data"]["run_id"].as_str());
+        id.unwrap_or_else(|| panic!("no run id: {lines:?}"))
+            .to_string()
     }
 }
 
@@ -44,11 +58,18 @@ impl Drop for Thread<'_> {
 
 #[track_caller]
 fn compare(url: &str, a: &str, b: &str) -> Value {
-    runtail(url, &["compare", a, b, "-o", "json"]).expect(0).json()
+    runtail(url, &["compare", a, b, "-o", "json"])
+        .expect(0)
+        .json()
 }
 
 fn verdicts(all: &Value) -> Vec<&str> {
-    all["rows"].as_array().into_iter().flatten().filter_map(|row| row["verdict"].as_str()).collect()
+    all["rows"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row["verdict"].as_str())
+        .collect()
 }
 
 fn said(text: &str) -> Value {
@@ -65,24 +86,52 @@ fn runs_are_aligned_and_the_first_difference_is_found() {
         let other = two.run("agent", &said("hello"), &[]);
         // The same input: equal, although all ids differ.
         let all = compare(url, &one.id, &two.id);
-        assert_eq!((&all["same"], &all["same_input"]), (&json!(true), &json!(true)), "{url}: {all:#}");
+        assert_eq!(
+            (&all["same"], &all["same_input"]),
+            (&json!(true), &json!(true)),
+            "{url}: {all:#}"
+        );
         assert_eq!(verdicts(&all), ["same"; 4], "{url}");
-        let nodes: Vec<&Value> = all["rows"].as_array().unwrap().iter().map(|row| &row["node"]).collect();
+        let nodes: Vec<&Value> = all["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| &row["node"])
+            .collect();
         assert_eq!(nodes, ["__start__", "chat", "tools", "chat"], "{url}");
-        assert_eq!((&all["a"]["input_tokens"], &all["a"]["output_tokens"]), (&json!(68), &json!(21)), "{url}");
+        assert_eq!(
+            (&all["a"]["input_tokens"], &all["a"]["output_tokens"]),
+            (&json!(68), &json!(21)),
+            "{url}"
+        );
         assert_eq!(all["a"]["graph_id"], "agent", "{url}");
         // The second turn's answer counts the turns, so that only step 3 differs, besides the input.
         let second = one.run("agent", &said("hello"), &[]);
         let run = |thread: &Thread<'_>, run: &str| format!("{}/{run}", thread.id);
         let all = compare(url, &run(&one, &second), &run(&two, &other));
-        assert_eq!(verdicts(&all), ["same", "same", "same", "differs"], "{url}: {all:#}");
+        assert_eq!(
+            verdicts(&all),
+            ["same", "same", "same", "differs"],
+            "{url}: {all:#}"
+        );
         let first_difference = &all["first_difference"];
-        assert_eq!((&first_difference["step"], &first_difference["differs"]), (&json!(3), &json!("text")), "{url}");
+        assert_eq!(
+            (&first_difference["step"], &first_difference["differs"]),
+            (&json!(3), &json!("text")),
+            "{url}"
+        );
         let all = compare(url, &run(&one, &first), &run(&two, &other));
         assert_eq!(verdicts(&all), ["same"; 4], "{url}: {all:#}");
         // The thread has a turn more.
         let all = compare(url, &one.id, &two.id);
-        assert_eq!(verdicts(&all).iter().filter(|word| **word == "only_a").count(), 4, "{url}: {all:#}");
+        assert_eq!(
+            verdicts(&all)
+                .iter()
+                .filter(|word| **word == "only_a")
+                .count(),
+            4,
+            "{url}: {all:#}"
+        );
         assert_eq!(all["same"], false, "{url}");
     }
 }
@@ -92,13 +141,28 @@ fn runs_are_aligned_and_the_first_difference_is_found() {
 fn recordings_agree_with_the_history_of_their_thread() {
     let folder = tempfile::tempdir().unwrap();
     for (n, url) in all_urls().iter().enumerate() {
-        for (m, modes) in ["updates,values", "tasks,values", "messages-tuple,updates,values"].iter().enumerate() {
+        for (m, modes) in [
+            "updates,values",
+            "tasks,values",
+            "messages-tuple,updates,values",
+        ]
+        .iter()
+        .enumerate()
+        {
             let thread = Thread::new(url);
             let file = folder.path().join(format!("{n}-{m}.jsonl"));
             let file = file.to_str().unwrap();
-            thread.run("agent", &said("hello"), &["--mode", modes, "--record", file]);
+            thread.run(
+                "agent",
+                &said("hello"),
+                &["--mode", modes, "--record", file],
+            );
             let all = compare(url, file, &thread.id);
-            assert_eq!(all["first_difference"], Value::Null, "{url} {modes}: {all:#}");
+            assert_eq!(
+                all["first_difference"],
+                Value::Null,
+                "{url} {modes}: {all:#}"
+            );
             assert_eq!(&verdicts(&all)[1..], ["same"; 3], "{url} {modes}: {all:#}");
         }
     }
@@ -114,12 +178,27 @@ fn questions_and_failures_are_differences() {
         runs.run("approval", &json!({"amount": 7}), &[]);
         let all = compare(url, &asks.id, &runs.id);
         assert_eq!(all["same_input"], false, "{url}: {all:#}");
-        let last = all["rows"].as_array().and_then(|rows| rows.last()).cloned().unwrap_or_default();
-        assert_eq!((&last["node"], &last["a"]["state"]), (&json!("ask"), &json!("waiting")), "{url}: {all:#}");
+        let last = all["rows"]
+            .as_array()
+            .and_then(|rows| rows.last())
+            .cloned()
+            .unwrap_or_default();
+        assert_eq!(
+            (&last["node"], &last["a"]["state"]),
+            (&json!("ask"), &json!("waiting")),
+            "{url}: {all:#}"
+        );
         let input = said("x").to_string();
-        runtail(url, &["run", "broken", "--thread", &fails.id, "--input", &input]).expect(1);
+        runtail(
+            url,
+            &["run", "broken", "--thread", &fails.id, "--input", &input],
+        )
+        .expect(1);
         let all = compare(url, &fails.id, &fails.id);
-        assert!(all["a"]["failed_steps"].as_u64() > Some(0), "{url}: {all:#}");
+        assert!(
+            all["a"]["failed_steps"].as_u64() > Some(0),
+            "{url}: {all:#}"
+        );
         // Different graphs.
         let all = compare(url, &asks.id, &fails.id);
         assert_eq!(

@@ -2,7 +2,9 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real compose -- --ignored`.
 
-use runtail_api::{Acted, AgentServer, Http, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent};
+use runtail_api::{
+    Acted, AgentServer, Http, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent,
+};
 use runtail_core::config::Profile;
 use runtail_core::model::{Conflict, FieldKind, Form, RunOptions};
 use runtail_testkit::process::{Done, run};
@@ -22,7 +24,10 @@ impl Real {
     async fn all() -> Vec<Real> {
         let mut all = Vec::new();
         for url in server::all_urls() {
-            let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+            let agent = AgentServer::new(
+                Http::new(&Profile::default()).unwrap(),
+                url.parse().unwrap(),
+            );
             let kind = agent.info().await.unwrap().kind;
             all.push(Real { url, agent, kind });
         }
@@ -32,21 +37,36 @@ impl Real {
     /// Returns the id of a graph's assistant.
     async fn assistant(&self, graph: &str) -> String {
         let all = self.agent.assistants(100, 0).await.unwrap().items;
-        all.into_iter().find(|one| one.graph_id == graph).unwrap().assistant_id
+        all.into_iter()
+            .find(|one| one.graph_id == graph)
+            .unwrap()
+            .assistant_id
     }
 
     async fn thread(&self) -> String {
-        self.agent.create_thread(&json!({})).await.unwrap().thread_id
+        self.agent
+            .create_thread(&json!({}))
+            .await
+            .unwrap()
+            .thread_id
     }
 
     fn options(&self) -> RunOptions {
-        RunOptions { modes: vec!["values".into()], conflict: Some(Conflict::Enqueue), ..RunOptions::default() }
+        RunOptions {
+            modes: vec!["values".into()],
+            conflict: Some(Conflict::Enqueue),
+            ..RunOptions::default()
+        }
     }
 
     /// Starts a run and returns its id.
     async fn start(&self, thread: &str, options: &RunOptions, graph: &str, input: Value) -> String {
         let body = options.body(&self.assistant(graph).await, Some(input));
-        let start = RunStart { thread: thread.into(), body, guard: StartGuard::None };
+        let start = RunStart {
+            thread: thread.into(),
+            body,
+            guard: StartGuard::None,
+        };
         self.agent.start_on_thread(&start).await.unwrap().run_id
     }
 
@@ -85,18 +105,37 @@ impl Real {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
 async fn schemas_become_forms_where_the_server_has_them() {
     for real in Real::all().await {
-        let slow = real.agent.graph_facts(&real.assistant("slow").await).await.unwrap();
-        assert!(slow.nodes.is_some_and(|nodes| !nodes.is_empty()), "{:?}", real.kind);
+        let slow = real
+            .agent
+            .graph_facts(&real.assistant("slow").await)
+            .await
+            .unwrap();
+        assert!(
+            slow.nodes.is_some_and(|nodes| !nodes.is_empty()),
+            "{:?}",
+            real.kind
+        );
         let Some(schema) = slow.input_schema else {
             assert_eq!(real.kind, ServerKind::JavaScript);
             continue;
         };
         let form = Form::of_input(&schema).unwrap();
-        let seconds = form.fields.iter().find(|field| field.name == "seconds").unwrap();
+        let seconds = form
+            .fields
+            .iter()
+            .find(|field| field.name == "seconds")
+            .unwrap();
         assert_eq!(seconds.kind, FieldKind::Number, "{:?}", real.kind);
-        let chat = real.agent.graph_facts(&real.assistant("agent").await).await.unwrap();
+        let chat = real
+            .agent
+            .graph_facts(&real.assistant("agent").await)
+            .await
+            .unwrap();
         let form = Form::of_input(&chat.input_schema.unwrap()).unwrap();
-        assert_eq!((form.fields[0].name.as_str(), &form.fields[0].kind), ("messages", &FieldKind::Message));
+        assert_eq!(
+            (form.fields[0].name.as_str(), &form.fields[0].kind),
+            ("messages", &FieldKind::Message)
+        );
     }
 }
 
@@ -106,15 +145,41 @@ async fn earlier_inputs_are_read_from_the_servers_records() {
     for real in Real::all().await {
         let (thread, assistant) = (real.thread().await, real.assistant("slow").await);
         for seconds in [0.125, 0.25] {
-            let run = real.start(&thread, &real.options(), "slow", json!({"seconds": seconds})).await;
+            let run = real
+                .start(
+                    &thread,
+                    &real.options(),
+                    "slow",
+                    json!({"seconds": seconds}),
+                )
+                .await;
             real.ended(&thread, &run).await;
         }
-        let inputs = real.agent.past_inputs(&assistant, Some(&thread)).await.unwrap();
-        let own: Vec<&Value> = inputs.iter().filter(|past| past.thread_id == thread).map(|past| &past.input).collect();
-        assert_eq!(own, [&json!({"seconds": 0.25}), &json!({"seconds": 0.125})], "{:?}", real.kind);
+        let inputs = real
+            .agent
+            .past_inputs(&assistant, Some(&thread))
+            .await
+            .unwrap();
+        let own: Vec<&Value> = inputs
+            .iter()
+            .filter(|past| past.thread_id == thread)
+            .map(|past| &past.input)
+            .collect();
+        assert_eq!(
+            own,
+            [&json!({"seconds": 0.25}), &json!({"seconds": 0.125})],
+            "{:?}",
+            real.kind
+        );
         // Also without naming the thread.
         let inputs = real.agent.past_inputs(&assistant, None).await.unwrap();
-        assert!(inputs.iter().any(|past| past.input == json!({"seconds": 0.25})), "{:?}: {inputs:?}", real.kind);
+        assert!(
+            inputs
+                .iter()
+                .any(|past| past.input == json!({"seconds": 0.25})),
+            "{:?}: {inputs:?}",
+            real.kind
+        );
         real.delete(&thread).await;
     }
 }
@@ -127,24 +192,41 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             let thread = real.thread().await;
             let mut active = Vec::new();
             for _ in 0..2 {
-                active.push(real.start(&thread, &real.options(), "slow", json!({"seconds": 20})).await);
+                active.push(
+                    real.start(&thread, &real.options(), "slow", json!({"seconds": 20}))
+                        .await,
+                );
             }
             real.running(&thread, &active[0]).await;
-            let options = RunOptions { conflict: Some(conflict), ..real.options() };
+            let options = RunOptions {
+                conflict: Some(conflict),
+                ..real.options()
+            };
             let body = options.body(&real.assistant("slow").await, Some(json!({"seconds": 0.1})));
-            let intent = ThreadIntent::Start { thread: thread.clone(), body: Box::new(body.clone()) };
+            let intent = ThreadIntent::Start {
+                thread: thread.clone(),
+                body: Box::new(body.clone()),
+            };
             let plan = real.agent.plan_on_thread(&intent).await;
             if real.kind.is_aegra() {
                 let why = plan.err().unwrap().to_string();
                 assert!(why.contains("ignores the strategy"), "{why}");
                 for run in &active {
-                    real.agent.cancel(&thread, run, runtail_api::CancelAction::Interrupt).await.ok();
+                    real.agent
+                        .cancel(&thread, run, runtail_api::CancelAction::Interrupt)
+                        .await
+                        .ok();
                     real.ended(&thread, run).await;
                 }
                 continue;
             }
             let plan = plan.unwrap();
-            let notes: String = plan.preview.notes.iter().map(|note| format!("{note:?}")).collect();
+            let notes: String = plan
+                .preview
+                .notes
+                .iter()
+                .map(|note| format!("{note:?}"))
+                .collect();
             let verb = if conflict == Conflict::Rollback {
                 "Deletes 2 runs, 1 of them queued"
             } else {
@@ -152,20 +234,38 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             };
             assert!(notes.contains(verb), "{:?}: {notes}", real.kind);
             // A run that the preview didn't show: nothing is sent.
-            let third = real.start(&thread, &real.options(), "slow", json!({"seconds": 20})).await;
+            let third = real
+                .start(&thread, &real.options(), "slow", json!({"seconds": 20}))
+                .await;
             let failed = real.agent.act_on_thread(&plan).await.unwrap_err();
             assert_eq!(failed.failure, StartFailure::Changed, "{failed:?}");
             active.push(third);
             let plan = real.agent.plan_on_thread(&intent).await.unwrap();
-            let Acted::Started(started) = real.agent.act_on_thread(&plan).await.unwrap() else { panic!() };
-            assert_eq!(real.ended(&thread, &started.run_id).await, "success", "{:?}", real.kind);
+            let Acted::Started(started) = real.agent.act_on_thread(&plan).await.unwrap() else {
+                panic!()
+            };
+            assert_eq!(
+                real.ended(&thread, &started.run_id).await,
+                "success",
+                "{:?}",
+                real.kind
+            );
             for run in &active {
-                let expected = if conflict == Conflict::Rollback { "deleted" } else { "interrupted" };
+                let expected = if conflict == Conflict::Rollback {
+                    "deleted"
+                } else {
+                    "interrupted"
+                };
                 let status = real.ended(&thread, run).await;
                 // JavaScript keeps the row of the run that was running, as an error.
-                let is_kept =
-                    real.kind == ServerKind::JavaScript && conflict == Conflict::Rollback && status == "error";
-                assert!(status == expected || is_kept, "{:?} {conflict:?}: {status}", real.kind);
+                let is_kept = real.kind == ServerKind::JavaScript
+                    && conflict == Conflict::Rollback
+                    && status == "error";
+                assert!(
+                    status == expected || is_kept,
+                    "{:?} {conflict:?}: {status}",
+                    real.kind
+                );
             }
             real.delete(&thread).await;
         }
@@ -177,7 +277,11 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
 async fn options_take_effect() {
     for real in Real::all().await {
         let thread = real.thread().await;
-        let facts = real.agent.graph_facts(&real.assistant("slow").await).await.unwrap();
+        let facts = real
+            .agent
+            .graph_facts(&real.assistant("slow").await)
+            .await
+            .unwrap();
         let node = facts.nodes.unwrap()[0].clone();
         let options = RunOptions {
             before: vec![node.clone()],
@@ -185,12 +289,27 @@ async fn options_take_effect() {
             metadata: Some(json!({"composed": true})),
             ..real.options()
         };
-        let run = real.start(&thread, &options, "slow", json!({"seconds": 0})).await;
+        let run = real
+            .start(&thread, &options, "slow", json!({"seconds": 0}))
+            .await;
         real.ended(&thread, &run).await;
         let state = real.agent.thread_state(&thread).await.unwrap();
         assert_eq!(state["next"], json!([node]), "{:?}: {state}", real.kind);
-        let done = real.runtail(&["run", "slow", "--input", "{}", "--break-before", &node, "--thread", &thread]);
-        assert!(!done.stderr.contains("ignores breakpoints"), "{}", done.stderr);
+        let done = real.runtail(&[
+            "run",
+            "slow",
+            "--input",
+            "{}",
+            "--break-before",
+            &node,
+            "--thread",
+            &thread,
+        ]);
+        assert!(
+            !done.stderr.contains("ignores breakpoints"),
+            "{}",
+            done.stderr
+        );
         real.delete(&thread).await;
     }
 }
@@ -200,12 +319,28 @@ async fn options_take_effect() {
 async fn a_deleted_assistant_is_named_as_the_cause() {
     for real in Real::all().await {
         let thread = real.thread().await;
-        let body = real.options().body("5b1f8f34-0000-4000-8000-000000000000", Some(json!({"seconds": 0})));
-        let start = RunStart { thread: thread.clone(), body, guard: StartGuard::None };
+        let body = real.options().body(
+            "5b1f8f34-0000-4000-8000-000000000000",
+            Some(json!({"seconds": 0})),
+        );
+        let start = RunStart {
+            thread: thread.clone(),
+            body,
+            guard: StartGuard::None,
+        };
         let failed = real.agent.start_on_thread(&start).await.unwrap_err();
-        assert_eq!(failed.failure, StartFailure::Refused, "{:?}: {failed:?}", real.kind);
+        assert_eq!(
+            failed.failure,
+            StartFailure::Refused,
+            "{:?}: {failed:?}",
+            real.kind
+        );
         let story = failed.error.story();
-        assert!(story.to_lowercase().contains("assistant"), "{:?}: {story}", real.kind);
+        assert!(
+            story.to_lowercase().contains("assistant"),
+            "{:?}: {story}",
+            real.kind
+        );
         real.delete(&thread).await;
     }
 }
@@ -239,9 +374,13 @@ fn a_form_is_filled_in_and_started() {
         term.keys("\x03");
         assert_eq!(term.exit_status().exit_code(), 0);
         let assistant = runtime.block_on(real.assistant("slow"));
-        let inputs = runtime.block_on(real.agent.past_inputs(&assistant, None)).unwrap();
+        let inputs = runtime
+            .block_on(real.agent.past_inputs(&assistant, None))
+            .unwrap();
         // Other tests start runs of this graph at the same time.
-        let own = inputs.iter().find(|past| past.input == json!({"seconds": 0.53}));
+        let own = inputs
+            .iter()
+            .find(|past| past.input == json!({"seconds": 0.53}));
         let own = own.unwrap_or_else(|| panic!("{:?}: {inputs:?}", real.kind));
         runtime.block_on(real.delete(&own.thread_id));
     }

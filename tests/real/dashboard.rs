@@ -19,23 +19,37 @@ fn quit(term: &mut Term) {
 }
 
 fn post(url: &str, path: &str, body: &Value) -> Value {
-    let (status, answer) =
-        runtail_testkit::server::request_at(url.trim_start_matches("http://"), "POST", path, Some(body));
-    assert!((200..300).contains(&status), "POST {path}: {status} {answer}");
+    let (status, answer) = runtail_testkit::server::request_at(
+        url.trim_start_matches("http://"),
+        "POST",
+        path,
+        Some(body),
+    );
+    assert!(
+        (200..300).contains(&status),
+        "POST {path}: {status} {answer}"
+    );
     answer
 }
 
 fn get(url: &str, path: &str) -> Value {
-    let (status, answer) = runtail_testkit::server::request_at(url.trim_start_matches("http://"), "GET", path, None);
+    let (status, answer) =
+        runtail_testkit::server::request_at(url.trim_start_matches("http://"), "GET", path, None);
     assert_eq!(status, 200, "GET {path}: {answer}");
     answer
 }
 
 /// Starts a run on a thread and waits for its end.
 fn run_to_end(url: &str, thread: &str, body: &Value) {
-    let run = runtail_testkit::server::text(&post(url, &format!("/threads/{thread}/runs"), body), "run_id");
+    let run = runtail_testkit::server::text(
+        &post(url, &format!("/threads/{thread}/runs"), body),
+        "run_id",
+    );
     let patience = Instant::now() + Duration::from_secs(30);
-    while matches!(get(url, &format!("/threads/{thread}/runs/{run}"))["status"].as_str(), Some("pending" | "running")) {
+    while matches!(
+        get(url, &format!("/threads/{thread}/runs/{run}"))["status"].as_str(),
+        Some("pending" | "running")
+    ) {
         assert!(Instant::now() < patience, "run {run} does not end");
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -53,7 +67,10 @@ fn open_page(term: &Term, thread: &str, badge: &str) {
     term.keys(&format!(":{thread}\r"));
     let last_four = &thread[thread.len() - 4..];
     term.wait_until(&format!("the page of {thread} with {badge:?}"), |term| {
-        term.screen().lines().nth(1).is_some_and(|head| head.contains(last_four) && head.contains(badge))
+        term.screen()
+            .lines()
+            .nth(1)
+            .is_some_and(|head| head.contains(last_four) && head.contains(badge))
     });
 }
 
@@ -93,16 +110,27 @@ fn a_run_is_composed_and_shown_in_every_view() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("agent");
-        input(&term, &json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]}).to_string());
+        input(
+            &term,
+            &json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]}).to_string(),
+        );
         term.keys(SEND);
         term.wait_for(" finished · ");
         term.wait_for("● idle · last run finished ");
         let messages = term.screen();
         assert!(messages.contains("→ weather {\"city\":"), "{messages}");
-        assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
-        for (key, shown) in
-            [("2", "chat"), ("3", "messages"), ("5", "run 1 started"), ("7", "messages"), ("8", " received")]
-        {
+        assert_eq!(
+            messages.matches("Let me look that up.").count(),
+            1,
+            "never doubled: {messages}"
+        );
+        for (key, shown) in [
+            ("2", "chat"),
+            ("3", "messages"),
+            ("5", "run 1 started"),
+            ("7", "messages"),
+            ("8", " received"),
+        ] {
             term.keys(key);
             term.wait_for(shown);
         }
@@ -116,7 +144,10 @@ fn a_run_is_composed_and_shown_in_every_view() {
 fn a_question_is_answered_on_its_page() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
-        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        let thread = thread_of(
+            &url,
+            &json!({"assistant_id": "approval", "input": {"amount": 5}}),
+        );
         open_page(&term, &thread, "◆ waiting for you ");
         term.keys("a");
         term.wait_for("Answer as");
@@ -128,9 +159,16 @@ fn a_question_is_answered_on_its_page() {
         term.wait_for("Answer sent. Following run 2.");
         term.wait_for("run 2 finished");
         term.wait_for("● idle · last run finished ");
-        assert!(!term.screen().contains("► 2 streams"), "no second tab: {}", term.screen());
+        assert!(
+            !term.screen().contains("► 2 streams"),
+            "no second tab: {}",
+            term.screen()
+        );
         let state = get(&url, &format!("/threads/{thread}/state"));
-        assert!(state["values"].to_string().contains("yes"), "it was sent as text: {state}");
+        assert!(
+            state["values"].to_string().contains("yes"),
+            "it was sent as text: {state}"
+        );
         quit(&mut term);
     }
 }
@@ -150,7 +188,9 @@ fn two_questions_are_answered_by_id() {
         term.wait_for("Following run 2.");
         term.wait_until("one question is left", |term| {
             let screen = term.screen();
-            screen.contains("◆ waiting for you ") && !screen.contains("2 questions") && !screen.contains("Answer as")
+            screen.contains("◆ waiting for you ")
+                && !screen.contains("2 questions")
+                && !screen.contains("Answer as")
         });
         term.keys("a");
         term.wait_for("Answer as");
@@ -159,7 +199,10 @@ fn two_questions_are_answered_by_id() {
         term.wait_for("Following run 3.");
         term.wait_for("● idle · last run finished ");
         let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
-        assert!(values.contains("first") && values.contains("second"), "{values}");
+        assert!(
+            values.contains("first") && values.contains("second"),
+            "{values}"
+        );
         quit(&mut term);
     }
 }
@@ -170,16 +213,26 @@ fn two_questions_are_answered_by_id() {
 fn a_question_answered_by_another_client_disappears() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
-        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        let thread = thread_of(
+            &url,
+            &json!({"assistant_id": "approval", "input": {"amount": 5}}),
+        );
         open_page(&term, &thread, "◆ waiting for you ");
         term.keys("a");
         term.wait_for("Answer as");
         term.keys("mine");
-        run_to_end(&url, &thread, &json!({"assistant_id": "approval", "command": {"resume": "theirs"}}));
+        run_to_end(
+            &url,
+            &thread,
+            &json!({"assistant_id": "approval", "command": {"resume": "theirs"}}),
+        );
         term.keys(SEND);
         term.wait_for("no longer open");
         let values = get(&url, &format!("/threads/{thread}/state"))["values"].to_string();
-        assert!(values.contains("theirs") && !values.contains("mine"), "{values}");
+        assert!(
+            values.contains("theirs") && !values.contains("mine"),
+            "{values}"
+        );
         quit(&mut term);
     }
 }
@@ -192,12 +245,16 @@ fn a_failed_run_shows_its_cause_and_is_retried() {
         let thread = thread_of(&url, &json!({"assistant_id": "broken", "input": {}}));
         open_page(&term, &thread, "✗ failed ");
         term.wait_until("the error in the banner", |term| {
-            term.screen().lines().any(|line| line.contains("✗ ") && line.contains("boom: the node failed"))
+            term.screen()
+                .lines()
+                .any(|line| line.contains("✗ ") && line.contains("boom: the node failed"))
         });
         term.keys("e");
         term.wait_for(" failed in boom. Its finished steps are saved.");
         term.keys("\x1b");
-        term.wait_until("the card is closed", |term| !term.screen().contains("Why it isn"));
+        term.wait_until("the card is closed", |term| {
+            !term.screen().contains("Why it isn")
+        });
         term.keys("R");
         term.wait_for("╭ Retry");
         confirm(&term);
@@ -211,9 +268,13 @@ fn a_failed_run_shows_its_cause_and_is_retried() {
 fn a_run_is_cancelled_and_its_status_verified() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
-        let thread = runtail_testkit::server::text(&post(&url, "/threads", &json!({})), "thread_id");
+        let thread =
+            runtail_testkit::server::text(&post(&url, "/threads", &json!({})), "thread_id");
         let run = json!({"assistant_id": "slow", "input": {"seconds": 30}});
-        let run = runtail_testkit::server::text(&post(&url, &format!("/threads/{thread}/runs"), &run), "run_id");
+        let run = runtail_testkit::server::text(
+            &post(&url, &format!("/threads/{thread}/runs"), &run),
+            "run_id",
+        );
         open_page(&term, &thread, "◐ running ");
         term.keys("x");
         term.wait_for("Cancel · run");
@@ -228,7 +289,16 @@ fn a_run_is_cancelled_and_its_status_verified() {
         term.keys(SEND);
         term.wait_for("was deleted.");
         let address = url.trim_start_matches("http://");
-        assert_eq!(runtail_testkit::server::request_at(address, "GET", &format!("/threads/{thread}"), None).0, 404);
+        assert_eq!(
+            runtail_testkit::server::request_at(
+                address,
+                "GET",
+                &format!("/threads/{thread}"),
+                None
+            )
+            .0,
+            404
+        );
         quit(&mut term);
     }
 }
@@ -243,12 +313,18 @@ fn an_active_run_continues_after_the_dashboard_exits() {
         term.keys(SEND);
         term.wait_for("◐ running ");
         let head = term.screen().lines().nth(1).expect("a head").to_string();
-        let id = head.split_whitespace().find(|word| word.contains('…')).expect("the thread's id").to_string();
+        let id = head
+            .split_whitespace()
+            .find(|word| word.contains('…'))
+            .expect("the thread's id")
+            .to_string();
         quit(&mut term);
         let mut term = open_at(&url);
         select(&term, &format!("slow {} ", &id[id.len() - 4..]));
         term.wait_until("the running thread, selected", |term| {
-            term.screen().lines().any(|line| line.contains('▌') && line.contains("◐ running"))
+            term.screen()
+                .lines()
+                .any(|line| line.contains('▌') && line.contains("◐ running"))
         });
         term.keys("v");
         term.wait_for("TOOK");
@@ -264,15 +340,25 @@ fn an_active_run_continues_after_the_dashboard_exits() {
 fn the_page_of_a_deleted_thread_shows_deleted() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
-        let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        let thread = thread_of(
+            &url,
+            &json!({"assistant_id": "approval", "input": {"amount": 5}}),
+        );
         open_page(&term, &thread, "◆ waiting for you ");
         let address = url.trim_start_matches("http://");
-        let (status, _) = runtail_testkit::server::request_at(address, "DELETE", &format!("/threads/{thread}"), None);
+        let (status, _) = runtail_testkit::server::request_at(
+            address,
+            "DELETE",
+            &format!("/threads/{thread}"),
+            None,
+        );
         assert!((200..300).contains(&status), "{status}");
         term.keys("r");
         term.wait_for("■ not found");
         term.keys("a");
-        term.wait_until("no answer to a thread that is gone", |term| !term.screen().contains("Answer as"));
+        term.wait_until("no answer to a thread that is gone", |term| {
+            !term.screen().contains("Answer as")
+        });
         quit(&mut term);
     }
 }
@@ -284,21 +370,33 @@ fn a_pasted_thread_id_is_found_on_its_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
     // Nothing listens on port 9: an unreachable server is named and does not delay the search.
-    let servers = urls.iter().cloned().chain(["http://127.0.0.1:9".to_string()]);
-    let text: String =
-        servers.enumerate().map(|(n, url)| format!("[profiles.lab-{n}]\nagent_server = \"{url}\"\n")).collect();
+    let servers = urls
+        .iter()
+        .cloned()
+        .chain(["http://127.0.0.1:9".to_string()]);
+    let text: String = servers
+        .enumerate()
+        .map(|(n, url)| format!("[profiles.lab-{n}]\nagent_server = \"{url}\"\n"))
+        .collect();
     std::fs::write(&config, text).expect("written");
     for (n, url) in urls.iter().enumerate() {
         let address = url.trim_start_matches("http://");
-        let (status, made) =
-            runtail_testkit::server::request_at(address, "POST", "/threads", Some(&serde_json::json!({})));
+        let (status, made) = runtail_testkit::server::request_at(
+            address,
+            "POST",
+            "/threads",
+            Some(&serde_json::json!({})),
+        );
         assert_eq!(status, 200, "{made}");
         let thread = runtail_testkit::server::text(&made, "thread_id");
         let term = Term::spawn(&["--config", config.to_str().expect("UTF-8")], 140, 40);
         term.wait_for("lab-0");
         term.keys(&format!(":{thread}\r"));
         // Its page, because another notice may replace the one that it was found.
-        term.wait_for(&format!("lab-{n} › thread {}", runtail_core::text::short_id(&thread)));
+        term.wait_for(&format!(
+            "lab-{n} › thread {}",
+            runtail_core::text::short_id(&thread)
+        ));
         term.keys(":00000000-0000-4000-8000-000000000000\r");
         term.wait_for("was not found on lab-");
         let dead = format!("lab-{}: no connection", urls.len());

@@ -20,10 +20,18 @@ impl Real {
     async fn all(test: &str) -> Vec<Real> {
         let mut all = Vec::new();
         for url in server::all_urls() {
-            let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+            let agent = AgentServer::new(
+                Http::new(&Profile::default()).unwrap(),
+                url.parse().unwrap(),
+            );
             let kind = agent.info().await.unwrap().kind;
             let mark = format!("{test}-{}", jiff::Timestamp::now().as_microsecond());
-            all.push(Real { url, agent, kind, mark });
+            all.push(Real {
+                url,
+                agent,
+                kind,
+                mark,
+            });
         }
         all
     }
@@ -36,19 +44,32 @@ impl Real {
     async fn thread(&self, metadata: Value) -> String {
         let mut metadata = metadata;
         metadata["find_test"] = self.mark.as_str().into();
-        self.agent.create_thread(&json!({ "metadata": metadata })).await.unwrap().thread_id
+        self.agent
+            .create_thread(&json!({ "metadata": metadata }))
+            .await
+            .unwrap()
+            .thread_id
     }
 
     fn found(&self, query: &str) -> Vec<String> {
         let query = format!("meta.find_test={} {query}", self.mark);
-        let rows = self.runtail(&["threads", "search", &query, "-o", "jsonl"]).expect(0).json_lines();
-        let mut ids: Vec<String> = rows.iter().map(|row| row["thread_id"].as_str().unwrap().to_string()).collect();
+        let rows = self
+            .runtail(&["threads", "search", &query, "-o", "jsonl"])
+            .expect(0)
+            .json_lines();
+        let mut ids: Vec<String> = rows
+            .iter()
+            .map(|row| row["thread_id"].as_str().unwrap().to_string())
+            .collect();
         ids.sort();
         ids
     }
 
     async fn is_gone(&self, thread: &str) -> bool {
-        self.agent.thread(thread).await.is_err_and(|error| error.kind == Kind::NotFound)
+        self.agent
+            .thread(thread)
+            .await
+            .is_err_and(|error| error.kind == Kind::NotFound)
     }
 }
 
@@ -62,7 +83,9 @@ fn sorted(ids: &[&String]) -> Vec<String> {
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real find -- --ignored"]
 async fn searches_find_the_same_threads_on_every_server() {
     for real in Real::all("search").await {
-        let plain = real.thread(json!({"user": 42, "order": {"id": 7, "lines": 2}})).await;
+        let plain = real
+            .thread(json!({"user": 42, "order": {"id": 7, "lines": 2}}))
+            .await;
         let other = real.thread(json!({"user": "42"})).await;
         let ran = real.thread(json!({"user": 43})).await;
         real.runtail(&[
@@ -79,20 +102,57 @@ async fn searches_find_the_same_threads_on_every_server() {
         assert_eq!(real.found("meta.user=42"), sorted(&[&plain]), "{what}");
         assert_eq!(real.found(r#"meta.user="42""#), sorted(&[&other]), "{what}");
         assert_eq!(real.found("meta.order.id=7"), sorted(&[&plain]), "{what}");
-        assert_eq!(real.found("graph:agent status:idle"), sorted(&[&ran]), "{what}");
-        assert_eq!(real.found("age<1h"), sorted(&[&plain, &other, &ran]), "{what}");
+        assert_eq!(
+            real.found("graph:agent status:idle"),
+            sorted(&[&ran]),
+            "{what}"
+        );
+        assert_eq!(
+            real.found("age<1h"),
+            sorted(&[&plain, &other, &ran]),
+            "{what}"
+        );
         assert_eq!(real.found("age>1h"), Vec::<String>::new(), "{what}");
-        assert_eq!(real.found(&format!("id:{plain}")), sorted(&[&plain]), "{what}");
+        assert_eq!(
+            real.found(&format!("id:{plain}")),
+            sorted(&[&plain]),
+            "{what}"
+        );
         // Ids that are made in the same millisecond begin with the same characters.
-        assert_eq!(real.found(&format!("id:{}", &plain[..32])), sorted(&[&plain]), "{what}");
-        assert_eq!(real.found("sort:created"), sorted(&[&plain, &other, &ran]), "{what}");
+        assert_eq!(
+            real.found(&format!("id:{}", &plain[..32])),
+            sorted(&[&plain]),
+            "{what}"
+        );
+        assert_eq!(
+            real.found("sort:created"),
+            sorted(&[&plain, &other, &ran]),
+            "{what}"
+        );
         if real.kind == ServerKind::Python {
-            assert_eq!(real.found("\"Where is\""), sorted(&[&ran]), "the first message is found");
+            assert_eq!(
+                real.found("\"Where is\""),
+                sorted(&[&ran]),
+                "the first message is found"
+            );
         }
-        let count =
-            real.runtail(&["threads", "count", &format!("meta.find_test={} age<1h", real.mark)]).expect(0).json();
-        assert_eq!((&count["count"], &count["complete"]), (&json!(3), &json!(true)), "{what}");
-        let count = real.runtail(&["threads", "count", &format!("meta.find_test={}", real.mark)]).expect(0).json();
+        let count = real
+            .runtail(&[
+                "threads",
+                "count",
+                &format!("meta.find_test={} age<1h", real.mark),
+            ])
+            .expect(0)
+            .json();
+        assert_eq!(
+            (&count["count"], &count["complete"]),
+            (&json!(3), &json!(true)),
+            "{what}"
+        );
+        let count = real
+            .runtail(&["threads", "count", &format!("meta.find_test={}", real.mark)])
+            .expect(0)
+            .json();
         assert_eq!(count["count"], 3, "{what}");
         for thread in [&plain, &other, &ran] {
             real.agent.delete_thread(thread).await.unwrap();
@@ -106,23 +166,47 @@ async fn values_are_found_where_the_server_shows_them() {
     for real in Real::all("values").await {
         let empty = real.thread(json!({})).await;
         let ran = real.thread(json!({})).await;
-        let asking = real.runtail(&["run", "approval", "--thread", &ran, "--input", r#"{"amount": 4711}"#]);
+        let asking = real.runtail(&[
+            "run",
+            "approval",
+            "--thread",
+            &ran,
+            "--input",
+            r#"{"amount": 4711}"#,
+        ]);
         asking.expect(0);
         let what = format!("{:?}", real.kind);
         match real.kind {
             ServerKind::Aegra => {
                 let query = format!("meta.find_test={} values.amount=4711", real.mark);
                 let done = real.runtail(&["threads", "search", &query]).expect(0);
-                assert!(done.stderr.contains("2 threads can't be checked"), "{}", done.stderr);
-                let refused = real.runtail(&["threads", "delete", "--search", &query, "--yes"]).expect(1);
-                assert!(refused.stderr.contains("Nothing was sent"), "{}", refused.stderr);
+                assert!(
+                    done.stderr.contains("2 threads can't be checked"),
+                    "{}",
+                    done.stderr
+                );
+                let refused = real
+                    .runtail(&["threads", "delete", "--search", &query, "--yes"])
+                    .expect(1);
+                assert!(
+                    refused.stderr.contains("Nothing was sent"),
+                    "{}",
+                    refused.stderr
+                );
             }
             _ => {
                 assert_eq!(real.found("values.amount=4711"), sorted(&[&ran]), "{what}");
-                assert_eq!(real.found("values.amount=4712"), Vec::<String>::new(), "{what}");
+                assert_eq!(
+                    real.found("values.amount=4712"),
+                    Vec::<String>::new(),
+                    "{what}"
+                );
             }
         }
-        assert!(!real.is_gone(&empty).await && !real.is_gone(&ran).await, "{what}");
+        assert!(
+            !real.is_gone(&empty).await && !real.is_gone(&ran).await,
+            "{what}"
+        );
         for thread in [&empty, &ran] {
             real.agent.delete_thread(thread).await.unwrap();
         }
@@ -135,18 +219,49 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
     for real in Real::all("bulk").await {
         let what = format!("{:?}", real.kind);
         let stays = real.thread(json!({"keep": true})).await;
-        let (first, second) = (real.thread(json!({"keep": false})).await, real.thread(json!({"keep": false})).await);
+        let (first, second) = (
+            real.thread(json!({"keep": false})).await,
+            real.thread(json!({"keep": false})).await,
+        );
         let query = format!("meta.find_test={} meta.keep=false", real.mark);
-        let planned = real.runtail(&["threads", "prune", "--search", &query, "--dry-run", "-o", "jsonl"]).expect(0);
-        let statuses: Vec<Value> = planned.json_lines().iter().map(|row| row["status"].clone()).collect();
+        let planned = real
+            .runtail(&[
+                "threads",
+                "prune",
+                "--search",
+                &query,
+                "--dry-run",
+                "-o",
+                "jsonl",
+            ])
+            .expect(0);
+        let statuses: Vec<Value> = planned
+            .json_lines()
+            .iter()
+            .map(|row| row["status"].clone())
+            .collect();
         assert_eq!(statuses, ["planned", "planned"], "{what}");
-        assert!(!real.is_gone(&first).await && !real.is_gone(&second).await, "{what}: a dry run deletes nothing");
-        real.runtail(&["threads", "prune", "--search", &query]).expect(2);
+        assert!(
+            !real.is_gone(&first).await && !real.is_gone(&second).await,
+            "{what}: a dry run deletes nothing"
+        );
+        real.runtail(&["threads", "prune", "--search", &query])
+            .expect(2);
         assert!(!real.is_gone(&first).await, "{what}: not confirmed");
-        let done =
-            real.runtail(&["threads", "prune", "--search", &query, "--yes", "-o", "jsonl"]).expect(0).json_lines();
-        assert!(done.iter().all(|row| row["status"] == "deleted") && done.len() == 2, "{what}: {done:?}");
-        assert!(real.is_gone(&first).await && real.is_gone(&second).await, "{what}");
+        let done = real
+            .runtail(&[
+                "threads", "prune", "--search", &query, "--yes", "-o", "jsonl",
+            ])
+            .expect(0)
+            .json_lines();
+        assert!(
+            done.iter().all(|row| row["status"] == "deleted") && done.len() == 2,
+            "{what}: {done:?}"
+        );
+        assert!(
+            real.is_gone(&first).await && real.is_gone(&second).await,
+            "{what}"
+        );
         assert!(!real.is_gone(&stays).await, "{what}");
 
         // A running thread is not pruned; deleting it cancels its run first.
@@ -157,11 +272,17 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
         .unwrap();
         let started = real.agent.start_run(Some(&busy), &body).await.unwrap();
         drop(started);
-        let refused = real.runtail(&["threads", "prune", &busy, "--yes", "-o", "jsonl"]).expect(1).json();
+        let refused = real
+            .runtail(&["threads", "prune", &busy, "--yes", "-o", "jsonl"])
+            .expect(1)
+            .json();
         assert_eq!(refused["status"], "refused", "{what}: {refused}");
         assert!(!real.is_gone(&busy).await, "{what}");
         let missing = "00000000-0000-4000-8000-000000000000";
-        let rows = real.runtail(&["threads", "delete", &busy, missing, "--yes", "-o", "jsonl"]).expect(1).json_lines();
+        let rows = real
+            .runtail(&["threads", "delete", &busy, missing, "--yes", "-o", "jsonl"])
+            .expect(1)
+            .json_lines();
         let statuses: Vec<&Value> = rows.iter().map(|row| &row["status"]).collect();
         assert_eq!(statuses, ["deleted", "not_found"], "{what}");
         assert!(real.is_gone(&busy).await, "{what}");
@@ -177,16 +298,36 @@ async fn names_and_stars_are_kept_in_the_metadata() {
         let thread = real.thread(json!({"user": "ana"})).await;
         let label = |args: &[&str]| real.runtail(&[&["threads", "label", &thread], args].concat());
         label(&["--name", "Refund Ana", "--star", "--dry-run"]).expect(0);
-        assert_eq!(real.agent.thread(&thread).await.unwrap().name(), None, "{what}: a dry run writes nothing");
+        assert_eq!(
+            real.agent.thread(&thread).await.unwrap().name(),
+            None,
+            "{what}: a dry run writes nothing"
+        );
         label(&["--name", "Refund Ana", "--star"]).expect(0);
         let record = real.agent.thread(&thread).await.unwrap();
-        assert_eq!((record.name(), record.is_starred()), (Some("Refund Ana"), true), "{what}");
-        assert_eq!(record.metadata.unwrap()["user"], "ana", "{what}: other metadata stays");
-        assert_eq!(real.found("star:yes name:refund"), sorted(&[&thread]), "{what}");
+        assert_eq!(
+            (record.name(), record.is_starred()),
+            (Some("Refund Ana"), true),
+            "{what}"
+        );
+        assert_eq!(
+            record.metadata.unwrap()["user"],
+            "ana",
+            "{what}: other metadata stays"
+        );
+        assert_eq!(
+            real.found("star:yes name:refund"),
+            sorted(&[&thread]),
+            "{what}"
+        );
         assert_eq!(real.found("star:no"), Vec::<String>::new(), "{what}");
         label(&["--unstar", "--name", ""]).expect(0);
         let record = real.agent.thread(&thread).await.unwrap();
-        assert_eq!((record.name(), record.is_starred()), (None, false), "{what}");
+        assert_eq!(
+            (record.name(), record.is_starred()),
+            (None, false),
+            "{what}"
+        );
         assert_eq!(real.found("star:no"), sorted(&[&thread]), "{what}");
         real.agent.delete_thread(&thread).await.unwrap();
     }
@@ -201,22 +342,39 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
         real.runtail(&["run", "broken", "--thread", &failed, "--input", "{}"]);
         let idle = real.thread(json!({})).await;
         let runs = real.agent.runs(&failed, 10).await.unwrap().items.len();
-        let rows = real.runtail(&["threads", "retry", &failed, &idle, "--yes", "-o", "jsonl"]).expect(1).json_lines();
+        let rows = real
+            .runtail(&["threads", "retry", &failed, &idle, "--yes", "-o", "jsonl"])
+            .expect(1)
+            .json_lines();
         let statuses: Vec<&Value> = rows.iter().map(|row| &row["status"]).collect();
         assert_eq!(statuses, ["started", "refused"], "{what}: {rows:?}");
-        assert_eq!(real.agent.runs(&failed, 10).await.unwrap().items.len(), runs + 1, "{what}: one run was started");
-        assert!(real.agent.runs(&idle, 10).await.unwrap().items.is_empty(), "{what}");
+        assert_eq!(
+            real.agent.runs(&failed, 10).await.unwrap().items.len(),
+            runs + 1,
+            "{what}: one run was started"
+        );
+        assert!(
+            real.agent.runs(&idle, 10).await.unwrap().items.is_empty(),
+            "{what}"
+        );
         let busy = real.thread(json!({})).await;
         let body = serde_json::from_value(
             json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
         )
         .unwrap();
         drop(real.agent.start_run(Some(&busy), &body).await.unwrap());
-        let rows = real.runtail(&["threads", "cancel", &busy, &idle, "--yes", "-o", "jsonl"]).expect(0).json_lines();
-        assert!(["stopped", "stopping"].contains(&rows[0]["status"].as_str().unwrap()), "{what}: {rows:?}");
+        let rows = real
+            .runtail(&["threads", "cancel", &busy, &idle, "--yes", "-o", "jsonl"])
+            .expect(0)
+            .json_lines();
+        assert!(
+            ["stopped", "stopping"].contains(&rows[0]["status"].as_str().unwrap()),
+            "{what}: {rows:?}"
+        );
         assert_eq!(rows[1]["status"], "nothing_to_do", "{what}");
         for thread in [&failed, &idle, &busy] {
-            real.runtail(&["threads", "delete", thread, "--yes"]).expect(0);
+            real.runtail(&["threads", "delete", thread, "--yes"])
+                .expect(0);
         }
     }
 }
@@ -232,20 +390,42 @@ async fn failed_threads_are_edited_once_and_retried() {
         }
         let edit = r#"{"log": ["edited"]}"#;
         let retry = |more: &[&str]| {
-            let args = ["threads", "retry", &threads[0], &threads[1], "--values", edit, "-o", "jsonl"];
+            let args = [
+                "threads",
+                "retry",
+                &threads[0],
+                &threads[1],
+                "--values",
+                edit,
+                "-o",
+                "jsonl",
+            ];
             real.runtail(&[&args, more].concat())
         };
         let planned = retry(&["--dry-run"]).expect(0).json_lines();
-        assert!(planned.iter().all(|row| row["status"] == "planned"), "{what}: {planned:?}");
+        assert!(
+            planned.iter().all(|row| row["status"] == "planned"),
+            "{what}: {planned:?}"
+        );
         let rows = retry(&["--yes"]).json_lines();
         for (thread, row) in threads.iter().zip(&rows) {
             let runs = real.agent.runs(thread, 10).await.unwrap().items.len();
-            let log = real.runtail(&["threads", "state", thread]).expect(0).json()["values"]["log"].clone();
-            assert_eq!((&row["status"], runs), (&json!("started"), 2), "{what}: {row}");
-            assert_eq!(log, json!(["first", "edited"]), "{what}: the reducer appends, and once");
+            let log = real.runtail(&["threads", "state", thread]).expect(0).json()["values"]["log"]
+                .clone();
+            assert_eq!(
+                (&row["status"], runs),
+                (&json!("started"), 2),
+                "{what}: {row}"
+            );
+            assert_eq!(
+                log,
+                json!(["first", "edited"]),
+                "{what}: the reducer appends, and once"
+            );
         }
         for thread in &threads {
-            real.runtail(&["threads", "delete", thread, "--yes"]).expect(0);
+            real.runtail(&["threads", "delete", thread, "--yes"])
+                .expect(0);
         }
     }
 }

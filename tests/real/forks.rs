@@ -19,7 +19,10 @@ impl Real {
     async fn all() -> Vec<Real> {
         let mut all = Vec::new();
         for url in server::all_urls() {
-            let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+            let agent = AgentServer::new(
+                Http::new(&Profile::default()).unwrap(),
+                url.parse().unwrap(),
+            );
             let kind = agent.info().await.unwrap().kind;
             all.push(Real { url, agent, kind });
         }
@@ -32,8 +35,21 @@ impl Real {
 
     /// Returns a thread on which `approval` asks.
     async fn asking(&self) -> String {
-        let thread = self.agent.create_thread(&json!({})).await.unwrap().thread_id;
-        self.runtail(&["run", "approval", "--thread", &thread, "--input", r#"{"amount": 5}"#]).expect(0);
+        let thread = self
+            .agent
+            .create_thread(&json!({}))
+            .await
+            .unwrap()
+            .thread_id;
+        self.runtail(&[
+            "run",
+            "approval",
+            "--thread",
+            &thread,
+            "--input",
+            r#"{"amount": 5}"#,
+        ])
+        .expect(0);
         thread
     }
 
@@ -43,8 +59,16 @@ impl Real {
 
     /// Prints the server's own records.
     async fn show(&self, when: &str, thread: &str) {
-        let (record, state) = (self.agent.thread(thread).await.unwrap(), self.state(thread).await);
-        let keys: Vec<&String> = state["values"].as_object().into_iter().flatten().map(|(key, _)| key).collect();
+        let (record, state) = (
+            self.agent.thread(thread).await.unwrap(),
+            self.state(thread).await,
+        );
+        let keys: Vec<&String> = state["values"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key)
+            .collect();
         let checkpoints = self.history(thread).await.len();
         let (status, graph) = (&record.status, record.graph().unwrap_or_default());
         println!(
@@ -59,19 +83,32 @@ impl Real {
 
     /// Returns the name of the node before the question, and the checkpoint at which it is next.
     async fn first(&self, thread: &str) -> (&'static str, String) {
-        let node = if self.kind == ServerKind::JavaScript { "prepare" } else { "draft" };
+        let node = if self.kind == ServerKind::JavaScript {
+            "prepare"
+        } else {
+            "draft"
+        };
         let states = self.history(thread).await;
-        let state = states.iter().find(|state| state["next"] == json!([node])).expect("a checkpoint");
+        let state = states
+            .iter()
+            .find(|state| state["next"] == json!([node]))
+            .expect("a checkpoint");
         (node, id(state))
     }
 }
 
 fn id(state: &Value) -> String {
-    state["checkpoint"]["checkpoint_id"].as_str().expect("an id").to_owned()
+    state["checkpoint"]["checkpoint_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned()
 }
 
 fn children(states: &[Value], parent: &str) -> usize {
-    states.iter().filter(|state| state["parent_checkpoint"]["checkpoint_id"] == parent).count()
+    states
+        .iter()
+        .filter(|state| state["parent_checkpoint"]["checkpoint_id"] == parent)
+        .count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,19 +119,38 @@ async fn a_checkpoint_runs_again() {
         let thread = real.asking().await;
         let (_, checkpoint) = real.first(&thread).await;
         let before = real.history(&thread).await;
-        assert_eq!((before.len(), children(&before, &checkpoint)), (3, 1), "{kind:?}");
+        assert_eq!(
+            (before.len(), children(&before, &checkpoint)),
+            (3, 1),
+            "{kind:?}"
+        );
         let fork = ["fork", &thread, "--checkpoint", &checkpoint];
-        let row = real.runtail(&[fork.as_slice(), &["--wait"]].concat()).expect(0).json();
+        let row = real
+            .runtail(&[fork.as_slice(), &["--wait"]].concat())
+            .expect(0)
+            .json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let after = real.history(&thread).await;
-        assert_eq!((after.len(), children(&after, &checkpoint)), (5, 2), "{kind:?}");
+        assert_eq!(
+            (after.len(), children(&after, &checkpoint)),
+            (5, 2),
+            "{kind:?}"
+        );
         // With a new input, on every server.
         let input = [fork.as_slice(), &["--input", r#"{"amount": 7}"#, "--wait"]].concat();
         let row = real.runtail(&input).expect(0).json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let state = real.state(&thread).await;
-        assert_eq!((&state["values"]["amount"], &state["next"]), (&json!(7), &json!(["ask"])), "{kind:?}");
-        assert_eq!(children(&real.history(&thread).await, &checkpoint), 3, "{kind:?}");
+        assert_eq!(
+            (&state["values"]["amount"], &state["next"]),
+            (&json!(7), &json!(["ask"])),
+            "{kind:?}"
+        );
+        assert_eq!(
+            children(&real.history(&thread).await, &checkpoint),
+            3,
+            "{kind:?}"
+        );
     }
 }
 
@@ -106,39 +162,92 @@ async fn a_state_is_edited_with_and_without_a_run() {
         let thread = real.asking().await;
         let (node, checkpoint) = real.first(&thread).await;
         let before = real.state(&thread).await;
-        let row = real.runtail(&["state", "set", &thread, "--values", r#"{"draft": "edited"}"#]).expect(0).json();
+        let row = real
+            .runtail(&[
+                "state",
+                "set",
+                &thread,
+                "--values",
+                r#"{"draft": "edited"}"#,
+            ])
+            .expect(0)
+            .json();
         let state = real.state(&thread).await;
-        assert_eq!((&state["values"]["draft"], &state["next"]), (&json!("edited"), &json!(["ask"])), "{kind:?}");
+        assert_eq!(
+            (&state["values"]["draft"], &state["next"]),
+            (&json!("edited"), &json!(["ask"])),
+            "{kind:?}"
+        );
         assert_eq!(state["metadata"]["source"], "update", "{kind:?}");
         assert_eq!(
-            (row["checkpoint_id"].as_str(), &state["parent_checkpoint"]["checkpoint_id"]),
+            (
+                row["checkpoint_id"].as_str(),
+                &state["parent_checkpoint"]["checkpoint_id"]
+            ),
             (Some(id(&state).as_str()), &json!(id(&before))),
             "{kind:?}"
         );
         for (wrong, says) in [
-            (["--values", r#"{"nokey": 1}"#, "--as-node", node], "the state has no key nokey"),
-            (["--values", r#"{"draft": "x"}"#, "--as-node", "nonode"], "the graph has no node nonode"),
             (
-                ["--values", r#"{"draft": "x"}"#, "--checkpoint", "1f1e0000-0000-6000-8000-000000000000"],
+                ["--values", r#"{"nokey": 1}"#, "--as-node", node],
+                "the state has no key nokey",
+            ),
+            (
+                ["--values", r#"{"draft": "x"}"#, "--as-node", "nonode"],
+                "the graph has no node nonode",
+            ),
+            (
+                [
+                    "--values",
+                    r#"{"draft": "x"}"#,
+                    "--checkpoint",
+                    "1f1e0000-0000-6000-8000-000000000000",
+                ],
                 "has no checkpoint",
             ),
         ] {
             let done = real.runtail(&[&["state", "set", &thread], wrong.as_slice()].concat());
-            assert!(done.stderr.contains(says) && done.code != Some(0), "{kind:?}: {}", done.stderr);
+            assert!(
+                done.stderr.contains(says) && done.code != Some(0),
+                "{kind:?}: {}",
+                done.stderr
+            );
         }
-        let edit =
-            ["fork", &thread, "--checkpoint", &checkpoint, "--update", r#"{"draft": "other"}"#, "--as-node", node];
-        let row = real.runtail(&[edit.as_slice(), &["--wait"]].concat()).expect(0).json();
+        let edit = [
+            "fork",
+            &thread,
+            "--checkpoint",
+            &checkpoint,
+            "--update",
+            r#"{"draft": "other"}"#,
+            "--as-node",
+            node,
+        ];
+        let row = real
+            .runtail(&[edit.as_slice(), &["--wait"]].concat())
+            .expect(0)
+            .json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let states = real.history(&thread).await;
-        let edited = states.iter().find(|state| id(state) == row["checkpoint_id"]).expect("the new checkpoint");
+        let edited = states
+            .iter()
+            .find(|state| id(state) == row["checkpoint_id"])
+            .expect("the new checkpoint");
         assert_eq!(
             (&edited["values"]["draft"], &edited["metadata"]["source"]),
             (&json!("other"), &json!("update")),
             "{kind:?}"
         );
-        assert_eq!(edited["parent_checkpoint"]["checkpoint_id"], json!(checkpoint), "{kind:?}");
-        assert_eq!(real.state(&thread).await["values"]["log"], json!([]), "{kind:?}: {node} did not run again");
+        assert_eq!(
+            edited["parent_checkpoint"]["checkpoint_id"],
+            json!(checkpoint),
+            "{kind:?}"
+        );
+        assert_eq!(
+            real.state(&thread).await["values"]["log"],
+            json!([]),
+            "{kind:?}: {node} did not run again"
+        );
     }
 }
 
@@ -148,18 +257,40 @@ async fn a_waiting_thread_is_ended_and_a_run_repeated() {
     for real in Real::all().await {
         let kind = real.kind;
         let thread = real.asking().await;
-        let run = real.agent.runs(&thread, 1).await.unwrap().items[0].run_id.clone();
-        let end = ThreadIntent::End { thread: thread.clone() };
+        let run = real.agent.runs(&thread, 1).await.unwrap().items[0]
+            .run_id
+            .clone();
+        let end = ThreadIntent::End {
+            thread: thread.clone(),
+        };
         let plan = real.agent.plan_on_thread(&end).await.unwrap();
-        assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
+        assert!(
+            matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))),
+            "{kind:?}"
+        );
         assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
         // Only Python changes the thread's row.
-        let expected = if kind == ServerKind::Python { "idle" } else { "interrupted" };
-        assert_eq!(real.agent.thread(&thread).await.unwrap().status, expected, "{kind:?}");
-        let row = real.runtail(&["rerun", &thread, &run, "--wait"]).expect(0).json();
+        let expected = if kind == ServerKind::Python {
+            "idle"
+        } else {
+            "interrupted"
+        };
+        assert_eq!(
+            real.agent.thread(&thread).await.unwrap().status,
+            expected,
+            "{kind:?}"
+        );
+        let row = real
+            .runtail(&["rerun", &thread, &run, "--wait"])
+            .expect(0)
+            .json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let runs = real.agent.runs(&thread, 10).await.unwrap().items;
-        assert_eq!((runs.len(), &json!(runs[0].run_id)), (2, &row["run_id"]), "{kind:?}");
+        assert_eq!(
+            (runs.len(), &json!(runs[0].run_id)),
+            (2, &row["run_id"]),
+            "{kind:?}"
+        );
     }
 }
 
@@ -172,25 +303,51 @@ async fn a_thread_whose_running_run_was_deleted_is_released() {
             // It refuses to delete an active run.
             continue;
         }
-        let thread = real.agent.create_thread(&json!({})).await.unwrap().thread_id;
+        let thread = real
+            .agent
+            .create_thread(&json!({}))
+            .await
+            .unwrap()
+            .thread_id;
         let address = real.url.trim_start_matches("http://");
         let body = json!({"assistant_id": "slow", "input": {"steps": 30, "seconds": 1}});
-        let (_, run) = server::request_at(address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+        let (_, run) = server::request_at(
+            address,
+            "POST",
+            &format!("/threads/{thread}/runs"),
+            Some(&body),
+        );
         let run = server::text(&run, "run_id");
         while real.agent.run(&thread, &run).await.unwrap().status != "running" {}
         real.agent.delete_run(&thread, &run).await.unwrap();
-        assert_eq!(real.agent.thread(&thread).await.unwrap().status, "busy", "{kind:?}");
-        let plan = real.agent.plan_on_thread(&ThreadIntent::Release { thread: thread.clone() }).await;
+        assert_eq!(
+            real.agent.thread(&thread).await.unwrap().status,
+            "busy",
+            "{kind:?}"
+        );
+        let plan = real
+            .agent
+            .plan_on_thread(&ThreadIntent::Release {
+                thread: thread.clone(),
+            })
+            .await;
         match plan {
             Ok(plan) => {
                 // The deleted run may write a checkpoint in between.
                 let done = real.agent.act_on_thread(&plan).await;
                 assert!(matches!(done, Ok(Acted::Written(_))), "{kind:?}: {done:?}");
                 real.show("released", &thread).await;
-                assert_ne!(real.agent.thread(&thread).await.unwrap().status, "busy", "{kind:?}");
+                assert_ne!(
+                    real.agent.thread(&thread).await.unwrap().status,
+                    "busy",
+                    "{kind:?}"
+                );
             }
             Err(why) => {
-                assert!(kind == ServerKind::JavaScript && why.to_string().contains("A new run does."), "{why}");
+                assert!(
+                    kind == ServerKind::JavaScript && why.to_string().contains("A new run does."),
+                    "{why}"
+                );
                 assert_eq!(real.agent.thread(&thread).await.unwrap().status, "busy");
             }
         }
@@ -206,18 +363,41 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
         let asking = real.state(&thread).await;
         real.show("asks", &thread).await;
         let input = r#"{"messages": [{"role": "user", "content": "hello"}]}"#;
-        real.runtail(&["run", "agent", "--thread", &thread, "--input", input]).expect(0);
+        real.runtail(&["run", "agent", "--thread", &thread, "--input", input])
+            .expect(0);
         let hidden = real.state(&thread).await;
         real.show("after a run of agent", &thread).await;
-        assert!(hidden["next"] == json!([]) && hidden["values"].get("draft").is_none(), "{kind:?}: {hidden}");
-        let graph = real.agent.thread(&thread).await.unwrap().graph().map(str::to_string);
+        assert!(
+            hidden["next"] == json!([]) && hidden["values"].get("draft").is_none(),
+            "{kind:?}: {hidden}"
+        );
+        let graph = real
+            .agent
+            .thread(&thread)
+            .await
+            .unwrap()
+            .graph()
+            .map(str::to_string);
         assert_eq!(graph.as_deref(), Some("agent"), "{kind:?}");
-        let intent = ThreadIntent::RestoreAssistant { thread: thread.clone() };
+        let intent = ThreadIntent::RestoreAssistant {
+            thread: thread.clone(),
+        };
         let plan = real.agent.plan_on_thread(&intent).await.unwrap();
         let body = plan.preview.request.body.clone().unwrap();
-        let place = if kind.is_aegra() { &body["checkpoint"]["checkpoint_id"] } else { &body["checkpoint_id"] };
-        assert_eq!(place, &json!(id(&asking)), "{kind:?}: {:?}", plan.preview.notes);
-        let Ok(Acted::Started(started)) = real.agent.act_on_thread(&plan).await else { panic!("{kind:?}") };
+        let place = if kind.is_aegra() {
+            &body["checkpoint"]["checkpoint_id"]
+        } else {
+            &body["checkpoint_id"]
+        };
+        assert_eq!(
+            place,
+            &json!(id(&asking)),
+            "{kind:?}: {:?}",
+            plan.preview.notes
+        );
+        let Ok(Acted::Started(started)) = real.agent.act_on_thread(&plan).await else {
+            panic!("{kind:?}")
+        };
         real.runtail(&["join", &thread, &started.run_id]);
         real.show("restored", &thread).await;
         let restored = real.state(&thread).await;
@@ -227,7 +407,11 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
             "{kind:?}"
         );
         let loaded = real.agent.load_thread(&thread).await.unwrap();
-        assert_eq!(loaded.answerable().len(), 1, "{kind:?}: the question is open again");
+        assert_eq!(
+            loaded.answerable().len(),
+            1,
+            "{kind:?}: the question is open again"
+        );
     }
 }
 
@@ -236,21 +420,50 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
 async fn a_question_is_answered_in_two_ways() {
-    for real in Real::all().await.into_iter().filter(|real| real.kind != ServerKind::Aegra) {
+    for real in Real::all()
+        .await
+        .into_iter()
+        .filter(|real| real.kind != ServerKind::Aegra)
+    {
         let kind = real.kind;
         let thread = real.asking().await;
         let asking = id(&real.state(&thread).await);
-        for (answer, decision) in [("--approve", true), ("--reject", false), ("--approve", true)] {
-            real.runtail(&["answer", &thread, answer, "--wait"]).expect(0);
-            assert_eq!(real.state(&thread).await["values"]["decision"], decision, "{kind:?} {answer}");
-            let row = real.runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"]).expect(0).json();
+        for (answer, decision) in [
+            ("--approve", true),
+            ("--reject", false),
+            ("--approve", true),
+        ] {
+            real.runtail(&["answer", &thread, answer, "--wait"])
+                .expect(0);
+            assert_eq!(
+                real.state(&thread).await["values"]["decision"],
+                decision,
+                "{kind:?} {answer}"
+            );
+            let row = real
+                .runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"])
+                .expect(0)
+                .json();
             assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         }
         // An input of its own begins at the newest state, too.
-        real.runtail(&["answer", &thread, "--reject", "--wait"]).expect(0);
+        real.runtail(&["answer", &thread, "--reject", "--wait"])
+            .expect(0);
         let newest = id(&real.state(&thread).await);
-        real.runtail(&["run", "approval", "--thread", &thread, "--input", r#"{"amount": 9}"#]).expect(0);
-        assert_eq!(children(&real.history(&thread).await, &newest), 1, "{kind:?}");
+        real.runtail(&[
+            "run",
+            "approval",
+            "--thread",
+            &thread,
+            "--input",
+            r#"{"amount": 9}"#,
+        ])
+        .expect(0);
+        assert_eq!(
+            children(&real.history(&thread).await, &newest),
+            1,
+            "{kind:?}"
+        );
     }
 }
 
@@ -263,23 +476,44 @@ async fn a_waiting_subgraph_has_its_state_at_its_task() {
             // Without a graph whose subgraph asks, the state must be the same as without subgraphs.
             let thread = real.asking().await;
             let newest = id(&real.state(&thread).await);
-            let nested = real.agent.nested_state(&thread, &newest, 1 << 20).await.unwrap();
-            let plain = real.agent.checkpoint_state_raw(&thread, &newest, 1 << 20).await.unwrap();
-            let [nested_values, plain_values] =
-                [&nested.state, &plain].map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap()["values"].clone());
+            let nested = real
+                .agent
+                .nested_state(&thread, &newest, 1 << 20)
+                .await
+                .unwrap();
+            let plain = real
+                .agent
+                .checkpoint_state_raw(&thread, &newest, 1 << 20)
+                .await
+                .unwrap();
+            let [nested_values, plain_values] = [&nested.state, &plain]
+                .map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap()["values"].clone());
             println!("{kind:?}: {:?}", nested.missing);
             assert_eq!(nested_values, plain_values, "{kind:?}");
             real.agent.delete_thread(&thread).await.unwrap();
             continue;
         }
-        let thread = real.agent.create_thread(&json!({})).await.unwrap().thread_id;
-        real.runtail(&["run", "several", "--thread", &thread, "--input", "{}"]).expect(0);
+        let thread = real
+            .agent
+            .create_thread(&json!({}))
+            .await
+            .unwrap()
+            .thread_id;
+        real.runtail(&["run", "several", "--thread", &thread, "--input", "{}"])
+            .expect(0);
         let newest = id(&real.state(&thread).await);
-        let nested = real.agent.nested_state(&thread, &newest, 1 << 20).await.unwrap();
+        let nested = real
+            .agent
+            .nested_state(&thread, &newest, 1 << 20)
+            .await
+            .unwrap();
         assert!(nested.missing.is_empty(), "{:?}", nested.missing);
         let state: Value = serde_json::from_str(nested.state.get()).unwrap();
         let tasks = state["tasks"].as_array().unwrap();
-        let inside = tasks.iter().find(|task| task["name"] == "inside").expect("the subgraph");
+        let inside = tasks
+            .iter()
+            .find(|task| task["name"] == "inside")
+            .expect("the subgraph");
         assert_eq!(inside["state"]["next"], json!(["ask_inside"]), "{inside}");
         real.agent.delete_thread(&thread).await.unwrap();
     }
@@ -292,13 +526,26 @@ async fn a_state_is_edited_in_the_editor() {
         let kind = real.kind;
         let thread = real.asking().await;
         let newest = real.state(&thread).await;
-        let draft = newest["values"]["draft"].as_str().expect("a draft").to_string();
-        let args = ["state", "set", &thread, "--editor", "--yes", "--url", &real.url];
+        let draft = newest["values"]["draft"]
+            .as_str()
+            .expect("a draft")
+            .to_string();
+        let args = [
+            "state", "set", &thread, "--editor", "--yes", "--url", &real.url,
+        ];
         let mut command = command(args);
-        command.env("VISUAL", r#"sh -c 'sed -i "s/\"draft\": \"/&edited: /" "$1"' --"#);
+        command.env(
+            "VISUAL",
+            r#"sh -c 'sed -i "s/\"draft\": \"/&edited: /" "$1"' --"#,
+        );
         let done = launch(command, "").wait().expect(0);
         let state = real.state(&thread).await;
-        assert_eq!(state["values"]["draft"], format!("edited: {draft}"), "{kind:?}: {}", done.stderr);
+        assert_eq!(
+            state["values"]["draft"],
+            format!("edited: {draft}"),
+            "{kind:?}: {}",
+            done.stderr
+        );
         assert_eq!(
             (&state["next"], &state["parent_checkpoint"]["checkpoint_id"]),
             (&json!(["ask"]), &json!(id(&newest))),

@@ -12,7 +12,10 @@ use std::time::Duration;
 async fn servers() -> Vec<(AgentServer, ServerKind)> {
     let mut all = Vec::new();
     for url in server::all_urls() {
-        let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+        let agent = AgentServer::new(
+            Http::new(&Profile::default()).unwrap(),
+            url.parse().unwrap(),
+        );
         let kind = agent.info().await.unwrap().kind;
         all.push((agent, kind));
     }
@@ -27,9 +30,16 @@ async fn every_server_is_healthy_and_python_reports_its_queue() {
         for _ in 0..2 {
             let health = agent.health().await.unwrap();
             assert_eq!(health.is_healthy, Some(true), "{kind:?}");
-            assert_eq!(health.load.is_some(), kind == ServerKind::Python, "{kind:?}");
+            assert_eq!(
+                health.load.is_some(),
+                kind == ServerKind::Python,
+                "{kind:?}"
+            );
             if let Some(load) = health.load {
-                assert!(load.pending.is_some() && load.running.is_some() && load.workers.is_some(), "{load:?}");
+                assert!(
+                    load.pending.is_some() && load.running.is_some() && load.workers.is_some(),
+                    "{load:?}"
+                );
             }
         }
     }
@@ -40,7 +50,10 @@ async fn every_server_is_healthy_and_python_reports_its_queue() {
 async fn runs_stop_at_breakpoints_which_their_records_have_except_on_aegra() {
     for (agent, kind) in servers().await {
         let assistants = agent.assistants(100, 0).await.unwrap().items;
-        let assistant = assistants.iter().find(|assistant| assistant.graph_id == "agent").unwrap();
+        let assistant = assistants
+            .iter()
+            .find(|assistant| assistant.graph_id == "agent")
+            .unwrap();
         let thread = agent.create_thread(&json!({})).await.unwrap().thread_id;
         let body: RunCreate = serde_json::from_value(json!({
             "assistant_id": assistant.assistant_id, "interrupt_before": ["tools"],
@@ -56,7 +69,15 @@ async fn runs_stop_at_breakpoints_which_their_records_have_except_on_aegra() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         };
         let next = agent.thread_state(&thread).await.unwrap()["next"].clone();
-        let recorded = if kind.is_aegra() { Value::Null } else { json!(["tools"]) };
-        assert_eq!((&row["kwargs"]["interrupt_before"], &next), (&recorded, &json!(["tools"])), "{kind:?}: {row}");
+        let recorded = if kind.is_aegra() {
+            Value::Null
+        } else {
+            json!(["tools"])
+        };
+        assert_eq!(
+            (&row["kwargs"]["interrupt_before"], &next),
+            (&recorded, &json!(["tools"])),
+            "{kind:?}: {row}"
+        );
     }
 }

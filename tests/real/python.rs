@@ -27,7 +27,10 @@ fn is_event(name: &'static str, fields: Value) -> impl Fn(&str) -> bool {
     move |line| {
         let record: Value = serde_json::from_str(line).unwrap_or_default();
         let fields = fields.as_object().expect("an object");
-        record["event"] == name && fields.iter().all(|(field, value)| record["data"][field] == *value)
+        record["event"] == name
+            && fields
+                .iter()
+                .all(|(field, value)| record["data"][field] == *value)
     }
 }
 
@@ -40,59 +43,120 @@ const ANSWER: &str = "In Kraków ☀ it is 21 °C, in 東京 it rains (1).";
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn assistants_are_listed() {
-    let all = runtail(&["assistants", "list", "-o", "json"]).expect(0).json();
-    let mut names: Vec<_> = all.as_array().expect("a list").iter().map(|one| server::text(one, "graph_id")).collect();
+    let all = runtail(&["assistants", "list", "-o", "json"])
+        .expect(0)
+        .json();
+    let mut names: Vec<_> = all
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| server::text(one, "graph_id"))
+        .collect();
     names.sort();
     let config: Value = serde_json::from_str(include_str!("langgraph.json")).expect("JSON");
-    let graphs: Vec<&String> = config["graphs"].as_object().expect("an object").keys().collect();
+    let graphs: Vec<&String> = config["graphs"]
+        .as_object()
+        .expect("an object")
+        .keys()
+        .collect();
     assert_eq!(names.iter().collect::<Vec<_>>(), graphs);
 
     // Piped, a list is one JSON object per line, with the server's own fields.
     let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
     assert_eq!(lines.len(), graphs.len());
-    assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .all(|one| one["assistant_id"].is_string() && one["version"] == 1),
+        "{lines:?}"
+    );
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn assistant_graphs_are_drawn() {
-    let json = runtail(&["assistants", "graph", "agent", "-o", "json"]).expect(0).json();
+    let json = runtail(&["assistants", "graph", "agent", "-o", "json"])
+        .expect(0)
+        .json();
     assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
-    let mermaid = runtail(&["assistants", "graph", "agent", "-o", "mermaid"]).expect(0).stdout;
-    assert!(mermaid.contains("chat") && mermaid.contains("tools") && mermaid.contains("--"), "{mermaid}");
-    let text = runtail(&["assistants", "graph", "agent", "-o", "text"]).expect(0).stdout;
+    let mermaid = runtail(&["assistants", "graph", "agent", "-o", "mermaid"])
+        .expect(0)
+        .stdout;
+    assert!(
+        mermaid.contains("chat") && mermaid.contains("tools") && mermaid.contains("--"),
+        "{mermaid}"
+    );
+    let text = runtail(&["assistants", "graph", "agent", "-o", "text"])
+        .expect(0)
+        .stdout;
     assert!(text.contains("chat") && text.contains("tools"), "{text}");
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn threads_are_created_listed_shown_and_deleted() {
-    let made = runtail(&["threads", "create", "-o", "json"]).expect(0).json();
+    let made = runtail(&["threads", "create", "-o", "json"])
+        .expect(0)
+        .json();
     let id = server::text(&made, "thread_id");
     assert_eq!(server::get(&format!("/threads/{id}"))["thread_id"], *id);
 
     let listed = runtail(&["threads", "list", "-o", "json"]).expect(0).json();
-    assert!(listed.as_array().expect("a list").iter().any(|one| one["thread_id"] == *id), "the newest is listed");
+    assert!(
+        listed
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|one| one["thread_id"] == *id),
+        "the newest is listed"
+    );
 
-    let got = runtail(&["threads", "get", &id, "-o", "json"]).expect(0).json();
-    assert_eq!((&got["thread_id"], &got["status"]), (&json!(id), &json!("idle")));
+    let got = runtail(&["threads", "get", &id, "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&got["thread_id"], &got["status"]),
+        (&json!(id), &json!("idle"))
+    );
 
     recording(&["run", "agent", "--thread", &id, "--input", ASK], 0);
-    let state = runtail(&["threads", "state", &id, "-o", "json"]).expect(0).json();
-    assert_eq!(state["values"]["messages"].as_array().map(Vec::len), Some(4), "{state}");
+    let state = runtail(&["threads", "state", &id, "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        state["values"]["messages"].as_array().map(Vec::len),
+        Some(4),
+        "{state}"
+    );
     // The server returns one checkpoint by default; `threads history` returns them all.
-    let history = runtail(&["threads", "history", &id, "-o", "json"]).expect(0).json();
-    assert_eq!(history.as_array().map(Vec::len), Some(5), "input, start, chat, tools, chat: {history}");
+    let history = runtail(&["threads", "history", &id, "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        history.as_array().map(Vec::len),
+        Some(5),
+        "input, start, chat, tools, chat: {history}"
+    );
 
-    let runs = runtail(&["runs", "list", &id, "-o", "json"]).expect(0).json();
+    let runs = runtail(&["runs", "list", &id, "-o", "json"])
+        .expect(0)
+        .json();
     let run = server::text(&runs[0], "run_id");
-    let got = runtail(&["runs", "get", &id, &run, "-o", "json"]).expect(0).json();
+    let got = runtail(&["runs", "get", &id, &run, "-o", "json"])
+        .expect(0)
+        .json();
     assert_eq!(got["status"], "success");
 
     runtail(&["threads", "delete", &id, "--yes"]).expect(0);
-    assert_eq!(server::request("GET", &format!("/threads/{id}"), None).0, 404);
+    assert_eq!(
+        server::request("GET", &format!("/threads/{id}"), None).0,
+        404
+    );
     let gone = runtail(&["threads", "get", &id]).expect(1);
-    assert!(gone.stderr.contains("not found") && gone.stdout.is_empty(), "{gone:?}");
+    assert!(
+        gone.stderr.contains("not found") && gone.stdout.is_empty(),
+        "{gone:?}"
+    );
 }
 
 // --- one run ---------------------------------------------------------------------------------------------------------
@@ -100,27 +164,50 @@ fn threads_are_created_listed_shown_and_deleted() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn run_streams_to_its_end() {
-    let modes = ["--mode", "messages-tuple", "--mode", "updates", "--mode", "values"];
+    let modes = [
+        "--mode",
+        "messages-tuple",
+        "--mode",
+        "updates",
+        "--mode",
+        "values",
+    ];
     let recording = recording(&[&["run", "agent", "--input", ASK], &modes[..]].concat(), 0);
     assert_eq!(recording.outcome(), "success");
-    assert_eq!(recording.head["modes"], json!(["messages-tuple", "updates", "values"]));
+    assert_eq!(
+        recording.head["modes"],
+        json!(["messages-tuple", "updates", "values"])
+    );
     assert_eq!(recording.end["connections"], 1);
     assert_eq!(recording.end["duplicates"], 0);
-    assert!(recording.end["bytes"].as_u64() > Some(20_000), "{}", recording.end);
+    assert!(
+        recording.end["bytes"].as_u64() > Some(20_000),
+        "{}",
+        recording.end
+    );
     assert_eq!(recording.opens[0]["status"], 200);
     assert_eq!(recording.opens[0]["resumed_after"], Value::Null);
-    assert_eq!(recording.events[0]["event"], "metadata", "the first event of a run");
+    assert_eq!(
+        recording.events[0]["event"], "metadata",
+        "the first event of a run"
+    );
     assert!(
         recording.events.iter().all(|event| event["id"].is_string()),
         "runs are started as resumable, so events have ids"
     );
 
     let messages = recording.messages();
-    let kinds: Vec<_> = messages.iter().map(|message| message.kind.as_str()).collect();
+    let kinds: Vec<_> = messages
+        .iter()
+        .map(|message| message.kind.as_str())
+        .collect();
     assert_eq!(kinds, ["AIMessageChunk", "tool", "AIMessageChunk"]);
     assert_eq!(messages[0].text, "Let me look that up.");
     let (name, args) = &messages[0].calls[&0];
-    assert_eq!((name.as_str(), args.as_str()), ("weather", r#"{"city": "Kraków", "unit": "C"}"#));
+    assert_eq!(
+        (name.as_str(), args.as_str()),
+        ("weather", r#"{"city": "Kraków", "unit": "C"}"#)
+    );
     assert_eq!(messages[1].text, "Kraków: 21 °C, sunny ☀");
     assert_eq!(messages[2].text, ANSWER);
 
@@ -136,7 +223,12 @@ fn run_streams_to_its_end() {
 fn a_thread_takes_several_runs() {
     let thread = server::new_thread();
     for turn in 1..=3 {
-        let recording = recording(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
+        let recording = recording(
+            &[
+                "run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values",
+            ],
+            0,
+        );
         assert_eq!(recording.thread(), thread);
         let last = recording.named("values").last().expect("values")["data"]["messages"].clone();
         let messages = last.as_array().expect("messages");
@@ -150,10 +242,32 @@ fn a_thread_takes_several_runs() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn text_output_reads_like_a_conversation() {
-    let done = runtail(&["run", "agent", "--input", ASK, "--mode", "messages-tuple", "-o", "text"]).expect(0);
-    assert!(done.stdout.contains("Let me look that up."), "{}", done.stdout);
-    assert!(done.stdout.contains(ANSWER), "tokens are joined: {}", done.stdout);
-    assert!(!done.stdout.contains("langgraph_checkpoint_ns"), "without what repeats: {}", done.stdout);
+    let done = runtail(&[
+        "run",
+        "agent",
+        "--input",
+        ASK,
+        "--mode",
+        "messages-tuple",
+        "-o",
+        "text",
+    ])
+    .expect(0);
+    assert!(
+        done.stdout.contains("Let me look that up."),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stdout.contains(ANSWER),
+        "tokens are joined: {}",
+        done.stdout
+    );
+    assert!(
+        !done.stdout.contains("langgraph_checkpoint_ns"),
+        "without what repeats: {}",
+        done.stdout
+    );
 }
 
 #[test]
@@ -166,9 +280,26 @@ fn input_is_read_from_a_file_or_stdin() {
     let last = |recording: &Recording| {
         recording.named("values").last().expect("values")["data"]["messages"][3]["content"].clone()
     };
-    assert_eq!(last(&recording(&["run", "agent", "--mode", "values", "--input", &from], 0)), ANSWER);
+    assert_eq!(
+        last(&recording(
+            &["run", "agent", "--mode", "values", "--input", &from],
+            0
+        )),
+        ANSWER
+    );
 
-    let args = ["run", "agent", "--mode", "values", "--input", "-", "-o", "jsonl", "--url", &url()];
+    let args = [
+        "run",
+        "agent",
+        "--mode",
+        "values",
+        "--input",
+        "-",
+        "-o",
+        "jsonl",
+        "--url",
+        &url(),
+    ];
     let piped = spawn_with(args, ASK).wait().expect(0);
     assert_eq!(last(&Recording::parse(&piped.stdout)), ANSWER);
 }
@@ -176,51 +307,145 @@ fn input_is_read_from_a_file_or_stdin() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn stateless_runs_stream() {
-    let recording = recording(&["run", "agent", "--stateless", "--input", ASK, "--mode", "messages-tuple"], 0);
-    assert_eq!(recording.messages().last().map(|message| message.text.as_str()), Some(ANSWER));
+    let recording = recording(
+        &[
+            "run",
+            "agent",
+            "--stateless",
+            "--input",
+            ASK,
+            "--mode",
+            "messages-tuple",
+        ],
+        0,
+    );
+    assert_eq!(
+        recording
+            .messages()
+            .last()
+            .map(|message| message.text.as_str()),
+        Some(ANSWER)
+    );
     assert_eq!(recording.end["gaps"], 0);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn subgraph_events_have_namespaces() {
-    let modes = ["--mode", "messages-tuple", "--mode", "custom", "--mode", "values", "--mode", "tasks"];
-    let recording =
-        recording(&[&["run", "fanout", "--subgraphs", "--input", r#"{"topic":"cats"}"#], &modes[..]].concat(), 0);
+    let modes = [
+        "--mode",
+        "messages-tuple",
+        "--mode",
+        "custom",
+        "--mode",
+        "values",
+        "--mode",
+        "tasks",
+    ];
+    let recording = recording(
+        &[
+            &[
+                "run",
+                "fanout",
+                "--subgraphs",
+                "--input",
+                r#"{"topic":"cats"}"#,
+            ],
+            &modes[..],
+        ]
+        .concat(),
+        0,
+    );
     assert_eq!(recording.outcome(), "success");
 
-    let depths: Vec<_> = recording.named("messages").map(|event| event["ns"].as_array().map_or(0, Vec::len)).collect();
-    assert!(depths.contains(&1) && depths.contains(&2), "tokens of both subgraphs: {depths:?}");
+    let depths: Vec<_> = recording
+        .named("messages")
+        .map(|event| event["ns"].as_array().map_or(0, Vec::len))
+        .collect();
+    assert!(
+        depths.contains(&1) && depths.contains(&2),
+        "tokens of both subgraphs: {depths:?}"
+    );
     assert_eq!(
-        recording.messages().iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
+        recording
+            .messages()
+            .iter()
+            .map(|m| m.text.as_str())
+            .collect::<Vec<_>>(),
         ["shallow thoughts", "deep thoughts on cats"]
     );
     // The first segment of a namespace is the node and the id of its task in the parent.
     let is_sub = |event: &&Value| event["data"]["name"] == "sub" && event["ns"] == json!([]);
-    let task = recording.named("tasks").find(is_sub).expect("the parent's task");
+    let task = recording
+        .named("tasks")
+        .find(is_sub)
+        .expect("the parent's task");
     let segment = format!("sub:{}", server::text(&task["data"], "id"));
-    let mut spaces = recording.events.iter().filter_map(|event| event["ns"][0].as_str());
+    let mut spaces = recording
+        .events
+        .iter()
+        .filter_map(|event| event["ns"][0].as_str());
     assert!(spaces.all(|space| space == segment));
-    assert!(recording.events.iter().all(|event| !event["event"].as_str().unwrap_or("").contains('|')));
+    assert!(
+        recording
+            .events
+            .iter()
+            .all(|event| !event["event"].as_str().unwrap_or("").contains('|'))
+    );
     for side in ["left", "right"] {
-        let of_side = recording.named("custom").filter(|event| event["data"]["node"] == side);
-        assert_eq!(of_side.map(|event| event["data"]["i"].clone()).collect::<Vec<_>>(), [0, 1, 2]);
+        let of_side = recording
+            .named("custom")
+            .filter(|event| event["data"]["node"] == side);
+        assert_eq!(
+            of_side
+                .map(|event| event["data"]["i"].clone())
+                .collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
     }
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn an_interrupted_run_is_resumed() {
-    let first =
-        recording(&["run", "approval", "--input", r#"{"amount":7}"#, "--mode", "updates", "--mode", "values"], 0);
-    assert_eq!(first.outcome(), "interrupted", "the run says success, the thread says interrupted");
-    let asked = first.named("updates").last().expect("updates")["data"]["__interrupt__"][0]["value"].clone();
-    assert_eq!(asked, json!({"question": "Send it — tak czy nie?", "amount": 7}));
+    let first = recording(
+        &[
+            "run",
+            "approval",
+            "--input",
+            r#"{"amount":7}"#,
+            "--mode",
+            "updates",
+            "--mode",
+            "values",
+        ],
+        0,
+    );
+    assert_eq!(
+        first.outcome(),
+        "interrupted",
+        "the run says success, the thread says interrupted"
+    );
+    let asked =
+        first.named("updates").last().expect("updates")["data"]["__interrupt__"][0]["value"]
+            .clone();
+    assert_eq!(
+        asked,
+        json!({"question": "Send it — tak czy nie?", "amount": 7})
+    );
 
     let thread = first.thread();
-    assert_eq!(server::get(&format!("/threads/{thread}"))["status"], "interrupted");
+    assert_eq!(
+        server::get(&format!("/threads/{thread}"))["status"],
+        "interrupted"
+    );
     let answer = r#"{"approved":true}"#;
-    let second = recording(&["run", "approval", "--thread", &thread, "--resume", answer, "--mode", "values"], 0);
+    let second = recording(
+        &[
+            "run", "approval", "--thread", &thread, "--resume", answer, "--mode", "values",
+        ],
+        0,
+    );
     assert_eq!(second.outcome(), "success");
     let last = second.named("values").last().expect("values")["data"].clone();
     assert_eq!(last["log"], json!(["drafted", "asked", "sent"]));
@@ -239,17 +464,34 @@ fn an_interrupt_without_an_event_is_detected() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_failed_run_fails_the_command() {
-    let done = runtail(&["run", "broken", "--input", "{}", "--mode", "updates", "-o", "jsonl"]).expect(1);
+    let done = runtail(&[
+        "run", "broken", "--input", "{}", "--mode", "updates", "-o", "jsonl",
+    ])
+    .expect(1);
     let recording = Recording::parse(&done.stdout);
     assert_eq!(recording.outcome(), "error");
-    let error = recording.named("error").next().expect("the error as the server sent it");
-    assert_eq!(error["data"], json!({"error": "ValueError", "message": "boom: the node failed — détails"}));
-    assert!(done.stderr.contains("boom: the node failed — détails"), "stderr says why: {:?}", done.stderr);
+    let error = recording
+        .named("error")
+        .next()
+        .expect("the error as the server sent it");
+    assert_eq!(
+        error["data"],
+        json!({"error": "ValueError", "message": "boom: the node failed — détails"})
+    );
+    assert!(
+        done.stderr.contains("boom: the node failed — détails"),
+        "stderr says why: {:?}",
+        done.stderr
+    );
 
     // The server never replays the error event; a later join still reports the failure and its cause.
     let again = runtail(&["join", &recording.thread(), &recording.run(), "-o", "jsonl"]).expect(1);
     assert_eq!(Recording::parse(&again.stdout).outcome(), "error");
-    assert!(again.stderr.contains("boom: the node failed — détails"), "{:?}", again.stderr);
+    assert!(
+        again.stderr.contains("boom: the node failed — détails"),
+        "{:?}",
+        again.stderr
+    );
 }
 
 #[test]
@@ -266,32 +508,67 @@ fn invalid_input_is_refused_before_any_request() {
     let link = Proxy::to(server::address(), []);
     for (input, column) in [("{bad", "column 2"), (r#"{"a":1,}"#, "column 8")] {
         let done = run(["run", "agent", "--url", &link.url(), "--input", input]).expect(2);
-        assert!(done.stderr.contains("line 1") && done.stderr.contains(column), "{done:?}");
+        assert!(
+            done.stderr.contains("line 1") && done.stderr.contains(column),
+            "{done:?}"
+        );
     }
-    assert_eq!(link.connections(), 0, "nothing was sent: {:?}", link.requests());
+    assert_eq!(
+        link.connections(),
+        0,
+        "nothing was sent: {:?}",
+        link.requests()
+    );
 }
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_refused_run_leaves_no_thread() {
     let link = Proxy::to(server::address(), []);
-    run(["run", "agent", "--input", "{}", "--mode", "banana", "--url", &link.url()]).expect(2);
-    assert_eq!(link.connections(), 0, "an unknown mode is not sent: {:?}", link.requests());
+    run([
+        "run",
+        "agent",
+        "--input",
+        "{}",
+        "--mode",
+        "banana",
+        "--url",
+        &link.url(),
+    ])
+    .expect(2);
+    assert_eq!(
+        link.connections(),
+        0,
+        "an unknown mode is not sent: {:?}",
+        link.requests()
+    );
     // Aegra validates the input before it starts a run.
     let Ok(url) = std::env::var("RUNTAIL_AEGRA_URL") else {
         println!("skipped, because RUNTAIL_AEGRA_URL is not set");
         return;
     };
     let done = run(["run", "agent", "--input", "5", "--url", &url]).expect(1);
-    assert!(done.stderr.contains("body.input"), "the field is named: {done:?}");
-    let thread = done.stderr.split("/threads/").nth(1).and_then(|rest| rest.split('/').next()).expect("its address");
+    assert!(
+        done.stderr.contains("body.input"),
+        "the field is named: {done:?}"
+    );
+    let thread = done
+        .stderr
+        .split("/threads/")
+        .nth(1)
+        .and_then(|rest| rest.split('/').next())
+        .expect("its address");
     let (_, threads) = server::request_at(
         url.trim_start_matches("http://"),
         "POST",
         "/threads/search",
         Some(&serde_json::json!({"limit": 100})),
     );
-    let left = threads.as_array().expect("a list").iter().any(|row| row["thread_id"] == thread);
+    let left = threads
+        .as_array()
+        .expect("a list")
+        .iter()
+        .any(|row| row["thread_id"] == thread);
     assert!(!left, "the thread made for it is gone");
 }
 
@@ -299,8 +576,19 @@ fn a_refused_run_leaves_no_thread() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn read_only_refuses_runs() {
     let thread = server::new_thread();
-    let done = runtail(&["--read-only", "run", "agent", "--thread", &thread, "--input", ASK]);
-    assert!(done.code.is_some_and(|code| code != 0) && done.stderr.contains("read-only"), "{done:?}");
+    let done = runtail(&[
+        "--read-only",
+        "run",
+        "agent",
+        "--thread",
+        &thread,
+        "--input",
+        ASK,
+    ]);
+    assert!(
+        done.code.is_some_and(|code| code != 0) && done.stderr.contains("read-only"),
+        "{done:?}"
+    );
     assert!(server::runs(&thread).is_empty());
 }
 
@@ -314,19 +602,33 @@ fn unknown_threads_and_runs_fail_at_once() {
         &["join", UNKNOWN_ID, UNKNOWN_ID],
         &["join", &thread, UNKNOWN_ID],
     ] {
-        let all = args.iter().copied().chain(["--url"]).map(str::to_owned).chain([url()]);
+        let all = args
+            .iter()
+            .copied()
+            .chain(["--url"])
+            .map(str::to_owned)
+            .chain([url()]);
         let done = spawn(all).wait_for(Duration::from_secs(20)).expect(1);
-        assert!(done.stderr.to_lowercase().contains("not found"), "{args:?}: {done:?}");
+        assert!(
+            done.stderr.to_lowercase().contains("not found"),
+            "{args:?}: {done:?}"
+        );
     }
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn an_unreachable_server_is_a_network_error() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|l| l.local_addr())
+        .expect("a port")
+        .port();
     let nowhere = format!("http://127.0.0.1:{port}");
     let done = run(["assistants", "list", "--url", &nowhere]).expect(5);
-    assert!(done.stderr.contains(&nowhere) || done.stderr.contains(&port.to_string()), "{done:?}");
+    assert!(
+        done.stderr.contains(&nowhere) || done.stderr.contains(&port.to_string()),
+        "{done:?}"
+    );
 }
 
 // --- joining, leaving, cancelling ------------------------------------------------------------------------------------
@@ -334,10 +636,26 @@ fn an_unreachable_server_is_a_network_error() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn silence_with_heartbeats_is_waited_out() {
-    let recording = recording(&["run", "slow", "--input", r#"{"seconds":12}"#, "--mode", "values"], 0);
+    let recording = recording(
+        &[
+            "run",
+            "slow",
+            "--input",
+            r#"{"seconds":12}"#,
+            "--mode",
+            "values",
+        ],
+        0,
+    );
     assert_eq!(recording.outcome(), "success");
-    assert_eq!(recording.end["connections"], 1, "at least two heartbeats were received");
-    assert_eq!(recording.named("values").last().expect("values")["data"]["done"], true);
+    assert_eq!(
+        recording.end["connections"], 1,
+        "at least two heartbeats were received"
+    );
+    assert_eq!(
+        recording.named("values").last().expect("values")["data"]["done"],
+        true
+    );
 }
 
 #[test]
@@ -350,11 +668,22 @@ fn join_reads_active_and_finished_runs() {
     for when in ["while it runs", "when it is over"] {
         let recording = recording(&["join", &thread, &run], 0);
         assert_eq!(recording.outcome(), "success", "{when}");
-        assert_eq!((recording.thread(), recording.run()), (thread.clone(), run.clone()), "{when}");
+        assert_eq!(
+            (recording.thread(), recording.run()),
+            (thread.clone(), run.clone()),
+            "{when}"
+        );
         let progress = recording.numbers("custom", "progress");
         assert!(progress.len() >= 19, "{when}: {progress:?}");
-        assert!(progress.iter().copied().eq(0..progress.len() as u64), "{when}, all from the start: {progress:?}");
-        assert_eq!(recording.named("values").last().expect("values")["data"]["done"], true, "{when}");
+        assert!(
+            progress.iter().copied().eq(0..progress.len() as u64),
+            "{when}, all from the start: {progress:?}"
+        );
+        assert_eq!(
+            recording.named("values").last().expect("values")["data"]["done"],
+            true,
+            "{when}"
+        );
     }
 }
 
@@ -363,7 +692,9 @@ fn join_reads_active_and_finished_runs() {
 fn disconnecting_does_not_stop_the_run() {
     let thread = server::new_thread();
     let input = r#"{"seconds":5,"every":0.3}"#;
-    let args = ["run", "slow", "--thread", &thread, "--input", input, "--mode", "custom", "-o", "jsonl"];
+    let args = [
+        "run", "slow", "--thread", &thread, "--input", input, "--mode", "custom", "-o", "jsonl",
+    ];
     let mut running = spawn(args.into_iter().chain(["--url", &url()]));
     running.line_where("a custom event", is_event("custom", json!({})));
     running.signal(libc::SIGINT);
@@ -381,7 +712,12 @@ fn disconnecting_does_not_stop_the_run() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_cancelled_run_ends_as_cancelled() {
     let thread = server::new_thread();
-    let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
+    let run = server::start_run(
+        &thread,
+        "slow",
+        &json!({"seconds": 60, "every": 0.2}),
+        &["custom"],
+    );
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
     joined.line_where("a custom event", is_event("custom", json!({})));
     runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
@@ -395,16 +731,49 @@ fn a_cancelled_run_ends_as_cancelled() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn tail_shows_every_run_of_its_thread() {
     let thread = server::new_thread();
-    let first = recording(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
-    let second =
-        recording(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
-    let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &url()]);
+    let first = recording(
+        &[
+            "run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values",
+        ],
+        0,
+    );
+    let second = recording(
+        &[
+            "run",
+            "fanout",
+            "--thread",
+            &thread,
+            "--input",
+            r#"{"topic":"owls"}"#,
+            "--mode",
+            "custom",
+        ],
+        0,
+    );
+    let mut running = spawn([
+        "tail",
+        &thread,
+        "--since",
+        "-",
+        "-o",
+        "jsonl",
+        "--url",
+        &url(),
+    ]);
     running.line_where(
         "the second run's end",
-        is_event("metadata", json!({"run_id": second.run(), "status": "run_done"})),
+        is_event(
+            "metadata",
+            json!({"run_id": second.run(), "status": "run_done"}),
+        ),
     );
     // A third run, started while the tail is open.
-    let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.3}), &["custom"]);
+    let third = server::start_run(
+        &thread,
+        "slow",
+        &json!({"seconds": 1, "every": 0.3}),
+        &["custom"],
+    );
     running.line_where("live progress", is_event("custom", json!({"progress": 2})));
     assert_eq!(server::run_end(&thread, &third), "success");
     running.signal(libc::SIGINT);
@@ -412,14 +781,23 @@ fn tail_shows_every_run_of_its_thread() {
     assert_eq!(tail.head["run_id"], Value::Null, "of the whole thread");
 
     let data = |recording: &Recording, name: &str| {
-        recording.named(name).map(|event| event["data"].clone()).collect::<Vec<_>>()
+        recording
+            .named(name)
+            .map(|event| event["data"].clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(data(&tail, "values"), data(&first, "values"));
     let custom = data(&tail, "custom");
     let of_second = data(&second, "custom");
     assert_eq!(custom[..of_second.len()], of_second);
-    assert_eq!(custom[of_second.len()..], [0, 1, 2].map(|i| json!({"progress": i})));
-    let starts: Vec<_> = tail.named("metadata").filter_map(|event| event["data"]["run_id"].as_str()).collect();
+    assert_eq!(
+        custom[of_second.len()..],
+        [0, 1, 2].map(|i| json!({"progress": i}))
+    );
+    let starts: Vec<_> = tail
+        .named("metadata")
+        .filter_map(|event| event["data"]["run_id"].as_str())
+        .collect();
     for run in [first.run(), second.run(), third] {
         assert!(starts.contains(&run.as_str()), "{run} begins in {starts:?}");
     }
@@ -433,15 +811,25 @@ fn recordings_match_the_printed_lines() {
     for name in ["run.jsonl", "run.jsonl.gz"] {
         let file = folder.path().join(name);
         let path = file.to_str().expect("UTF-8");
-        let done = runtail(&["run", "agent", "--input", ASK, "-o", "jsonl", "--record", path]).expect(0);
+        let done = runtail(&[
+            "run", "agent", "--input", ASK, "-o", "jsonl", "--record", path,
+        ])
+        .expect(0);
         if !name.ends_with("gz") {
-            assert_eq!(std::fs::read_to_string(&file).expect("recorded"), done.stdout);
+            assert_eq!(
+                std::fs::read_to_string(&file).expect("recorded"),
+                done.stdout
+            );
         }
         run(["verify", path]).expect(0);
         let replayed = run(["replay", path, "-o", "jsonl"]).expect(0);
         // The hashes are those of the file.
         let mut recorded = Recording::parse(&done.stdout).events;
-        recorded.iter_mut().for_each(|event| _ = event.as_object_mut().and_then(|event| event.shift_remove("hash")));
+        recorded.iter_mut().for_each(|event| {
+            _ = event
+                .as_object_mut()
+                .and_then(|event| event.shift_remove("hash"))
+        });
         assert_eq!(Recording::parse(&replayed.stdout).events, recorded);
     }
 }
@@ -454,15 +842,34 @@ fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Recordi
     let link = Proxy::to(server::address(), cuts.iter().copied());
     let thread = server::new_thread();
     let input = input.to_string();
-    let args = ["run", assistant, "--thread", &thread, "--input", &input, "--mode", mode, "-o", "jsonl"];
+    let args = [
+        "run", assistant, "--thread", &thread, "--input", &input, "--mode", mode, "-o", "jsonl",
+    ];
     let done = run(args.into_iter().chain(["--url", &link.url()])).expect(0);
     let recording = Recording::parse(&done.stdout);
     assert_eq!(recording.outcome(), "success", "{}", recording.end);
-    assert_eq!(link.cuts_done(), cuts.len(), "every cut happened: {:?}", link.requests());
-    let answers = cuts.iter().filter(|(when, _)| !matches!(when, When::Bytes(..400))).count() as u64;
-    assert!(recording.end["connections"].as_u64() > Some(answers), "{}", recording.end);
+    assert_eq!(
+        link.cuts_done(),
+        cuts.len(),
+        "every cut happened: {:?}",
+        link.requests()
+    );
+    let answers = cuts
+        .iter()
+        .filter(|(when, _)| !matches!(when, When::Bytes(..400)))
+        .count() as u64;
+    assert!(
+        recording.end["connections"].as_u64() > Some(answers),
+        "{}",
+        recording.end
+    );
     assert_eq!(recording.end["gaps"], 0, "{:?}", recording.gaps);
-    assert_eq!(server::runs(&thread).len(), 1, "a request that starts a run is sent once: {:?}", link.requests());
+    assert_eq!(
+        server::runs(&thread).len(),
+        1,
+        "a request that starts a run is sent once: {:?}",
+        link.requests()
+    );
     recording
 }
 
@@ -470,7 +877,9 @@ fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Recordi
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn every_event_arrives_once_over_breaking_connections() {
     const N: u64 = 4000;
-    let at = [700, 9_001, 20_077, 31_313, 1_234, 2_600, 77_777, 5_555, 640, 48_000];
+    let at = [
+        700, 9_001, 20_077, 31_313, 1_234, 2_600, 77_777, 5_555, 640, 48_000,
+    ];
     for how in [How::Close, How::Reset] {
         let cuts = at.map(|n| (When::Bytes(n), how));
         let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
@@ -484,7 +893,10 @@ fn every_event_arrives_once_over_breaking_connections() {
             recording.end
         );
         // Several events shared one id, which is the case in which resuming by id loses events.
-        let ids: Vec<_> = recording.named("custom").map(|event| event["id"].as_str()).collect();
+        let ids: Vec<_> = recording
+            .named("custom")
+            .map(|event| event["id"].as_str())
+            .collect();
         assert!(ids.windows(2).any(|pair| pair[0] == pair[1]), "ids repeat");
     }
 }
@@ -493,7 +905,12 @@ fn every_event_arrives_once_over_breaking_connections() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn every_token_arrives_once_over_breaking_connections() {
     let cuts = [3_000, 60_000, 900, 41_000, 150_001].map(|n| (When::Bytes(n), How::Close));
-    let recording = run_over(&cuts, "firehose", &json!({"tokens": 1500}), "messages-tuple");
+    let recording = run_over(
+        &cuts,
+        "firehose",
+        &json!({"tokens": 1500}),
+        "messages-tuple",
+    );
     let expected: String = (0..1500).map(|i| format!("t{i} ")).collect();
     let messages = recording.messages();
     assert_eq!(messages.len(), 1);
@@ -506,8 +923,17 @@ fn a_lost_response_does_not_start_a_second_run() {
     // Cut before the first byte of the response and inside its head: no run id was received.
     for at in [0, 40] {
         let cuts = [(When::Bytes(at), How::Close)];
-        let recording = run_over(&cuts, "firehose", &json!({"n": 300, "burst": 10, "pause": 0.02}), "custom");
-        assert!(recording.numbers("custom", "seq").into_iter().eq(0..300), "{}", recording.end);
+        let recording = run_over(
+            &cuts,
+            "firehose",
+            &json!({"n": 300, "burst": 10, "pause": 0.02}),
+            "custom",
+        );
+        assert!(
+            recording.numbers("custom", "seq").into_iter().eq(0..300),
+            "{}",
+            recording.end
+        );
     }
 }
 
@@ -515,9 +941,17 @@ fn a_lost_response_does_not_start_a_second_run() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_silent_connection_is_replaced() {
     let cuts = [(When::Heartbeat, How::Stall)];
-    let recording = run_over(&cuts, "slow", &json!({"seconds": 9, "every": 0.5}), "custom");
+    let recording = run_over(
+        &cuts,
+        "slow",
+        &json!({"seconds": 9, "every": 0.5}),
+        "custom",
+    );
     let progress = recording.numbers("custom", "progress");
-    assert!(progress.len() >= 17 && progress.iter().copied().eq(0..progress.len() as u64), "{progress:?}");
+    assert!(
+        progress.len() >= 17 && progress.iter().copied().eq(0..progress.len() as u64),
+        "{progress:?}"
+    );
 }
 
 #[test]
@@ -531,12 +965,28 @@ fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
     let thread = server::new_thread();
     let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
     let run = server::start_run(&thread, "firehose", &input, &["custom"]);
-    let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &link.url()]);
-    running.line_where("the run's end", is_event("metadata", json!({"run_id": run, "status": "run_done"})));
+    let mut running = spawn([
+        "tail",
+        &thread,
+        "--since",
+        "-",
+        "-o",
+        "jsonl",
+        "--url",
+        &link.url(),
+    ]);
+    running.line_where(
+        "the run's end",
+        is_event("metadata", json!({"run_id": run, "status": "run_done"})),
+    );
     running.signal(libc::SIGINT);
     let recording = Recording::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
     let seen = recording.numbers("custom", "seq");
-    assert!(seen.is_sorted_by(|a, b| a < b), "in order, without repetitions: {}", recording.end);
+    assert!(
+        seen.is_sorted_by(|a, b| a < b),
+        "in order, without repetitions: {}",
+        recording.end
+    );
     let missing = N - seen.len() as u64;
     assert_eq!(missing, 0, "missing: {}", recording.end);
     // A tail uses several connections, so which cuts occur varies; some did.
@@ -557,36 +1007,80 @@ fn runtail_at(url: &str, args: &[&str]) -> Done {
 fn runs_list_newest_first_and_cancel_is_verified_on_every_server() {
     for url in server::all_urls() {
         let address = url.trim_start_matches("http://");
-        let made = runtail_at(&url, &["threads", "create", "-o", "json"]).expect(0).json();
+        let made = runtail_at(&url, &["threads", "create", "-o", "json"])
+            .expect(0)
+            .json();
         let thread = server::text(&made, "thread_id");
         let start = |seconds: f64| {
             let body = json!({"assistant_id": "slow", "input": {"seconds": seconds, "every": 0.2}, "multitask_strategy": "enqueue"});
-            let (status, run) = server::request_at(address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+            let (status, run) = server::request_at(
+                address,
+                "POST",
+                &format!("/threads/{thread}/runs"),
+                Some(&body),
+            );
             assert!((200..300).contains(&status), "{url}: {status} {run}");
             server::text(&run, "run_id")
         };
-        let runs: Vec<String> = (0..5).map(|n| start(if n < 3 { 0.0 } else { 60.0 })).collect();
+        let runs: Vec<String> = (0..5)
+            .map(|n| start(if n < 3 { 0.0 } else { 60.0 }))
+            .collect();
         let newest: Vec<&str> = runs.iter().rev().map(String::as_str).collect();
         for (limit, offset) in [("3", 0), ("2", 2), ("50", 0)] {
             let skip = offset.to_string();
-            let listed = runtail_at(&url, &["runs", "list", &thread, "--limit", limit, "--offset", &skip]).expect(0);
-            let ids: Vec<String> = listed.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
+            let listed = runtail_at(
+                &url,
+                &["runs", "list", &thread, "--limit", limit, "--offset", &skip],
+            )
+            .expect(0);
+            let ids: Vec<String> = listed
+                .json_lines()
+                .iter()
+                .map(|row| server::text(row, "run_id"))
+                .collect();
             let most: usize = limit.parse().unwrap();
-            assert_eq!(ids, newest.iter().skip(offset).take(most).copied().collect::<Vec<_>>(), "{url}");
+            assert_eq!(
+                ids,
+                newest
+                    .iter()
+                    .skip(offset)
+                    .take(most)
+                    .copied()
+                    .collect::<Vec<_>>(),
+                "{url}"
+            );
         }
-        let cancel = |args: &[&str]| runtail_at(&url, &[&["runs", "cancel", &thread], args].concat());
+        let cancel =
+            |args: &[&str]| runtail_at(&url, &[&["runs", "cancel", &thread], args].concat());
         // The queued run first, then the running one: both are verified as stopped.
         let done = cancel(&[&runs[4], "--yes", "--wait"]).expect(0).json();
-        assert_eq!((&done["status"], &done["run_status"]), (&json!("stopped"), &json!("interrupted")), "{url}");
+        assert_eq!(
+            (&done["status"], &done["run_status"]),
+            (&json!("stopped"), &json!("interrupted")),
+            "{url}"
+        );
         let done = cancel(&["--all", "--yes", "--wait"]).expect(0);
-        let stopped: Vec<String> = done.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
-        assert!(stopped.contains(&runs[3]) && !stopped.contains(&runs[4]), "{url}: {stopped:?}");
+        let stopped: Vec<String> = done
+            .json_lines()
+            .iter()
+            .map(|row| server::text(row, "run_id"))
+            .collect();
+        assert!(
+            stopped.contains(&runs[3]) && !stopped.contains(&runs[4]),
+            "{url}: {stopped:?}"
+        );
         let over = cancel(&[&runs[3], "--yes"]).expect(0);
-        assert!(over.stderr.contains("had already ended (interrupted)"), "{url}: {}", over.stderr);
+        assert!(
+            over.stderr.contains("had already ended (interrupted)"),
+            "{url}: {}",
+            over.stderr
+        );
         assert_eq!(over.json()["status"], "finished", "{url}");
         cancel(&["00000000-0000-4000-8000-000000000000", "--yes"]).expect(1);
         runtail_at(&url, &["threads", "delete", &thread]).expect(2);
-        let done = runtail_at(&url, &["threads", "delete", &thread, "--yes"]).expect(0).json();
+        let done = runtail_at(&url, &["threads", "delete", &thread, "--yes"])
+            .expect(0)
+            .json();
         assert_eq!(done["status"], "deleted", "{url}");
     }
 }
@@ -595,12 +1089,24 @@ fn runs_list_newest_first_and_cancel_is_verified_on_every_server() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn lists_names_and_doctor_work_on_every_server() {
     for url in server::all_urls() {
-        let rows = runtail_at(&url, &["assistants", "list", "--limit", "500"]).expect(0).json_lines();
+        let rows = runtail_at(&url, &["assistants", "list", "--limit", "500"])
+            .expect(0)
+            .json_lines();
         assert!(rows.iter().any(|row| row["graph_id"] == "agent"), "{url}");
         runtail_at(&url, &["threads", "list", "--limit", "500"]).expect(0);
-        let graph = runtail_at(&url, &["assistants", "graph", "agent", "-o", "text"]).expect(0).stdout;
-        assert!(graph.contains("chat") && graph.contains("tools"), "{url}: {graph}");
-        let checks = runtail_at(&url, &["doctor", "-o", "jsonl"]).expect(0).json_lines();
-        assert!(checks.iter().all(|check| check["state"] != "bad"), "{url}: {checks:?}");
+        let graph = runtail_at(&url, &["assistants", "graph", "agent", "-o", "text"])
+            .expect(0)
+            .stdout;
+        assert!(
+            graph.contains("chat") && graph.contains("tools"),
+            "{url}: {graph}"
+        );
+        let checks = runtail_at(&url, &["doctor", "-o", "jsonl"])
+            .expect(0)
+            .json_lines();
+        assert!(
+            checks.iter().all(|check| check["state"] != "bad"),
+            "{url}: {checks:?}"
+        );
     }
 }

@@ -6,8 +6,8 @@
 use runtail_api::{AgentServer, Http, Kind, ServerKind};
 use runtail_core::config::Profile;
 use runtail_stream::{
-    End, Event, Item, JoinTransport, Outcome, Record, RunFollowing, SourceOptions, ThreadTransport, Transport, follow,
-    follow_thread,
+    End, Event, Item, JoinTransport, Outcome, Record, RunFollowing, SourceOptions, ThreadTransport,
+    Transport, follow, follow_thread,
 };
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
 use runtail_testkit::server;
@@ -18,7 +18,10 @@ use tokio::sync::mpsc;
 const MODES: [&str; 2] = ["run_modes", "state_update"];
 
 fn agent(url: &str) -> AgentServer {
-    AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap())
+    AgentServer::new(
+        Http::new(&Profile::default()).unwrap(),
+        url.parse().unwrap(),
+    )
 }
 
 fn tail(url: &str, thread: &str) -> ThreadTransport {
@@ -39,12 +42,17 @@ async fn followed(
     is_last: impl Fn(&Event) -> bool,
 ) -> Followed {
     let (sender, mut receiver) = mpsc::channel(1);
-    let options = SourceOptions { first_after: first_after.map(String::from), ..SourceOptions::default() };
+    let options = SourceOptions {
+        first_after: first_after.map(String::from),
+        ..SourceOptions::default()
+    };
     let stop = options.stop.clone();
     tokio::spawn(follow(link, options, sender));
     let (mut events, mut gaps) = (Vec::new(), Vec::new());
     for turn in 0.. {
-        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("an item in time");
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv())
+            .await
+            .expect("an item in time");
         for item in batch.expect("an end record") {
             match item {
                 Item::Record(Record::Event(event)) => {
@@ -78,7 +86,10 @@ fn is_done(run: &str) -> impl Fn(&Event) -> bool + use<> {
 
 /// The numbers of the numbered events.
 fn numbers(events: &[Event]) -> Vec<u64> {
-    events.iter().filter_map(|event| data(event)["seq"].as_u64()).collect()
+    events
+        .iter()
+        .filter_map(|event| data(event)["seq"].as_u64())
+        .collect()
 }
 
 #[track_caller]
@@ -93,7 +104,11 @@ fn assert_exact(followed: &Followed, n: u64, what: &str) {
         followed.gaps
     );
     assert!(followed.gaps.is_empty(), "{what}: {:?}", followed.gaps);
-    let ids: Vec<_> = followed.events.iter().filter_map(|event| event.id.clone()).collect();
+    let ids: Vec<_> = followed
+        .events
+        .iter()
+        .filter_map(|event| event.id.clone())
+        .collect();
     assert!(ids.is_sorted(), "{what}: not sorted by id");
 }
 
@@ -104,7 +119,10 @@ fn firehose_input(n: u64) -> Value {
 /// Waits until a run has started, so that there is something to replay.
 async fn begun(thread: &str, run: &str) {
     let link = JoinTransport::new(agent(&server::url()), thread.into(), run.into(), vec![]);
-    followed(link, Some("-1"), Duration::ZERO, |event| data(event)["seq"] == 200).await;
+    followed(link, Some("-1"), Duration::ZERO, |event| {
+        data(event)["seq"] == 200
+    })
+    .await;
 }
 
 /// A rollback deletes the run's record and keeps its events.
@@ -118,15 +136,43 @@ async fn tail_includes_events_of_a_rolled_back_run() {
     let (status, answer) = server::request("POST", &path, None);
     assert!((200..300).contains(&status), "{status} {answer}");
     assert_eq!(server::runs(&thread), [json!(null); 0]);
-    let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&gone)).await;
+    let received = followed(
+        tail(&server::url(), &thread),
+        Some("-"),
+        Duration::ZERO,
+        is_done(&gone),
+    )
+    .await;
     let seen = numbers(&received.events);
-    assert!(seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64), "{} {:?}", seen.len(), received.end);
-    assert!(received.gaps.is_empty() && received.end.connections == 1, "{:?} {:?}", received.gaps, received.end);
+    assert!(
+        seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64),
+        "{} {:?}",
+        seen.len(),
+        received.end
+    );
+    assert!(
+        received.gaps.is_empty() && received.end.connections == 1,
+        "{:?} {:?}",
+        received.gaps,
+        received.end
+    );
     // Before a run that still exists.
     let kept = server::start_run(&thread, "firehose", &firehose_input(50), &["custom"]);
     assert_eq!(server::run_end(&thread, &kept), "success");
-    let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&kept)).await;
-    assert!(numbers(&received.events).into_iter().eq(seen.into_iter().chain(0..50)), "{:?}", received.end);
+    let received = followed(
+        tail(&server::url(), &thread),
+        Some("-"),
+        Duration::ZERO,
+        is_done(&kept),
+    )
+    .await;
+    assert!(
+        numbers(&received.events)
+            .into_iter()
+            .eq(seen.into_iter().chain(0..50)),
+        "{:?}",
+        received.end
+    );
     assert!(received.gaps.is_empty(), "{:?}", received.gaps);
 }
 
@@ -138,7 +184,13 @@ async fn tail_of_an_active_run_is_complete() {
         let thread = server::new_thread();
         let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
         begun(&thread, &run).await;
-        let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+        let received = followed(
+            tail(&server::url(), &thread),
+            Some("-"),
+            Duration::ZERO,
+            is_done(&run),
+        )
+        .await;
         assert_exact(&received, N, &format!("attempt {attempt}"));
         println!("tail: {:?}", received.end);
     }
@@ -149,7 +201,9 @@ async fn tail_of_an_active_run_is_complete() {
 async fn tail_over_a_breaking_connection_is_complete() {
     const N: u64 = 4000;
     // A replaying tail uses three connections, and each of them breaks.
-    let at = [2_000, 30_000, 700, 50_001, 9_000, 9_001, 640, 40_000, 1_500, 3_000, 20_000, 5_000];
+    let at = [
+        2_000, 30_000, 700, 50_001, 9_000, 9_001, 640, 40_000, 1_500, 3_000, 20_000, 5_000,
+    ];
     for how in [How::Close, How::Reset] {
         let cuts: Vec<Cut> = at.iter().map(|n| (When::Bytes(*n), how)).collect();
         let link = Proxy::to(server::address(), cuts);
@@ -160,7 +214,13 @@ async fn tail_over_a_breaking_connection_is_complete() {
             &json!({"n": N, "pad": 40, "burst": 40, "pause": 0.03}),
             &["custom"],
         );
-        let received = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+        let received = followed(
+            tail(&link.url(), &thread),
+            Some("-"),
+            Duration::ZERO,
+            is_done(&run),
+        )
+        .await;
         assert_exact(&received, N, &format!("{how:?}"));
         assert!(link.cuts_done() >= 2, "{} cuts", link.cuts_done());
         assert_eq!(server::run_end(&thread, &run), "success");
@@ -179,16 +239,37 @@ async fn tail_includes_all_consecutive_runs() {
     let second = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     let third = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     begun(&thread, &second).await;
-    let cuts = [(When::Bytes(400_000), How::Reset), (When::Bytes(90_000), How::Reset)];
+    let cuts = [
+        (When::Bytes(400_000), How::Reset),
+        (When::Bytes(90_000), How::Reset),
+    ];
     let link = Proxy::to(server::address(), cuts);
-    let received = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&third)).await;
+    let received = followed(
+        tail(&link.url(), &thread),
+        Some("-"),
+        Duration::ZERO,
+        is_done(&third),
+    )
+    .await;
     let seen = numbers(&received.events);
-    assert!(seen.into_iter().eq((0..N).chain(0..N).chain(0..N)), "{:?} {:?}", received.end, received.gaps);
+    assert!(
+        seen.into_iter().eq((0..N).chain(0..N).chain(0..N)),
+        "{:?} {:?}",
+        received.end,
+        received.gaps
+    );
     assert_eq!(received.gaps, [""; 0]);
     for run in [first, second, third] {
-        let told = received.events.iter().filter(|event| data(event)["run_id"] == *run);
+        let told = received
+            .events
+            .iter()
+            .filter(|event| data(event)["run_id"] == *run);
         let told: Vec<_> = told.map(|event| data(event)["status"].clone()).collect();
-        assert_eq!(told, [Value::Null, json!("run_done")], "start and end of each run");
+        assert_eq!(
+            told,
+            [Value::Null, json!("run_done")],
+            "start and end of each run"
+        );
     }
 }
 
@@ -202,18 +283,29 @@ async fn a_waiting_tail_receives_the_next_run_from_its_start() {
     let (seen, mut wait) = mpsc::channel(1);
     let done = is_done(&first);
     let (name, number) = (thread.clone(), std::sync::Mutex::new(0));
-    let received = tokio::spawn(followed(tail(&url, &thread), Some("-"), Duration::ZERO, move |event| {
-        if done(event) {
-            seen.try_send(()).unwrap();
-        }
-        let mut number = number.lock().unwrap();
-        *number += u32::from(data(event)["status"] == "run_done");
-        *number == 2
-    }));
+    let received = tokio::spawn(followed(
+        tail(&url, &thread),
+        Some("-"),
+        Duration::ZERO,
+        move |event| {
+            if done(event) {
+                seen.try_send(()).unwrap();
+            }
+            let mut number = number.lock().unwrap();
+            *number += u32::from(data(event)["status"] == "run_done");
+            *number == 2
+        },
+    ));
     wait.recv().await.unwrap();
     server::start_run(&name, "firehose", &firehose_input(1000), &["custom"]);
     let received = received.await.unwrap();
-    assert!(numbers(&received.events).into_iter().eq((0..300).chain(0..1000)), "{:?}", received.end);
+    assert!(
+        numbers(&received.events)
+            .into_iter()
+            .eq((0..300).chain(0..1000)),
+        "{:?}",
+        received.end
+    );
     assert_eq!(received.gaps, [""; 0]);
 }
 
@@ -222,13 +314,26 @@ async fn a_waiting_tail_receives_the_next_run_from_its_start() {
 async fn tail_reports_events_of_runs_that_are_not_resumable_as_a_gap() {
     let thread = server::new_thread();
     let body = json!({"assistant_id": "slow", "input": {"seconds": 6, "every": 0.2}, "stream_mode": ["custom"]});
-    let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
+    let run = server::text(
+        &server::post(&format!("/threads/{thread}/runs"), &body),
+        "run_id",
+    );
     // The run has started once its first event arrives, which is never replayed.
     let first = |event: &Event| data(event)["progress"].is_number();
     followed(tail(&server::url(), &thread), None, Duration::ZERO, first).await;
-    let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+    let received = followed(
+        tail(&server::url(), &thread),
+        Some("-"),
+        Duration::ZERO,
+        is_done(&run),
+    )
+    .await;
     assert_eq!(received.gaps.len(), 1, "{:?}", received.gaps);
-    assert!(received.gaps[0].contains("not resumable"), "{:?}", received.gaps);
+    assert!(
+        received.gaps[0].contains("not resumable"),
+        "{:?}",
+        received.gaps
+    );
     assert!(received.events.iter().any(first), "later events are shown");
 }
 
@@ -283,33 +388,55 @@ async fn slow_run(url: &str, resumable: bool) -> (String, String) {
 /// Joins a run and reads it to its end.
 async fn join_run(url: &str, (thread, run): &(String, String), shared: bool) -> Vec<Item> {
     let (sender, mut receiver) = mpsc::channel(8);
-    let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+    let options = SourceOptions {
+        first_after: Some("-1".into()),
+        ..SourceOptions::default()
+    };
     let link = JoinTransport::new(agent(url), thread.clone(), run.clone(), vec![]).shared(shared);
     tokio::spawn(follow(link, options, sender));
     let mut items = Vec::new();
-    while let Some(batch) = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("it ends") {
+    while let Some(batch) = tokio::time::timeout(Duration::from_secs(60), receiver.recv())
+        .await
+        .expect("it ends")
+    {
         items.extend(batch);
     }
     items
 }
 
 fn events_of(items: &[Item]) -> Vec<&Event> {
-    let event = |item| if let &Item::Record(Record::Event(ref event)) = item { Some(event) } else { None };
+    let event = |item| {
+        if let &Item::Record(Record::Event(ref event)) = item {
+            Some(event)
+        } else {
+            None
+        }
+    };
     items.iter().filter_map(event).collect()
 }
 
 fn gaps_of(items: &[Item]) -> Vec<&str> {
-    let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(&**why) } else { None };
+    let why = |item| {
+        if let &Item::Record(Record::Gap { ref why, .. }) = item {
+            Some(&**why)
+        } else {
+            None
+        }
+    };
     items.iter().filter_map(why).collect()
 }
 
 fn end_of(items: &[Item]) -> (Outcome, u64) {
-    let Some(Item::Record(Record::End(end))) = items.last() else { panic!("no end: {items:?}") };
+    let Some(Item::Record(Record::End(end))) = items.last() else {
+        panic!("no end: {items:?}")
+    };
     (end.outcome, end.gaps)
 }
 
 fn refused(items: &[Item]) -> bool {
-    items.iter().any(|item| matches!(item, Item::Failed(error) if error.kind == Kind::OneReader))
+    items
+        .iter()
+        .any(|item| matches!(item, Item::Failed(error) if error.kind == Kind::OneReader))
 }
 
 #[tokio::test]
@@ -317,15 +444,22 @@ fn refused(items: &[Item]) -> bool {
 async fn joins_report_missed_events_on_every_server() {
     for url in server::all_urls() {
         let kind = agent(&url).info().await.unwrap().kind;
-        let (is_python, has_one_reader) = (kind == ServerKind::Python, kind == ServerKind::JavaScript);
+        let (is_python, has_one_reader) =
+            (kind == ServerKind::Python, kind == ServerKind::JavaScript);
         // A run that can't be replayed on request; Aegra replays all.
         let run = slow_run(&url, false).await;
         let items = join_run(&url, &run, false).await;
         if is_python {
             let said = gaps_of(&items);
-            assert!(said.len() == 1 && said[0].ends_with("earlier output isn't available"), "{kind:?}: {said:?}");
+            assert!(
+                said.len() == 1 && said[0].ends_with("earlier output isn't available"),
+                "{kind:?}: {said:?}"
+            );
             assert_eq!(end_of(&items), (Outcome::Success, 1));
-            assert!(events_of(&items).iter().all(|event| !event.replayed), "events that arrive are live");
+            assert!(
+                events_of(&items).iter().all(|event| !event.replayed),
+                "events that arrive are live"
+            );
         } else {
             assert_eq!(
                 (refused(&items), events_of(&items).is_empty()),
@@ -333,28 +467,71 @@ async fn joins_report_missed_events_on_every_server() {
                 "{kind:?}: {items:?}"
             );
             // As the only reader we receive everything once and in order.
-            let items = if has_one_reader { join_run(&url, &run, true).await } else { items };
-            let ids: Vec<_> = events_of(&items).iter().filter_map(|event| event.id.as_deref()).collect();
-            assert_eq!(end_of(&items), (Outcome::Success, 0), "{kind:?}: {ids:?} {:?}", gaps_of(&items));
+            let items = if has_one_reader {
+                join_run(&url, &run, true).await
+            } else {
+                items
+            };
+            let ids: Vec<_> = events_of(&items)
+                .iter()
+                .filter_map(|event| event.id.as_deref())
+                .collect();
+            assert_eq!(
+                end_of(&items),
+                (Outcome::Success, 0),
+                "{kind:?}: {ids:?} {:?}",
+                gaps_of(&items)
+            );
             assert_eq!(&*events_of(&items)[0].name, "metadata", "{kind:?}");
-            assert!(events_of(&items)[0].replayed && events_of(&items)[0].time().is_none(), "{kind:?}");
-            assert!(events_of(&items).last().is_some_and(|event| event.time().is_some()), "{kind:?}");
+            assert!(
+                events_of(&items)[0].replayed && events_of(&items)[0].time().is_none(),
+                "{kind:?}"
+            );
+            assert!(
+                events_of(&items)
+                    .last()
+                    .is_some_and(|event| event.time().is_some()),
+                "{kind:?}"
+            );
         }
         // After its end, when its events were read or never stored.
         let items = join_run(&url, &run, false).await;
         let is_kept = kind == ServerKind::Aegra;
-        assert_eq!(end_of(&items), (Outcome::Success, if is_kept { 0 } else { 1 }), "{kind:?}: {items:?}");
-        assert_eq!(events_of(&items).is_empty(), !is_kept, "{kind:?}: {items:?}");
+        assert_eq!(
+            end_of(&items),
+            (Outcome::Success, if is_kept { 0 } else { 1 }),
+            "{kind:?}: {items:?}"
+        );
+        assert_eq!(
+            events_of(&items).is_empty(),
+            !is_kept,
+            "{kind:?}: {items:?}"
+        );
         // A run that can be replayed, on servers that have them.
         let run = slow_run(&url, true).await;
         let items = join_run(&url, &run, false).await;
-        assert_eq!((end_of(&items), &*events_of(&items)[0].name), ((Outcome::Success, 0), "metadata"), "{kind:?}");
+        assert_eq!(
+            (end_of(&items), &*events_of(&items)[0].name),
+            ((Outcome::Success, 0), "metadata"),
+            "{kind:?}"
+        );
         assert!(events_of(&items)[0].replayed, "{kind:?}");
         let again = join_run(&url, &run, false).await;
-        let data = |items: &[Item]| events_of(items).iter().map(|event| event.data.clone()).collect::<Vec<_>>();
+        let data = |items: &[Item]| {
+            events_of(items)
+                .iter()
+                .map(|event| event.data.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(data(&again), data(&items), "{kind:?}");
-        let times: Vec<_> = events_of(&again).iter().map(|event| event.time().is_some()).collect();
-        assert!(times.iter().all(|known| *known == is_python), "{kind:?}: only Python's ids hold a time: {times:?}");
+        let times: Vec<_> = events_of(&again)
+            .iter()
+            .map(|event| event.time().is_some())
+            .collect();
+        assert!(
+            times.iter().all(|known| *known == is_python),
+            "{kind:?}: only Python's ids hold a time: {times:?}"
+        );
     }
 }
 
@@ -364,12 +541,29 @@ async fn threads_are_followed_on_every_server() {
     for (n, url) in server::all_urls().into_iter().enumerate() {
         let (thread, first) = slow_run(&url, true).await;
         let (sender, mut receiver) = mpsc::channel(8);
-        let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
+        let options = SourceOptions {
+            first_after: Some("-".into()),
+            ..SourceOptions::default()
+        };
         let stop = options.stop.clone();
-        let following = RunFollowing { shared: true, ..RunFollowing::default() };
-        tokio::spawn(follow_thread(agent(&url), thread.clone(), vec![], following, options, sender));
+        let following = RunFollowing {
+            shared: true,
+            ..RunFollowing::default()
+        };
+        tokio::spawn(follow_thread(
+            agent(&url),
+            thread.clone(),
+            vec![],
+            following,
+            options,
+            sender,
+        ));
         let mut items = Vec::new();
-        let seen = |items: &[Item], text: &str| events_of(items).iter().any(|event| event.data.text().contains(text));
+        let seen = |items: &[Item], text: &str| {
+            events_of(items)
+                .iter()
+                .any(|event| event.data.text().contains(text))
+        };
         let until = tokio::time::Instant::now() + Duration::from_secs(60);
         while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
             items.extend(
@@ -399,9 +593,16 @@ async fn threads_are_followed_on_every_server() {
         while let Some(batch) = receiver.recv().await {
             items.extend(batch);
         }
-        let by_runs = items.iter().any(|item| matches!(item, Item::Following { .. }));
+        let by_runs = items
+            .iter()
+            .any(|item| matches!(item, Item::Following { .. }));
         assert_eq!(by_runs, n > 0, "Python alone has thread streams");
-        assert_eq!(end_of(&items), (Outcome::Detached, 0), "{:?}", gaps_of(&items));
+        assert_eq!(
+            end_of(&items),
+            (Outcome::Detached, 0),
+            "{:?}",
+            gaps_of(&items)
+        );
         assert_eq!(&*events_of(&items)[0].name, "metadata");
         let seqs: Vec<_> = events_of(&items).iter().map(|event| event.seq.0).collect();
         assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");

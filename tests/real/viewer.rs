@@ -8,8 +8,8 @@ use runtail_core::config::Profile;
 use runtail_core::model::RunCreate;
 use runtail_stream::projection::{LifecycleKind, Message, Projections, Role, StateSource};
 use runtail_stream::{
-    Event, Item, JoinTransport, Outcome, RUN_MODES, Record, RunTransport, SourceOptions, Target, ThreadTransport,
-    Transport, follow,
+    Event, Item, JoinTransport, Outcome, RUN_MODES, Record, RunTransport, SourceOptions, Target,
+    ThreadTransport, Transport, follow,
 };
 use runtail_testkit::server;
 use serde_json::{Value, json};
@@ -45,7 +45,9 @@ impl StreamLog {
     }
 
     fn of(&self, name: &str) -> impl Iterator<Item = Value> {
-        self.events().filter(move |event| &*event.name == name).map(data)
+        self.events()
+            .filter(move |event| &*event.name == name)
+            .map(data)
     }
 
     fn gaps(&self) -> Vec<&str> {
@@ -57,22 +59,41 @@ impl StreamLog {
     }
 
     fn outcome(&self) -> Outcome {
-        let end = |item: &Item| if let Item::Record(Record::End(end)) = item { Some(end.outcome) } else { None };
+        let end = |item: &Item| {
+            if let Item::Record(Record::End(end)) = item {
+                Some(end.outcome)
+            } else {
+                None
+            }
+        };
         self.items.iter().rev().find_map(end).expect("an end")
     }
 
     fn thread(&self) -> String {
-        let thread =
-            |item: &Item| if let Item::Record(Record::Head(head)) = item { head.thread_id.clone() } else { None };
+        let thread = |item: &Item| {
+            if let Item::Record(Record::Head(head)) = item {
+                head.thread_id.clone()
+            } else {
+                None
+            }
+        };
         self.items.iter().find_map(thread).expect("a thread")
     }
 
     fn connections(&self) -> usize {
-        self.items.iter().filter(|item| matches!(item, Item::Record(Record::Open { .. }))).count()
+        self.items
+            .iter()
+            .filter(|item| matches!(item, Item::Record(Record::Open { .. })))
+            .count()
     }
 
     fn has(&self, kind: LifecycleKind) -> usize {
-        self.projections.lifecycle.rows().iter().filter(|row| row.kind == kind).count()
+        self.projections
+            .lifecycle
+            .rows()
+            .iter()
+            .filter(|row| row.kind == kind)
+            .count()
     }
 }
 
@@ -89,14 +110,23 @@ async fn followed(
 ) -> StreamLog {
     let (tell, told) = watch::channel(modes);
     let first_after = first_after.map(str::to_string);
-    let options = SourceOptions { modes: Some(told), first_after, ..SourceOptions::default() };
+    let options = SourceOptions {
+        modes: Some(told),
+        first_after,
+        ..SourceOptions::default()
+    };
     let stop = options.stop.clone();
     // A short queue, so that modes change while events arrive and not after them.
     let (sender, mut receiver) = mpsc::channel(1);
     tokio::spawn(follow(link, options, sender));
-    let mut log = StreamLog { items: Vec::new(), projections: Projections::default() };
+    let mut log = StreamLog {
+        items: Vec::new(),
+        projections: Projections::default(),
+    };
     loop {
-        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("an item in time");
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv())
+            .await
+            .expect("an item in time");
         let Some(batch) = batch else { return log };
         for item in batch {
             log.projections.apply(&item);
@@ -115,7 +145,13 @@ async fn run(graph: &str, input: Value, modes: &[&str], subgraphs: bool) -> Stre
     started(graph, input, modes, subgraphs, Value::Null).await
 }
 
-async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, more: Value) -> StreamLog {
+async fn started(
+    graph: &str,
+    input: Value,
+    modes: &[&str],
+    subgraphs: bool,
+    more: Value,
+) -> StreamLog {
     let body = RunCreate {
         assistant_id: graph.into(),
         input: Some(input),
@@ -124,7 +160,13 @@ async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, mor
         extra: serde_json::from_value(more).unwrap_or_default(),
         ..RunCreate::default()
     };
-    let log = followed(RunTransport::new(agent(), Target::NewThread, body), Vec::new(), None, |_, _, _| false).await;
+    let log = followed(
+        RunTransport::new(agent(), Target::NewThread, body),
+        Vec::new(),
+        None,
+        |_, _, _| false,
+    )
+    .await;
     assert_eq!(log.gaps(), [""; 0], "{graph} {modes:?}");
     log
 }
@@ -139,7 +181,9 @@ fn is_asked(name: &str, modes: &[&str]) -> bool {
     match name {
         "metadata" => true,
         "messages" => has("messages-tuple"),
-        "messages/metadata" | "messages/partial" | "messages/complete" => has("messages") && !has("messages-tuple"),
+        "messages/metadata" | "messages/partial" | "messages/complete" => {
+            has("messages") && !has("messages-tuple")
+        }
         name => has(name),
     }
 }
@@ -148,7 +192,10 @@ fn is_asked(name: &str, modes: &[&str]) -> bool {
 fn text_of(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect(),
         _ => String::new(),
     }
 }
@@ -158,10 +205,16 @@ fn text_of(message: &Value) -> String {
 fn assert_messages(log: &StreamLog, what: &str) {
     let state = server::get(&format!("/threads/{}/state", log.thread()));
     let is_answer = |m: &&Value| m["type"] != "human";
-    let wanted: Vec<&Value> =
-        state["values"]["messages"].as_array().expect("messages").iter().filter(is_answer).collect();
+    let wanted: Vec<&Value> = state["values"]["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter(is_answer)
+        .collect();
     let shown = log.projections.messages.items().iter();
-    let shown: Vec<&Message> = shown.filter(|m| m.role != Role::Human && m.removed_at.is_none()).collect();
+    let shown: Vec<&Message> = shown
+        .filter(|m| m.role != Role::Human && m.removed_at.is_none())
+        .collect();
     assert_eq!(shown.len(), wanted.len(), "{what}: {shown:#?}");
     for (shown, wanted) in shown.iter().zip(&wanted) {
         let text = text_of(wanted);
@@ -174,9 +227,21 @@ fn assert_messages(log: &StreamLog, what: &str) {
         assert!(shown.complete, "{what}: {shown:?}");
         let calls = wanted["tool_calls"].as_array().map_or(0, Vec::len);
         assert_eq!(shown.tool_calls.len(), calls, "{what}");
-        for (shown, wanted) in shown.tool_calls.iter().zip(wanted["tool_calls"].as_array().into_iter().flatten()) {
-            assert_eq!((json!(shown.name), json!(shown.id)), (wanted["name"].clone(), wanted["id"].clone()), "{what}");
-            assert_eq!(serde_json::from_str::<Value>(&shown.args).ok().as_ref(), Some(&wanted["args"]), "{what}");
+        for (shown, wanted) in shown
+            .tool_calls
+            .iter()
+            .zip(wanted["tool_calls"].as_array().into_iter().flatten())
+        {
+            assert_eq!(
+                (json!(shown.name), json!(shown.id)),
+                (wanted["name"].clone(), wanted["id"].clone()),
+                "{what}"
+            );
+            assert_eq!(
+                serde_json::from_str::<Value>(&shown.args).ok().as_ref(),
+                Some(&wanted["args"]),
+                "{what}"
+            );
         }
         if let Some(id) = wanted["tool_call_id"].as_str() {
             assert_eq!(shown.tool_call_id.as_deref(), Some(id), "{what}");
@@ -204,21 +269,45 @@ async fn run_stream_modes_alone_and_combined() {
                     came.insert(event.name.to_string());
                 }
             }
-            let expected: Vec<_> = modes.iter().map(|m| if *m == "messages-tuple" { "messages" } else { m }).collect();
-            let has = |name: &str| came.iter().any(|c| c == name || c.starts_with(&format!("{name}/")));
+            let expected: Vec<_> = modes
+                .iter()
+                .map(|m| {
+                    if *m == "messages-tuple" {
+                        "messages"
+                    } else {
+                        m
+                    }
+                })
+                .collect();
+            let has = |name: &str| {
+                came.iter()
+                    .any(|c| c == name || c.starts_with(&format!("{name}/")))
+            };
             assert!(expected.iter().all(|name| has(name)), "{what}: {came:?}");
             // Legacy messages and LangChain's events never carry a namespace.
             let deepest = fanout.events().map(|event| event.ns.len()).max();
-            let is_flat = modes.iter().all(|mode| matches!(*mode, "messages" | "events"));
-            assert_eq!(deepest, Some(if subgraphs && !is_flat { 2 } else { 0 }), "{what}");
-            if modes.iter().any(|mode| matches!(*mode, "messages-tuple" | "messages" | "updates" | "values")) {
+            let is_flat = modes
+                .iter()
+                .all(|mode| matches!(*mode, "messages" | "events"));
+            assert_eq!(
+                deepest,
+                Some(if subgraphs && !is_flat { 2 } else { 0 }),
+                "{what}"
+            );
+            if modes
+                .iter()
+                .any(|mode| matches!(*mode, "messages-tuple" | "messages" | "updates" | "values"))
+            {
                 assert_messages(&chat, &what);
             }
             let states = chat.projections.values.rows().len();
             let updates = chat.projections.updates.rows().len();
             assert_eq!(
                 (states > 0, updates),
-                (modes.iter().any(|mode| STATES.contains(mode)), if modes.contains(&"updates") { 3 } else { 0 })
+                (
+                    modes.iter().any(|mode| STATES.contains(mode)),
+                    if modes.contains(&"updates") { 3 } else { 0 }
+                )
             );
             assert_eq!(chat.projections.delivery.malformed, 0);
         }
@@ -241,7 +330,10 @@ async fn thread_stream_modes_alone_and_combined() {
                     std::thread::sleep(Duration::from_millis(700));
                     let body = json!({"assistant_id": "fanout", "input": {"topic": "tea"}, "stream_mode": RUN_MODES,
                         "stream_subgraphs": subgraphs, "stream_resumable": true});
-                    let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
+                    let run = server::text(
+                        &server::post(&format!("/threads/{thread}/runs"), &body),
+                        "run_id",
+                    );
                     assert_eq!(server::run_end(&thread, &run), "success");
                     let state = json!({"values": {"notes": ["by hand"]}, "as_node": "join"});
                     server::post(&format!("/threads/{thread}/state"), &state);
@@ -271,21 +363,49 @@ async fn thread_stream_modes_alone_and_combined() {
             let came: BTreeSet<&str> = log.events().map(|event| &*event.name).collect();
             let receives_runs = modes.contains(&"run_modes");
             assert_eq!(began, modes != ["state_update"], "{what}: {came:?}");
-            assert_eq!(came.contains("state_update"), modes.contains(&"state_update"), "{what}: {came:?}");
-            for name in ["values", "updates", "custom", "tasks", "checkpoints", "debug", "events"] {
+            assert_eq!(
+                came.contains("state_update"),
+                modes.contains(&"state_update"),
+                "{what}: {came:?}"
+            );
+            for name in [
+                "values",
+                "updates",
+                "custom",
+                "tasks",
+                "checkpoints",
+                "debug",
+                "events",
+            ] {
                 assert_eq!(came.contains(name), receives_runs, "{what}: {name}");
             }
             // Only its subgraphs have models.
-            assert_eq!(came.contains("messages"), receives_runs && subgraphs, "{what}");
+            assert_eq!(
+                came.contains("messages"),
+                receives_runs && subgraphs,
+                "{what}"
+            );
             let deepest = log.events().map(|event| event.ns.len()).max();
-            assert_eq!(deepest, Some(if subgraphs && receives_runs { 2 } else { 0 }), "{what}");
+            assert_eq!(
+                deepest,
+                Some(if subgraphs && receives_runs { 2 } else { 0 }),
+                "{what}"
+            );
             if began {
                 let told: Vec<Value> = log.of("metadata").collect();
-                assert_eq!(told, [json!({"run_id": run, "attempt": 1}), json!({"status": "run_done", "run_id": run})]);
+                assert_eq!(
+                    told,
+                    [
+                        json!({"run_id": run, "attempt": 1}),
+                        json!({"status": "run_done", "run_id": run})
+                    ]
+                );
             }
             for state in log.of("state_update") {
                 assert_eq!(
-                    state["state"]["values"]["notes"].as_array().and_then(|n| n.last()),
+                    state["state"]["values"]["notes"]
+                        .as_array()
+                        .and_then(|n| n.last()),
                     Some(&json!("by hand"))
                 );
             }
@@ -295,7 +415,9 @@ async fn thread_stream_modes_alone_and_combined() {
 
 /// The numbers of the numbered events.
 fn numbers(log: &StreamLog) -> Vec<u64> {
-    log.of("custom").filter_map(|data| data["seq"].as_u64()).collect()
+    log.of("custom")
+        .filter_map(|data| data["seq"].as_u64())
+        .collect()
 }
 
 fn firehose_input(n: u64) -> Value {
@@ -328,20 +450,50 @@ async fn changing_run_modes_loses_and_repeats_nothing() {
         stream_mode: names(&modes),
         ..RunCreate::default()
     };
-    let started = followed(RunTransport::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+    let started = followed(
+        RunTransport::new(agent(), Target::NewThread, body),
+        Vec::new(),
+        None,
+        change,
+    )
+    .await;
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &firehose_input(N), &modes);
-    let joined = followed(JoinTransport::new(agent(), thread, run, Vec::new()), Vec::new(), Some("-1"), change).await;
+    let joined = followed(
+        JoinTransport::new(agent(), thread, run, Vec::new()),
+        Vec::new(),
+        Some("-1"),
+        change,
+    )
+    .await;
     for (log, what) in [(&started, "started"), (&joined, "joined")] {
-        assert!(numbers(log).into_iter().eq(0..N), "{what}: {} {:?}", numbers(log).len(), log.items.last());
+        assert!(
+            numbers(log).into_iter().eq(0..N),
+            "{what}: {} {:?}",
+            numbers(log).len(),
+            log.items.last()
+        );
         assert_eq!(log.gaps(), [""; 0], "{what}");
         assert_eq!(log.outcome(), Outcome::Success, "{what}");
         assert!(log.connections() >= 4, "{what}: {}", log.connections());
-        let said =
-            log.projections.lifecycle.rows().iter().filter(|row| row.text.starts_with("modes changed: reopened"));
+        let said = log
+            .projections
+            .lifecycle
+            .rows()
+            .iter()
+            .filter(|row| row.text.starts_with("modes changed: reopened"));
         let closed = |item: &&Item| matches!(item, Item::Record(Record::Close { reason, .. }) if reason == "modes");
-        assert_eq!(said.count(), log.items.iter().filter(closed).count(), "{what}: each change is reported");
-        assert!(log.events().map(|event| event.seq.0).eq(1..=log.events().count() as u64), "{what}");
+        assert_eq!(
+            said.count(),
+            log.items.iter().filter(closed).count(),
+            "{what}: each change is reported"
+        );
+        assert!(
+            log.events()
+                .map(|event| event.seq.0)
+                .eq(1..=log.events().count() as u64),
+            "{what}"
+        );
     }
 }
 
@@ -349,7 +501,11 @@ async fn changing_run_modes_loses_and_repeats_nothing() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn messages_are_complete_after_mode_changes() {
     let modes = ["messages-tuple", "messages", "updates", "values", "custom"];
-    let sets: [&[&str]; 3] = [&["messages-tuple", "values"], &["messages-tuple", "updates", "values"], &[]];
+    let sets: [&[&str]; 3] = [
+        &["messages-tuple", "values"],
+        &["messages-tuple", "updates", "values"],
+        &[],
+    ];
     for every in [3, 7, 20] {
         let input = json!({"messages": ask()["messages"], "pause": 0.05});
         let body = RunCreate {
@@ -364,7 +520,13 @@ async fn messages_are_complete_after_mode_changes() {
             }
             false
         };
-        let log = followed(RunTransport::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+        let log = followed(
+            RunTransport::new(agent(), Target::NewThread, body),
+            Vec::new(),
+            None,
+            change,
+        )
+        .await;
         assert!(log.connections() > 1);
         assert_eq!(log.gaps(), [""; 0]);
         assert_messages(&log, &format!("changed every {every} events"));
@@ -378,32 +540,59 @@ async fn changing_thread_modes_during_a_run() {
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     let link = ThreadTransport::new(agent(), thread.clone(), names(&["run_modes"]));
-    let changes: [(u64, &[&str]); 3] =
-        [(300, &["run_modes", "state_update"]), (900, &["run_modes", "lifecycle"]), (2000, &["run_modes"])];
-    let log = followed(link, names(&["run_modes"]), Some("-"), |event, seq, tell| {
-        if let Some((_, modes)) = changes.iter().find(|(at, _)| *at == seq) {
-            tell.send_replace(names(modes));
-        }
-        data(event) == json!({"status": "run_done", "run_id": run})
-    })
+    let changes: [(u64, &[&str]); 3] = [
+        (300, &["run_modes", "state_update"]),
+        (900, &["run_modes", "lifecycle"]),
+        (2000, &["run_modes"]),
+    ];
+    let log = followed(
+        link,
+        names(&["run_modes"]),
+        Some("-"),
+        |event, seq, tell| {
+            if let Some((_, modes)) = changes.iter().find(|(at, _)| *at == seq) {
+                tell.send_replace(names(modes));
+            }
+            data(event) == json!({"status": "run_done", "run_id": run})
+        },
+    )
     .await;
-    assert!(numbers(&log).into_iter().eq(0..N), "{} {:?}", numbers(&log).len(), log.items.last());
+    assert!(
+        numbers(&log).into_iter().eq(0..N),
+        "{} {:?}",
+        numbers(&log).len(),
+        log.items.last()
+    );
     // Changing modes reconnects, and the server never replays state updates.
     let gaps = log.gaps();
-    assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never replayed; some may be missing")), "{gaps:?}");
+    assert!(
+        gaps.iter()
+            .all(|gap| gap.ends_with("state updates are never replayed; some may be missing")),
+        "{gaps:?}"
+    );
     assert!(log.connections() >= 3);
     // Narrowed to starts and ends of runs, and back: skipped events are then replayed.
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     let link = ThreadTransport::new(agent(), thread.clone(), names(&["lifecycle"]));
-    let log = followed(link, names(&["lifecycle"]), Some("-"), |event, seq, tell| {
-        if seq == 1 {
-            tell.send_replace(names(&["run_modes"]));
-        }
-        data(event) == json!({"status": "run_done", "run_id": run})
-    })
+    let log = followed(
+        link,
+        names(&["lifecycle"]),
+        Some("-"),
+        |event, seq, tell| {
+            if seq == 1 {
+                tell.send_replace(names(&["run_modes"]));
+            }
+            data(event) == json!({"status": "run_done", "run_id": run})
+        },
+    )
     .await;
-    assert!(numbers(&log).into_iter().eq(0..N), "{} {:?}", numbers(&log).len(), log.items.last());
+    assert!(
+        numbers(&log).into_iter().eq(0..N),
+        "{} {:?}",
+        numbers(&log).len(),
+        log.items.last()
+    );
     let told: Vec<Value> = log.of("metadata").collect();
     assert_eq!(told.len(), 2, "begin and end once: {told:?}");
 }
@@ -411,7 +600,13 @@ async fn changing_thread_modes_during_a_run() {
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn messages_of_every_graph_match_the_state() {
-    for modes in [&RUN_MODES[..], &["messages-tuple", "values"], &["messages", "updates"], &["updates"], &["values"]] {
+    for modes in [
+        &RUN_MODES[..],
+        &["messages-tuple", "values"],
+        &["messages", "updates"],
+        &["updates"],
+        &["values"],
+    ] {
         let log = run("rich", ask(), modes, true).await;
         assert_messages(&log, &format!("{modes:?}"));
         let all = log.projections.messages.items();
@@ -421,7 +616,11 @@ async fn messages_of_every_graph_match_the_state() {
         assert_eq!(failed, 1, "{modes:?}: one tool call failed");
         let removed = all.iter().filter(|m| m.removed_at.is_some()).count();
         assert_eq!(removed, 1, "{modes:?}: {all:#?}");
-        let last = all.iter().rfind(|m| m.role == Role::Ai).and_then(|m| m.usage).expect("token usage");
+        let last = all
+            .iter()
+            .rfind(|m| m.role == Role::Ai)
+            .and_then(|m| m.usage)
+            .expect("token usage");
         assert_eq!((last.input, last.output), (60, 25), "{modes:?}");
     }
 }
@@ -434,17 +633,39 @@ async fn large_states_and_states_that_are_not_objects_are_read() {
     let states: Vec<Value> = log.of("values").collect();
     assert_eq!(states.last(), Some(&json!("hello — said")), "{states:?}");
     // A checkpoint may have a state that precedes the first `values` event.
-    let told = log.projections.values.rows().iter().filter(|row| row.source == StateSource::Values).count();
+    let told = log
+        .projections
+        .values
+        .rows()
+        .iter()
+        .filter(|row| row.source == StateSource::Values)
+        .count();
     assert_eq!(told, states.len());
 
     let log = run("odd", json!({"big": 5_000_000}), &RUN_MODES, true).await;
-    assert_eq!((log.outcome(), log.projections.delivery.malformed), (Outcome::Success, 0));
-    let largest = log.projections.values.rows().iter().map(|row| row.size).max();
+    assert_eq!(
+        (log.outcome(), log.projections.delivery.malformed),
+        (Outcome::Success, 0)
+    );
+    let largest = log
+        .projections
+        .values
+        .rows()
+        .iter()
+        .map(|row| row.size)
+        .max();
     assert!(largest > Some(5_000_000), "{largest:?}");
     let values: Vec<Value> = log.of("custom").take(6).collect();
     assert_eq!(
         values,
-        [json!(null), json!("a bare text"), json!(7), json!([]), json!({}), json!({"deep": [[[null]]]})]
+        [
+            json!(null),
+            json!("a bare text"),
+            json!(7),
+            json!([]),
+            json!({}),
+            json!({"deep": [[[null]]]})
+        ]
     );
 }
 
@@ -453,28 +674,55 @@ async fn large_states_and_states_that_are_not_objects_are_read() {
 async fn interrupts_failures_and_retries_are_shown() {
     // Two questions at once.
     let log = run("several", json!({}), &["updates", "values", "tasks"], true).await;
-    assert_eq!((log.outcome(), log.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
+    assert_eq!(
+        (log.outcome(), log.has(LifecycleKind::Interrupt)),
+        (Outcome::Interrupted, 2)
+    );
     // A breakpoint before a node.
     let more = json!({"interrupt_before": ["tools"]});
     let log = started("agent", ask(), &["updates", "values"], false, more).await;
-    assert_eq!((log.outcome(), log.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 1));
+    assert_eq!(
+        (log.outcome(), log.has(LifecycleKind::Interrupt)),
+        (Outcome::Interrupted, 1)
+    );
     // An error, the recursion limit, and a retried node.
     let log = run("broken", json!({}), &RUN_MODES, false).await;
     assert_eq!(log.outcome(), Outcome::Error);
     assert!(log.has(LifecycleKind::Error) >= 1);
     let more = json!({"config": {"recursion_limit": 6}});
-    let log = started("odd", json!({"loop": true}), &["updates", "tasks"], false, more).await;
+    let log = started(
+        "odd",
+        json!({"loop": true}),
+        &["updates", "tasks"],
+        false,
+        more,
+    )
+    .await;
     assert_eq!(log.outcome(), Outcome::Error);
-    assert_eq!(log.of("error").next().expect("an error")["error"], "GraphRecursionError");
+    assert_eq!(
+        log.of("error").next().expect("an error")["error"],
+        "GraphRecursionError"
+    );
     let log = run("odd", json!({"fail": 2}), &["custom", "tasks"], false).await;
-    let attempts: Vec<Value> = log.of("custom").filter(|data| data["attempt"].is_number()).collect();
-    assert_eq!((log.outcome(), attempts.len()), (Outcome::Success, 3), "{attempts:?}");
+    let attempts: Vec<Value> = log
+        .of("custom")
+        .filter(|data| data["attempt"].is_number())
+        .collect();
+    assert_eq!(
+        (log.outcome(), attempts.len()),
+        (Outcome::Success, 3),
+        "{attempts:?}"
+    );
 }
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn heartbeats_keep_a_run_without_events_alive() {
     let log = run("slow", json!({"seconds": 6}), &["custom"], false).await;
-    assert_eq!((log.outcome(), log.events().count()), (Outcome::Success, 1), "only its beginning");
+    assert_eq!(
+        (log.outcome(), log.events().count()),
+        (Outcome::Success, 1),
+        "only its beginning"
+    );
     assert!(log.projections.delivery.heartbeats >= 1);
 }

@@ -61,9 +61,12 @@ static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(hostile::responses);
 /// Returns the keys that are bound in these contexts, except those that quit.
 fn bound(contexts: impl Fn(Context) -> bool) -> Vec<Key> {
     let quits = |action: Action| matches!(action, Action::Quit | Action::QuitNow);
-    let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !quits(row.action));
+    let rows = BINDINGS
+        .iter()
+        .filter(|row| contexts(row.context) && !quits(row.action));
     let (keymap, _) = Keymap::new(&BTreeMap::new());
-    rows.flat_map(|row| keymap.keys_of(row.id).to_vec()).collect()
+    rows.flat_map(|row| keymap.keys_of(row.id).to_vec())
+        .collect()
 }
 
 fn key() -> impl Strategy<Value = Key> {
@@ -114,22 +117,34 @@ fn apply_step(dash: &mut Dash, step: Step) -> Vec<Effect> {
             return effects;
         }
         Step::Assistants => dash.assistants(),
-        Step::Threads if is_subscribed(dash, |k| matches!(k, SubscriptionId::Threads(_))) => dash.threads(),
+        Step::Threads if is_subscribed(dash, |k| matches!(k, SubscriptionId::Threads(_))) => {
+            dash.threads()
+        }
         Step::Runs if is_subscribed(dash, |k| matches!(k, SubscriptionId::Runs(..))) => dash.runs(),
-        Step::Stream(name) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.capture(name),
+        Step::Stream(name) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
+            dash.capture(name)
+        }
         Step::Hostile(n) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
             dash.receive(HOSTILE[n].clone().into_bytes())
         }
         Step::Tick => dash.pass(1),
-        Step::Retry if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.retrying(2, 3, "cut"),
+        Step::Retry if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
+            dash.retrying(2, 3, "cut")
+        }
         Step::End if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
             dash.end(runtail_stream::Outcome::Error)
         }
-        Step::Refuse if is_subscribed(dash, |k| *k == SubscriptionId::Deployments("prod-eu".into())) => {
+        Step::Refuse
+            if is_subscribed(dash, |k| {
+                *k == SubscriptionId::Deployments("prod-eu".into())
+            }) =>
+        {
             dash.refuse("prod-eu")
         }
         Step::Focus(has_focus) => return dash.feed(Msg::Focus(has_focus)),
-        Step::Log if is_subscribed(dash, |k| matches!(k, SubscriptionId::Log(..))) => dash.log_lines(),
+        Step::Log if is_subscribed(dash, |k| matches!(k, SubscriptionId::Log(..))) => {
+            dash.log_lines()
+        }
         Step::Watched(status) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Watch(_))) => {
             return dash.watched(status);
         }
@@ -141,13 +156,24 @@ fn apply_step(dash: &mut Dash, step: Step) -> Vec<Effect> {
 
 /// Returns whether the step is user input, which may move the cursor.
 fn is_user_input(step: &Step) -> bool {
-    matches!(step, Step::Key(_) | Step::Paste(_) | Step::Wheel(..) | Step::Click(..))
+    matches!(
+        step,
+        Step::Key(_) | Step::Paste(_) | Step::Wheel(..) | Step::Click(..)
+    )
 }
 
 /// Returns the cursor of each stream without a search, because a search moves the cursor when it finds a match.
 fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
-    let unsearched = dash.app.stream.tabs.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
-    unsearched.map(|viewer| (viewer.id, viewer.anchor())).collect()
+    let unsearched = dash
+        .app
+        .stream
+        .tabs
+        .all()
+        .iter()
+        .filter(|viewer| viewer.finding().pattern.is_empty());
+    unsearched
+        .map(|viewer| (viewer.id, viewer.anchor()))
+        .collect()
 }
 
 /// Checks the invariants of every state: drawing is deterministic and contains nothing that a terminal would interpret,
@@ -155,25 +181,55 @@ fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
 #[track_caller]
 fn check_invariants(dash: &mut Dash) {
     let buffer = dash.buffer();
-    assert_eq!(dash.buffer(), buffer, "drawing twice gives different screens");
+    assert_eq!(
+        dash.buffer(),
+        buffer,
+        "drawing twice gives different screens"
+    );
     let is_interpreted = |c: char| {
-        c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+        c.is_control()
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
     };
     for cell in &buffer.content {
-        assert!(!cell.symbol().contains(is_interpreted), "{:?}", cell.symbol());
+        assert!(
+            !cell.symbol().contains(is_interpreted),
+            "{:?}",
+            cell.symbol()
+        );
     }
     let streams = &dash.app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));
-    assert_eq!(streams.shown().map(|viewer| viewer.id), dash.app.viewer().map(|viewer| viewer.id));
+    assert_eq!(
+        streams.shown().map(|viewer| viewer.id),
+        dash.app.viewer().map(|viewer| viewer.id)
+    );
     for viewer in streams.all() {
         let shown = viewer.shown();
         // A split view that is zoomed shows one half.
-        assert!((1..=1 + usize::from(viewer.is_split())).contains(&shown.len()), "{shown:?}");
-        let focused: Vec<View> = shown.iter().filter(|(_, focused)| *focused).map(|(view, _)| *view).collect();
+        assert!(
+            (1..=1 + usize::from(viewer.is_split())).contains(&shown.len()),
+            "{shown:?}"
+        );
+        let focused: Vec<View> = shown
+            .iter()
+            .filter(|(_, focused)| *focused)
+            .map(|(view, _)| *view)
+            .collect();
         assert_eq!(focused, [viewer.view()]);
-        assert!(shown.iter().all(|(view, focused)| *focused || *view != viewer.view()), "{shown:?}");
-        assert!(viewer.anchor().is_none_or(|at| at <= viewer.event_log.last_seq()), "{:?}", viewer.anchor());
+        assert!(
+            shown
+                .iter()
+                .all(|(view, focused)| *focused || *view != viewer.view()),
+            "{shown:?}"
+        );
+        assert!(
+            viewer
+                .anchor()
+                .is_none_or(|at| at <= viewer.event_log.last_seq()),
+            "{:?}",
+            viewer.anchor()
+        );
     }
     // The raw view's cursor is on its anchor, or on the oldest event if the anchor was evicted.
     // Only a pane that is shown is laid out.
@@ -182,10 +238,17 @@ fn check_invariants(dash: &mut Dash) {
         && dash.app.focus == Pane::Stream
         && dash.app.session.size.0 >= 60
         && dash.app.session.size.1 >= 12;
-    if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())
-        && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.event_log.first_seq())
+    if let Some(viewer) = dash
+        .app
+        .viewer()
+        .filter(|viewer| is_seen && viewer.finding().filter.is_empty())
+        && let (View::Raw, Some(at), Some(first)) =
+            (viewer.view(), viewer.anchor(), viewer.event_log.first_seq())
     {
-        assert_eq!(viewer.event_under_cursor().map(|event| event.seq), Some(at.max(first)));
+        assert_eq!(
+            viewer.event_under_cursor().map(|event| event.seq),
+            Some(at.max(first))
+        );
     }
 }
 
@@ -254,16 +317,32 @@ fn malformed_events_do_not_hide_others_in_any_view() {
     }
     dash.continue_capture("agent-messages-tuple");
     dash.keys("1");
-    assert!(dash.screen().contains("bring 日焼け止め."), "valid events are still shown: {}", dash.screen());
+    assert!(
+        dash.screen().contains("bring 日焼け止め."),
+        "valid events are still shown: {}",
+        dash.screen()
+    );
     for keys in ["w", "v", "T", "T", "/evil|7<Enter>]", "&!evil<Enter>", "|"] {
         dash.keys(keys);
-        for (view, size) in
-            (1..=9).zip([(300, 100), (20, 5), (80, 24), (60, 12), (119, 30), (200, 50), (61, 13), (140, 40), (99, 17)])
-        {
+        for (view, size) in (1..=9).zip([
+            (300, 100),
+            (20, 5),
+            (80, 24),
+            (60, 12),
+            (119, 30),
+            (200, 50),
+            (61, 13),
+            (140, 40),
+            (99, 17),
+        ]) {
             dash.resize(size.0, size.1);
             dash.keys(&format!("{view}<Home><Down><PageDown>"));
             check_invariants(&mut dash);
-            assert!(dash.app.viewer().is_some_and(|viewer| viewer.view() == VIEWS[view - 1]));
+            assert!(
+                dash.app
+                    .viewer()
+                    .is_some_and(|viewer| viewer.view() == VIEWS[view - 1])
+            );
         }
     }
 }
@@ -288,7 +367,11 @@ fn five_megabyte_lines_work_in_every_view() {
             }
             // Timeline and Delivery go to the event in another view.
             dash.keys(&format!("{}<End>", view.digit()));
-            assert!(dash.app.viewer().is_some_and(|viewer| viewer.view() == view));
+            assert!(
+                dash.app
+                    .viewer()
+                    .is_some_and(|viewer| viewer.view() == view)
+            );
         }
     }
 }
@@ -297,7 +380,10 @@ fn five_megabyte_lines_work_in_every_view() {
 fn outdated_responses_are_ignored() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Threads(_))).unwrap();
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|s| matches!(s.key, SubscriptionId::Threads(_)))
+        .unwrap();
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
     // After a manual refresh, the response to the first request is outdated.
     dash.keys("r");
@@ -314,45 +400,92 @@ fn outdated_responses_are_ignored() {
 fn streams_keep_running_until_their_tab_is_closed() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
+    assert!(is_subscribed(&dash, |k| matches!(
+        k,
+        SubscriptionId::Stream(_)
+    )));
     assert!(
         !is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))),
         "lists that aren't on screen aren't polled"
     );
     dash.keys("<Esc>");
-    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
-    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))), "the stream and its position are kept");
+    assert!(is_subscribed(&dash, |k| matches!(
+        k,
+        SubscriptionId::Threads(_)
+    )));
+    assert!(
+        is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))),
+        "the stream and its position are kept"
+    );
     // Reopening the thread shows the same stream and keeps it; another thread opens a new one.
     dash.keys("<Enter>");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("<Esc><Down><Enter>");
-    assert_eq!((dash.app.stream.tabs.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
+    assert_eq!(
+        (
+            dash.app.stream.tabs.all().len(),
+            dash.app.viewer().map(|v| v.id)
+        ),
+        (2, Some(2))
+    );
     // A thread that was only looked at is replaced by the next one.
     dash.keys("<Esc><Up><Up><Enter>");
-    let ids: Vec<u64> = dash.app.stream.tabs.all().iter().map(|viewer| viewer.id).collect();
+    let ids: Vec<u64> = dash
+        .app
+        .stream
+        .tabs
+        .all()
+        .iter()
+        .map(|viewer| viewer.id)
+        .collect();
     assert_eq!(ids, [1, 3]);
     // From the last tab to the deployments and the list of threads, then to the first stream.
     dash.keys("}");
-    assert_eq!((dash.app.focus, dash.app.viewer().map(|v| v.id)), (Pane::Deployments, Some(3)));
+    assert_eq!(
+        (dash.app.focus, dash.app.viewer().map(|v| v.id)),
+        (Pane::Deployments, Some(3))
+    );
     dash.keys("}");
-    assert_eq!((dash.app.focus, dash.app.viewer().map(|v| v.id)), (Pane::Stream, None));
+    assert_eq!(
+        (dash.app.focus, dash.app.viewer().map(|v| v.id)),
+        (Pane::Stream, None)
+    );
     dash.keys("}");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("q");
-    assert!(!is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))));
+    assert!(!is_subscribed(&dash, |k| matches!(
+        k,
+        SubscriptionId::Stream(1)
+    )));
     // Closing a tab returns to its list; the other stream stays open.
-    assert!(dash.app.viewer().is_none() && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(3))));
+    assert!(
+        dash.app.viewer().is_none()
+            && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(3)))
+    );
     dash.keys("}q");
-    assert!(!is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
-    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
+    assert!(!is_subscribed(&dash, |k| matches!(
+        k,
+        SubscriptionId::Stream(_)
+    )));
+    assert!(is_subscribed(&dash, |k| matches!(
+        k,
+        SubscriptionId::Threads(_)
+    )));
 }
 
 #[test]
 fn opening_a_recording_shows_no_connection_status() {
-    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
-    dash.app.open_recording("tests/fixtures/support-run.jsonl".into());
+    let mut dash = Dash::new(
+        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
+        (100, 30),
+    );
+    dash.app
+        .open_recording("tests/fixtures/support-run.jsonl".into());
     let screen = dash.screen();
-    assert!(screen.contains("◐ reading") && screen.contains("Reading the recording…"), "{screen}");
+    assert!(
+        screen.contains("◐ reading") && screen.contains("Reading the recording…"),
+        "{screen}"
+    );
     assert!(!screen.to_lowercase().contains("connecting"), "{screen}");
     dash.end(runtail_stream::Outcome::Success);
     assert!(!dash.screen().contains("eading"), "{}", dash.screen());
@@ -360,7 +493,10 @@ fn opening_a_recording_shows_no_connection_status() {
 
 #[test]
 fn idle_dashboard_needs_no_ticks() {
-    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
+    let mut dash = Dash::new(
+        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
+        (100, 30),
+    );
     dash.threads();
     assert_eq!(dash.app.next_tick(), None);
     // A stream counts seconds until it has ended and its notice is gone.
@@ -377,7 +513,11 @@ fn composer_selects_the_threads_assistant_from_a_late_list() {
     dash.threads();
     // The third thread ran the graph `broken`, which this server does not list; the first one `agent`.
     dash.keys("n");
-    assert!(dash.screen().contains("loading assistants…"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("loading assistants…"),
+        "{}",
+        dash.screen()
+    );
     dash.assistants();
     assert!(dash.screen().contains("[ agent v1 "), "{}", dash.screen());
 }
@@ -386,7 +526,9 @@ fn composer_selects_the_threads_assistant_from_a_late_list() {
 #[track_caller]
 pub(crate) fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
     let effects = dash.keys(keys);
-    let [Effect::LoadThread(number, _)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::LoadThread(number, _)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     let text = std::fs::read_to_string("tests/fixtures/threads/question.json").unwrap();
     let text = text.replace("74676f99b80c146053dbeb4fdcab82cf", question);
     let case: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -409,14 +551,24 @@ fn drafts_belong_to_one_question() {
     // The second thread waits for input; the composer's draft is not an answer.
     assert!(!open_card(&mut dash, "<Down>a", "first").contains("hello"));
     assert!(dash.keys("<ctrl-s>").is_empty());
-    assert!(dash.screen().contains("Nothing is answered yet"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Nothing is answered yet"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("approved<Esc>");
-    assert!(open_card(&mut dash, "a", "first").contains("approved"), "the draft of the same question");
+    assert!(
+        open_card(&mut dash, "a", "first").contains("approved"),
+        "the draft of the same question"
+    );
     dash.keys("<Esc>");
     assert!(!open_card(&mut dash, "a", "second").contains("approved"));
     dash.keys("<Esc><Up>n");
     let screen = dash.screen();
-    assert!(screen.contains("New run ·") && screen.contains("hello") && !screen.contains("approved"), "{screen}");
+    assert!(
+        screen.contains("New run ·") && screen.contains("hello") && !screen.contains("approved"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -424,7 +576,11 @@ fn a_draft_of_a_run_keeps_its_undo_history() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("nhello<Esc>n<alt-u><alt-u>");
-    assert!(dash.screen().contains("\"content\": \"hel\""), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("\"content\": \"hel\""),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -432,17 +588,32 @@ fn a_thread_is_explained_from_the_list() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("<Up>e");
-    assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some("01a1fbb6-05bd-7362-97d9-fb3f813b715e"));
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    assert_eq!(
+        dash.app.viewer().unwrap().thread_id.as_deref(),
+        Some("01a1fbb6-05bd-7362-97d9-fb3f813b715e")
+    );
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
+        "{}",
+        dash.screen()
+    );
     // From its runs too; assistants have no status.
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("ve");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
+        "{}",
+        dash.screen()
+    );
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("2e");
-    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Press 1 to show them."), "{}", dash.screen());
+    assert!(
+        dash.app.overlays.is_empty() && dash.screen().contains("Press 1 to show them."),
+        "{}",
+        dash.screen()
+    );
 }
 
 /// `r` reopens a stream that failed before its first event, and never drops received events.
@@ -465,7 +636,11 @@ fn refresh_reopens_a_failed_stream() {
     dash.later(2000);
     dash.keys("r");
     assert_eq!(dash.app.viewer().map(|viewer| viewer.id), again);
-    assert!(dash.screen().contains("bring 日焼け止め."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("bring 日焼け止め."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -479,7 +654,11 @@ fn state_view_stays_on_the_selected_state() {
     assert_eq!(dash.body(), read);
     assert!(dash.screen().contains("new · G"), "{}", dash.screen());
     dash.keys("<End>");
-    assert!(!dash.screen().contains("‖") && dash.body() != read, "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("‖") && dash.body() != read,
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -500,24 +679,43 @@ fn resizing_and_back_keeps_the_position_in_a_long_message() {
 fn doctor_runs_while_its_page_is_open() {
     let mut dash = demo_like((80, 24));
     let doctor_subscription = |dash: &Dash| {
-        let of =
-            |sub: runtail_tui::session::msg::Subscription| matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub);
+        let of = |sub: runtail_tui::session::msg::Subscription| {
+            matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub)
+        };
         subscriptions(&dash.app).into_iter().find_map(of)
     };
     assert!(doctor_subscription(&dash).is_none());
     dash.app.open_doctor(None);
     let sub = doctor_subscription(&dash).expect("a subscription");
-    let profiles: Vec<_> = dash.app.session.profiles.iter().map(|p| p.name.clone()).collect();
+    let profiles: Vec<_> = dash
+        .app
+        .session
+        .profiles
+        .iter()
+        .map(|p| p.name.clone())
+        .collect();
     assert_eq!(sub.what, SubscriptionKind::Profiles(profiles));
     assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
     let send_check = |dash: &mut Dash, check: Option<Check>| {
         let answer = SubscriptionEvent::Checked(check.map(Box::new));
-        dash.feed(Msg::Subscription { key: sub.key.clone(), epoch: sub.epoch, event: answer });
+        dash.feed(Msg::Subscription {
+            key: sub.key.clone(),
+            epoch: sub.epoch,
+            event: answer,
+        });
     };
     send_check(&mut dash, Some(Check::good("network", "no proxy")));
-    let bad =
-        Check::bad(Fault::Access, "access", "401: no").seen("GET https://h/v2").likely("revoked").to_do("replace it");
-    send_check(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
+    let bad = Check::bad(Fault::Access, "access", "401: no")
+        .seen("GET https://h/v2")
+        .likely("revoked")
+        .to_do("replace it");
+    send_check(
+        &mut dash,
+        Some(Check {
+            profile: Some("prod-us".into()),
+            ..bad
+        }),
+    );
     let text = dash.screen();
     for line in [
         "This machine",
@@ -530,7 +728,12 @@ fn doctor_runs_while_its_page_is_open() {
     }
     send_check(&mut dash, None);
     assert!(doctor_subscription(&dash).is_none());
-    assert_eq!(dash.screen().matches("1 problem found.").count(), 1, "{}", dash.screen());
+    assert_eq!(
+        dash.screen().matches("1 problem found.").count(),
+        1,
+        "{}",
+        dash.screen()
+    );
     // Late results of the first check don't affect the second.
     dash.keys("<Esc>");
     dash.app.open_doctor(None);
@@ -544,7 +747,11 @@ fn doctor_runs_while_its_page_is_open() {
 #[test]
 fn leaving_time_travel_leaves_no_empty_row() {
     // Space sets breakpoints in Graph, and A in History.
-    for view in VIEWS.into_iter().filter(|view| !matches!(view, View::Graph | View::History)).map(View::digit) {
+    for view in VIEWS
+        .into_iter()
+        .filter(|view| !matches!(view, View::Graph | View::History))
+        .map(View::digit)
+    {
         let mut dash = demo_like((120, 30));
         dash.app.session.settings.event_log.max_rows = 7;
         dash.open_thread();
@@ -556,7 +763,11 @@ fn leaving_time_travel_leaves_no_empty_row() {
         for _ in 0..200 {
             apply_and_check(&mut dash, Step::Tick);
         }
-        assert!(dash.app.viewer().unwrap().playhead().is_none(), "{}", dash.screen());
+        assert!(
+            dash.app.viewer().unwrap().playhead().is_none(),
+            "{}",
+            dash.screen()
+        );
     }
 }
 
@@ -575,7 +786,11 @@ fn playing_to_the_end_keeps_the_cursor() {
     }
     let viewer = dash.app.viewer().unwrap();
     let (playhead, anchor) = (viewer.playhead(), viewer.anchor());
-    assert!(playhead.is_none() && anchor.is_some(), "{playhead:?} {anchor:?}\n{}", dash.screen());
+    assert!(
+        playhead.is_none() && anchor.is_some(),
+        "{playhead:?} {anchor:?}\n{}",
+        dash.screen()
+    );
 }
 
 /// JSON that a server sends with half of a surrogate pair and `NaN`, and rows that are no records.
@@ -583,24 +798,33 @@ fn playing_to_the_end_keeps_the_cursor() {
 fn a_row_that_cannot_be_read_costs_only_itself() {
     fn read<T: serde::de::DeserializeOwned>(list: &str, rows: &[&str]) -> runtail_api::Listing<T> {
         let mut unread = runtail_api::UnreadRows::of(list.to_string());
-        let items = rows
-            .iter()
-            .filter_map(|row| unread.parse(&serde_json::value::RawValue::from_string(row.to_string()).unwrap()));
+        let items = rows.iter().filter_map(|row| {
+            unread.parse(&serde_json::value::RawValue::from_string(row.to_string()).unwrap())
+        });
         let items = items.collect();
         runtail_api::Listing::new(items, unread)
     }
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let server = dash.app.agent.server.as_ref().unwrap().server.clone();
-    let assistant = r#"{"assistant_id":"a","graph_id":"agent","name":"desk","description":"Ship \ud83d"}"#;
-    dash.done(EffectResult::Assistants(server, Ok(read("assistants", &[assistant, "7", "\"x\""]))));
+    let assistant =
+        r#"{"assistant_id":"a","graph_id":"agent","name":"desk","description":"Ship \ud83d"}"#;
+    dash.done(EffectResult::Assistants(
+        server,
+        Ok(read("assistants", &[assistant, "7", "\"x\""])),
+    ));
     dash.keys("2");
     let screen = dash.screen();
     assert!(
-        screen.contains("! 2 rows of the list of assistants couldn't be read: a row is not a record: 7"),
+        screen.contains(
+            "! 2 rows of the list of assistants couldn't be read: a row is not a record: 7"
+        ),
         "{screen}"
     );
-    assert!(screen.contains("desk") && screen.contains("Ship \u{fffd}"), "{screen}");
+    assert!(
+        screen.contains("desk") && screen.contains("Ship \u{fffd}"),
+        "{screen}"
+    );
     dash.keys("1v");
     let run = r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"success","score":{"\ud83d":1}}"#;
     dash.answer(
@@ -608,6 +832,10 @@ fn a_row_that_cannot_be_read_costs_only_itself() {
         SubscriptionEvent::Runs(Ok(read("runs", &[run, "null"]))),
     );
     let screen = dash.screen();
-    assert!(screen.contains("! 1 row of the list of runs couldn't be read: a row is not a record: null"), "{screen}");
+    assert!(
+        screen
+            .contains("! 1 row of the list of runs couldn't be read: a row is not a record: null"),
+        "{screen}"
+    );
     assert!(screen.contains("01a1fbb5"), "{screen}");
 }

@@ -13,7 +13,9 @@ use std::sync::Arc;
 /// The history of an invoice whose amount was changed by hand, newest first.
 fn invoice() -> Vec<Value> {
     let row = |n: usize, source: &str, values: Value, task: Value| {
-        let parent = n.checked_sub(1).map(|parent| json!({"checkpoint_id": format!("1f1e6200-000{parent}")}));
+        let parent = n
+            .checked_sub(1)
+            .map(|parent| json!({"checkpoint_id": format!("1f1e6200-000{parent}")}));
         json!({"checkpoint": {"checkpoint_id": format!("1f1e6200-000{n}")}, "parent_checkpoint": parent, "values": values,
             "metadata": {"source": source, "step": n as i64 - 1, "run_id": "01a1fbb5-1743-72b0-bac9-4236eccc288a"},
             "created_at": format!("2026-11-21T13:5{n}:00Z"), "next": ["ask"], "tasks": [task]})
@@ -21,15 +23,30 @@ fn invoice() -> Vec<Value> {
     let to = "Alpenblick Hotel";
     let draft = "Pay 1300 EUR to Alpenblick Hotel";
     let mut rows = vec![
-        row(0, "input", json!({"log": []}), json!({"name": "__start__", "result": {"amount": 1300, "to": to}})),
+        row(
+            0,
+            "input",
+            json!({"log": []}),
+            json!({"name": "__start__", "result": {"amount": 1300, "to": to}}),
+        ),
         row(
             1,
             "loop",
             json!({"log": [], "amount": 1300, "to": to}),
             json!({"name": "draft", "result": {"draft": draft}}),
         ),
-        row(2, "loop", json!({"log": ["drafted"], "amount": 1300, "to": to, "draft": draft}), json!({"name": "ask"})),
-        row(3, "update", json!({"log": ["drafted"], "amount": 130, "to": to, "draft": draft}), json!({"name": "ask"})),
+        row(
+            2,
+            "loop",
+            json!({"log": ["drafted"], "amount": 1300, "to": to, "draft": draft}),
+            json!({"name": "ask"}),
+        ),
+        row(
+            3,
+            "update",
+            json!({"log": ["drafted"], "amount": 130, "to": to, "draft": draft}),
+            json!({"name": "ask"}),
+        ),
     ];
     rows.reverse();
     rows
@@ -48,19 +65,26 @@ pub(crate) fn opened(size: (u16, u16)) -> Dash {
 
 /// Returns the request of the page, and its question.
 fn request(dash: &Dash) -> Option<(SubscriptionId, Option<String>, BisectQuery)> {
-    subscriptions(&dash.app).into_iter().find_map(|sub| match sub.what {
-        SubscriptionKind::Bisect(_, tip, query) => Some((sub.key, tip, *query)),
-        _ => None,
-    })
+    subscriptions(&dash.app)
+        .into_iter()
+        .find_map(|sub| match sub.what {
+            SubscriptionKind::Bisect(_, tip, query) => Some((sub.key, tip, *query)),
+            _ => None,
+        })
 }
 
 /// Responds to the request as a server with this history does.
 fn serve(dash: &mut Dash, history: &[Value]) -> Bisection {
     let (key, tip, query) = request(dash).expect("a request");
     let mut states = HistoryStates::default();
-    history.iter().for_each(|row| states.add(&query, &row.to_string()));
+    history
+        .iter()
+        .for_each(|row| states.add(&query, &row.to_string()));
     let result = states.bisect(tip.as_deref()).expect("states");
-    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Ok(Arc::new(result.clone()))));
+    dash.answer(
+        |known| *known == key,
+        SubscriptionEvent::Bisected(Ok(Arc::new(result.clone()))),
+    );
     result
 }
 
@@ -69,22 +93,39 @@ fn page_shows_the_first_wrong_step_and_enter_goes_there() {
     for (name, size) in [("140x40", (140, 40)), ("80x24", (80, 24))] {
         let mut dash = opened(size);
         dash.keys(":bisect amount =1300<Enter>");
-        assert!(dash.screen().contains("Loading the history…"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("Loading the history…"),
+            "{}",
+            dash.screen()
+        );
         assert_eq!(serve(&mut dash, &invoice()).times_wrong, 1);
         insta::assert_snapshot!(format!("bisect_{name}"), dash.screen());
         assert_eq!(request(&dash), None, "the request is sent once");
         dash.keys("<Esc>:bisect log =[]<Enter>");
         serve(&mut dash, &invoice());
-        assert!(dash.screen().contains("log became wrong at step 1 (draft)"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("log became wrong at step 1 (draft)"),
+            "{}",
+            dash.screen()
+        );
         dash.keys("<Enter>");
         let page = CheckpointPage {
-            checkpoints: invoice().iter().filter_map(|row| Checkpoint::read(&row.to_string())).collect(),
+            checkpoints: invoice()
+                .iter()
+                .filter_map(|row| Checkpoint::read(&row.to_string()))
+                .collect(),
             is_last: true,
         };
         dash.app.relayout();
         // The history is loaded only now.
-        dash.answer(|key| matches!(key, SubscriptionId::History(_)), SubscriptionEvent::Checkpoints(Ok(page)));
-        assert_eq!(dash.app.viewer().unwrap().history.id_under_cursor(), Some("1f1e6200-0002"));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::History(_)),
+            SubscriptionEvent::Checkpoints(Ok(page)),
+        );
+        assert_eq!(
+            dash.app.viewer().unwrap().history.id_under_cursor(),
+            Some("1f1e6200-0002")
+        );
         // From a checkpoint of the History view, only its branch is checked.
         dash.keys(":bisect amount =1300<Enter>");
         let (_, tip, _) = request(&dash).expect("a request");
@@ -92,10 +133,18 @@ fn page_shows_the_first_wrong_step_and_enter_goes_there() {
         serve(&mut dash, &invoice());
         let says = "amount was never wrong once it was set: it is right since step 0 (input).";
         // A narrow screen breaks the sentence.
-        let words = dash.screen().split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        let words = dash
+            .screen()
+            .split_whitespace()
+            .filter(|word| *word != "│")
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(words.contains(says), "{words}");
         dash.keys("<Enter>");
-        assert_eq!(dash.app.viewer().unwrap().history.id_under_cursor(), Some("1f1e6200-0001"));
+        assert_eq!(
+            dash.app.viewer().unwrap().history.id_under_cursor(),
+            Some("1f1e6200-0001")
+        );
     }
 }
 
@@ -108,24 +157,46 @@ fn key_proposes_the_value_under_the_cursor() {
     for _ in 0..6 {
         dash.keys("B");
         let screen = dash.screen();
-        seen.extend(screen.lines().rev().find(|line| line.contains("bisect ")).map(str::to_string));
+        seen.extend(
+            screen
+                .lines()
+                .rev()
+                .find(|line| line.contains("bisect "))
+                .map(str::to_string),
+        );
         dash.keys("<Esc><Down>");
         dash.screen();
     }
-    assert!(seen.iter().any(|line| line.contains("bisect amount !=130")), "{seen:#?}");
-    assert!(seen.iter().any(|line| line.contains("bisect to !=\"Alpenblick Hotel\"")), "{seen:#?}");
+    assert!(
+        seen.iter().any(|line| line.contains("bisect amount !=130")),
+        "{seen:#?}"
+    );
+    assert!(
+        seen.iter()
+            .any(|line| line.contains("bisect to !=\"Alpenblick Hotel\"")),
+        "{seen:#?}"
+    );
     // What it proposes is valid: since when is the amount 130?
     dash.keys(":bisect amount !=130<Enter>");
     let found = serve(&mut dash, &invoice());
-    assert_eq!(found.first_wrong.map(|(_, wrong)| wrong.at.step), Some(Some(2)));
+    assert_eq!(
+        found.first_wrong.map(|(_, wrong)| wrong.at.step),
+        Some(Some(2))
+    );
 }
 
 #[test]
 fn answers_other_than_a_step_and_failures_are_shown() {
     let mut dash = opened((100, 30));
     for (command, says) in [
-        (":bisect amount =7<Enter>", "amount was never right (4 states): it was 1300 first, at step 0 (input)."),
-        (":bisect to exists<Enter>", "to was never wrong once it was set: it is right since step 0 (input)."),
+        (
+            ":bisect amount =7<Enter>",
+            "amount was never right (4 states): it was 1300 first, at step 0 (input).",
+        ),
+        (
+            ":bisect to exists<Enter>",
+            "to was never wrong once it was set: it is right since step 0 (input).",
+        ),
     ] {
         dash.keys(command);
         serve(&mut dash, &invoice());
@@ -135,15 +206,40 @@ fn answers_other_than_a_step_and_failures_are_shown() {
     }
     dash.keys(":bisect amount =7<Enter>");
     let (key, ..) = request(&dash).expect("a request");
-    let error = ApiError { kind: Kind::Server(503), at: Place::default(), detail: "busy".into(), hint: None };
-    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))));
-    assert!(dash.screen().contains("Couldn't load the history"), "{}", dash.screen());
+    let error = ApiError {
+        kind: Kind::Server(503),
+        at: Place::default(),
+        detail: "busy".into(),
+        hint: None,
+    };
+    dash.answer(
+        |known| *known == key,
+        SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))),
+    );
+    assert!(
+        dash.screen().contains("Couldn't load the history"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("r");
     assert!(request(&dash).is_some(), "r retries");
-    let error = ApiError { kind: Kind::NotFound, at: Place::default(), detail: "".into(), hint: None };
+    let error = ApiError {
+        kind: Kind::NotFound,
+        at: Place::default(),
+        detail: "".into(),
+        hint: None,
+    };
     let (key, ..) = request(&dash).expect("a request");
-    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))));
-    assert!(dash.screen().contains("The server doesn't offer the history of this thread."), "{}", dash.screen());
+    dash.answer(
+        |known| *known == key,
+        SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))),
+    );
+    assert!(
+        dash.screen()
+            .contains("The server doesn't offer the history of this thread."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
     for (command, says) in [
         (":bisect<Enter>", "the path of the value is missing"),
@@ -152,7 +248,10 @@ fn answers_other_than_a_step_and_failures_are_shown() {
     ] {
         dash.keys(command);
         assert!(dash.screen().contains(says), "{command}: {}", dash.screen());
-        assert!(!matches!(dash.app.overlays.last(), Some(Overlay::Bisect(_))), "{command}");
+        assert!(
+            !matches!(dash.app.overlays.last(), Some(Overlay::Bisect(_))),
+            "{command}"
+        );
         dash.keys("<Esc><Esc>");
     }
 }
@@ -162,7 +261,10 @@ fn states_of_a_recording_are_bisected_without_a_server() {
     let mut dash = demo_like((140, 40));
     dash.app.open_recording("invoice.jsonl".into());
     for (name, data) in [
-        ("metadata", json!({"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc288a"})),
+        (
+            "metadata",
+            json!({"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc288a"}),
+        ),
         ("values", json!({"amount": 1300})),
         ("updates", json!({"round": {"amount": 130}})),
         ("values", json!({"amount": 130})),
@@ -175,7 +277,13 @@ fn states_of_a_recording_are_bisected_without_a_server() {
     let says = "amount became wrong at event 4 (round); it was right until event 2 (input).";
     assert!(screen.contains(says), "{screen}");
     dash.keys("<Enter>");
-    assert!(!matches!(dash.app.overlays.last(), Some(Overlay::Bisect(_))));
+    assert!(!matches!(
+        dash.app.overlays.last(),
+        Some(Overlay::Bisect(_))
+    ));
     let viewer = dash.app.viewer().unwrap();
-    assert_eq!(viewer.event_under_cursor().map(|event| event.seq.0), Some(4));
+    assert_eq!(
+        viewer.event_under_cursor().map(|event| event.seq.0),
+        Some(4)
+    );
 }

@@ -16,10 +16,17 @@ use std::time::Duration;
 /// The body of every capture, by name.
 static CAPTURES: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
-    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let captures = files.filter(|path| path.extension().is_some_and(|e| e == "sse"));
     captures
-        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_string(), std::fs::read(path).unwrap().into()))
+        .map(|path| {
+            (
+                path.file_stem().unwrap().to_str().unwrap().to_string(),
+                std::fs::read(path).unwrap().into(),
+            )
+        })
         .collect()
 });
 
@@ -44,7 +51,10 @@ fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Decoded>, usiz
 fn every_captured_block_is_parsed_in_place() {
     let (mut canonical, mut others) = (0, Vec::new());
     // One capture begins with an HTTP response head.
-    for (name, bytes) in CAPTURES.iter().filter(|(_, bytes)| !bytes.starts_with(b"HTTP/")) {
+    for (name, bytes) in CAPTURES
+        .iter()
+        .filter(|(_, bytes)| !bytes.starts_with(b"HTTP/"))
+    {
         let mut framer = Framer::new(64 << 20);
         framer.push(bytes.clone());
         while let Some(frame) = framer.next_frame() {
@@ -57,17 +67,26 @@ fn every_captured_block_is_parsed_in_place() {
             }
         }
     }
-    assert!(others.is_empty() && canonical > 1300, "{canonical} {others:?}");
+    assert!(
+        others.is_empty() && canonical > 1300,
+        "{canonical} {others:?}"
+    );
 }
 
 /// An independent decoder: splits lines, without chunks, size limits or JSON.
 fn plain_decode(body: &[u8]) -> Vec<(String, Option<String>, String)> {
-    let text = String::from_utf8_lossy(body).replace("\r\n", "\n").replace('\r', "\n");
-    let Some(end) = text.rfind("\n\n") else { return Vec::new() };
+    let text = String::from_utf8_lossy(body)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
+    let Some(end) = text.rfind("\n\n") else {
+        return Vec::new();
+    };
     let blocks = text[..end].split("\n\n");
     let field = |block: &str, name: &str| -> Vec<String> {
         let line = |l: &str| {
-            l.strip_prefix(name).and_then(|l| l.strip_prefix(':')).map(|v| v.strip_prefix(' ').unwrap_or(v).to_string())
+            l.strip_prefix(name)
+                .and_then(|l| l.strip_prefix(':'))
+                .map(|v| v.strip_prefix(' ').unwrap_or(v).to_string())
         };
         block.lines().filter_map(line).collect()
     };
@@ -80,12 +99,29 @@ fn plain_decode(body: &[u8]) -> Vec<(String, Option<String>, String)> {
 }
 
 fn flat(events: &[Decoded]) -> Vec<(String, Option<String>, String)> {
-    let full = |e: &Decoded| std::iter::once(&e.name).chain(e.ns.iter()).map(|s| &**s).collect::<Vec<_>>().join("|");
-    events.iter().map(|e| (full(e), e.id.as_deref().map(String::from), e.data.text().to_string())).collect()
+    let full = |e: &Decoded| {
+        std::iter::once(&e.name)
+            .chain(e.ns.iter())
+            .map(|s| &**s)
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    events
+        .iter()
+        .map(|e| {
+            (
+                full(e),
+                e.id.as_deref().map(String::from),
+                e.data.text().to_string(),
+            )
+        })
+        .collect()
 }
 
 fn is_stream(body: &[u8]) -> bool {
-    [&b"event:"[..], b": heartbeat", b"id:"].iter().any(|start| body.starts_with(start))
+    [&b"event:"[..], b": heartbeat", b"id:"]
+        .iter()
+        .any(|start| body.starts_with(start))
 }
 
 #[test]
@@ -97,7 +133,10 @@ fn captures_decode_without_loss() {
         assert_eq!(flat(&events), plain_decode(body), "{name}");
         total += events.len();
         if is_stream(body) {
-            assert!(events.iter().all(|e| e.data.json().is_some()), "{name}: data is not JSON");
+            assert!(
+                events.iter().all(|e| e.data.json().is_some()),
+                "{name}: data is not JSON"
+            );
         }
     }
     assert!(total > 1000, "{total}");
@@ -162,10 +201,15 @@ proptest! {
 fn events(name: &str) -> Vec<Event> {
     let decoded = decode([&CAPTURES[name][..]]).0;
     let at = jiff::Timestamp::UNIX_EPOCH;
-    decoded.into_iter().zip(1..).map(|(e, seq)| e.at(Seq(seq), at, 1, false)).collect()
+    decoded
+        .into_iter()
+        .zip(1..)
+        .map(|(e, seq)| e.at(Seq(seq), at, 1, false))
+        .collect()
 }
 
-const FIRST_REPLY: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
+const FIRST_REPLY: &str =
+    "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
 const TOOL_RESULT: &str = "Tool tools@: 21C sunny in Kraków ←call_1";
 const LAST_REPLY: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め. 11+7=18";
 
@@ -173,7 +217,11 @@ fn lines(name: &str) -> Vec<String> {
     let projections = project(events(name));
     for message in projections.messages.items() {
         assert_eq!(message.text_at(Seq::MAX), message.text, "{name}");
-        assert!(message.spans.iter().is_sorted(), "{name}: {:?}", message.spans);
+        assert!(
+            message.spans.iter().is_sorted(),
+            "{name}: {:?}",
+            message.spans
+        );
     }
     shown(projections.messages.items())
 }
@@ -181,10 +229,17 @@ fn lines(name: &str) -> Vec<String> {
 #[test]
 fn tokens_are_assembled_into_messages() {
     for name in ["agent-messages-tuple", "aegra-agent-messages-tuple"] {
-        assert_eq!(lines(name), [FIRST_REPLY, TOOL_RESULT, LAST_REPLY], "{name}");
+        assert_eq!(
+            lines(name),
+            [FIRST_REPLY, TOOL_RESULT, LAST_REPLY],
+            "{name}"
+        );
     }
     let js: Vec<_> = [FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
-        .map(|l| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11"))
+        .map(|l| {
+            l.replace("sunny in Kraków ←", "sunny ←")
+                .replace("止め. 11", "止め.  11")
+        })
         .into();
     assert_eq!(lines("js-agent-messages-tuple"), js);
 }
@@ -194,8 +249,14 @@ fn all_modes_give_the_same_messages() {
     let compact = FIRST_REPLY.replace(": \"Kr", ":\"Kr");
     let human = "Human -@: weather in Kraków?";
     for server in ["", "aegra-"] {
-        assert_eq!(lines(&format!("{server}agent-messages")), [&compact, TOOL_RESULT, LAST_REPLY]);
-        assert_eq!(lines(&format!("{server}agent-updates")), [&compact, TOOL_RESULT, LAST_REPLY]);
+        assert_eq!(
+            lines(&format!("{server}agent-messages")),
+            [&compact, TOOL_RESULT, LAST_REPLY]
+        );
+        assert_eq!(
+            lines(&format!("{server}agent-updates")),
+            [&compact, TOOL_RESULT, LAST_REPLY]
+        );
         let anonymous = [
             human.into(),
             compact.replace("chat@", "-@"),
@@ -205,25 +266,52 @@ fn all_modes_give_the_same_messages() {
         assert_eq!(lines(&format!("{server}agent-values")), anonymous);
     }
     // JavaScript sends no node for a tool's message, but includes the input.
-    let js = |l: &str| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11");
+    let js = |l: &str| {
+        l.replace("sunny in Kraków ←", "sunny ←")
+            .replace("止め. 11", "止め.  11")
+    };
     assert_eq!(
         lines("js-agent-messages"),
-        [human.into(), compact.clone(), js(TOOL_RESULT).replace("tools@", "-@"), js(LAST_REPLY)]
+        [
+            human.into(),
+            compact.clone(),
+            js(TOOL_RESULT).replace("tools@", "-@"),
+            js(LAST_REPLY)
+        ]
     );
-    assert_eq!(lines("js-agent-updates"), [compact, js(TOOL_RESULT), js(LAST_REPLY)]);
+    assert_eq!(
+        lines("js-agent-updates"),
+        [compact, js(TOOL_RESULT), js(LAST_REPLY)]
+    );
 }
 
 #[test]
 fn combined_modes_and_subgraphs_do_not_duplicate_messages() {
-    for name in ["fanout-many-subgraphs", "fanout-both-messages", "aegra-fanout-many"] {
-        assert_eq!(lines(name), [LAST_REPLY.replace("chat@", "sub_b@sub")], "{name}");
+    for name in [
+        "fanout-many-subgraphs",
+        "fanout-both-messages",
+        "aegra-fanout-many",
+    ] {
+        assert_eq!(
+            lines(name),
+            [LAST_REPLY.replace("chat@", "sub_b@sub")],
+            "{name}"
+        );
     }
-    assert_eq!(lines("fanout-many-nosub"), [LAST_REPLY.replace("chat@", "sub@")]);
+    assert_eq!(
+        lines("fanout-many-nosub"),
+        [LAST_REPLY.replace("chat@", "sub@")]
+    );
     assert_eq!(
         lines("js-fanout-many"),
-        [LAST_REPLY.replace("chat@", "sub_b@sub/sub_b").replace("止め. 11", "止め.  11")]
+        [LAST_REPLY
+            .replace("chat@", "sub_b@sub/sub_b")
+            .replace("止め. 11", "止め.  11")]
     );
-    assert_eq!(lines("legacy-run-for-v2"), ["Human -@: hi", FIRST_REPLY, TOOL_RESULT, LAST_REPLY]);
+    assert_eq!(
+        lines("legacy-run-for-v2"),
+        ["Human -@: hi", FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
+    );
 }
 
 /// JavaScript sends both dialects for one message when both are requested.
@@ -231,8 +319,12 @@ fn combined_modes_and_subgraphs_do_not_duplicate_messages() {
 fn both_dialects_do_not_duplicate_text() {
     let all = events("js-both-messages");
     let finished = project(all.clone());
-    let last: BTreeMap<_, _> =
-        finished.messages.items().iter().map(|m| (m.id.clone(), (m.text.clone(), m.tool_calls.len()))).collect();
+    let last: BTreeMap<_, _> = finished
+        .messages
+        .items()
+        .iter()
+        .map(|m| (m.id.clone(), (m.text.clone(), m.tool_calls.len())))
+        .collect();
     assert_eq!(last.len(), 4, "{last:?}");
     // Either dialect may be the first to mention a message.
     let is_partial = |event: &Event| &*event.name == "messages/partial";
@@ -250,16 +342,34 @@ fn both_dialects_do_not_duplicate_text() {
             projections.apply(&Item::Record(Record::Event(event)));
             for message in projections.messages.items() {
                 let (text, calls) = &last[&message.id];
-                assert!(text.starts_with(&message.text), "event {seq}: {:?}", message.text);
-                assert!(message.tool_calls.len() <= *calls, "event {seq}: {:?}", message.tool_calls);
+                assert!(
+                    text.starts_with(&message.text),
+                    "event {seq}: {:?}",
+                    message.text
+                );
+                assert!(
+                    message.tool_calls.len() <= *calls,
+                    "event {seq}: {:?}",
+                    message.tool_calls
+                );
                 assert_eq!(message.rewrites, 0, "event {seq}");
             }
         }
         let usage = |m: &Message| m.usage.map(|usage| usage.output);
-        let output_tokens =
-            |projections: &Projections| projections.messages.items().iter().map(usage).collect::<Vec<_>>();
+        let output_tokens = |projections: &Projections| {
+            projections
+                .messages
+                .items()
+                .iter()
+                .map(usage)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(output_tokens(&projections), output_tokens(&finished));
-        assert!(output_tokens(&projections).iter().flatten().count() >= 2, "{:?}", output_tokens(&projections));
+        assert!(
+            output_tokens(&projections).iter().flatten().count() >= 2,
+            "{:?}",
+            output_tokens(&projections)
+        );
     }
 }
 
@@ -287,17 +397,30 @@ fn renamed(name: &str, ids: &[(String, String)]) -> Vec<Event> {
 
 #[test]
 fn messages_from_any_mode_combination_are_merged() {
-    let names = ["agent-messages-tuple", "agent-messages", "agent-updates", "agent-values"];
+    let names = [
+        "agent-messages-tuple",
+        "agent-messages",
+        "agent-updates",
+        "agent-values",
+    ];
     let ids = |name: &str| -> Vec<String> {
         let projections = project(events(name));
-        let said = projections.messages.items().iter().filter(|m| m.role != Role::Human);
+        let said = projections
+            .messages
+            .items()
+            .iter()
+            .filter(|m| m.role != Role::Human);
         said.map(|m| m.id.as_deref().unwrap().to_string()).collect()
     };
     let target = ids(names[0]);
     for mask in 1..16u32 {
         for suffix in ["", "-0"] {
-            let chosen: Vec<_> =
-                names.iter().enumerate().filter(|(i, _)| mask & (1 << i) != 0).map(|(_, n)| *n).collect();
+            let chosen: Vec<_> = names
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| mask & (1 << i) != 0)
+                .map(|(_, n)| *n)
+                .collect();
             let mut all = Vec::new();
             for name in &chosen {
                 let to = |id: &String| {
@@ -314,11 +437,20 @@ fn messages_from_any_mode_combination_are_merged() {
                 event.seq = Seq(seq);
             }
             let projections = project(all);
-            let said: Vec<_> = projections.messages.items().iter().filter(|m| m.role != Role::Human).collect();
+            let said: Vec<_> = projections
+                .messages
+                .items()
+                .iter()
+                .filter(|m| m.role != Role::Human)
+                .collect();
             let texts: Vec<_> = said.iter().map(|m| m.text.as_str()).collect();
             assert_eq!(
                 texts,
-                ["Let me check.", "21C sunny in Kraków", "It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め."],
+                [
+                    "Let me check.",
+                    "21C sunny in Kraków",
+                    "It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め."
+                ],
                 "{chosen:?}"
             );
             assert_eq!(said[0].tool_calls.len(), 1);
@@ -332,11 +464,19 @@ fn message_text_at_an_event_is_a_lookup() {
     let projections = project(events("agent-messages-tuple"));
     let message = &projections.messages.items()[0];
     assert_eq!(
-        (message.first_seq.0, message.text_at(Seq(1)), message.text_at(Seq(2)), message.text_at(Seq(3))),
+        (
+            message.first_seq.0,
+            message.text_at(Seq(1)),
+            message.text_at(Seq(2)),
+            message.text_at(Seq(3))
+        ),
         (2, "", "Let me ", "Let me check.")
     );
     assert_eq!(message.text_at(Seq(20)), "Let me check.");
-    assert_eq!((projections.delivery.tokens, projections.delivery.received), (18, 24));
+    assert_eq!(
+        (projections.delivery.tokens, projections.delivery.received),
+        (18, 24)
+    );
 }
 
 /// Converts an assembled message to the form used in states.
@@ -346,7 +486,11 @@ fn assembled(message: &Message) -> StateMessage {
         role: message.role.word().into(),
         id: message.id.as_deref().unwrap_or_default().into(),
         text: message.text.clone(),
-        calls: message.tool_calls.iter().map(|c| (c.id.clone(), c.name.clone(), args(&c.args))).collect(),
+        calls: message
+            .tool_calls
+            .iter()
+            .map(|c| (c.id.clone(), c.name.clone(), args(&c.args)))
+            .collect(),
         result_of: message.tool_call_id.clone().unwrap_or_default(),
     }
 }
@@ -367,27 +511,49 @@ fn family(name: &str) -> &str {
         "debug",
         "checkpoints",
     ];
-    let mode = MODES.iter().find_map(|mode| name.strip_suffix(mode)?.strip_suffix('-'));
+    let mode = MODES
+        .iter()
+        .find_map(|mode| name.strip_suffix(mode)?.strip_suffix('-'));
     mode.unwrap_or(name)
 }
 
 #[test]
 fn assembled_messages_match_the_final_state() {
-    let streams: Vec<(&str, Vec<Event>)> =
-        CAPTURES.iter().filter(|(_, b)| is_stream(b)).map(|(name, _)| (name.as_str(), events(name))).collect();
-    let states: Vec<_> = streams.iter().map(|(_, events)| final_state::of(events)).collect();
+    let streams: Vec<(&str, Vec<Event>)> = CAPTURES
+        .iter()
+        .filter(|(_, b)| is_stream(b))
+        .map(|(name, _)| (name.as_str(), events(name)))
+        .collect();
+    let states: Vec<_> = streams
+        .iter()
+        .map(|(_, events)| final_state::of(events))
+        .collect();
     // The captures compared with a state: their own, one of the same run, or one of the same graph and input.
-    let (mut own, mut same_run, mut same_graph) = (BTreeMap::<_, Vec<&str>>::new(), Vec::<&str>::new(), Vec::new());
+    let (mut own, mut same_run, mut same_graph) = (
+        BTreeMap::<_, Vec<&str>>::new(),
+        Vec::<&str>::new(),
+        Vec::new(),
+    );
     let mut alone = Vec::new();
     for (i, (name, events)) in streams.iter().enumerate() {
         let has_messages = events.iter().any(final_state::has_messages);
         let projections = project(events.clone());
         let said = |seq: Seq| -> Vec<StateMessage> {
-            let there = projections.messages.items().iter().filter(|m| m.existed_at(seq));
+            let there = projections
+                .messages
+                .items()
+                .iter()
+                .filter(|m| m.existed_at(seq));
             there.map(assembled).collect()
         };
-        let server = ["js-", "aegra-"].into_iter().find(|server| name.starts_with(server)).unwrap_or("python");
-        if let Some((seq, held)) = states[i].as_ref().filter(|_| has_messages || !said(Seq::MAX).is_empty()) {
+        let server = ["js-", "aegra-"]
+            .into_iter()
+            .find(|server| name.starts_with(server))
+            .unwrap_or("python");
+        if let Some((seq, held)) = states[i]
+            .as_ref()
+            .filter(|_| has_messages || !said(Seq::MAX).is_empty())
+        {
             assert_eq!(&said(*seq), held, "{name}");
             own.entry(server).or_default().push(*name);
             continue;
@@ -400,24 +566,44 @@ fn assembled_messages_match_the_final_state() {
         let of_graph = |j: &usize| family(streams[*j].0) == family(name) && family(name) != *name;
         let known = |j: &usize| states[*j].is_some();
         let mut others = (0..streams.len()).filter(known);
-        let sibling = others.clone().find(of_run).inspect(|_| same_run.push(*name));
+        let sibling = others
+            .clone()
+            .find(of_run)
+            .inspect(|_| same_run.push(*name));
         let sibling = sibling.or_else(|| others.find(of_graph).inspect(|_| same_graph.push(*name)));
         let Some((_, held)) = sibling.and_then(|j| states[j].as_ref()) else {
             alone.push(*name);
             continue;
         };
         // The input is output_tokens by some modes only; and another run has other ids.
-        let bare =
-            |held: &StateMessage| (held.role.clone(), held.text.clone(), held.calls.clone(), held.result_of.clone());
+        let bare = |held: &StateMessage| {
+            (
+                held.role.clone(),
+                held.text.clone(),
+                held.calls.clone(),
+                held.result_of.clone(),
+            )
+        };
         let said: Vec<_> = said(Seq::MAX).iter().map(bare).collect();
         let input = held.iter().take_while(|m| m.role == "human").count();
         let from = if said.len() == held.len() { 0 } else { input };
-        assert_eq!(said, held[from..].iter().map(bare).collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            said,
+            held[from..].iter().map(bare).collect::<Vec<_>>(),
+            "{name}"
+        );
     }
     // Every capture must be counted here, so that none is skipped unnoticed.
-    let own: Vec<_> = own.iter().map(|(server, names)| (*server, names.len())).collect();
+    let own: Vec<_> = own
+        .iter()
+        .map(|(server, names)| (*server, names.len()))
+        .collect();
     assert_eq!(own, [("aegra-", 4), ("js-", 3), ("python", 21)]);
-    assert_eq!((same_run.len(), same_graph.len()), (0, 11), "{same_graph:?}");
+    assert_eq!(
+        (same_run.len(), same_graph.len()),
+        (0, 11),
+        "{same_graph:?}"
+    );
     let known = [
         "agent-resume-static",
         "broken-recursion",
@@ -444,7 +630,11 @@ fn interrupts_appear_once() {
         ("thread-all-modes", 1),
     ] {
         let projections = project(events(name));
-        let rows = projections.lifecycle.rows().iter().filter(|r| r.kind == LifecycleKind::Interrupt);
+        let rows = projections
+            .lifecycle
+            .rows()
+            .iter()
+            .filter(|r| r.kind == LifecycleKind::Interrupt);
         assert_eq!(rows.count(), count, "{name}");
     }
 }
@@ -452,7 +642,12 @@ fn interrupts_appear_once() {
 #[test]
 fn thread_streams_are_split_into_runs_and_states() {
     let projections = project(events("thread-all-modes"));
-    let kinds: Vec<_> = projections.lifecycle.rows().iter().map(|r| (r.seq.0, r.kind)).collect();
+    let kinds: Vec<_> = projections
+        .lifecycle
+        .rows()
+        .iter()
+        .map(|r| (r.seq.0, r.kind))
+        .collect();
     use LifecycleKind::{Error, Interrupt, RunDone, RunInterrupted, RunStart};
     assert_eq!(
         kinds,
@@ -467,21 +662,59 @@ fn thread_streams_are_split_into_runs_and_states() {
             (20, RunDone)
         ]
     );
-    assert_eq!(projections.lifecycle.rows()[6].text, "ValueError: boom: the node failed — détails");
+    assert_eq!(
+        projections.lifecycle.rows()[6].text,
+        "ValueError: boom: the node failed — détails"
+    );
 
     let values = projections.values.rows();
-    let changed = |i: usize| values[i].keys.iter().filter(|k| k.changed).map(|k| &*k.name).collect::<Vec<_>>();
-    assert_eq!(values.iter().map(|v| v.seq.0).collect::<Vec<_>>(), [2, 7, 9, 11, 13, 14, 17, 18]);
+    let changed = |i: usize| {
+        values[i]
+            .keys
+            .iter()
+            .filter(|k| k.changed)
+            .map(|k| &*k.name)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        values.iter().map(|v| v.seq.0).collect::<Vec<_>>(),
+        [2, 7, 9, 11, 13, 14, 17, 18]
+    );
     assert_eq!(
         (changed(0), changed(1), changed(2), changed(3)),
-        (vec!["topic", "notes", "messages"], vec!["notes", "messages"], vec!["notes"], vec!["notes"])
+        (
+            vec!["topic", "notes", "messages"],
+            vec!["notes", "messages"],
+            vec!["notes"],
+            vec!["notes"]
+        )
     );
-    assert_eq!((values[4].interrupts, values[5].interrupts, changed(5)), (0, 1, vec![]));
+    assert_eq!(
+        (values[4].interrupts, values[5].interrupts, changed(5)),
+        (0, 1, vec![])
+    );
     assert_eq!(projections.values.as_of(Seq(8)).unwrap().seq, Seq(7));
 
-    let updates: Vec<_> = projections.updates.rows().iter().map(|u| (u.seq.0, &*u.node)).collect();
-    assert_eq!(updates, [(3, "sub"), (4, "left"), (5, "middle"), (6, "right"), (8, "join")]);
-    assert_eq!(projections.updates.rows()[1].keys, [("notes".into(), "[\"left\"]".into())]);
+    let updates: Vec<_> = projections
+        .updates
+        .rows()
+        .iter()
+        .map(|u| (u.seq.0, &*u.node))
+        .collect();
+    assert_eq!(
+        updates,
+        [
+            (3, "sub"),
+            (4, "left"),
+            (5, "middle"),
+            (6, "right"),
+            (8, "join")
+        ]
+    );
+    assert_eq!(
+        projections.updates.rows()[1].keys,
+        [("notes".into(), "[\"left\"]".into())]
+    );
 }
 
 #[test]
@@ -537,10 +770,20 @@ fn time_to_first_token_and_tokens_per_second() {
     }
     let projections = project(events);
     let message = &projections.messages.items()[0];
-    assert_eq!(message.first_token().map(|first| first.after), Some(Duration::from_millis(100)));
+    assert_eq!(
+        message.first_token().map(|first| first.after),
+        Some(Duration::from_millis(100))
+    );
     // The model counted 7 tokens; the first chunk with a token arrived at 0.2s, the last at 0.7s.
     let (first, last) = message.token_times.unwrap();
-    assert_eq!((first.as_millisecond(), last.as_millisecond(), message.chunks), (200, 700, 6));
+    assert_eq!(
+        (
+            first.as_millisecond(),
+            last.as_millisecond(),
+            message.chunks
+        ),
+        (200, 700, 6)
+    );
     assert_eq!(message.tokens_per_second(), Some(12.0));
     assert_eq!(projections.messages.items()[1].tokens_per_second(), None);
 }

@@ -8,19 +8,31 @@ const CAUSE: &str = "ConnectionError: Error code: 529";
 const MASKED: &str = "An internal error occurred";
 
 fn captured(name: &str) -> Value {
-    let capture: Value =
-        serde_json::from_str(&std::fs::read_to_string(format!("tests/captures/agents/{name}.json")).unwrap()).unwrap();
+    let capture: Value = serde_json::from_str(
+        &std::fs::read_to_string(format!("tests/captures/agents/{name}.json")).unwrap(),
+    )
+    .unwrap();
     capture["response"]["body"].clone()
 }
 
 fn records(name: &str) -> Vec<(SnapshotPart, Value)> {
-    let parts = [(SnapshotPart::Thread, "thread"), (SnapshotPart::State, "state"), (SnapshotPart::Runs, "runs")];
-    parts.into_iter().map(|(part, file)| (part, captured(&format!("{name}-{file}")))).collect()
+    let parts = [
+        (SnapshotPart::Thread, "thread"),
+        (SnapshotPart::State, "state"),
+        (SnapshotPart::Runs, "runs"),
+    ];
+    parts
+        .into_iter()
+        .map(|(part, file)| (part, captured(&format!("{name}-{file}"))))
+        .collect()
 }
 
 /// Opens the page of a thread.
 fn page() -> Dash {
-    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
+        (140, 40),
+    );
     dash.threads();
     dash.keys("<Enter>");
     dash
@@ -29,20 +41,36 @@ fn page() -> Dash {
 #[test]
 fn the_cause_that_python_masks_is_shown_in_every_view() {
     let mut dash = page();
-    dash.snapshot(vec![(SnapshotPart::Thread, json!({"status": "busy"})), (SnapshotPart::Runs, json!([]))]);
+    dash.snapshot(vec![
+        (SnapshotPart::Thread, json!({"status": "busy"})),
+        (SnapshotPart::Runs, json!([])),
+    ]);
     dash.capture("agents/modelfail-stream");
     dash.run_done();
-    assert!(!dash.screen().contains(MASKED), "the records have the cause:\n{}", dash.screen());
+    assert!(
+        !dash.screen().contains(MASKED),
+        "the records have the cause:\n{}",
+        dash.screen()
+    );
     dash.snapshot(records("modelfail"));
-    for (view, also) in [("1", "failed in model · ConnectionError"), ("5", "model: ConnectionError: Error code: 529")]
-    {
+    for (view, also) in [
+        ("1", "failed in model · ConnectionError"),
+        ("5", "model: ConnectionError: Error code: 529"),
+    ] {
         dash.keys(view);
         let screen = dash.screen();
-        assert!(screen.contains(&format!("✗ {CAUSE}")) && screen.contains(also), "{view}:\n{screen}");
+        assert!(
+            screen.contains(&format!("✗ {CAUSE}")) && screen.contains(also),
+            "{view}:\n{screen}"
+        );
         assert!(!screen.contains(MASKED), "{view}:\n{screen}");
     }
     dash.keys("e");
-    assert!(dash.words().contains("'message': 'Overloaded'}}"), "{}", dash.screen());
+    assert!(
+        dash.words().contains("'message': 'Overloaded'}}"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -65,22 +93,42 @@ fn the_cause_of_an_earlier_run_comes_from_the_history() {
 #[test]
 fn a_thread_whose_state_fails_has_the_text_of_its_record() {
     let mut dash = page();
-    dash.snapshot(records("modelfail").into_iter().filter(|(part, _)| *part != SnapshotPart::State).collect());
-    assert!(dash.screen().contains(&format!("✗ ConnectionError: {MASKED}")), "{}", dash.screen());
+    dash.snapshot(
+        records("modelfail")
+            .into_iter()
+            .filter(|(part, _)| *part != SnapshotPart::State)
+            .collect(),
+    );
+    assert!(
+        dash.screen()
+            .contains(&format!("✗ ConnectionError: {MASKED}")),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_long_error_is_one_line_in_the_banner_and_whole_on_the_card() {
     let mut dash = page();
     let mut all = records("modelfail");
-    let long = format!("ConnectionError('begin {} the end')", "overloaded ".repeat(5_000));
+    let long = format!(
+        "ConnectionError('begin {} the end')",
+        "overloaded ".repeat(5_000)
+    );
     all[1].1["tasks"][0]["error"] = long.into();
     dash.snapshot(all);
     let screen = dash.screen();
-    let lines: Vec<&str> = screen.lines().filter(|line| line.contains("begin overloaded")).collect();
+    let lines: Vec<&str> = screen
+        .lines()
+        .filter(|line| line.contains("begin overloaded"))
+        .collect();
     assert!(lines.len() == 1 && lines[0].contains('…'), "{screen}");
     dash.keys("e<End>");
-    assert!(dash.words().contains("overloaded the end"), "{}", dash.screen());
+    assert!(
+        dash.words().contains("overloaded the end"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -101,9 +149,14 @@ fn views_of_events_say_that_the_page_was_opened_later() {
     ]);
     for (view, what) in [("2", "updates"), ("6", "custom events")] {
         dash.keys(view);
-        let expected = format!("No {what} received: the page was opened after the runs. History (0) shows");
+        let expected =
+            format!("No {what} received: the page was opened after the runs. History (0) shows");
         let words = dash.words();
-        assert!(words.contains(&expected) && !words.contains("press a to answer"), "{}", dash.screen());
+        assert!(
+            words.contains(&expected) && !words.contains("press a to answer"),
+            "{}",
+            dash.screen()
+        );
     }
 }
 
@@ -112,10 +165,21 @@ fn a_page_that_polls_calls_a_silent_run_stuck() {
     let mut dash = page();
     let run = json!({"run_id": "r", "status": "running", "created_at": "2026-11-21T13:08:00Z", "updated_at": "2026-11-21T13:08:00Z"});
     let every = std::time::Duration::from_secs(5);
-    dash.items(vec![runtail_stream::Item::Following { at: dash.now, every, unread: 1 }]);
+    dash.items(vec![runtail_stream::Item::Following {
+        at: dash.now,
+        every,
+        unread: 1,
+    }]);
     dash.snapshot(vec![
-        (SnapshotPart::Thread, json!({"status": "busy", "updated_at": "2026-11-21T13:08:00Z"})),
+        (
+            SnapshotPart::Thread,
+            json!({"status": "busy", "updated_at": "2026-11-21T13:08:00Z"}),
+        ),
         (SnapshotPart::Runs, json!([run])),
     ]);
-    assert!(dash.screen().contains("stuck: no change for 52m"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("stuck: no change for 52m"),
+        "{}",
+        dash.screen()
+    );
 }

@@ -22,7 +22,13 @@ fn preview(intent: &Intent) -> Preview {
         headers: vec![("x-api-key".into(), "$KEY".into())],
         body,
     };
-    let target = |kind: &'static str, name: &str| Some(Target { kind, id: "d".into(), name: name.into() });
+    let target = |kind: &'static str, name: &str| {
+        Some(Target {
+            kind,
+            id: "d".into(),
+            name: name.into(),
+        })
+    };
     let preview = |title: &str, target, request, revision, consent| Preview {
         title: title.into(),
         profile: "prod-eu".into(),
@@ -76,22 +82,44 @@ pub(crate) fn deletion(size: (u16, u16)) -> (Dash, u64) {
 }
 
 fn sent(effects: &[Effect]) -> Vec<u64> {
-    effects.iter().filter_map(|e| if let Effect::Send(number, _) = e { Some(*number) } else { None }).collect()
+    effects
+        .iter()
+        .filter_map(|e| {
+            if let Effect::Send(number, _) = e {
+                Some(*number)
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
 #[test]
 fn deleting_requires_the_exact_name_and_ctrl_s() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
-    assert!(dash.screen().contains("╭ Delete · support-bot ─"), "named before it is planned: {}", dash.screen());
+    assert!(
+        dash.screen().contains("╭ Delete · support-bot ─"),
+        "named before it is planned: {}",
+        dash.screen()
+    );
     let number = planned(&mut dash, &effects);
     insta::assert_snapshot!("delete_100x30", dash.screen());
     assert!(sent(&dash.keys("<Enter><ctrl-s><F5><ctrl-r>")).is_empty());
-    assert!(sent(&dash.keys("support-Bot<ctrl-s><Backspace><Backspace><Backspace>bo<ctrl-s>")).is_empty());
-    assert!(sent(&dash.keys("t<Enter>")).is_empty(), "Enter doesn't confirm, even after the right name");
+    assert!(
+        sent(&dash.keys("support-Bot<ctrl-s><Backspace><Backspace><Backspace>bo<ctrl-s>"))
+            .is_empty()
+    );
+    assert!(
+        sent(&dash.keys("t<Enter>")).is_empty(),
+        "Enter doesn't confirm, even after the right name"
+    );
     assert!(dash.screen().contains("ctrl-s send"), "{}", dash.screen());
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
-    assert!(sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "the request is sent only once");
+    assert!(
+        sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(),
+        "the request is sent only once"
+    );
 }
 
 /// Lets time pass until the target is checked again, and returns the number of its plan.
@@ -102,7 +130,12 @@ fn checked(dash: &mut Dash) -> u64 {
         if let [Effect::CheckTarget(number, _)] = effects.as_slice() {
             return *number;
         }
-        assert!(effects.iter().all(|effect| !matches!(effect, Effect::CheckTarget(..))), "{effects:?}");
+        assert!(
+            effects
+                .iter()
+                .all(|effect| !matches!(effect, Effect::CheckTarget(..))),
+            "{effects:?}"
+        );
     }
     panic!("the target is not checked");
 }
@@ -110,29 +143,57 @@ fn checked(dash: &mut Dash) -> u64 {
 #[test]
 fn open_previews_check_their_target_and_show_when() {
     let (mut dash, number) = deletion((100, 30));
-    let shown = |dash: &mut Dash, part: &str| assert!(dash.screen().contains(part), "{part}: {}", dash.screen());
-    shown(&mut dash, "The deployment is checked again while this preview is open.");
+    let shown = |dash: &mut Dash, part: &str| {
+        assert!(dash.screen().contains(part), "{part}: {}", dash.screen())
+    };
+    shown(
+        &mut dash,
+        "The deployment is checked again while this preview is open.",
+    );
     assert_eq!(checked(&mut dash), number);
     assert!(dash.feed(Msg::Tick).is_empty(), "one check at a time");
-    assert!(!dash.screen().contains("Checked"), "nothing is claimed before the answer");
+    assert!(
+        !dash.screen().contains("Checked"),
+        "nothing is claimed before the answer"
+    );
     dash.done(EffectResult::TargetChecked(number, Ok(Some(Vec::new()))));
     dash.later(2000);
     dash.feed(Msg::Tick);
-    shown(&mut dash, "Checked 2s ago: the deployment hasn't changed since you opened it.");
-    assert_eq!(dash.app.next_tick(), Some(std::time::Duration::from_secs(1)), "the age is redrawn each second");
+    shown(
+        &mut dash,
+        "Checked 2s ago: the deployment hasn't changed since you opened it.",
+    );
+    assert_eq!(
+        dash.app.next_tick(),
+        Some(std::time::Duration::from_secs(1)),
+        "the age is redrawn each second"
+    );
     assert_eq!(checked(&mut dash), number);
-    dash.done(EffectResult::TargetChecked(number, Ok(Some(vec!["latest_revision_id".into()]))));
-    shown(&mut dash, "what this change is about hasn't changed. Changed since: latest_revision_id.");
+    dash.done(EffectResult::TargetChecked(
+        number,
+        Ok(Some(vec!["latest_revision_id".into()])),
+    ));
+    shown(
+        &mut dash,
+        "what this change is about hasn't changed. Changed since: latest_revision_id.",
+    );
     assert_eq!(checked(&mut dash), number);
     let error = dash.error("eu", Kind::Server(503));
     dash.done(EffectResult::TargetChecked(number, Err(error)));
     shown(&mut dash, "Couldn't check the deployment again (");
     // A result of another preview is ignored, and a closed one checks nothing.
-    dash.done(EffectResult::TargetChecked(number + 7, Ok(Some(Vec::new()))));
+    dash.done(EffectResult::TargetChecked(
+        number + 7,
+        Ok(Some(Vec::new())),
+    ));
     shown(&mut dash, "Couldn't check the deployment again (");
     dash.keys("<Esc>");
     dash.later(100_000);
-    assert!(dash.feed(Msg::Tick).iter().all(|effect| !matches!(effect, Effect::CheckTarget(..))));
+    assert!(
+        dash.feed(Msg::Tick)
+            .iter()
+            .all(|effect| !matches!(effect, Effect::CheckTarget(..)))
+    );
 }
 
 #[test]
@@ -147,7 +208,10 @@ fn changed_target_is_previewed_again() {
     dash.later(3000);
     dash.feed(Msg::Tick);
     let screen = dash.screen();
-    assert!(screen.contains("The deployment changed; noticed 3s ago. Review the new preview."), "{screen}");
+    assert!(
+        screen.contains("The deployment changed; noticed 3s ago. Review the new preview."),
+        "{screen}"
+    );
     assert!(!screen.contains("support-b<"), "{screen}");
     // The name has to be typed again. A change that is seen only when the request is sent is previewed again, too.
     assert!(sent(&dash.keys("ot<ctrl-s>")).is_empty());
@@ -157,7 +221,8 @@ fn changed_target_is_previewed_again() {
     planned(&mut dash, &effects);
     let screen = dash.screen();
     assert!(
-        screen.contains("noticed 0s ago. Review the new preview.") && screen.contains("Type support-bot"),
+        screen.contains("noticed 0s ago. Review the new preview.")
+            && screen.contains("Type support-bot"),
         "{screen}"
     );
 }
@@ -167,7 +232,11 @@ fn secrets_that_are_sent_again_are_one_line() {
     use runtail_core::model::{Change, NewRevision};
     let (mut dash, number) = deletion((100, 40));
     let secret = |name: &str| json!({"name": name, "value": "***"});
-    let mut update = preview(&Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false });
+    let mut update = preview(&Intent::DeleteDeployment {
+        id: "d".into(),
+        delete_tracing_project: false,
+        force: false,
+    });
     update.request.method = "PATCH".into();
     update.request.body = Some(json!({"secrets": [secret("A"), secret("B"), secret("NEW")]}));
     update.revision = NewRevision::Yes("secrets are sent".into());
@@ -176,7 +245,10 @@ fn secrets_that_are_sent_again_are_one_line() {
         before: before.map(Into::into),
         after: after.map(Into::into),
     };
-    update.changes = vec![change("NEW", None, Some("***")), change("OLD", Some("***"), None)];
+    update.changes = vec![
+        change("NEW", None, Some("***")),
+        change("OLD", Some("***"), None),
+    ];
     dash.done(EffectResult::Planned(number, Ok(Box::new(update.clone()))));
     let line = "= secrets: 2 unchanged, sent again because each update replaces the whole set";
     assert!(dash.screen().contains(line), "{}", dash.screen());
@@ -190,7 +262,10 @@ fn secrets_that_are_sent_again_are_one_line() {
 fn held_ctrl_s_does_not_send_a_new_plan() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("<Tab>R");
-    assert!(sent(&dash.keys("<ctrl-s>")).is_empty(), "no plan has arrived yet");
+    assert!(
+        sent(&dash.keys("<ctrl-s>")).is_empty(),
+        "no plan has arrived yet"
+    );
     let number = planned(&mut dash, &effects);
     for _ in 0..100 {
         dash.later(30);
@@ -220,17 +295,27 @@ fn changes_are_sent_only_after_their_preview_was_shown() {
 fn deletion_target_is_fixed_when_the_dialog_opens() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
-    let Some(Effect::Plan(_, profile, intent)) = effects.iter().find(|e| matches!(e, Effect::Plan(..))) else {
+    let Some(Effect::Plan(_, profile, intent)) =
+        effects.iter().find(|e| matches!(e, Effect::Plan(..)))
+    else {
         panic!()
     };
     let (profile, intent) = (profile.clone(), intent.clone());
     planned(&mut dash, &effects);
     // The list is replaced by one with another deployment.
     let other = serde_json::from_value(json!([{"id": "another", "name": "another"}])).unwrap();
-    dash.answer(|k| *k == SubscriptionId::Deployments(profile.clone()), dash::listed(other));
+    dash.answer(
+        |k| *k == SubscriptionId::Deployments(profile.clone()),
+        dash::listed(other),
+    );
     dash.keys("support-bot");
-    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!() };
-    assert_eq!((&confirm.profile, &confirm.proposal), (&profile, &Proposal::Service((*intent).clone())));
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else {
+        panic!()
+    };
+    assert_eq!(
+        (&confirm.profile, &confirm.proposal),
+        (&profile, &Proposal::Service((*intent).clone()))
+    );
     assert!(confirm.may_be_sent());
 }
 
@@ -239,24 +324,39 @@ fn closed_dialogs_send_nothing_and_ignore_late_plans() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
     dash.keys("<Esc>");
-    let Some(Effect::Plan(number, _, intent)) = effects.into_iter().find(|e| matches!(e, Effect::Plan(..))) else {
+    let Some(Effect::Plan(number, _, intent)) =
+        effects.into_iter().find(|e| matches!(e, Effect::Plan(..)))
+    else {
         panic!()
     };
-    let after = dash.done(EffectResult::Planned(number, Ok(Box::new(preview(&intent)))));
-    assert_eq!(after, [Effect::Forget(number)], "the request may contain secrets, so it is dropped");
+    let after = dash.done(EffectResult::Planned(
+        number,
+        Ok(Box::new(preview(&intent))),
+    ));
+    assert_eq!(
+        after,
+        [Effect::Forget(number)],
+        "the request may contain secrets, so it is dropped"
+    );
     assert!(dash.app.overlays.is_empty());
     // Closed after the plan arrived.
     let effects = dash.keys("D");
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys("<Esc>"), [Effect::Forget(number)]);
-    assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Nothing was sent."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn commands_over_a_dialog_drop_the_change_and_keep_the_draft() {
     let mut dash = demo_like((100, 30));
     dash.keys("a");
-    let Some(Overlay::Edit(_)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let Some(Overlay::Edit(_)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
     dash.keys("<Right><ctrl-t># mine<Enter>");
     let effects = dash.keys("<ctrl-r>");
     let number = planned(&mut dash, &effects);
@@ -270,17 +370,39 @@ fn commands_over_a_dialog_drop_the_change_and_keep_the_draft() {
 fn failed_plans_are_explained() {
     let mut dash = demo_like((100, 30));
     for (error, word) in [
-        (PlanError::Unfit("the revision is DEPLOYED already".into()), "DEPLOYED already"),
-        (PlanError::Wrong(vec!["name: no".into(), "secrets: PORT is reserved".into()]), "PORT is reserved"),
-        (PlanError::Nothing("all is as it should be".into()), "No changes."),
-        (PlanError::Asked(dash.error("prod-eu", Kind::NotFound)), "404"),
+        (
+            PlanError::Unfit("the revision is DEPLOYED already".into()),
+            "DEPLOYED already",
+        ),
+        (
+            PlanError::Wrong(vec!["name: no".into(), "secrets: PORT is reserved".into()]),
+            "PORT is reserved",
+        ),
+        (
+            PlanError::Nothing("all is as it should be".into()),
+            "No changes.",
+        ),
+        (
+            PlanError::Asked(dash.error("prod-eu", Kind::NotFound)),
+            "404",
+        ),
     ] {
         let effects = dash.keys("D");
-        let Some(Effect::Plan(number, ..)) = effects.first() else { panic!("{effects:?}") };
+        let Some(Effect::Plan(number, ..)) = effects.first() else {
+            panic!("{effects:?}")
+        };
         dash.done(EffectResult::Planned(*number, Err(error)));
         assert!(dash.screen().contains(word), "{}", dash.screen());
-        assert!(dash.screen().contains("Nothing was sent"), "{}", dash.screen());
-        assert!(!dash.screen().contains("ctrl-s"), "no key is offered that would do nothing: {}", dash.screen());
+        assert!(
+            dash.screen().contains("Nothing was sent"),
+            "{}",
+            dash.screen()
+        );
+        assert!(
+            !dash.screen().contains("ctrl-s"),
+            "no key is offered that would do nothing: {}",
+            dash.screen()
+        );
         assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
     }
 }
@@ -298,15 +420,40 @@ fn new_revision_of_a_change_is_watched() {
         deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
         revision: "made-1".into(),
     };
-    let made = Applied { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), ..Applied::default() };
+    let made = Applied {
+        said: "Redeploy support-bot: done.".into(),
+        revision: Some(of.clone()),
+        ..Applied::default()
+    };
     dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.deployments.watches.contains_key(&of));
-    assert!(dash.screen().contains("Watching revision"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Watching revision"),
+        "{}",
+        dash.screen()
+    );
     // One notice says both.
-    let notices: Vec<&String> = dash.app.session.notices.iter().map(|notice| &notice.text).collect();
-    assert_eq!(notices.iter().filter(|text| text.contains("Watching")).count(), 1, "{notices:?}");
-    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Watch(of.clone())));
+    let notices: Vec<&String> = dash
+        .app
+        .session
+        .notices
+        .iter()
+        .map(|notice| &notice.text)
+        .collect();
+    assert_eq!(
+        notices
+            .iter()
+            .filter(|text| text.contains("Watching"))
+            .count(),
+        1,
+        "{notices:?}"
+    );
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .any(|s| s.key == SubscriptionId::Watch(of.clone()))
+    );
 }
 
 #[test]
@@ -314,7 +461,10 @@ fn deletion_is_tracked_until_finished() {
     let mut dash = demo_like((140, 40));
     let row = dash.app.deployments.list.selected().unwrap().clone();
     let id = row.deployment.as_ref().unwrap().id.clone();
-    let key = (row.profile_name.clone(), std::sync::Arc::<str>::from(id.as_str()));
+    let key = (
+        row.profile_name.clone(),
+        std::sync::Arc::<str>::from(id.as_str()),
+    );
     let made = Applied {
         said: "Delete: done.".into(),
         revision: None,
@@ -323,12 +473,16 @@ fn deletion_is_tracked_until_finished() {
     };
     dash.done(EffectResult::Sent(9, Ok(made)));
     let is = |k: &SubscriptionId| *k == SubscriptionId::Deletion(key.0.clone(), key.1.clone());
-    let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
+    let record =
+        serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
     let next = NextPoll::At(dash.app.session.now);
     dash.answer(is, SubscriptionEvent::Deleting(Ok(record), next));
     assert!(dash.screen().contains("deleting"), "{}", dash.screen());
     let error = dash.error(&key.0, Kind::NotFound);
-    dash.answer(is, SubscriptionEvent::Deleting(Err(error), NextPoll::Stopped));
+    dash.answer(
+        is,
+        SubscriptionEvent::Deleting(Err(error), NextPoll::Stopped),
+    );
     assert!(dash.screen().contains("is deleted"), "{}", dash.screen());
     assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
 }
@@ -341,11 +495,26 @@ fn expired_key_is_reported_and_nothing_is_resent() {
     assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
     let error = dash.error("prod-eu", Kind::Unauthorized);
     dash.done(EffectResult::Sent(number, Err(error)));
-    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
-    assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
+    assert!(matches!(
+        &confirm.stage,
+        Stage::Failed(
+            _,
+            ApiError {
+                kind: Kind::Unauthorized,
+                ..
+            }
+        )
+    ));
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
     assert!(
-        dash.app.session.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted),
+        dash.app
+            .session
+            .profiles
+            .iter()
+            .any(|p| &*p.name == "prod-eu" && p.halted),
         "no more requests use the key"
     );
 }
@@ -356,7 +525,11 @@ fn journal_lists_requests_and_copies_them_as_curl() {
     let effects = dash.keys(":journal<Enter>");
     assert_eq!(effects, [Effect::ReadJournal]);
     let entry = |method: &str, outcome: Outcome| SentRequest {
-        title: if method == "PATCH" { "Roll back invoice-agent".into() } else { String::new() },
+        title: if method == "PATCH" {
+            "Roll back invoice-agent".into()
+        } else {
+            String::new()
+        },
         at: "2026-11-21T13:59:00Z".parse().unwrap(),
         place: runtail_api::Place {
             method: method.into(),
@@ -382,8 +555,15 @@ fn journal_lists_requests_and_copies_them_as_curl() {
     insta::assert_snapshot!("journal_100x30", dash.screen());
     dash.keys("j<Enter>");
     insta::assert_snapshot!("journal_entry_100x30", dash.screen());
-    let Some(Effect::Copy(curl)) = dash.keys("C").pop() else { panic!() };
-    assert!(curl.contains("\n# curl -sS") && curl.contains("-X DELETE") && curl.contains("x-api-key: $KEY"), "{curl}");
+    let Some(Effect::Copy(curl)) = dash.keys("C").pop() else {
+        panic!()
+    };
+    assert!(
+        curl.contains("\n# curl -sS")
+            && curl.contains("-X DELETE")
+            && curl.contains("x-api-key: $KEY"),
+        "{curl}"
+    );
 }
 
 #[test]
@@ -394,7 +574,11 @@ fn palette_completes_and_rejects_commands() {
     dash.keys("<ctrl-u>jo<Tab>");
     assert!(dash.screen().contains("> journal"), "{}", dash.screen());
     dash.keys("<ctrl-u>nonsense<Enter>");
-    assert!(dash.screen().contains("No action matches"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("No action matches"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
     assert!(dash.app.overlays.is_empty());
 }
@@ -402,11 +586,16 @@ fn palette_completes_and_rejects_commands() {
 #[test]
 fn dialogs_label_production_profiles() {
     let dialog = |profile: &str, size| {
-        let text = format!("[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n");
+        let text = format!(
+            "[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n"
+        );
         let mut dash = Dash::new(&text, size);
         dash.app.session.profiles[0].read_only = false; // as with --write
         let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
-        dash.answer(|k| matches!(k, SubscriptionId::Deployments(_)), dash::listed(rows));
+        dash.answer(
+            |k| matches!(k, SubscriptionId::Deployments(_)),
+            dash::listed(rows),
+        );
         let effects = dash.keys("D");
         planned(&mut dash, &effects);
         dash
@@ -415,12 +604,19 @@ fn dialogs_label_production_profiles() {
     // On a small screen the profile is still named and the hidden lines are counted.
     let mut dash = dialog("production-in-frankfurt", (60, 12));
     let screen = dash.screen();
-    assert!(screen.contains("production-in-frankfurt ‹PRODUCTION›"), "{screen}");
+    assert!(
+        screen.contains("production-in-frankfurt ‹PRODUCTION›"),
+        "{screen}"
+    );
     assert!(screen.contains("more lines below"), "{screen}");
     dash.keys("<End>");
     assert!(!dash.screen().contains("below"), "{}", dash.screen());
     dash.keys("<PageDown>");
-    assert!(dash.screen().contains("Type support-bot"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Type support-bot"),
+        "{}",
+        dash.screen()
+    );
 }
 
 /// A random command or key.
@@ -470,11 +666,20 @@ fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
         let effects = dash.feed(Msg::Key(key));
         for number in sent(&effects) {
             assert_eq!(Some(number), confirmable, "{key:?}");
-            assert_eq!(key, Key { ctrl: true, ..Key::plain(Code::Char('s')) });
+            assert_eq!(
+                key,
+                Key {
+                    ctrl: true,
+                    ..Key::plain(Code::Char('s'))
+                }
+            );
         }
         for effect in &effects {
             if let Effect::Plan(number, _, intent) = effect {
-                dash.done(EffectResult::Planned(*number, Ok(Box::new(preview(intent)))));
+                dash.done(EffectResult::Planned(
+                    *number,
+                    Ok(Box::new(preview(intent))),
+                ));
             }
         }
         all.extend(effects);

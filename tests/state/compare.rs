@@ -6,7 +6,9 @@ use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::compare::{SideContents, SideLoaded, SideRef};
-use runtail_tui::session::msg::{Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -15,8 +17,16 @@ const SERVERS: &str = "[profiles.eu]\nagent_server = { support-bot = \"http://12
 
 /// A step whose output is a message.
 fn step(number: i64, node: &str, took: Option<u64>, message: Value) -> Value {
-    let calls: Vec<&Value> = message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["name"]).collect();
-    let results: Vec<&Value> = (message["type"] == "tool").then(|| &message["name"]).into_iter().collect();
+    let calls: Vec<&Value> = message["tool_calls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|call| &call["name"])
+        .collect();
+    let results: Vec<&Value> = (message["type"] == "tool")
+        .then(|| &message["name"])
+        .into_iter()
+        .collect();
     let usage = &message["usage_metadata"];
     json!({
         "node": node, "step": number, "took_ms": took, "calls": calls, "results": results,
@@ -26,7 +36,10 @@ fn step(number: i64, node: &str, took: Option<u64>, message: Value) -> Value {
 }
 
 fn ai(text: &str, tokens: (u64, u64), calls: &[(&str, Value)]) -> Value {
-    let calls: Vec<Value> = calls.iter().map(|(name, args)| json!({"name": name, "args": args})).collect();
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|(name, args)| json!({"name": name, "args": args}))
+        .collect();
     json!({"type": "ai", "content": text, "tool_calls": calls,
            "usage_metadata": {"input_tokens": tokens.0, "output_tokens": tokens.1}})
 }
@@ -54,47 +67,100 @@ fn refunds() -> (Value, Value) {
     let first = || ai("Let me look.", (17, 15), &[("list_invoices", json!({}))]);
     let refund = [
         ("send_refund", json!({"customer": "c_8841", "amount": 49.0})),
-        ("send_email", json!({"to": "j.dupont@acme.example", "subject": "Your refund"})),
+        (
+            "send_email",
+            json!({"to": "j.dupont@acme.example", "subject": "Your refund"}),
+        ),
     ];
     let a = vec![
         input(),
         step(1, "chat", Some(1100), first()),
         step(2, "tools", Some(169_000), tool("list_invoices")),
-        step(3, "chat", Some(2300), ai("I'll refund the duplicate and send a confirmation.", (31, 48), &refund)),
+        step(
+            3,
+            "chat",
+            Some(2300),
+            ai(
+                "I'll refund the duplicate and send a confirmation.",
+                (31, 48),
+                &refund,
+            ),
+        ),
         step(4, "tools", Some(31_000), tool("send_refund")),
         step(4, "tools", Some(400), tool("send_email")),
-        step(5, "chat", Some(1900), ai("Done: 49.00 € are on their way.", (52, 33), &[])),
+        step(
+            5,
+            "chat",
+            Some(1900),
+            ai("Done: 49.00 € are on their way.", (52, 33), &[]),
+        ),
     ];
-    let ask = [("ask_customer", json!({"question": "Did you make the second charge?"}))];
+    let ask = [(
+        "ask_customer",
+        json!({"question": "Did you make the second charge?"}),
+    )];
     let mut waited = step(4, "tools", Some(391_000), tool("ask_customer"));
     waited["asked"] = true.into();
     let b = vec![
         input(),
         step(1, "chat", Some(900), first()),
         step(2, "tools", Some(600), tool("list_invoices")),
-        step(3, "chat", Some(1800), ai("Before I refund it: was the second charge made by you?", (31, 22), &ask)),
+        step(
+            3,
+            "chat",
+            Some(1800),
+            ai(
+                "Before I refund it: was the second charge made by you?",
+                (31, 22),
+                &ask,
+            ),
+        ),
         waited,
-        step(5, "chat", Some(2200), ai("Then I refund it: 49.00 € are on their way.", (44, 61), &[])),
+        step(
+            5,
+            "chat",
+            Some(2200),
+            ai("Then I refund it: 49.00 € are on their way.", (44, 61), &[]),
+        ),
     ];
     (
-        side("eu › support-bot › support 9775, run 3", "eu", a, json!({"refunded": true, "mails": 1})),
-        side("us › support-bot › support 51f0, run 1", "us", b, json!({"refunded": true})),
+        side(
+            "eu › support-bot › support 9775, run 3",
+            "eu",
+            a,
+            json!({"refunded": true, "mails": 1}),
+        ),
+        side(
+            "us › support-bot › support 51f0, run 1",
+            "us",
+            b,
+            json!({"refunded": true}),
+        ),
     )
 }
 
 fn pair(a: &Value, b: &Value) -> Arc<FileContents> {
     let saved = json!({"kind": "comparison", "version": 1, "a": a, "b": b});
-    Arc::new(FileContents::Pair(Box::new(read_pair(&saved.to_string()).unwrap())))
+    Arc::new(FileContents::Pair(Box::new(
+        read_pair(&saved.to_string()).unwrap(),
+    )))
 }
 
 fn one(side: &Value) -> SideLoaded {
-    let FileContents::Pair(pair) = &*pair(side, side) else { unreachable!() };
-    Ok(SideContents::Steps(Arc::new(FileContents::Side(Box::new(pair.0.clone())))))
+    let FileContents::Pair(pair) = &*pair(side, side) else {
+        unreachable!()
+    };
+    Ok(SideContents::Steps(Arc::new(FileContents::Side(Box::new(
+        pair.0.clone(),
+    )))))
 }
 
 /// Sends a side of the open page.
 fn answer(dash: &mut Dash, which: usize, loaded: SideLoaded) {
-    dash.answer(|id| matches!(id, SubscriptionId::Side(_, side) if *side == which), SubscriptionEvent::Side(loaded));
+    dash.answer(
+        |id| matches!(id, SubscriptionId::Side(_, side) if *side == which),
+        SubscriptionEvent::Side(loaded),
+    );
 }
 
 /// A page of two threads that loads.
@@ -114,7 +180,11 @@ pub(crate) fn compared(size: (u16, u16)) -> Dash {
 
 #[test]
 fn both_sides_are_aligned_and_the_cursor_is_on_the_first_difference() {
-    for (name, size) in [("compare_140x40", (140, 40)), ("compare_80x24", (80, 24)), ("compare_200x60", (200, 60))] {
+    for (name, size) in [
+        ("compare_140x40", (140, 40)),
+        ("compare_80x24", (80, 24)),
+        ("compare_200x60", (200, 60)),
+    ] {
         insta::assert_snapshot!(name, compared(size).screen());
     }
     let mut dash = compared((140, 40));
@@ -129,15 +199,26 @@ fn sides_are_named_by_their_region_like_other_screens() {
     let mut dash = demo_like((140, 40));
     dash.keys(":compare prod-eu/support-bot:t-1/r-1 prod-us/support-bot:t-2<Enter>");
     let screen = dash.screen();
-    assert!(screen.contains("A eu › support-bot › t-1, run r-1   B us › support-bot › t-2"), "{screen}");
+    assert!(
+        screen.contains("A eu › support-bot › t-1, run r-1   B us › support-bot › t-2"),
+        "{screen}"
+    );
     let (mut a, _) = refunds();
     // The profile's name is the one of the command line, and of saved comparisons.
     a["name"] = json!("prod-eu › support-bot › support 9775, run 3");
     answer(&mut dash, 0, one(&a));
     let screen = dash.screen();
-    assert!(screen.contains("A eu › support-bot › support 9775, run 3") && !screen.contains("prod-eu ›"), "{screen}");
+    assert!(
+        screen.contains("A eu › support-bot › support 9775, run 3")
+            && !screen.contains("prod-eu ›"),
+        "{screen}"
+    );
     // In one region, only the profiles tell two deployments of the same name apart.
-    dash.app.session.profiles.iter_mut().for_each(|profile| profile.region = Some("us".into()));
+    dash.app
+        .session
+        .profiles
+        .iter_mut()
+        .for_each(|profile| profile.region = Some("us".into()));
     let screen = dash.screen();
     let whole = "A prod-eu › support-bot › support 9775, run 3   B prod-us › support-bot › t-2";
     assert!(screen.contains(whole), "{screen}");
@@ -148,7 +229,9 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
     let mut dash = compared((140, 40));
     let title = |dash: &mut Dash| {
         let screen = dash.screen();
-        let line = screen.lines().find(|line| line.starts_with("╭ Step") || line.starts_with("╭ Final"));
+        let line = screen
+            .lines()
+            .find(|line| line.starts_with("╭ Step") || line.starts_with("╭ Final"));
         line.unwrap_or_else(|| panic!("{screen}"))
             .split('─')
             .next()
@@ -168,27 +251,38 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
     assert_eq!(title(&mut dash), "Step 3 · chat · A");
     dash.keys("gc");
     let screen = dash.screen();
-    assert!(screen.contains("=   3 equal") && !screen.contains("1  chat"), "{screen}");
+    assert!(
+        screen.contains("=   3 equal") && !screen.contains("1  chat"),
+        "{screen}"
+    );
     dash.keys("c");
     assert!(dash.screen().contains("1  chat"));
     dash.keys("d");
     assert_eq!(title(&mut dash), "Final states · A → B");
     let screen = dash.screen();
-    assert!(screen.contains("mails") && screen.contains("1 removed"), "{screen}");
+    assert!(
+        screen.contains("mails") && screen.contains("1 removed"),
+        "{screen}"
+    );
     // Esc first closes the final states.
     dash.keys("<Esc>");
     assert_eq!(title(&mut dash), "Step 0 · input · A");
     dash.keys("d");
     // The mark is on the side with the focus, which Enter opens.
-    let marked = |dash: &mut Dash| dash.screen().lines().find_map(|line| line.find('▌')).unwrap();
+    let marked = |dash: &mut Dash| {
+        dash.screen()
+            .lines()
+            .find_map(|line| line.find('▌'))
+            .unwrap()
+    };
     let left = marked(&mut dash);
     dash.keys("<Tab>");
     assert!(marked(&mut dash) > left + 60);
     dash.keys("<Enter>");
     assert!(dash.app.overlays.is_empty());
-    let tail = subscriptions(&dash.app)
-        .into_iter()
-        .any(|sub| matches!(&sub.what, SubscriptionKind::Stream(server, _) if &*server.profile == "us"));
+    let tail = subscriptions(&dash.app).into_iter().any(
+        |sub| matches!(&sub.what, SubscriptionKind::Stream(server, _) if &*server.profile == "us"),
+    );
     assert!(tail, "the thread of B is followed");
 }
 
@@ -202,7 +296,10 @@ fn a_step_is_opened_at_its_checkpoint() {
     answer(&mut dash, 1, one(&b));
     dash.keys("<Tab><Enter>");
     let viewer = dash.app.viewer().expect("the thread of B");
-    assert_eq!((viewer.view(), &*viewer.server.profile), (View::History, "us"));
+    assert_eq!(
+        (viewer.view(), &*viewer.server.profile),
+        (View::History, "us")
+    );
     // A side that doesn't know its checkpoints opens its thread.
     let mut dash = compared((140, 40));
     dash.keys("<Enter>");
@@ -217,14 +314,29 @@ fn a_comparison_is_saved_to_a_new_file() {
         effects.extend(dash.keys("<Enter>"));
         effects
     };
-    let last = |dash: &Dash| dash.app.session.notices.last().map(|notice| notice.text.clone()).unwrap_or_default();
+    let last = |dash: &Dash| {
+        dash.app
+            .session
+            .notices
+            .last()
+            .map(|notice| notice.text.clone())
+            .unwrap_or_default()
+    };
     let mut dash = loading((140, 40));
     assert!(save(&mut dash, "jsonl a.jsonl").is_empty());
-    assert!(last(&dash).contains("Both sides must be loaded"), "{}", last(&dash));
+    assert!(
+        last(&dash).contains("Both sides must be loaded"),
+        "{}",
+        last(&dash)
+    );
 
     let mut dash = compared((140, 40));
     dash.keys("s");
-    assert!(dash.screen().contains("export jsonl runtail-compare-"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("export jsonl runtail-compare-"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("<Enter>");
     let [Effect::File(number, FileStep::Comparison(path, comparison))] = effects.as_slice() else {
         panic!("{effects:?}")
@@ -232,12 +344,27 @@ fn a_comparison_is_saved_to_a_new_file() {
     assert!(path.to_string_lossy().ends_with(".jsonl"), "{path:?}");
     assert_eq!(comparison.a.name, "eu › support-bot › support 9775, run 3");
     dash.done(EffectResult::FileStepped(*number, Ok(5_000)));
-    assert!(last(&dash).starts_with("Saved the comparison, 5.0 kB, to runtail-compare-"), "{}", last(&dash));
+    assert!(
+        last(&dash).starts_with("Saved the comparison, 5.0 kB, to runtail-compare-"),
+        "{}",
+        last(&dash)
+    );
     let effects = save(&mut dash, "a.jsonl.gz");
-    let [Effect::File(number, _)] = effects.as_slice() else { panic!("{effects:?}") };
-    dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
-    assert_eq!(last(&dash), "Couldn't write a.jsonl.gz: the file already exists and was not changed");
-    for (how, says) in [("text a.txt", "saved as JSON lines"), ("jsonl", "the path of the new file is missing")] {
+    let [Effect::File(number, _)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    dash.done(EffectResult::FileStepped(
+        *number,
+        Err("the file already exists and was not changed".into()),
+    ));
+    assert_eq!(
+        last(&dash),
+        "Couldn't write a.jsonl.gz: the file already exists and was not changed"
+    );
+    for (how, says) in [
+        ("text a.txt", "saved as JSON lines"),
+        ("jsonl", "the path of the new file is missing"),
+    ] {
         assert!(save(&mut dash, how).is_empty());
         assert!(last(&dash).contains(says), "{how}: {}", last(&dash));
     }
@@ -251,13 +378,22 @@ fn what_is_missing_is_said() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, Err("404: thread not found".into()));
     let screen = dash.screen();
-    assert!(screen.contains("404: thread not found") && screen.contains("A · eu · finished"), "{screen}");
+    assert!(
+        screen.contains("404: thread not found") && screen.contains("A · eu · finished"),
+        "{screen}"
+    );
     let mut other = b.clone();
     other["graph_id"] = "research".into();
     answer(&mut dash, 1, one(&other));
     let screen = dash.screen();
-    assert!(screen.contains("Different graphs (support, research)"), "{screen}");
-    assert!(screen.contains("A · eu · finished") && screen.contains("3m25s · 100 in"), "{screen}");
+    assert!(
+        screen.contains("Different graphs (support, research)"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("A · eu · finished") && screen.contains("3m25s · 100 in"),
+        "{screen}"
+    );
     assert!(
         !screen.contains('╭') && !screen.contains("next difference"),
         "no empty frames, and no keys of rows: {screen}"
@@ -279,7 +415,11 @@ fn a_side_has_the_commit_that_ran_it_or_its_state() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, one(&b));
     let screen = dash.screen();
-    assert!(screen.contains("╭ A · eu · main@9fceb02 ─") && screen.contains("┬ B · us · paused to ask ─"), "{screen}");
+    assert!(
+        screen.contains("╭ A · eu · main@9fceb02 ─")
+            && screen.contains("┬ B · us · paused to ask ─"),
+        "{screen}"
+    );
     // Any state but finished follows the commit; a revision that isn't listed has no commit.
     a["status"] = "error".into();
     b["revision"] = "99999999-9999-4999-8999-999999999999".into();
@@ -287,11 +427,18 @@ fn a_side_has_the_commit_that_ran_it_or_its_state() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, one(&b));
     let screen = dash.screen();
-    assert!(screen.contains("A · eu · main@9fceb02 · failed") && screen.contains("B · us · cancelled"), "{screen}");
+    assert!(
+        screen.contains("A · eu · main@9fceb02 · failed") && screen.contains("B · us · cancelled"),
+        "{screen}"
+    );
     // Some servers name the commit.
     a["revision"] = "77ab10cd0ae598e95dc970b74767f19372d61af8".into();
     answer(&mut dash, 0, one(&a));
-    assert!(dash.screen().contains("A · eu · 77ab10c · failed"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("A · eu · 77ab10c · failed"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -304,13 +451,23 @@ fn a_running_side_grows_under_the_cursor() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, one(&running));
     let screen = dash.screen();
-    assert!(!screen.contains("only A") && !screen.contains("FIRST DIFFERENCE"), "{screen}");
-    assert_eq!(screen.lines().filter(|line| line.contains("│   …")).count(), 4, "{screen}");
+    assert!(
+        !screen.contains("only A") && !screen.contains("FIRST DIFFERENCE"),
+        "{screen}"
+    );
+    assert_eq!(
+        screen.lines().filter(|line| line.contains("│   …")).count(),
+        4,
+        "{screen}"
+    );
     assert!(screen.contains("B · us · running"), "{screen}");
     answer(&mut dash, 1, one(&b));
     let screen = dash.screen();
     // The cursor stays on the step that was selected before there was any difference.
-    assert!(screen.contains("FIRST DIFFERENCE: step 3") && screen.contains("╭ Step 0"), "{screen}");
+    assert!(
+        screen.contains("FIRST DIFFERENCE: step 3") && screen.contains("╭ Step 0"),
+        "{screen}"
+    );
     dash.keys("<Down>");
     answer(&mut dash, 1, one(&b));
     assert!(dash.screen().contains("╭ Step 1 · chat"));
@@ -324,12 +481,31 @@ fn unknown_steps_are_never_called_equal() {
         answer(&mut dash, 0, one(&only_input()));
         answer(&mut dash, 1, one(&only_input()));
         let screen = dash.screen();
-        assert!(screen.contains("? Steps unknown: those of A and B are not listed."), "{screen}");
-        assert!(!screen.to_lowercase().contains("no difference") && !screen.contains("same final state"), "{screen}");
-        assert_eq!(screen.matches("unknown: no steps are recorded").count(), 2, "{screen}");
-        assert!(screen.contains("another graph ran") && !screen.contains("open the step"), "{screen}");
+        assert!(
+            screen.contains("? Steps unknown: those of A and B are not listed."),
+            "{screen}"
+        );
+        assert!(
+            !screen.to_lowercase().contains("no difference")
+                && !screen.contains("same final state"),
+            "{screen}"
+        );
+        assert_eq!(
+            screen.matches("unknown: no steps are recorded").count(),
+            2,
+            "{screen}"
+        );
+        assert!(
+            screen.contains("another graph ran") && !screen.contains("open the step"),
+            "{screen}"
+        );
         dash.keys("d");
-        assert!(dash.screen().contains("The final state of a side is unknown."), "{}", dash.screen());
+        assert!(
+            dash.screen()
+                .contains("The final state of a side is unknown."),
+            "{}",
+            dash.screen()
+        );
     }
 }
 
@@ -344,15 +520,37 @@ fn the_steps_of_a_side_are_shown_if_the_other_one_failed() {
             answer(&mut dash, failed, Err(error.clone()));
             answer(&mut dash, good, one(loaded));
             let screen = dash.screen();
-            let total = if good == 0 { "3m25s · 100 in, 96 out" } else { "5.5s + 6m31s waiting" };
-            assert!(screen.contains("list_invoices") && screen.contains(total), "{screen}");
-            assert!(screen.contains("404: not found") && screen.contains(id), "{screen}");
+            let total = if good == 0 {
+                "3m25s · 100 in, 96 out"
+            } else {
+                "5.5s + 6m31s waiting"
+            };
+            assert!(
+                screen.contains("list_invoices") && screen.contains(total),
+                "{screen}"
+            );
+            assert!(
+                screen.contains("404: not found") && screen.contains(id),
+                "{screen}"
+            );
             assert!(screen.contains("not loaded"), "{screen}");
-            assert!(!screen.contains("DIFFERENCE") && !screen.contains("final state"), "{screen}");
-            assert!(!screen.contains("No such step") && !screen.contains("next difference"), "{screen}");
+            assert!(
+                !screen.contains("DIFFERENCE") && !screen.contains("final state"),
+                "{screen}"
+            );
+            assert!(
+                !screen.contains("No such step") && !screen.contains("next difference"),
+                "{screen}"
+            );
             dash.keys("<Enter>");
             let profile = if good == 0 { "eu" } else { "us" };
-            assert_eq!(dash.app.viewer().map(|viewer| viewer.server.profile.to_string()).as_deref(), Some(profile));
+            assert_eq!(
+                dash.app
+                    .viewer()
+                    .map(|viewer| viewer.server.profile.to_string())
+                    .as_deref(),
+                Some(profile)
+            );
         }
     }
 }
@@ -360,19 +558,30 @@ fn the_steps_of_a_side_are_shown_if_the_other_one_failed() {
 #[test]
 fn a_queued_side_has_no_steps_yet() {
     let (a, mut queued) = refunds();
-    (queued["status"], queued["is_running"], queued["steps"]) = ("pending".into(), true.into(), json!([]));
+    (queued["status"], queued["is_running"], queued["steps"]) =
+        ("pending".into(), true.into(), json!([]));
     for size in [(140, 40), (80, 24)] {
         let mut dash = loading(size);
         answer(&mut dash, 0, one(&a));
         answer(&mut dash, 1, one(&queued));
         let screen = dash.screen();
-        assert!(screen.contains("Not yet.") && !screen.contains("No such step."), "{screen}");
-        assert!(screen.contains("no steps yet") && !screen.contains("final state"), "{screen}");
+        assert!(
+            screen.contains("Not yet.") && !screen.contains("No such step."),
+            "{screen}"
+        );
+        assert!(
+            screen.contains("no steps yet") && !screen.contains("final state"),
+            "{screen}"
+        );
         if size.0 == 140 {
             assert!(screen.contains("  No steps yet."), "{screen}");
         }
         dash.keys("d");
-        assert!(dash.screen().contains("A side is still running"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("A side is still running"),
+            "{}",
+            dash.screen()
+        );
     }
 }
 
@@ -381,7 +590,9 @@ fn a_narrow_list_says_how_many_rows_are_below() {
     let mut dash = compared((60, 16));
     dash.keys("g");
     let screen = dash.screen();
-    let more = screen.lines().find(|line| line.starts_with("──") && line.contains("↓ "));
+    let more = screen
+        .lines()
+        .find(|line| line.starts_with("──") && line.contains("↓ "));
     let more = more.unwrap_or_else(|| panic!("{screen}"));
     assert!(more.contains("↓ 4 more"), "{screen}");
     dash.keys("G");
@@ -393,9 +604,15 @@ fn a_saved_comparison_needs_one_name() {
     let mut dash = Dash::new(SERVERS, (140, 40));
     dash.keys(":compare saved.jsonl<Enter>");
     let subs = subscriptions(&dash.app);
-    let sides: Vec<&SubscriptionKind> =
-        subs.iter().filter(|sub| matches!(sub.key, SubscriptionId::Side(..))).map(|sub| &sub.what).collect();
-    assert_eq!(sides, [&SubscriptionKind::Side(SideRef::File("saved.jsonl".into()))]);
+    let sides: Vec<&SubscriptionKind> = subs
+        .iter()
+        .filter(|sub| matches!(sub.key, SubscriptionId::Side(..)))
+        .map(|sub| &sub.what)
+        .collect();
+    assert_eq!(
+        sides,
+        [&SubscriptionKind::Side(SideRef::File("saved.jsonl".into()))]
+    );
     let (a, b) = refunds();
     answer(&mut dash, 0, Ok(SideContents::Steps(pair(&a, &b))));
     assert!(dash.screen().contains("FIRST DIFFERENCE: step 3"));
@@ -417,7 +634,10 @@ fn marked_threads_are_compared() {
     assert!(screen.lines().any(|line| line.contains("▌+")), "{screen}");
     dash.keys("=");
     let is_asking = |dash: &Dash| matches!(dash.app.overlays.last(), Some(Overlay::Command(_)));
-    assert!(is_asking(&dash), "with one marked row it asks for the other");
+    assert!(
+        is_asking(&dash),
+        "with one marked row it asks for the other"
+    );
     dash.keys("<Esc>");
     dash.keys("<Up>=");
     let sides = |dash: &Dash| -> Vec<String> {
@@ -429,12 +649,27 @@ fn marked_threads_are_compared() {
             })
             .collect()
     };
-    assert_eq!(sides(&dash), ["01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "01a1fbb6-05bd-7362-97d9-fb3f813b715e"]);
+    assert_eq!(
+        sides(&dash),
+        [
+            "01a1fbb5-173d-77d7-b93d-09bf6dcc9775",
+            "01a1fbb6-05bd-7362-97d9-fb3f813b715e"
+        ]
+    );
     dash.keys("q");
-    assert!(sides(&dash).is_empty(), "closing the page stops the loading");
+    assert!(
+        sides(&dash).is_empty(),
+        "closing the page stops the loading"
+    );
     // Two marked rows, whichever is selected.
     dash.keys("<Up>m=");
-    assert_eq!(sides(&dash), ["01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "01a1fbb7-22f8-715a-974c-92e72c000193"]);
+    assert_eq!(
+        sides(&dash),
+        [
+            "01a1fbb5-173d-77d7-b93d-09bf6dcc9775",
+            "01a1fbb7-22f8-715a-974c-92e72c000193"
+        ]
+    );
     dash.keys("q");
     dash.keys(":compare nope/x:t<Enter>");
     assert!(dash.screen().contains("no agent server"));
@@ -457,14 +692,25 @@ fn runs_are_marked_and_compared_in_the_thread() {
         subs.iter().filter_map(run).collect()
     };
     dash.keys("5<Home>=");
-    assert!(dash.screen().contains("Mark a thread or a run with m"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Mark a thread or a run with m"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("m");
     let screen = dash.screen();
-    let marked = screen.lines().find(|line| line.contains("+▌")).unwrap_or_else(|| panic!("{screen}"));
+    let marked = screen
+        .lines()
+        .find(|line| line.contains("+▌"))
+        .unwrap_or_else(|| panic!("{screen}"));
     assert!(marked.contains("run 1"), "{screen}");
     // With one marked row it asks for the other.
     dash.keys("=");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Command(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Command(_))),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc><Down>=");
     assert_eq!(sides(&dash), ["r1", "r2"]);
     // Two marked ones, whichever is selected; Space marks, too.
@@ -478,6 +724,10 @@ fn runs_are_marked_and_compared_in_the_thread() {
     let mut dash = page((140, 40), &records("idle", "finished-state", json!([])));
     for key in ["5m", "="] {
         dash.keys(key);
-        assert!(dash.screen().contains("No run is selected."), "{key}: {}", dash.screen());
+        assert!(
+            dash.screen().contains("No run is selected."),
+            "{key}: {}",
+            dash.screen()
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::thread_actions::{page, records, run};
 use runtail_api::{Acted, RunStart};
-use runtail_api::{ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent};
+use runtail_api::{
+    ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent,
+};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ThreadRef};
@@ -44,7 +46,11 @@ pub(crate) fn composer(size: (u16, u16), schema: Option<Value>) -> Dash {
     // The fourth thread is idle; its runs offer "this thread" by default.
     let effects = dash.keys("<Enter>n");
     let server = requested(&effects);
-    dash.done(EffectResult::GraphFacts(server, AGENT.into(), Ok(Box::new(facts(schema)))));
+    dash.done(EffectResult::GraphFacts(
+        server,
+        AGENT.into(),
+        Ok(Box::new(facts(schema))),
+    ));
     dash
 }
 
@@ -59,7 +65,9 @@ fn requested(effects: &[Effect]) -> runtail_tui::session::msg::ServerRef {
 
 fn started(effects: &[Effect]) -> Option<(u64, ThreadRef, RunStart)> {
     effects.iter().find_map(|effect| match effect {
-        Effect::StartRun(number, thread, start) => Some((*number, thread.clone(), (**start).clone())),
+        Effect::StartRun(number, thread, start) => {
+            Some((*number, thread.clone(), (**start).clone()))
+        }
         _ => None,
     })
 }
@@ -73,14 +81,20 @@ fn the_schema_of_the_graph_becomes_a_form() {
     dash.keys("<Tab><Tab>ten<Tab><ctrl-s>");
     let screen = dash.screen();
     assert!(
-        screen.contains("✗ must be a number") && screen.contains("budget: must be a number. Nothing was sent."),
+        screen.contains("✗ must be a number")
+            && screen.contains("budget: must be a number. Nothing was sent."),
         "{screen}"
     );
     dash.keys("<Backspace><Backspace><Backspace>12.5");
-    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
-    let message = json!([{"role": "user", "content": "Please send me the corrected invoice for October."}]);
+    let (_, _, start) =
+        started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let message =
+        json!([{"role": "user", "content": "Please send me the corrected invoice for October."}]);
     // The customer is required, but may be in the thread's state.
-    assert_eq!(start.body.input, Some(json!({"messages": message, "priority": "normal", "budget": 12.5})));
+    assert_eq!(
+        start.body.input,
+        Some(json!({"messages": message, "priority": "normal", "budget": 12.5}))
+    );
     assert_eq!(start.body.extra["multitask_strategy"], "reject");
     assert!(start.body.stream_mode.iter().any(|mode| mode == "tasks"));
 }
@@ -103,12 +117,20 @@ fn a_list_has_one_item_per_line() {
     // The focus is on the problem.
     dash.keys("<Backspace>12");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    assert!(dash.screen().contains("✗ item 2 must be at most 9"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("✗ item 2 must be at most 9"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Backspace><Backspace>2<ctrl-t>");
     assert!(dash.screen().contains("\"urgent\""), "{}", dash.screen());
     dash.keys("<ctrl-t>");
-    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
-    assert_eq!(start.body.input, Some(json!({"tags": ["new bug", "urgent"], "scores": [1, 2], "levels": ["low"]})));
+    let (_, _, start) =
+        started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    assert_eq!(
+        start.body.input,
+        Some(json!({"tags": ["new bug", "urgent"], "scores": [1, 2], "levels": ["low"]}))
+    );
 }
 
 #[test]
@@ -129,51 +151,91 @@ fn the_options_say_what_they_do() {
     insta::assert_snapshot!("composer_options", dash.screen());
     // The mode under the cursor is described.
     dash.keys("<Right>");
-    assert!(dash.screen().contains("updates: what each node wrote"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("updates: what each node wrote"),
+        "{}",
+        dash.screen()
+    );
     // Rollback says what it deletes.
     dash.keys("<Tab><Left>");
     assert!(
-        dash.screen().contains("deletes the active run, everything queued, and their checkpoints"),
+        dash.screen()
+            .contains("deletes the active run, everything queued, and their checkpoints"),
         "{}",
         dash.screen()
     );
     dash.keys("<Right><Tab>dr<Tab><Tab>aprove<Tab>");
     let screen = dash.screen();
     assert!(screen.contains("[ draft "), "{screen}");
-    assert!(screen.contains("the graph has no node aprove; did you mean approve?"), "{screen}");
+    assert!(
+        screen.contains("the graph has no node aprove; did you mean approve?"),
+        "{screen}"
+    );
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    assert!(dash.screen().contains("break after: the graph has no node aprove"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("break after: the graph has no node aprove"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<ctrl-u>act<Tab>50<Tab>5<Tab> <Tab>{\"a\": 1}<Tab>{\"configurable\": {\"b\": 1}}");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    assert!(dash.screen().contains("the server refuses a context beside config.configurable"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("the server refuses a context beside config.configurable"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<ctrl-u>");
-    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let (_, _, start) =
+        started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
     let extra = Value::Object(start.body.extra.clone());
     assert_eq!(extra["interrupt_before"], json!(["draft"]), "{extra}");
     assert_eq!(extra["interrupt_after"], json!(["act"]));
-    assert_eq!((&extra["after_seconds"], &extra["durability"]), (&json!(5), &json!("sync")));
+    assert_eq!(
+        (&extra["after_seconds"], &extra["durability"]),
+        (&json!(5), &json!("sync"))
+    );
 }
 
 #[test]
 fn a_run_that_cancels_others_is_previewed() {
     let mut dash = composer((140, 40), None);
     dash.keys("Hi<ctrl-o><Tab><Right><Right>");
-    assert!(dash.screen().contains("cancels the active run and everything queued; finished steps are kept"));
+    assert!(
+        dash.screen()
+            .contains("cancels the active run and everything queued; finished steps are kept")
+    );
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else { panic!("{effects:?}: {}", dash.screen()) };
-    let ThreadIntent::Start { body, .. } = &**intent else { panic!("{intent:?}") };
+    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else {
+        panic!("{effects:?}: {}", dash.screen())
+    };
+    let ThreadIntent::Start { body, .. } = &**intent else {
+        panic!("{intent:?}")
+    };
     assert_eq!(body.extra["multitask_strategy"], "interrupt");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))));
+    assert!(matches!(
+        dash.app.overlays.last(),
+        Some(Overlay::Confirm(_))
+    ));
     // Leaving the preview keeps the composer with its draft.
     dash.keys("<Esc>");
-    assert!(dash.screen().contains("\"content\": \"Hi\""), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("\"content\": \"Hi\""),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_refused_run_keeps_the_draft() {
     let mut dash = composer((140, 40), Some(schema()));
     let (number, thread, _) = started(&dash.keys("Hello<ctrl-s>")).unwrap();
-    assert!(dash.screen().contains("Sending the request…"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Sending the request…"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("x");
     assert!(started(&dash.keys("<ctrl-s>")).is_none(), "it is sent once");
     let error = ApiError {
@@ -184,18 +246,39 @@ fn a_refused_run_keeps_the_draft() {
             "the thread exists, so its assistant was probably deleted: start a run with another assistant".into(),
         ),
     };
-    let failed = StartError { failure: StartFailure::Refused, error };
+    let failed = StartError {
+        failure: StartFailure::Refused,
+        error,
+    };
     dash.done(EffectResult::Acted(number, thread.clone(), Err(failed)));
     let screen = dash.screen();
-    assert!(screen.contains("The server refused the run. Your draft is kept."), "{screen}");
-    assert!(screen.contains("its assistant was probably deleted") && screen.contains("Hello"), "{screen}");
+    assert!(
+        screen.contains("The server refused the run. Your draft is kept."),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("its assistant was probably deleted") && screen.contains("Hello"),
+        "{screen}"
+    );
     dash.keys("<Esc>n");
     assert!(dash.screen().contains("│ Hello "), "{}", dash.screen());
     dash.later(2000);
-    let (number, thread, _) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
-    let run = Started { run_id: "01a1fbb5-1743-72b0-bac9-4236eccc288a".into(), was_found: false };
+    let (number, thread, _) =
+        started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let run = Started {
+        run_id: "01a1fbb5-1743-72b0-bac9-4236eccc288a".into(),
+        was_found: false,
+    };
     dash.done(EffectResult::Acted(number, thread, Ok(Acted::Started(run))));
-    assert!(!dash.app.overlays.iter().any(|overlay| matches!(overlay, Overlay::Compose(_))), "{}", dash.screen());
+    assert!(
+        !dash
+            .app
+            .overlays
+            .iter()
+            .any(|overlay| matches!(overlay, Overlay::Compose(_))),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -206,23 +289,46 @@ fn the_draft_of_a_thread_is_not_offered_on_another_one() {
     // Back to the list, and the next thread.
     dash.keys("<Esc><Esc><Esc>");
     dash.keys("<Down><Enter>n");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Compose(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Compose(_))),
+        "{}",
+        dash.screen()
+    );
     assert!(!dash.screen().contains("Hello"), "{}", dash.screen());
 }
 
 #[test]
 fn a_refused_option_is_marked() {
     let mut dash = composer((140, 40), Some(schema()));
-    let invalid =
-        ("the server rejected a field", Kind::Invalid(vec!["config.recursion_limit: must be a number".into()]));
+    let invalid = (
+        "the server rejected a field",
+        Kind::Invalid(vec!["config.recursion_limit: must be a number".into()]),
+    );
     let webhook = ("Webhook host blocked: loopback IP range", Kind::Status(422));
     for ((detail, kind), option, rule) in [
-        (invalid, "▌ config", "✗ the server refused it: recursion_limit: must be a number"),
-        (webhook, "▌ webhook", "✗ the server refused it: Webhook host blocked: loopback IP range"),
+        (
+            invalid,
+            "▌ config",
+            "✗ the server refused it: recursion_limit: must be a number",
+        ),
+        (
+            webhook,
+            "▌ webhook",
+            "✗ the server refused it: Webhook host blocked: loopback IP range",
+        ),
     ] {
-        let (number, thread, _) = started(&dash.keys("Hello<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
-        let error = ApiError { kind, at: Place::default(), detail: detail.into(), hint: None };
-        let failed = StartError { failure: StartFailure::Refused, error };
+        let (number, thread, _) =
+            started(&dash.keys("Hello<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+        let error = ApiError {
+            kind,
+            at: Place::default(),
+            detail: detail.into(),
+            hint: None,
+        };
+        let failed = StartError {
+            failure: StartFailure::Refused,
+            error,
+        };
         dash.done(EffectResult::Acted(number, thread, Err(failed)));
         let screen = dash.screen();
         assert!(screen.contains(option) && screen.contains(rule), "{screen}");
@@ -254,7 +360,11 @@ fn the_composer_marks_the_fields_that_the_graph_rejected() {
         "properties": {"customer": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
         "type": "object",
     });
-    dash.done(EffectResult::GraphFacts(server, assistant, Ok(Box::new(facts(Some(schema))))));
+    dash.done(EffectResult::GraphFacts(
+        server,
+        assistant,
+        Ok(Box::new(facts(Some(schema)))),
+    ));
     let screen = dash.screen();
     for expected in [
         "✗ rejected in the last run: String should have at least 1 character",
@@ -280,20 +390,33 @@ fn earlier_inputs_come_from_the_servers_records() {
         thread_id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into(),
         at: None,
     };
-    dash.done(EffectResult::GraphFacts(server.clone(), AGENT.into(), Ok(Box::new(facts(Some(schema()))))));
+    dash.done(EffectResult::GraphFacts(
+        server.clone(),
+        AGENT.into(),
+        Ok(Box::new(facts(Some(schema())))),
+    ));
     let inputs = vec![past("newest", json!("c_1")), past("older", json!(7))];
     dash.done(EffectResult::Inputs(server, AGENT.into(), Ok(inputs)));
-    assert!(dash.screen().contains("Last input for agent: ctrl-p"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Last input for agent: ctrl-p"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("mine<ctrl-p>");
     let screen = dash.screen();
     assert!(
-        screen.contains("│ newest ") && screen.contains("[ c_1 ") && screen.contains("Earlier input 1 of 2"),
+        screen.contains("│ newest ")
+            && screen.contains("[ c_1 ")
+            && screen.contains("Earlier input 1 of 2"),
         "{screen}"
     );
     // What the form can't show stays JSON, and says why.
     dash.keys("<ctrl-p>");
     let screen = dash.screen();
-    assert!(screen.contains("\"content\": \"older\"") && screen.contains("customer is not a text"), "{screen}");
+    assert!(
+        screen.contains("\"content\": \"older\"") && screen.contains("customer is not a text"),
+        "{screen}"
+    );
     dash.keys("<ctrl-p>");
     assert!(dash.screen().contains("│ mine "), "{}", dash.screen());
 }
@@ -301,14 +424,21 @@ fn earlier_inputs_come_from_the_servers_records() {
 #[test]
 fn without_a_schema_the_last_input_is_offered_as_json() {
     let mut dash = composer((140, 40), None);
-    let Some(Overlay::Compose(composer)) = dash.app.overlays.last() else { panic!() };
+    let Some(Overlay::Compose(composer)) = dash.app.overlays.last() else {
+        panic!()
+    };
     let server = composer.server.clone();
     let input = json!({"topic": "tides"});
-    let past = PastInput { input, thread_id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into(), at: None };
+    let past = PastInput {
+        input,
+        thread_id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into(),
+        at: None,
+    };
     dash.done(EffectResult::Inputs(server, AGENT.into(), Ok(vec![past])));
     let screen = dash.screen();
     assert!(
-        screen.contains("\"topic\": \"tides\"") && screen.contains("no form: the server has no schema for it"),
+        screen.contains("\"topic\": \"tides\"")
+            && screen.contains("no form: the server has no schema for it"),
         "{screen}"
     );
 }
@@ -321,10 +451,16 @@ fn an_assistant_is_found_by_typing() {
     assert!(screen.contains("► deep research (research) v3"), "{screen}");
     let effects = dash.keys("<Enter>");
     assert!(
-        effects.iter().any(|effect| matches!(effect, Effect::FetchGraphFacts(_, id) if id != AGENT)),
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::FetchGraphFacts(_, id) if id != AGENT)),
         "{effects:?}"
     );
-    assert!(dash.screen().contains("[ deep research (research) v3"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("[ deep research (research) v3"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -336,7 +472,9 @@ fn the_editor_edits_the_field_or_the_json() {
     assert!(dash.screen().contains("│ two "), "{}", dash.screen());
     dash.keys("<ctrl-t>");
     let effects = dash.keys("<ctrl-e>");
-    let [Effect::EditOutside(text)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::EditOutside(text)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert!(text.contains("one\\ntwo"), "{text}");
 }
 
@@ -350,30 +488,53 @@ fn composer_on(records: &crate::thread_actions::Records, schema: Value) -> Dash 
         _ => None,
     });
     let (server, assistant) = asked.unwrap_or_else(|| panic!("{effects:?}"));
-    dash.done(EffectResult::GraphFacts(server, assistant, Ok(Box::new(facts(Some(schema))))));
+    dash.done(EffectResult::GraphFacts(
+        server,
+        assistant,
+        Ok(Box::new(facts(Some(schema)))),
+    ));
     dash
 }
 
 #[test]
 fn a_run_that_the_server_would_refuse_is_not_ready() {
     let busy = records("busy", "finished-state", json!([run("r1", "running")]));
-    let mut dash = composer_on(&busy, json!({"properties": {"note": {"type": "string"}}, "type": "object"}));
+    let mut dash = composer_on(
+        &busy,
+        json!({"properties": {"note": {"type": "string"}}, "type": "object"}),
+    );
     let screen = dash.screen();
     let reason = "A run is active on this thread, so the server refuses a new one. ctrl-o has other strategies.";
-    assert!(screen.contains(reason) && !screen.contains("Ready"), "{screen}");
+    assert!(
+        screen.contains(reason) && !screen.contains("Ready"),
+        "{screen}"
+    );
     assert_eq!(screen.matches("A run is active").count(), 1, "{screen}");
-    assert!(!screen.lines().any(|line| line.contains("◆ A run")), "the glyph of a question is no warning: {screen}");
+    assert!(
+        !screen.lines().any(|line| line.contains("◆ A run")),
+        "the glyph of a question is no warning: {screen}"
+    );
     // The key moves to the field that can change that.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
     let screen = dash.screen();
-    assert!(screen.contains("▌ on conflict") && screen.contains("Choose another strategy on conflict."), "{screen}");
+    assert!(
+        screen.contains("▌ on conflict") && screen.contains("Choose another strategy on conflict."),
+        "{screen}"
+    );
     dash.keys("<Left>");
     while !dash.screen().contains("(x) enqueue") {
         dash.keys("<Left>");
     }
     let screen = dash.screen();
-    assert!(screen.contains("Ready. Starts one run") && screen.contains("? A run is active"), "{screen}");
-    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+    assert!(
+        screen.contains("Ready. Starts one run") && screen.contains("? A run is active"),
+        "{screen}"
+    );
+    assert!(
+        started(&dash.keys("<ctrl-s>")).is_some(),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -384,10 +545,17 @@ fn a_run_that_may_be_active_is_said_to_be_that_of_the_list() {
     let effects = dash.keys("n");
     let server = requested(&effects);
     let schema = json!({"properties": {"note": {"type": "string"}}, "type": "object"});
-    dash.done(EffectResult::GraphFacts(server, AGENT.into(), Ok(Box::new(facts(Some(schema))))));
+    dash.done(EffectResult::GraphFacts(
+        server,
+        AGENT.into(),
+        Ok(Box::new(facts(Some(schema)))),
+    ));
     dash.keys("<BackTab><Left>");
     let words = dash.words();
-    assert!(words.contains("? A run was active on this thread when it was listed."), "{words}");
+    assert!(
+        words.contains("? A run was active on this thread when it was listed."),
+        "{words}"
+    );
     assert!(words.contains("Ready if that run has ended."), "{words}");
 }
 
@@ -401,32 +569,63 @@ fn a_required_field_is_kept_from_the_state_or_blocks() {
     });
     let mut dash = composer_on(&mailer, schema.clone());
     let screen = dash.screen();
-    assert!(!screen.contains("to *") && screen.contains("text, kept from the state if empty"), "{screen}");
-    assert!(screen.contains("cc *") && screen.contains("cc: required.") && !screen.contains("Ready"), "{screen}");
+    assert!(
+        !screen.contains("to *") && screen.contains("text, kept from the state if empty"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("cc *") && screen.contains("cc: required.") && !screen.contains("Ready"),
+        "{screen}"
+    );
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    let (_, _, start) = started(&dash.keys("bob<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let (_, _, start) =
+        started(&dash.keys("bob<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
     assert_eq!(start.body.input, Some(json!({"cc": "bob"})));
     // A new thread has no state.
     let mut dash = composer_on(&mailer, schema.clone());
     dash.keys("<BackTab><Right>");
-    assert!(dash.screen().contains("to *") && dash.screen().contains("to: required."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("to *") && dash.screen().contains("to: required."),
+        "{}",
+        dash.screen()
+    );
     // An unknown state blocks nothing, and the form says that it is unknown.
     let mut dash = composer((140, 40), Some(schema));
     let words = dash.words();
-    assert!(words.contains("Required and empty: cc, to.") || words.contains("Required and empty: to, cc."), "{words}");
-    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+    assert!(
+        words.contains("Required and empty: cc, to.")
+            || words.contains("Required and empty: to, cc."),
+        "{words}"
+    );
+    assert!(
+        started(&dash.keys("<ctrl-s>")).is_some(),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn nothing_moves_while_a_message_is_typed() {
     let mut dash = composer((140, 40), Some(schema()));
-    let row = |dash: &mut Dash| dash.screen().lines().position(|line| line.contains("customer")).unwrap();
+    let row = |dash: &mut Dash| {
+        dash.screen()
+            .lines()
+            .position(|line| line.contains("customer"))
+            .unwrap()
+    };
     let before = row(&mut dash);
     dash.keys("H");
     assert_eq!(row(&mut dash), before, "{}", dash.screen());
     // The label of the focused field is strong.
     let buffer = dash.buffer();
-    let y = dash.screen().lines().position(|line| line.contains("▌ messages")).unwrap() as u16;
+    let y = dash
+        .screen()
+        .lines()
+        .position(|line| line.contains("▌ messages"))
+        .unwrap() as u16;
     let modifier = buffer[(6, y)].modifier;
-    assert!(modifier.contains(ratatui::style::Modifier::BOLD), "{modifier:?}");
+    assert!(
+        modifier.contains(ratatui::style::Modifier::BOLD),
+        "{modifier:?}"
+    );
 }

@@ -9,23 +9,45 @@ use runtail_tui::session::msg::{ServerRef, StreamTarget};
 
 /// Returns the name of every captured stream, and a viewer that received it.
 fn streams() -> Vec<(String, Viewer)> {
-    let captures = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = captures.filter(|path| path.extension().is_some_and(|end| end == "sse")).collect();
+    let captures = std::fs::read_dir("tests/captures")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = captures
+        .filter(|path| path.extension().is_some_and(|end| end == "sse"))
+        .collect();
     paths.sort();
     let opened = |path: &std::path::PathBuf| {
         let viewer = viewer(std::fs::read(path).unwrap());
-        (path.file_stem().unwrap().to_str().unwrap().to_string(), viewer)
+        (
+            path.file_stem().unwrap().to_str().unwrap().to_string(),
+            viewer,
+        )
     };
-    let streams: Vec<_> = paths.iter().map(opened).filter(|(_, viewer)| viewer.event_log.last_seq() > Seq(1)).collect();
+    let streams: Vec<_> = paths
+        .iter()
+        .map(opened)
+        .filter(|(_, viewer)| viewer.event_log.last_seq() > Seq(1))
+        .collect();
     assert!(streams.len() > 80, "{}", streams.len());
     streams
 }
 
 fn viewer(body: Vec<u8>) -> Viewer {
-    let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://127.0.0.1:2024".into() };
+    let server = ServerRef {
+        profile: "p".into(),
+        name: "s".into(),
+        url: "http://127.0.0.1:2024".into(),
+    };
     let target = StreamTarget::Tail { thread: "t".into() };
     let start: jiff::Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
-    let mut viewer = Viewer::new(1, server, target, &EventLogLimits::default(), start, jiff::tz::TimeZone::UTC);
+    let mut viewer = Viewer::new(
+        1,
+        server,
+        target,
+        &EventLogLimits::default(),
+        start,
+        jiff::tz::TimeZone::UTC,
+    );
     let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
     framer.push(body.into());
     let mut items = Vec::new();
@@ -35,7 +57,12 @@ fn viewer(body: Vec<u8>) -> Viewer {
         {
             let seq = items.len() as u64 + 1;
             let at = start + jiff::SignedDuration::from_millis(100 * seq as i64);
-            items.push(Item::Record(Record::Event(decoded.at(Seq(seq), at, 1, false))));
+            items.push(Item::Record(Record::Event(decoded.at(
+                Seq(seq),
+                at,
+                1,
+                false,
+            ))));
         }
     }
     viewer.take(items);
@@ -55,7 +82,10 @@ fn selected(viewer: &Viewer) -> Option<Seq> {
 /// Returns the last entry up to an event, or else the first entry.
 fn nearest(seqs: impl Iterator<Item = Seq>, seq: Seq) -> Option<Seq> {
     let seqs: Vec<Seq> = seqs.collect();
-    seqs.iter().copied().rfind(|entry| *entry <= seq).or(seqs.first().copied())
+    seqs.iter()
+        .copied()
+        .rfind(|entry| *entry <= seq)
+        .or(seqs.first().copied())
 }
 
 /// Returns the state of an event: its own, else the next state of the root graph, else the previous one.
@@ -63,9 +93,17 @@ fn state(viewer: &Viewer, seq: Seq) -> Option<Seq> {
     let rows = viewer.projections.values.rows();
     let root = |snapshot: &&Snapshot| snapshot.ns.is_empty();
     let own = rows.iter().find(|snapshot| snapshot.seq == seq);
-    let after = rows.iter().find(|snapshot| snapshot.seq >= seq && root(snapshot));
-    let before = rows.iter().rev().find(|snapshot| snapshot.seq < seq && root(snapshot));
-    own.or(after).or(before).or(rows.last()).map(|snapshot| snapshot.seq)
+    let after = rows
+        .iter()
+        .find(|snapshot| snapshot.seq >= seq && root(snapshot));
+    let before = rows
+        .iter()
+        .rev()
+        .find(|snapshot| snapshot.seq < seq && root(snapshot));
+    own.or(after)
+        .or(before)
+        .or(rows.last())
+        .map(|snapshot| snapshot.seq)
 }
 
 /// Returns whether an event contains a part of the message's text.
@@ -82,7 +120,11 @@ fn cursor_event_is_selected_in_every_view() {
             viewer.go_to(seq);
             for view in VIEWS {
                 show_view(&mut viewer, view);
-                assert_eq!(viewer.anchor(), Some(seq), "{name}: {view:?} keeps the cursor");
+                assert_eq!(
+                    viewer.anchor(),
+                    Some(seq),
+                    "{name}: {view:?} keeps the cursor"
+                );
                 let selected = selected(&viewer);
                 let p = &viewer.projections;
                 let expected = match view {
@@ -93,31 +135,49 @@ fn cursor_event_is_selected_in_every_view() {
                     View::State => state(&viewer, seq),
                     // A message line or a bar starts before most of its events.
                     View::Messages => {
-                        let mut messages = p.messages.items().iter().filter(|message| has_text_of(message, seq));
+                        let mut messages = p
+                            .messages
+                            .items()
+                            .iter()
+                            .filter(|message| has_text_of(message, seq));
                         if messages.clone().next().is_some() {
                             let copied = viewer.copy_text();
-                            assert!(messages.any(|m| Some(&m.text) == copied.as_ref()), "{name}, {seq}: {copied:?}");
+                            assert!(
+                                messages.any(|m| Some(&m.text) == copied.as_ref()),
+                                "{name}, {seq}: {copied:?}"
+                            );
                             checked += 1;
                         }
                         // An event without a message selects the newest message.
-                        let touched = |m: &Message| m.last_seq == seq || m.tool_calls.iter().any(|c| c.seq == seq);
+                        let touched = |m: &Message| {
+                            m.last_seq == seq || m.tool_calls.iter().any(|c| c.seq == seq)
+                        };
                         let newest = p.messages.items().iter().rev().find(|m| m.first_seq <= seq);
-                        if let Some(newest) = newest.filter(|_| !p.messages.items().iter().any(touched)) {
+                        if let Some(newest) =
+                            newest.filter(|_| !p.messages.items().iter().any(touched))
+                        {
                             assert!(
                                 selected >= Some(newest.first_seq) || has_text_of(newest, seq),
                                 "{name}, {seq}: {selected:?}"
                             );
                         }
                         match p.messages.items().first() {
-                            Some(first) => selected.filter(|selected| *selected <= seq).or(Some(first.first_seq)),
+                            Some(first) => selected
+                                .filter(|selected| *selected <= seq)
+                                .or(Some(first.first_seq)),
                             // Without messages, the view has only the separators at the ends of runs.
-                            None => nearest(p.status.runs().iter().filter_map(|run| run.end_seq), seq),
+                            None => {
+                                nearest(p.status.runs().iter().filter_map(|run| run.end_seq), seq)
+                            }
                         }
                     }
                     View::Timeline => {
                         let mut bars = p.timeline.bars().iter().filter(|bar| bar.covers(seq));
                         if bars.clone().next().is_some() {
-                            assert!(bars.any(|bar| Some(bar.first_seq) == selected), "{name}, {seq}: {selected:?}");
+                            assert!(
+                                bars.any(|bar| Some(bar.first_seq) == selected),
+                                "{name}, {seq}: {selected:?}"
+                            );
                         }
                         // Before the first bar of a run, that bar is selected.
                         selected
@@ -136,7 +196,10 @@ fn cursor_event_is_selected_in_every_view() {
 #[test]
 fn switching_views_and_back_keeps_the_entry() {
     for (name, mut viewer) in streams() {
-        for view in VIEWS.into_iter().filter(|view| !matches!(view, View::Delivery | View::Graph | View::History)) {
+        for view in VIEWS
+            .into_iter()
+            .filter(|view| !matches!(view, View::Delivery | View::Graph | View::History))
+        {
             show_view(&mut viewer, view);
             viewer.to_start();
             if view == View::State {
@@ -147,9 +210,17 @@ fn switching_views_and_back_keeps_the_entry() {
                 viewer.prepare(&[(view, 100, 20)]);
                 let Some(at) = viewer.anchor() else { break };
                 let lines = shown(&viewer, view);
-                assert_eq!(selected(&viewer), Some(at), "{name}, {view:?}: the shared cursor is on its entry");
+                assert_eq!(
+                    selected(&viewer),
+                    Some(at),
+                    "{name}, {view:?}: the shared cursor is on its entry"
+                );
                 show_view(&mut viewer, View::Raw);
-                assert_eq!(selected(&viewer), Some(at), "{name}: from {view:?} to its event");
+                assert_eq!(
+                    selected(&viewer),
+                    Some(at),
+                    "{name}: from {view:?} to its event"
+                );
                 show_view(&mut viewer, view);
                 assert_eq!(shown(&viewer, view), lines, "{name}: back in {view:?}");
                 // Two states may look alike.
@@ -178,6 +249,12 @@ fn switching_views_and_back_keeps_the_entry() {
 
 /// The lines of a view's window, each with whether the cursor is on it.
 fn shown(viewer: &Viewer, view: View) -> Vec<(String, bool)> {
-    let text = |line: &runtail_tui::widgets::line::Line| line.left.iter().map(|piece| piece.text.as_str()).collect();
-    viewer.window(view).iter().map(|(line, marked)| (text(line), *marked)).collect()
+    let text = |line: &runtail_tui::widgets::line::Line| {
+        line.left.iter().map(|piece| piece.text.as_str()).collect()
+    };
+    viewer
+        .window(view)
+        .iter()
+        .map(|(line, marked)| (text(line), *marked))
+        .collect()
 }

@@ -36,22 +36,39 @@ fn newest_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
 
 /// Deployments with their newest revisions.
 fn deployments(rows: &[(&str, &str)]) -> Vec<runtail_core::model::Deployment> {
-    let rows = rows.iter().map(|(id, latest)| json!({"id": id, "name": id, "latest_revision_id": latest}));
+    let rows = rows
+        .iter()
+        .map(|(id, latest)| json!({"id": id, "name": id, "latest_revision_id": latest}));
     serde_json::from_value(Value::Array(rows.collect())).unwrap()
 }
 
 fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
     let revision = serde_json::from_value(json!({"id": revision, "status": status})).unwrap();
-    dash.answer(newest_of(US), SubscriptionEvent::Newest { deployment: deployment.into(), revision: Ok(revision) });
+    dash.answer(
+        newest_of(US),
+        SubscriptionEvent::Newest {
+            deployment: deployment.into(),
+            revision: Ok(revision),
+        },
+    );
 }
 
 fn wanted(dash: &Dash) -> Vec<WantedRevision> {
-    let sub = subscriptions(&dash.app).into_iter().find(|s| newest_of(US)(&s.key)).unwrap();
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|s| newest_of(US)(&s.key))
+        .unwrap();
     sub.params.newest.to_vec()
 }
 
 fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
-    let newest = dash.app.deployments.list.row(&format!("{US}/{deployment}"))?.newest.as_ref()?;
+    let newest = dash
+        .app
+        .deployments
+        .list
+        .row(&format!("{US}/{deployment}"))?
+        .newest
+        .as_ref()?;
     Some((newest.id.clone(), newest.status.clone()))
 }
 
@@ -63,12 +80,19 @@ fn partial_lists_remove_no_rows() {
     let rows = dash.app.deployments.list.rows.len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
-        let is_truncated = Listing { items: Vec::new(), incomplete: Some(error), unread: Default::default() };
+        let is_truncated = Listing {
+            items: Vec::new(),
+            incomplete: Some(error),
+            unread: Default::default(),
+        };
         dash.answer(list_of(profile), deployments_response(is_truncated, 0));
     }
     assert_eq!(dash.app.deployments.list.rows.len(), rows);
     assert_eq!(
-        (dash.app.deployments.list.selection.selected.clone(), dash.app.deployments.list.marked.len()),
+        (
+            dash.app.deployments.list.selection.selected.clone(),
+            dash.app.deployments.list.marked.len()
+        ),
         (selected, 1)
     );
     assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
@@ -78,10 +102,22 @@ fn partial_lists_remove_no_rows() {
     dash.fails(list_of(US), Kind::Network);
     dash.pass(65);
     let screen = dash.screen();
-    assert!(screen.contains("us ✗ no connection 1m old, retry in 0s  eu ◐ partial"), "{screen}");
+    assert!(
+        screen.contains("us ✗ no connection 1m old, retry in 0s  eu ◐ partial"),
+        "{screen}"
+    );
     // A complete list removes rows that are not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
-    assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    assert_eq!(
+        dash.app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter(|r| &*r.profile_name == US)
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -94,7 +130,13 @@ fn late_responses_about_superseded_revisions_are_ignored() {
     assert_eq!(shown(&dash, "a"), None);
     newest(&mut dash, "a", "r1", "DEPLOYED");
     assert_eq!(shown(&dash, "a"), None);
-    assert_eq!(wanted(&dash).iter().map(|w| &*w.revision).collect::<Vec<_>>(), ["r2"]);
+    assert_eq!(
+        wanted(&dash)
+            .iter()
+            .map(|w| &*w.revision)
+            .collect::<Vec<_>>(),
+        ["r2"]
+    );
     newest(&mut dash, "a", "r2", "QUEUED");
     assert_eq!(shown(&dash, "a"), Some(("r2".into(), "QUEUED".into())));
 }
@@ -113,7 +155,10 @@ fn unreadable_revisions_do_not_block_others() {
             let error = dash.error(US, Kind::NotFound);
             dash.answer(
                 newest_of(US),
-                SubscriptionEvent::Newest { deployment: wanted.deployment, revision: Err(error) },
+                SubscriptionEvent::Newest {
+                    deployment: wanted.deployment,
+                    revision: Err(error),
+                },
             );
         }
     }
@@ -125,10 +170,20 @@ fn unreadable_revisions_do_not_block_others() {
 fn clock_skew_is_reported_once() {
     let mut dash = demo_like((140, 40));
     for seconds in [3600, 3601, 3599, 3600] {
-        let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None, unread: Default::default() };
+        let listing = Listing {
+            items: deployments(&[("a", "r1")]),
+            incomplete: None,
+            unread: Default::default(),
+        };
         dash.answer(list_of(US), deployments_response(listing, seconds));
     }
-    let reported = dash.app.session.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
+    let reported = dash
+        .app
+        .session
+        .notices
+        .iter()
+        .filter(|n| n.text.contains("ahead of ours"))
+        .count();
     assert_eq!(reported, 1, "{:?}", dash.app.session.notices);
 }
 
@@ -139,14 +194,26 @@ fn only_the_last_requested_document_is_shown() {
     let first = dash.keys("d");
     let second = dash.keys("<Down>d");
     let answer = |dash: &mut Dash, effects: Vec<Effect>| {
-        let Ok([Effect::Describe(what)]) = <[Effect; 1]>::try_from(effects) else { panic!("one effect") };
+        let Ok([Effect::Describe(what)]) = <[Effect; 1]>::try_from(effects) else {
+            panic!("one effect")
+        };
         let title = what.title();
-        dash.feed(Msg::done(EffectResult::Described(what, Ok(json!({"of": title}).to_string().into()))));
+        dash.feed(Msg::done(EffectResult::Described(
+            what,
+            Ok(json!({"of": title}).to_string().into()),
+        )));
     };
     answer(&mut dash, first);
-    assert!(dash.app.overlays.is_empty(), "the first response is outdated");
+    assert!(
+        dash.app.overlays.is_empty(),
+        "the first response is outdated"
+    );
     answer(&mut dash, second);
-    assert!(dash.screen().contains("of: deployment triage"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("of: deployment triage"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -164,12 +231,23 @@ fn refresh_reloads_open_logs_without_duplicates() {
 fn watches_survive_a_rejected_key() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
-    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).unwrap();
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|s| matches!(s.key, SubscriptionId::Watch(_)))
+        .unwrap();
     let error = dash.error("prod-eu", Kind::Unauthorized);
     let answer = SubscriptionEvent::Watched(Err(error), NextPoll::Stopped);
-    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer });
+    dash.feed(Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event: answer,
+    });
     assert_eq!(dash.app.deployments.watches.len(), 1);
-    assert!(dash.screen().contains("✗ 401, r retries"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("✗ 401, r retries"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("r");
     assert!(dash.watched("BUILDING").is_empty() && dash.app.deployments.watches.len() == 1);
 }
@@ -178,14 +256,32 @@ fn watches_survive_a_rejected_key() {
 fn complete_lists_with_a_malformed_record_remove_missing_rows() {
     let mut dash = demo_like((140, 40));
     let malformed = dash.error(US, Kind::Protocol);
-    let listing =
-        Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(malformed), unread: Default::default() };
+    let listing = Listing {
+        items: deployments(&[("d2", "d2-r")]),
+        incomplete: Some(malformed),
+        unread: Default::default(),
+    };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
     dash.answer(
         list_of(US),
-        SubscriptionEvent::Deployments { result, is_truncated: false, skew, took: Default::default(), next },
+        SubscriptionEvent::Deployments {
+            result,
+            is_truncated: false,
+            skew,
+            took: Default::default(),
+            next,
+        },
     );
-    assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    assert_eq!(
+        dash.app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter(|r| &*r.profile_name == US)
+            .count(),
+        1
+    );
     assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
 }
 
@@ -194,25 +290,46 @@ fn agent_server_rejections_do_not_stop_the_control_plane() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let effects = dash.keys("d");
-    let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Describe(what)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     let error = dash.error("prod-eu", Kind::Unauthorized);
     dash.feed(Msg::done(EffectResult::Described(what.clone(), Err(error))));
     assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
-    assert!(subscriptions(&dash.app).iter().any(|s| list_of("prod-eu")(&s.key)));
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .any(|s| list_of("prod-eu")(&s.key))
+    );
 }
 
 #[test]
 fn revisions_are_cached_for_recently_selected_rows() {
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
-    let ids: Vec<(String, String)> = (0..300).map(|n| (format!("d{n:03}"), format!("r{n:03}"))).collect();
-    let rows: Vec<(&str, &str)> = ids.iter().map(|(id, newest)| (id.as_str(), newest.as_str())).collect();
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+        (140, 40),
+    );
+    let ids: Vec<(String, String)> = (0..300)
+        .map(|n| (format!("d{n:03}"), format!("r{n:03}")))
+        .collect();
+    let rows: Vec<(&str, &str)> = ids
+        .iter()
+        .map(|(id, newest)| (id.as_str(), newest.as_str()))
+        .collect();
     dash.answer(list_of(US), listed(deployments(&rows)));
     dash.app.relayout();
     for (_, newest) in &ids {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
-        let list = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
+        let list = runtail_api::Revisions {
+            items,
+            was_sorted: true,
+            unread: Default::default(),
+        };
         let next = NextPoll::At(dash.now);
-        dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Revisions(..)),
+            SubscriptionEvent::Revisions(Ok(list), next),
+        );
         assert_eq!(
             dash.app.history().map(|history| history.revisions.len()),
             Some(1),
@@ -222,7 +339,10 @@ fn revisions_are_cached_for_recently_selected_rows() {
         dash.keys("<Down>");
     }
     let (first, last) = (format!("{US}/d000"), format!("{US}/d299"));
-    assert!(dash.app.deployments.histories.len() <= 200 && !dash.app.deployments.histories.contains_key(&first));
+    assert!(
+        dash.app.deployments.histories.len() <= 200
+            && !dash.app.deployments.histories.contains_key(&first)
+    );
     assert!(dash.app.deployments.histories.contains_key(&last));
 }
 
@@ -231,19 +351,32 @@ fn with_commit(dash: &mut Dash, reference: &str) {
     let row = json!({"id": "d1", "name": "support-bot", "latest_revision_id": "r2", "tenant_id": "w1",
                      "url": "https://support-bot.eu.langgraph.app"});
     let profile: Arc<str> = "prod-eu".into();
-    dash.answer(list_of(&profile), listed(vec![serde_json::from_value(row).unwrap()]));
+    dash.answer(
+        list_of(&profile),
+        listed(vec![serde_json::from_value(row).unwrap()]),
+    );
     let revision = json!({"id": "r2", "status": "BUILDING", "created_at": "2026-11-21T13:58:00Z",
                           "source_revision_config": {"repo_ref": reference, "repo_commit_sha": "9fceb02d0ae598e95dc97"}});
     let revision = Ok(serde_json::from_value(revision).unwrap());
-    dash.answer(newest_of(&profile), SubscriptionEvent::Newest { deployment: "d1".into(), revision });
+    dash.answer(
+        newest_of(&profile),
+        SubscriptionEvent::Newest {
+            deployment: "d1".into(),
+            revision,
+        },
+    );
     // The first row has no list of revisions, whose commits are needed too.
     dash.keys("<Home>");
     dash.app.relayout();
 }
 
 fn wanted_subjects(dash: &Dash) -> Vec<(String, bool)> {
-    let subs = subscriptions(&dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Past(_)));
-    subs.flat_map(|sub| sub.params.subjects.to_vec()).map(|of| (of.commit.to_string(), of.is_building)).collect()
+    let subs = subscriptions(&dash.app)
+        .into_iter()
+        .filter(|sub| matches!(sub.key, SubscriptionId::Past(_)));
+    subs.flat_map(|sub| sub.params.subjects.to_vec())
+        .map(|of| (of.commit.to_string(), of.is_building))
+        .collect()
 }
 
 fn subject(dash: &mut Dash, subject: Option<&str>) {
@@ -260,11 +393,20 @@ fn messages_of_visible_revisions_are_read_once_and_shown() {
     let mut dash = demo_like((140, 40));
     with_commit(&mut dash, "main");
     assert!(!dash.screen().contains("MESSAGE"), "{}", dash.screen());
-    assert_eq!(wanted_subjects(&dash), [("9fceb02d0ae598e95dc97".to_string(), true)]);
+    assert_eq!(
+        wanted_subjects(&dash),
+        [("9fceb02d0ae598e95dc97".to_string(), true)]
+    );
     subject(&mut dash, Some("retry on\u{1b}[31m 429"));
     let screen = dash.screen();
-    let row = screen.lines().find(|line| line.contains("main@9fceb02")).unwrap_or_default();
-    assert!(screen.contains("MESSAGE") && row.contains("retry on 429"), "{screen}");
+    let row = screen
+        .lines()
+        .find(|line| line.contains("main@9fceb02"))
+        .unwrap_or_default();
+    assert!(
+        screen.contains("MESSAGE") && row.contains("retry on 429"),
+        "{screen}"
+    );
     assert_eq!(wanted_subjects(&dash), []);
     // Without any message the column disappears.
     let mut dash = demo_like((140, 40));
@@ -284,10 +426,16 @@ fn messages_are_not_requested_for_rows_off_the_screen() {
 
 #[test]
 fn commits_stay_whole_beside_long_branches() {
-    for (size, shown) in [((140, 40), "…@9fceb02"), ((200, 50), "feature/very-long-branch-name@9fceb02")] {
+    for (size, shown) in [
+        ((140, 40), "…@9fceb02"),
+        ((200, 50), "feature/very-long-branch-name@9fceb02"),
+    ] {
         let mut dash = demo_like(size);
         with_commit(&mut dash, "refs/heads/feature/very-long-branch-name");
-        subject(&mut dash, Some("Retry the order look-up once before giving up"));
+        subject(
+            &mut dash,
+            Some("Retry the order look-up once before giving up"),
+        );
         assert!(dash.screen().contains(shown), "{}", dash.screen());
     }
 }
@@ -298,10 +446,20 @@ fn a_deployment_opens_in_the_browser() {
     with_commit(&mut dash, "main");
     let page = "https://eu.smith.langchain.com/o/w1/host/deployments/d1";
     for keys in ["o", "<Tab>o"] {
-        let row = dash.app.deployments.list.rows.iter().find(|row| row.is("d1")).map(|row| row.id.clone());
+        let row = dash
+            .app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .find(|row| row.is("d1"))
+            .map(|row| row.id.clone());
         dash.app.deployments.list.selection.selected = row;
         let effects = dash.keys(keys);
-        assert!(matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == page), "{effects:?}");
+        assert!(
+            matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == page),
+            "{effects:?}"
+        );
         assert!(dash.app.session.notices.last().unwrap().text.contains(page));
     }
     // The server reports no workspace for this one.
@@ -325,18 +483,35 @@ fn a_build_log_ends_with_its_build() {
     let revision = json!({"id": "44444444-4444-4444-8444-444444444444", "status": "BUILD_FAILED",
                           "created_at": created.to_string(), "updated_at": ended.to_string()});
     let revision: runtail_core::model::Revision = serde_json::from_value(revision).unwrap();
-    let list = runtail_api::Revisions { items: vec![revision], was_sorted: true, unread: Default::default() };
+    let list = runtail_api::Revisions {
+        items: vec![revision],
+        was_sorted: true,
+        unread: Default::default(),
+    };
     dash.answer(
         |key| matches!(key, SubscriptionId::Revisions(..)),
         SubscriptionEvent::Revisions(Ok(list), NextPoll::Stopped),
     );
     let screen = dash.screen();
-    assert!(screen.contains("✗ ended: BUILD_FAILED after 34s") && !screen.contains("following"), "{screen}");
-    assert!(screen.contains("no new lines: the build has ended"), "{screen}");
-    let is_polled = |dash: &Dash| subscriptions(&dash.app).iter().any(|sub| matches!(sub.key, SubscriptionId::Log(..)));
+    assert!(
+        screen.contains("✗ ended: BUILD_FAILED after 34s") && !screen.contains("following"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("no new lines: the build has ended"),
+        "{screen}"
+    );
+    let is_polled = |dash: &Dash| {
+        subscriptions(&dash.app)
+            .iter()
+            .any(|sub| matches!(sub.key, SubscriptionId::Log(..)))
+    };
     // Servers publish lines late.
     let lines = |dash: &mut Dash| {
-        let lines = SubscriptionEvent::Lines { lines: Ok(Vec::new()), incomplete: false };
+        let lines = SubscriptionEvent::Lines {
+            lines: Ok(Vec::new()),
+            incomplete: false,
+        };
         dash.answer(|key| matches!(key, SubscriptionId::Log(..)), lines);
     };
     dash.pass(16);
@@ -347,81 +522,165 @@ fn a_build_log_ends_with_its_build() {
     assert!(!is_polled(&dash), "it is not read forever");
     // The server log continues.
     dash.keys("l");
-    assert!(is_polled(&dash) && !dash.screen().contains("ended:"), "{}", dash.screen());
+    assert!(
+        is_polled(&dash) && !dash.screen().contains("ended:"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
     let mut dash = demo_like((140, 40));
     let commits = ["9fceb02d0ae598e95dc97", "77ab10cd0ae598e95dc97"];
-    let ids = ["44444444-4444-4444-8444-444444444444", "55555555-5555-4555-8555-555555555555"];
+    let ids = [
+        "44444444-4444-4444-8444-444444444444",
+        "55555555-5555-4555-8555-555555555555",
+    ];
     let revision = |n: usize| {
         json!({"id": ids[n], "status": "DEPLOYED", "created_at": format!("2026-11-2{}T13:00:00Z", 1 - n),
                "updated_at": format!("2026-11-2{}T13:00:52Z", 1 - n),
                "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commits[n]}})
     };
     let items = serde_json::from_value(json!([revision(0), revision(1)])).unwrap();
-    let list = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
+    let list = runtail_api::Revisions {
+        items,
+        was_sorted: true,
+        unread: Default::default(),
+    };
     let next = NextPoll::At(dash.now);
-    dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Revisions(..)),
+        SubscriptionEvent::Revisions(Ok(list), next),
+    );
     for n in [0, 1] {
-        let (revision, commit, subject) = (ids[n].into(), commits[n].into(), Some("read more of the invoice".into()));
-        let event = SubscriptionEvent::CommitSubject { revision, commit, subject };
+        let (revision, commit, subject) = (
+            ids[n].into(),
+            commits[n].into(),
+            Some("read more of the invoice".into()),
+        );
+        let event = SubscriptionEvent::CommitSubject {
+            revision,
+            commit,
+            subject,
+        };
         dash.answer(|key| *key == SubscriptionId::Past("prod-eu".into()), event);
     }
     let screen = dash.screen();
-    let pane: Vec<&str> = screen.lines().filter(|line| line.contains("● DEPLOYED  main@")).collect();
-    let (serving, other): (Vec<&str>, Vec<&str>) = pane.iter().partition(|line| line.contains("serving"));
-    assert!(serving.len() == 1 && serving[0].contains("read more of the …  serving"), "{screen}");
-    assert!(other.len() == 1 && other[0].contains("read more of the invoice"), "{screen}");
+    let pane: Vec<&str> = screen
+        .lines()
+        .filter(|line| line.contains("● DEPLOYED  main@"))
+        .collect();
+    let (serving, other): (Vec<&str>, Vec<&str>) =
+        pane.iter().partition(|line| line.contains("serving"));
+    assert!(
+        serving.len() == 1 && serving[0].contains("read more of the …  serving"),
+        "{screen}"
+    );
+    assert!(
+        other.len() == 1 && other[0].contains("read more of the invoice"),
+        "{screen}"
+    );
 }
 
 /// Returns the line of the selected row in a new frame.
 fn selected_line(dash: &mut Dash) -> String {
-    dash.screen().lines().find(|line| line.contains('▌')).unwrap_or_default().to_string()
+    dash.screen()
+        .lines()
+        .find(|line| line.contains('▌'))
+        .unwrap_or_default()
+        .to_string()
 }
 
 #[test]
 fn the_selection_stays_on_its_deployment_from_the_first_frame() {
     let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
     let mut dash = Dash::new(toml, (140, 40));
-    dash.answer(list_of(US), listed(deployments(&[("alpha", "a1"), ("beta", "b1")])));
-    assert!(selected_line(&mut dash).contains("alpha"), "{}", dash.screen());
+    dash.answer(
+        list_of(US),
+        listed(deployments(&[("alpha", "a1"), ("beta", "b1")])),
+    );
+    assert!(
+        selected_line(&mut dash).contains("alpha"),
+        "{}",
+        dash.screen()
+    );
     // The first problem is the first row from now on, and then that of the other profile.
     newest(&mut dash, "beta", "b1", "BUILD_FAILED");
     let screen = dash.screen();
-    assert!(screen.find("beta") < screen.find("alpha") && selected_line(&mut dash).contains("alpha"), "{screen}");
+    assert!(
+        screen.find("beta") < screen.find("alpha") && selected_line(&mut dash).contains("alpha"),
+        "{screen}"
+    );
     dash.answer(list_of("prod-eu"), listed(deployments(&[("delta", "d1")])));
     let failed = json!({"id": "d1", "status": "BUILD_FAILED", "created_at": dash.now});
     let revision = Ok(serde_json::from_value(failed).unwrap());
-    dash.answer(newest_of("prod-eu"), SubscriptionEvent::Newest { deployment: "delta".into(), revision });
+    dash.answer(
+        newest_of("prod-eu"),
+        SubscriptionEvent::Newest {
+            deployment: "delta".into(),
+            revision,
+        },
+    );
     let screen = dash.screen();
-    assert!(screen.find("delta") < screen.find("beta") && selected_line(&mut dash).contains("alpha"), "{screen}");
+    assert!(
+        screen.find("delta") < screen.find("beta") && selected_line(&mut dash).contains("alpha"),
+        "{screen}"
+    );
 }
 
 #[test]
 fn a_key_does_not_act_on_a_row_that_no_frame_showed_as_selected() {
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
-    dash.answer(list_of(US), listed(deployments(&[("alpha", "a1"), ("beta", "b1")])));
-    assert!(selected_line(&mut dash).contains("alpha"), "{}", dash.screen());
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+        (140, 40),
+    );
+    dash.answer(
+        list_of(US),
+        listed(deployments(&[("alpha", "a1"), ("beta", "b1")])),
+    );
+    assert!(
+        selected_line(&mut dash).contains("alpha"),
+        "{}",
+        dash.screen()
+    );
     dash.app.on_drawn();
     // The selected deployment disappears between the frame and the key.
     dash.answer(list_of(US), listed(deployments(&[("beta", "b1")])));
     // The order of the list concerns no row.
     dash.typed_ahead("S");
-    assert!(!dash.words().contains("The selection changed just now."), "{}", dash.words());
+    assert!(
+        !dash.words().contains("The selection changed just now."),
+        "{}",
+        dash.words()
+    );
     let effects = dash.typed_ahead("yd");
     assert!(effects.is_empty(), "{effects:?}");
-    assert!(selected_line(&mut dash).contains("beta"), "the next one is selected: {}", dash.screen());
-    assert!(dash.words().contains("The selection changed just now. Press the key again."), "{}", dash.words());
+    assert!(
+        selected_line(&mut dash).contains("beta"),
+        "the next one is selected: {}",
+        dash.screen()
+    );
+    assert!(
+        dash.words()
+            .contains("The selection changed just now. Press the key again."),
+        "{}",
+        dash.words()
+    );
     assert!(matches!(dash.keys("d").as_slice(), [Effect::Describe(_)]));
 }
 
 #[test]
 fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
     let row = |id: &str, source: &str, url: Option<&str>| json!({"id": id, "name": id, "latest_revision_id": format!("{id}1"), "source": source, "url": url});
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
-    let rows = json!([row("a", "github", Some("https://a.us.langgraph.app")), row("b", "external_docker", None)]);
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+        (140, 40),
+    );
+    let rows = json!([
+        row("a", "github", Some("https://a.us.langgraph.app")),
+        row("b", "external_docker", None)
+    ]);
     dash.answer(list_of(US), listed(serde_json::from_value(rows).unwrap()));
     for id in ["a", "b"] {
         newest(&mut dash, id, &format!("{id}1"), "DEPLOYED");
@@ -436,17 +695,44 @@ fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
             unread: Default::default(),
         };
         let next = NextPoll::At(dash.now);
-        dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Revisions(..)),
+            SubscriptionEvent::Revisions(Ok(list), next),
+        );
         let footer = |dash: &mut Dash| dash.screen().trim_end().lines().last().unwrap().to_string();
-        assert_eq!(footer(&mut dash).contains("⏎ threads"), has_server, "{id}: {}", dash.screen());
-        assert_eq!(dash.screen().contains("b build log"), has_build, "{id}: {}", dash.screen());
+        assert_eq!(
+            footer(&mut dash).contains("⏎ threads"),
+            has_server,
+            "{id}: {}",
+            dash.screen()
+        );
+        assert_eq!(
+            dash.screen().contains("b build log"),
+            has_build,
+            "{id}: {}",
+            dash.screen()
+        );
         dash.keys("<Tab>");
-        assert_eq!(footer(&mut dash).contains("b build log"), has_build, "{id}: {}", dash.screen());
+        assert_eq!(
+            footer(&mut dash).contains("b build log"),
+            has_build,
+            "{id}: {}",
+            dash.screen()
+        );
         if !has_build {
             assert!(dash.keys("b").is_empty());
-            assert!(dash.screen().contains("built elsewhere, so it has no build log"), "{}", dash.screen());
+            assert!(
+                dash.screen()
+                    .contains("built elsewhere, so it has no build log"),
+                "{}",
+                dash.screen()
+            );
             dash.keys("e");
-            assert!(!footer(&mut dash).contains("build log"), "{}", dash.screen());
+            assert!(
+                !footer(&mut dash).contains("build log"),
+                "{}",
+                dash.screen()
+            );
             dash.keys("b<Esc>");
         }
         dash.keys("<Tab><Down>");

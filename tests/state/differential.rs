@@ -56,10 +56,17 @@ fn read(bytes: &[u8], cuts: &[prop::sample::Index]) -> (Vec<oracle::Event>, usiz
         while let Some(frame) = framer.next_frame() {
             match frame {
                 Frame::Comment => comments += 1,
-                Frame::Block(block) => events.extend(decoder.decode(block).map(|event| oracle::Event {
-                    name: event.ns.iter().fold(event.name.to_string(), |name, segment| format!("{name}|{segment}")),
-                    data: event.data.text().to_string(),
-                    id: event.id.as_deref().map(str::to_string),
+                Frame::Block(block) => events.extend(decoder.decode(block).map(|event| {
+                    oracle::Event {
+                        name: event
+                            .ns
+                            .iter()
+                            .fold(event.name.to_string(), |name, segment| {
+                                format!("{name}|{segment}")
+                            }),
+                        data: event.data.text().to_string(),
+                        id: event.id.as_deref().map(str::to_string),
+                    }
                 })),
             }
         }
@@ -85,9 +92,13 @@ proptest! {
 
 /// Decodes a whole stream with the `eventsource-stream` crate.
 fn decode_with_eventsource_stream(text: &str) -> Vec<(String, String)> {
-    let whole = futures::stream::iter([Ok::<_, std::convert::Infallible>(text.as_bytes().to_vec())]);
+    let whole =
+        futures::stream::iter([Ok::<_, std::convert::Infallible>(text.as_bytes().to_vec())]);
     let events = eventsource_stream::EventStream::new(whole);
-    futures::executor::block_on_stream(Box::pin(events)).filter_map(Result::ok).map(|e| (e.event, e.data)).collect()
+    futures::executor::block_on_stream(Box::pin(events))
+        .filter_map(Result::ok)
+        .map(|e| (e.event, e.data))
+        .collect()
 }
 
 proptest! {

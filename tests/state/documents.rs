@@ -33,7 +33,10 @@ fn rows(document: &str, column: &str) -> Vec<Row> {
         }
         // A bar inside a cell is escaped with a backslash.
         let plain = line.replace("\\|", "\u{0}");
-        let Some(cells) = plain.strip_prefix("| ").and_then(|line| line.strip_suffix('|')) else {
+        let Some(cells) = plain
+            .strip_prefix("| ")
+            .and_then(|line| line.strip_suffix('|'))
+        else {
             inside &= line.starts_with("|-");
             continue;
         };
@@ -42,7 +45,11 @@ fn rows(document: &str, column: &str) -> Vec<Row> {
         if cell(first) == column {
             inside = true;
         } else if inside {
-            rows.push(Row { heading: heading.clone(), first: cell(first), rest: cell(rest) });
+            rows.push(Row {
+                heading: heading.clone(),
+                first: cell(first),
+                rest: cell(rest),
+            });
         }
     }
     rows
@@ -55,25 +62,42 @@ fn code(text: &str) -> Vec<&str> {
 
 /// The words of a text, without the most common ones.
 fn words(text: &str) -> BTreeSet<String> {
-    let small = ["the", "and", "one", "for", "its", "all", "that", "this", "before"];
-    let words = text.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
-    words.filter(|word| word.len() > 2 && !small.contains(&word.as_str())).collect()
+    let small = [
+        "the", "and", "one", "for", "its", "all", "that", "this", "before",
+    ];
+    let words = text
+        .split(|c: char| !c.is_alphabetic())
+        .map(str::to_lowercase);
+    words
+        .filter(|word| word.len() > 2 && !small.contains(&word.as_str()))
+        .collect()
 }
 
 /// Parses a key as documents write it.
 fn key(name: &str) -> Key {
-    if name == "⏎" { "Enter" } else { name }.parse().unwrap_or_else(|e| panic!("{name}: {e}"))
+    if name == "⏎" { "Enter" } else { name }
+        .parse()
+        .unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 #[test]
 fn documented_keys_match_their_descriptions() {
-    let rows: Vec<Row> = rows(README, "key").into_iter().chain(rows(VIEWS, "key")).collect();
+    let rows: Vec<Row> = rows(README, "key")
+        .into_iter()
+        .chain(rows(VIEWS, "key"))
+        .collect();
     assert!(rows.len() > 40, "{}", rows.len());
-    for Row { heading, first, rest } in rows {
+    for Row {
+        heading,
+        first,
+        rest,
+    } in rows
+    {
         use Context::*;
         let contexts: &[Context] = match heading.as_str() {
             "The most useful keys" => &[Deployments, Revisions, Server, Stream],
-            "The thread page" | "Acting on a thread" | "Moving in a stream" | "Graph" | "History" => &[Stream],
+            "The thread page" | "Acting on a thread" | "Moving in a stream" | "Graph"
+            | "History" => &[Stream],
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],
             other => panic!("unknown contexts of the key table under {other:?}"),
@@ -86,11 +110,18 @@ fn documented_keys_match_their_descriptions() {
             let key = key(name);
             let has_key = |binding: &&Binding| {
                 let here = contexts.contains(&binding.context) || binding.context == Global;
-                here && binding.keys().any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
+                here && binding
+                    .keys()
+                    .any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
             };
             let described = words(&rest);
             let matches_row = |binding: &&Binding| {
-                let own = words(&format!("{} {} {}", binding.id.replace(['.', '_'], " "), binding.label, binding.help));
+                let own = words(&format!(
+                    "{} {} {}",
+                    binding.id.replace(['.', '_'], " "),
+                    binding.label,
+                    binding.help
+                ));
                 own.intersection(&described).next().is_some()
             };
             assert!(
@@ -104,25 +135,40 @@ fn documented_keys_match_their_descriptions() {
 #[test]
 fn stream_keys_are_documented() {
     let rows = rows(VIEWS, "key");
-    let is_of_streams =
-        |heading: &str| matches!(heading, "The thread page" | "Acting on a thread" | "Moving in a stream" | "History");
-    let documented: Vec<&str> =
-        rows.iter().filter(|r| is_of_streams(&r.heading)).flat_map(|r| code(&r.first)).collect();
+    let is_of_streams = |heading: &str| {
+        matches!(
+            heading,
+            "The thread page" | "Acting on a thread" | "Moving in a stream" | "History"
+        )
+    };
+    let documented: Vec<&str> = rows
+        .iter()
+        .filter(|r| is_of_streams(&r.heading))
+        .flat_map(|r| code(&r.first))
+        .collect();
     let text: Vec<&str> = VIEWS
         .split("\n## ")
         .filter(|part| is_of_streams(part.lines().next().unwrap_or_default()))
         .flat_map(code)
         .collect();
-    for binding in BINDINGS.iter().filter(|binding| binding.context == Context::Stream) {
+    for binding in BINDINGS
+        .iter()
+        .filter(|binding| binding.context == Context::Stream)
+    {
         // The number keys do the same.
         if matches!(binding.id, "stream.next_view" | "stream.prev_view") {
             continue;
         }
         // Some actions have only a command.
-        let Some(first) = binding.keys().next() else { continue };
+        let Some(first) = binding.keys().next() else {
+            continue;
+        };
         let is_documented = |name: &str| name == first || name == "⏎" && first == "Enter";
         assert!(
-            documented.iter().chain(&text).any(|name| is_documented(name)),
+            documented
+                .iter()
+                .chain(&text)
+                .any(|name| is_documented(name)),
             "{} ({first}) is not documented",
             binding.id
         );
@@ -132,21 +178,39 @@ fn stream_keys_are_documented() {
 #[test]
 fn keys_page_lists_every_action_with_its_keys() {
     let mut named = Vec::new();
-    for Row { heading, first, rest } in rows(KEYS, "key") {
+    for Row {
+        heading,
+        first,
+        rest,
+    } in rows(KEYS, "key")
+    {
         let (actions, text) = rest.split_once('|').expect("three columns");
         assert!(text.trim().len() > 3, "{actions} has no description");
         let actions = code(actions);
         let find = |id: &&str| BINDINGS.iter().find(|binding| binding.id == *id);
-        let bindings: Vec<&Binding> =
-            actions.iter().map(|id| find(id).unwrap_or_else(|| panic!("{heading}: there is no action {id}"))).collect();
+        let bindings: Vec<&Binding> = actions
+            .iter()
+            .map(|id| find(id).unwrap_or_else(|| panic!("{heading}: there is no action {id}")))
+            .collect();
         let keys: Vec<Key> = code(&first).into_iter().map(key).collect();
-        let own: Vec<Key> = bindings.iter().flat_map(|binding| binding.keys()).map(key).collect();
+        let own: Vec<Key> = bindings
+            .iter()
+            .flat_map(|binding| binding.keys())
+            .map(key)
+            .collect();
         assert_eq!(keys, own, "{heading}: {actions:?}");
         named.extend(bindings.iter().map(|binding| binding.id));
     }
     let all: BTreeSet<&str> = BINDINGS.iter().map(|binding| binding.id).collect();
-    let missing: Vec<&str> = all.iter().filter(|id| !named.contains(id)).copied().collect();
-    assert_eq!(missing, [""; 0], "these actions are missing from docs/keys.md");
+    let missing: Vec<&str> = all
+        .iter()
+        .filter(|id| !named.contains(id))
+        .copied()
+        .collect();
+    assert_eq!(
+        missing, [""; 0],
+        "these actions are missing from docs/keys.md"
+    );
     assert_eq!(named.len(), all.len(), "docs/keys.md lists an action twice");
 }
 
@@ -156,32 +220,46 @@ fn documented_commands_exist() {
     let screens = dash.app.screens();
     for (name, document) in documents() {
         for text in code(&document) {
-            let Some(command) =
-                text.strip_prefix(':').filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+            let Some(command) = text
+                .strip_prefix(':')
+                .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
             else {
                 continue;
             };
             let command = command.split(' ').next().unwrap_or_default();
             let is_screen = screens.iter().any(|(screen, _)| *screen == command);
-            assert!(is_screen || COMMANDS.iter().any(|known| known.name == command), "{name} names :{command}");
+            assert!(
+                is_screen || COMMANDS.iter().any(|known| known.name == command),
+                "{name} names :{command}"
+            );
         }
     }
 }
 
 #[test]
 fn documented_filters_are_valid() {
-    let filters: Vec<&str> = VIEWS.lines().filter_map(|line| line.strip_prefix('&')).collect();
+    let filters: Vec<&str> = VIEWS
+        .lines()
+        .filter_map(|line| line.strip_prefix('&'))
+        .collect();
     assert!(filters.len() >= 4);
     for line in filters {
         let filter = line.split("   ").next().unwrap_or_default();
         let read = StreamFilter::new(filter);
-        assert!(!read.is_empty() && read.problems().is_empty(), "{filter}: {:?}", read.problems());
+        assert!(
+            !read.is_empty() && read.problems().is_empty(),
+            "{filter}: {:?}",
+            read.problems()
+        );
     }
 }
 
 #[test]
 fn example_configuration_has_the_default_keys() {
-    let all: String = Config::EXAMPLE.lines().map(|line| format!("{}\n", line.trim_start_matches("#: "))).collect();
+    let all: String = Config::EXAMPLE
+        .lines()
+        .map(|line| format!("{}\n", line.trim_start_matches("#: ")))
+        .collect();
     let keys = Config::parse(&all, None).unwrap().keys;
     assert!(keys.len() > 10);
     let (changed, problems) = Keymap::new(&keys);
@@ -198,17 +276,28 @@ fn files_named_in_the_documents_exist() {
         files.push(PathBuf::from(folder));
         list(Path::new(folder), &mut files);
     }
-    let short: Vec<PathBuf> = files.iter().map(|file| file.iter().filter(|part| *part != "src").collect()).collect();
+    let short: Vec<PathBuf> = files
+        .iter()
+        .map(|file| file.iter().filter(|part| *part != "src").collect())
+        .collect();
     files.extend(short);
-    for name in code(ARCHITECTURE).into_iter().chain(code(INTERNALS)).chain(code(CONTRIBUTING)) {
+    for name in code(ARCHITECTURE)
+        .into_iter()
+        .chain(code(INTERNALS))
+        .chain(code(CONTRIBUTING))
+    {
         let is_path = !name.contains([' ', '*', '(', '='])
             && !name.contains("NAME")
             && (name.ends_with(".rs") || name.contains('/'))
             && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
         // `stream/log/event_log.rs` is crates/stream/src/log/event_log.rs.
-        let exists = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
-        assert!(!is_path || files.iter().any(exists), "{name} does not exist");
+        let exists =
+            |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
+        assert!(
+            !is_path || files.iter().any(exists),
+            "{name} does not exist"
+        );
     }
 }
 
@@ -216,7 +305,15 @@ fn documents() -> Vec<(String, String)> {
     let mut files = vec![PathBuf::from("README.md")];
     list(Path::new("docs"), &mut files);
     files.retain(|file| file.extension().is_some_and(|ending| ending == "md"));
-    files.iter().map(|file| (file.display().to_string(), std::fs::read_to_string(file).unwrap())).collect()
+    files
+        .iter()
+        .map(|file| {
+            (
+                file.display().to_string(),
+                std::fs::read_to_string(file).unwrap(),
+            )
+        })
+        .collect()
 }
 
 /// Lists all files and folders below a folder.

@@ -42,7 +42,11 @@ fn delivery_of_a_finished_run_does_not_change() {
     dash.later(60_000);
     dash.keys("7");
     dash.keys("8");
-    assert_eq!(dash.body(), body, "the view of a finished run doesn't change");
+    assert_eq!(
+        dash.body(),
+        body,
+        "the view of a finished run doesn't change"
+    );
     dash.ascii = true;
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
@@ -69,7 +73,10 @@ fn custom_events_are_shown() {
         ("custom", r#"{"done":3,"total":10,"file":"report.pdf"}"#),
         ("custom", r#""bare words""#),
         ("custom", "null"),
-        ("feedback", r#"{"user_score":"https://smith.example/feedback"}"#),
+        (
+            "feedback",
+            r#"{"user_score":"https://smith.example/feedback"}"#,
+        ),
         ("brand_new", r#"{"a":{"b":[1,2]}}"#),
     ] {
         dash.event(name, data);
@@ -77,11 +84,19 @@ fn custom_events_are_shown() {
     dash.keys("6");
     insta::assert_snapshot!("custom_80x24", dash.screen());
     dash.keys("v");
-    assert!(dash.screen().contains(r#"{"done":3,"total":10,"file":"report.pdf"}"#), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains(r#"{"done":3,"total":10,"file":"report.pdf"}"#),
+        "{}",
+        dash.screen()
+    );
     dash.keys("v");
     dash.ascii = true;
     let screen = dash.screen();
-    assert!(screen.is_ascii() && screen.contains("===------- 3 of 10"), "{screen}");
+    assert!(
+        screen.is_ascii() && screen.contains("===------- 3 of 10"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -102,17 +117,34 @@ fn runs_view_shows_attempts_failures_and_durations() {
     dash.later(3_400);
     dash.event("metadata", &metadata(2));
     dash.capture_now("fanout-many-subgraphs");
-    dash.event("messages", r#"[{"type":"AIMessageChunk","id":"a","content":"It "},{"langgraph_node":"sub_b"}]"#);
-    dash.event("tasks", r#"{"id":"x","name":"boom","error":"ValueError('no')","result":null,"interrupts":[]}"#);
-    dash.event("updates", r#"{"__interrupt__":[{"value":{"question":"Approve?","draft":"send 5 EUR"},"id":"i"}]}"#);
-    dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
+    dash.event(
+        "messages",
+        r#"[{"type":"AIMessageChunk","id":"a","content":"It "},{"langgraph_node":"sub_b"}]"#,
+    );
+    dash.event(
+        "tasks",
+        r#"{"id":"x","name":"boom","error":"ValueError('no')","result":null,"interrupts":[]}"#,
+    );
+    dash.event(
+        "updates",
+        r#"{"__interrupt__":[{"value":{"question":"Approve?","draft":"send 5 EUR"},"id":"i"}]}"#,
+    );
+    dash.event(
+        "metadata",
+        &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#),
+    );
     dash.keys("5");
     insta::assert_snapshot!("runs_80x24", dash.screen());
     // A thread's stream reports a failed run as done, too.
     dash.event("metadata", &metadata(1).replace(run, "r2"));
     dash.event("error", r#"{"error":"ValueError","message":"boom"}"#);
     dash.event("metadata", r#"{"run_id":"r2","status":"run_done"}"#);
-    assert!(dash.screen().contains("✗ run 2 here failed · ValueError · 0.2s"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("✗ run 2 here failed · ValueError · 0.2s"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Home>");
     insta::assert_snapshot!("runs_start_80x24", dash.screen());
 }
@@ -130,28 +162,60 @@ fn heartbeat_and_event_ages_are_shown() {
     // A server without heartbeats is not reported as silent.
     dash.later(44_700);
     dash.keys("7");
-    assert!(dash.screen().contains("◌ no event for 45s"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("◌ no event for 45s"),
+        "{}",
+        dash.screen()
+    );
     for _ in 0..3 {
         dash.later(5_000);
         dash.heartbeat();
     }
-    assert!(dash.screen().contains("● live · heartbeat 0s · last event 1m"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("● live · heartbeat 0s · last event 1m"),
+        "{}",
+        dash.screen()
+    );
     // In less room the age of the last event stays: it is the evidence.
     for width in [126, 132, 139] {
         dash.resize(width, 40);
-        assert!(dash.screen().contains("● live · last event 1m"), "{width}: {}", dash.screen());
+        assert!(
+            dash.screen().contains("● live · last event 1m"),
+            "{width}: {}",
+            dash.screen()
+        );
     }
     dash.resize(140, 40);
     dash.later(12_000);
     dash.keys("6");
-    assert!(dash.screen().contains("◌ no heartbeat for 12s"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("◌ no heartbeat for 12s"),
+        "{}",
+        dash.screen()
+    );
     // An idle thread may be silent.
-    let run = dash.app.viewer().unwrap().projections.status.runs().last().and_then(|run| run.run_id.clone()).unwrap();
-    dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
+    let run = dash
+        .app
+        .viewer()
+        .unwrap()
+        .projections
+        .status
+        .runs()
+        .last()
+        .and_then(|run| run.run_id.clone())
+        .unwrap();
+    dash.event(
+        "metadata",
+        &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#),
+    );
     dash.later(100_000);
     dash.keys("7");
     let screen = dash.screen();
-    assert!(screen.contains("● live") && !screen.contains("no heartbeat for"), "{screen}");
+    assert!(
+        screen.contains("● live") && !screen.contains("no heartbeat for"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -159,53 +223,88 @@ fn what_could_not_be_read_is_not_called_empty() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let failed = |part: SnapshotPart| (part, Loaded::Failed("no connection".into()));
-    let parts = [SnapshotPart::Thread, SnapshotPart::State, SnapshotPart::History, SnapshotPart::Runs].map(failed);
-    let event = ThreadSnapshot { at: dash.now, parts: parts.into() }.into_event(Seq(1));
+    let parts = [
+        SnapshotPart::Thread,
+        SnapshotPart::State,
+        SnapshotPart::History,
+        SnapshotPart::Runs,
+    ]
+    .map(failed);
+    let event = ThreadSnapshot {
+        at: dash.now,
+        parts: parts.into(),
+    }
+    .into_event(Seq(1));
     dash.items(vec![Item::Record(Record::Event(event))]);
     for view in ["1", "2", "3", "4", "5"] {
         dash.keys(view);
         let screen = dash.screen();
-        assert!(screen.contains("Nothing is known: couldn't load the state (no connection)."), "{view}: {screen}");
+        assert!(
+            screen.contains("Nothing is known: couldn't load the state (no connection)."),
+            "{view}: {screen}"
+        );
         assert!(screen.contains("Press r to retry."), "{view}: {screen}");
-        assert!(!screen.contains("No m") && !screen.contains("Following this thread"), "{view}: {screen}");
+        assert!(
+            !screen.contains("No m") && !screen.contains("Following this thread"),
+            "{view}: {screen}"
+        );
     }
 }
 
 #[test]
 fn what_was_before_the_page_was_opened_is_no_gap() {
-    let gap = |why: &str| Item::Record(Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: why.into() });
+    let gap = |why: &str| {
+        Item::Record(Record::Gap {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            why: why.into(),
+        })
+    };
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    dash.items(vec![gap("joined at 14:02:07; earlier output isn't available")]);
+    dash.items(vec![gap(
+        "joined at 14:02:07; earlier output isn't available",
+    )]);
     dash.capture_now("agent-values");
     assert!(!dash.screen().contains("gap ·"), "{}", dash.screen());
     for view in ["8", "7<End>", "7<Home>", "5<Home>"] {
         dash.keys(view);
-        assert!(dash.screen().contains("joined at 14:02:07; earlier output isn't available"), "{}", dash.screen());
+        assert!(
+            dash.screen()
+                .contains("joined at 14:02:07; earlier output isn't available"),
+            "{}",
+            dash.screen()
+        );
     }
-    dash.items(vec![gap("disconnected for 3s; the server sends no ids to resume from")]);
+    dash.items(vec![gap(
+        "disconnected for 3s; the server sends no ids to resume from",
+    )]);
     assert!(dash.screen().contains("? 1 gap · 8"), "{}", dash.screen());
 }
 
 #[test]
 fn messages_that_were_loaded_have_a_cost() {
-    let toml =
-        "[prices]\n\"m-1*\" = { input = 1, output = 10 }\n[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
+    let toml = "[prices]\n\"m-1*\" = { input = 1, output = 10 }\n[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
     let mut dash = Dash::new(toml, (140, 40));
     dash.threads();
     dash.keys("<Enter>");
     let call = |id: &str, model: serde_json::Value| {
-        let usage = json!({"input_tokens": 200_000, "output_tokens": 30_000, "total_tokens": 230_000});
+        let usage =
+            json!({"input_tokens": 200_000, "output_tokens": 30_000, "total_tokens": 230_000});
         json!({"type": "ai", "id": id, "content": id, "usage_metadata": usage, "response_metadata": model})
     };
-    let messages = json!([call("a", json!({"model_name": "m-1-2026"})), call("b", json!({"model": "m-1-2026"}))]);
-    let state = json!({"values": {"messages": messages}, "next": [], "tasks": [], "metadata": {"step": 3}});
+    let messages = json!([
+        call("a", json!({"model_name": "m-1-2026"})),
+        call("b", json!({"model": "m-1-2026"}))
+    ]);
+    let state =
+        json!({"values": {"messages": messages}, "next": [], "tasks": [], "metadata": {"step": 3}});
     dash.snapshot(vec![(SnapshotPart::State, state)]);
     dash.keys("8");
     let screen = dash.screen();
-    for line in
-        ["m-1-2026              2 400,000       -  60,000         -    $1.00", "loaded messages       2 400,000"]
-    {
+    for line in [
+        "m-1-2026              2 400,000       -  60,000         -    $1.00",
+        "loaded messages       2 400,000",
+    ] {
         assert!(screen.contains(line), "{screen}");
     }
 }
@@ -224,12 +323,22 @@ fn a_message_that_gets_its_id_from_the_state_is_one_message() {
             dash.snapshot(vec![(SnapshotPart::State, saved.clone())]);
         }
         dash.event("metadata", &json!({"run_id": run}).to_string());
-        dash.event("updates", &json!({"supervisor": {"messages": [message(None)]}}).to_string());
+        dash.event(
+            "updates",
+            &json!({"supervisor": {"messages": [message(None)]}}).to_string(),
+        );
         dash.event("values", &state.to_string());
         dash.snapshot(vec![(SnapshotPart::State, saved)]);
         let screen = dash.screen();
-        assert_eq!(screen.matches("Successfully transferred").count(), 1, "{is_reopened}: {screen}");
-        assert!(!screen.contains("removed from state"), "{is_reopened}: {screen}");
+        assert_eq!(
+            screen.matches("Successfully transferred").count(),
+            1,
+            "{is_reopened}: {screen}"
+        );
+        assert!(
+            !screen.contains("removed from state"),
+            "{is_reopened}: {screen}"
+        );
     }
 }
 
@@ -238,12 +347,19 @@ fn a_run_ends_above_the_messages_that_were_loaded_after_it() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let message = |id: &str| json!({"type": "human", "id": id, "content": format!("said {id}")});
-    dash.event("metadata", r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc2777"}"#);
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc2777"}"#,
+    );
     dash.event("values", &json!({"messages": [message("a")]}).to_string());
     dash.run_done();
     let state = json!({"values": {"messages": [message("b")]}, "next": [], "tasks": [], "metadata": {"step": 1}});
     dash.snapshot(vec![(SnapshotPart::State, state)]);
     let screen = dash.screen();
-    let places = ["said a", "── run 1", "from the server's state", "said b"].map(|text| screen.find(text));
-    assert!(places.is_sorted() && places[0].is_some(), "{places:?} {screen}");
+    let places =
+        ["said a", "── run 1", "from the server's state", "said b"].map(|text| screen.find(text));
+    assert!(
+        places.is_sorted() && places[0].is_some(),
+        "{places:?} {screen}"
+    );
 }

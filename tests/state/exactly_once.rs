@@ -13,8 +13,8 @@ use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{
-    Capabilities, Connection, Item, Numbering, Outcome, Record, Replayed, RunState, SourceOptions, Transport, follow,
-    framed,
+    Capabilities, Connection, Item, Numbering, Outcome, Record, Replayed, RunState, SourceOptions,
+    Transport, follow, framed,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,14 @@ enum Attempt {
     Refusal(u8),
     /// Connected. Events are published before the subscription (`before`), before the first byte (`lead`) and after each
     /// replayed event (`pace`). A disconnected reader takes `stolen` events (`Aegra`), and the store may drop all events.
-    Open { before: usize, lead: usize, pace: Vec<usize>, cut: Option<Cut>, stolen: usize, forgets: bool },
+    Open {
+        before: usize,
+        lead: usize,
+        pace: Vec<usize>,
+        cut: Option<Cut>,
+        stolen: usize,
+        forgets: bool,
+    },
 }
 
 /// Events of one run: name, time, data.
@@ -71,11 +78,22 @@ struct Model {
     stored: Arc<Mutex<Vec<usize>>>,
 }
 
-const UNDISTURBED: Attempt =
-    Attempt::Open { before: 0, lead: 0, pace: Vec::new(), cut: None, stolen: 0, forgets: false };
+const UNDISTURBED: Attempt = Attempt::Open {
+    before: 0,
+    lead: 0,
+    pace: Vec::new(),
+    cut: None,
+    stolen: 0,
+    forgets: false,
+};
 
 fn failure(kind: Kind) -> ApiError {
-    ApiError { kind, at: Place::default(), detail: "scripted failure".into(), hint: None }
+    ApiError {
+        kind,
+        at: Place::default(),
+        detail: "scripted failure".into(),
+        hint: None,
+    }
 }
 
 impl Model {
@@ -91,7 +109,12 @@ impl Model {
     /// Compares ids like the server: as text if ids are times, otherwise by their trailing number.
     fn is_after(&self, i: usize, after: &str) -> bool {
         let Some(id) = self.id(i) else { return false };
-        let number = |id: &str| id.rsplit('_').next().and_then(|n| n.parse::<i64>().ok()).unwrap_or(-1);
+        let number = |id: &str| {
+            id.rsplit('_')
+                .next()
+                .and_then(|n| n.parse::<i64>().ok())
+                .unwrap_or(-1)
+        };
         match self.server {
             _ if after == "-1" => true,
             Server::Python => *id > *after,
@@ -104,7 +127,13 @@ impl Model {
     }
 
     /// Returns the numbers of the events that one connection sends, each with the number of events published by then.
-    fn deliver(&mut self, after: Option<&str>, before: usize, lead: usize, pace: &[usize]) -> Vec<(usize, usize)> {
+    fn deliver(
+        &mut self,
+        after: Option<&str>,
+        before: usize,
+        lead: usize,
+        pace: &[usize],
+    ) -> Vec<(usize, usize)> {
         let done = self.run.len();
         let first = self.connections == 0 && self.everything;
         self.published = (self.published + if first { 0 } else { before }).min(done + 1);
@@ -115,7 +144,11 @@ impl Model {
         {
             self.published += 1;
         }
-        self.stored.lock().unwrap().push(if after.is_some() { self.published.min(done) } else { 0 });
+        self.stored.lock().unwrap().push(if after.is_some() {
+            self.published.min(done)
+        } else {
+            0
+        });
         let (subscribed, mut now) = (self.published, (self.published + lead).min(done + 1));
         let (mut out, mut pace) = (Vec::new(), pace.iter().cycle());
         let mut live = subscribed;
@@ -127,7 +160,10 @@ impl Model {
                     if i == done {
                         return out;
                     }
-                    if self.is_after(i, after) && self.run[i].0 != "error" && self.passes_filter(self.run[i].0) {
+                    if self.is_after(i, after)
+                        && self.run[i].0 != "error"
+                        && self.passes_filter(self.run[i].0)
+                    {
                         out.push((i, now));
                         now = (now + pace.next().unwrap_or(&1)).min(done + 1);
                     }
@@ -140,7 +176,8 @@ impl Model {
             }
             (Server::Aegra, after) => {
                 let after = after.unwrap_or("-1");
-                let stored = (0..now.min(done)).filter(|i| self.run[*i].0 == "values" && self.is_after(*i, after));
+                let stored = (0..now.min(done))
+                    .filter(|i| self.run[*i].0 == "values" && self.is_after(*i, after));
                 out.extend(stored.map(|i| (i, now)));
                 self.stored_sent = out.len();
                 let queue = (self.untaken..done).filter(|i| self.is_after(*i, after));
@@ -151,7 +188,11 @@ impl Model {
             }
             (Server::Bare, _) | (_, None) => {}
         }
-        out.extend((live..done).filter(|i| self.passes_filter(self.run[*i].0)).map(|i| (i, now.max(i + 1))));
+        out.extend(
+            (live..done)
+                .filter(|i| self.passes_filter(self.run[*i].0))
+                .map(|i| (i, now.max(i + 1))),
+        );
         out
     }
 }
@@ -166,7 +207,11 @@ impl Transport for Model {
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         let attempt = self.attempts.pop_front().unwrap_or(UNDISTURBED);
         let (before, lead, pace, cut, stolen, forgets) = match attempt {
             Attempt::Refusal(n) => {
@@ -180,7 +225,14 @@ impl Transport for Model {
                     _ => Kind::Network,
                 }));
             }
-            Attempt::Open { before, lead, pace, cut, stolen, forgets } => (before, lead, pace, cut, stolen, forgets),
+            Attempt::Open {
+                before,
+                lead,
+                pace,
+                cut,
+                stolen,
+                forgets,
+            } => (before, lead, pace, cut, stolen, forgets),
         };
         if self.connections > 0 {
             self.untaken = (self.untaken + stolen).min(self.run.len());
@@ -198,8 +250,14 @@ impl Transport for Model {
                 is_cut = true;
                 break;
             }
-            let id = self.id(i).map(|id| format!("id: {id}\r\n")).unwrap_or_default();
-            let text = format!("event: {}\r\ndata: {}\r\n{id}\r\n", self.run[i].0, self.run[i].2);
+            let id = self
+                .id(i)
+                .map(|id| format!("id: {id}\r\n"))
+                .unwrap_or_default();
+            let text = format!(
+                "event: {}\r\ndata: {}\r\n{id}\r\n",
+                self.run[i].0, self.run[i].2
+            );
             self.published = self.published.max(published);
             if n >= stored {
                 self.untaken = self.untaken.max(i + 1);
@@ -237,9 +295,16 @@ impl Transport for Model {
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let is_over = self.published > self.run.len();
-        let outcome =
-            if self.run.iter().any(|(name, ..)| *name == "error") { Outcome::Error } else { Outcome::Success };
-        Ok(if is_over { RunState::Finished(outcome, None) } else { RunState::Active })
+        let outcome = if self.run.iter().any(|(name, ..)| *name == "error") {
+            Outcome::Error
+        } else {
+            Outcome::Success
+        };
+        Ok(if is_over {
+            RunState::Finished(outcome, None)
+        } else {
+            RunState::Active
+        })
     }
 
     fn set_modes(&mut self, modes: Vec<String>) {
@@ -252,8 +317,14 @@ impl Transport for Model {
 
     fn numbering(&self) -> Option<Numbering> {
         match self.server {
-            Server::JavaScript => Some(Numbering { first: 0, repeats_stored: false }),
-            Server::Aegra => Some(Numbering { first: 1, repeats_stored: true }),
+            Server::JavaScript => Some(Numbering {
+                first: 0,
+                repeats_stored: false,
+            }),
+            Server::Aegra => Some(Numbering {
+                first: 1,
+                repeats_stored: true,
+            }),
             Server::Python | Server::Bare => None,
         }
     }
@@ -273,41 +344,65 @@ struct Followed {
     outcome: Outcome,
 }
 
-fn follow_to_end(model: Model, first_after: Option<&str>, changes: Vec<(usize, Vec<String>)>) -> Followed {
+fn follow_to_end(
+    model: Model,
+    first_after: Option<&str>,
+    changes: Vec<(usize, Vec<String>)>,
+) -> Followed {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_time().start_paused(true).build().expect("a runtime").block_on(async {
-        let (modes_sender, modes_receiver) = watch::channel(Vec::new());
-        let (sender, mut receiver) = mpsc::channel(1);
-        let options = SourceOptions {
-            first_after: first_after.map(String::from),
-            modes: (!changes.is_empty()).then_some(modes_receiver),
-            ..SourceOptions::default()
-        };
-        tokio::spawn(follow(model, options, sender));
-        let mut timed = Vec::new();
-        let (mut received, mut changes) = (Vec::new(), changes.into_iter().peekable());
-        loop {
-            for item in receiver.recv().await.expect("an end record") {
-                match item {
-                    Item::Record(Record::Event(event)) => {
-                        let number = event.data.text().parse().expect("a number");
-                        timed.extend(event.time().map(|_| (number, event.conn as usize)));
-                        received.push(Received::Event(number));
+    runtime
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
+        .block_on(async {
+            let (modes_sender, modes_receiver) = watch::channel(Vec::new());
+            let (sender, mut receiver) = mpsc::channel(1);
+            let options = SourceOptions {
+                first_after: first_after.map(String::from),
+                modes: (!changes.is_empty()).then_some(modes_receiver),
+                ..SourceOptions::default()
+            };
+            tokio::spawn(follow(model, options, sender));
+            let mut timed = Vec::new();
+            let (mut received, mut changes) = (Vec::new(), changes.into_iter().peekable());
+            loop {
+                for item in receiver.recv().await.expect("an end record") {
+                    match item {
+                        Item::Record(Record::Event(event)) => {
+                            let number = event.data.text().parse().expect("a number");
+                            timed.extend(event.time().map(|_| (number, event.conn as usize)));
+                            received.push(Received::Event(number));
+                        }
+                        Item::Record(Record::Gap { why, .. }) => received.push(Received::Gap(why)),
+                        Item::Record(Record::End(end)) => {
+                            return Followed {
+                                received,
+                                timed,
+                                outcome: end.outcome,
+                            };
+                        }
+                        _ => {}
                     }
-                    Item::Record(Record::Gap { why, .. }) => received.push(Received::Gap(why)),
-                    Item::Record(Record::End(end)) => return Followed { received, timed, outcome: end.outcome },
-                    _ => {}
+                }
+                while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= received.len()) {
+                    modes_sender.send_replace(modes);
                 }
             }
-            while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= received.len()) {
-                modes_sender.send_replace(modes);
-            }
-        }
-    })
+        })
 }
 
 fn events(received: &[Received]) -> Vec<usize> {
-    received.iter().filter_map(|received| if let Received::Event(n) = received { Some(*n) } else { None }).collect()
+    received
+        .iter()
+        .filter_map(|received| {
+            if let Received::Event(n) = received {
+                Some(*n)
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
 /// Checks that no event is duplicated or out of order, and that a gap is reported wherever events are missing.
@@ -326,7 +421,9 @@ fn check_delivery(received: &[Received], expected: &[usize]) -> Result<(), Strin
                     return Err(format!("{n} is a duplicate or out of order"));
                 }
                 if lost > 0 && !is_reported {
-                    return Err(format!("{lost} events are missing before {n} without a gap"));
+                    return Err(format!(
+                        "{lost} events are missing before {n} without a gap"
+                    ));
                 }
                 is_reported = false;
             }
@@ -342,9 +439,16 @@ fn check_delivery(received: &[Received], expected: &[usize]) -> Result<(), Strin
 /// Builds a run from groups of events. The events of a group share one millisecond.
 fn a_run(groups: &[(u8, u8)], step: u64) -> Run {
     let names = ["values", "custom", "updates"];
-    let sizes = groups.iter().zip(0..).flat_map(|((size, name), ms)| (0..*size).map(move |n| (ms, n + name)));
+    let sizes = groups
+        .iter()
+        .zip(0..)
+        .flat_map(|((size, name), ms)| (0..*size).map(move |n| (ms, n + name)));
     let event = |((ms, name), i): ((u64, u8), usize)| {
-        (names[usize::from(name) % 3], 1_000_000_000_000 + ms * step, i.to_string())
+        (
+            names[usize::from(name) % 3],
+            1_000_000_000_000 + ms * step,
+            i.to_string(),
+        )
     };
     let mut run: Run = sizes.zip(0..).map(event).collect();
     // All servers send `metadata` first.
@@ -358,8 +462,12 @@ fn a_run_set_back(groups: &[(u8, u8)], at: usize, back: u64) -> (Run, usize) {
     // Not within a millisecond, and all ids keep the same length.
     let from = run[at % run.len()].1;
     let step = run.iter().position(|(_, ms, _)| *ms >= from).unwrap_or(0);
-    run.iter_mut().filter(|(_, ms, _)| *ms >= from).for_each(|(_, ms, _)| *ms = *ms + 10_000 - back);
-    run.iter_mut().filter(|(_, ms, _)| *ms < from + 10_000 - back - 200).for_each(|(_, ms, _)| *ms += 10_000);
+    run.iter_mut()
+        .filter(|(_, ms, _)| *ms >= from)
+        .for_each(|(_, ms, _)| *ms = *ms + 10_000 - back);
+    run.iter_mut()
+        .filter(|(_, ms, _)| *ms < from + 10_000 - back - 200)
+        .for_each(|(_, ms, _)| *ms += 10_000);
     (run, step)
 }
 
@@ -368,15 +476,30 @@ fn a_run_set_back(groups: &[(u8, u8)], at: usize, back: u64) -> (Run, usize) {
 fn an_event_that_reuses_the_newest_id_is_received_once() {
     let open = |before, lead, cut: Option<usize>| {
         let (pace, cut) = (vec![0], cut.map(Cut::Reset));
-        Attempt::Open { before, lead, pace, cut, stolen: 0, forgets: false }
+        Attempt::Open {
+            before,
+            lead,
+            pace,
+            cut,
+            stolen: 0,
+            forgets: false,
+        }
     };
     for (at, attempts) in [
         (14, vec![open(0, 0, Some(475)), open(11, 1, None)]),
         // Here another connection is needed for another reason, too.
-        (35, vec![open(0, 0, Some(1053)), open(0, 7, Some(723)), open(8, 1, None)]),
+        (
+            35,
+            vec![
+                open(0, 0, Some(1053)),
+                open(0, 7, Some(723)),
+                open(8, 1, None),
+            ],
+        ),
     ] {
         let (run, _) = a_run_set_back(&[(7, 0); 16], at, 3);
-        let Followed { received, .. } = follow_to_end(model(Server::Python, run, attempts), None, Vec::new());
+        let Followed { received, .. } =
+            follow_to_end(model(Server::Python, run, attempts), None, Vec::new());
         let got = events(&received);
         assert!(got.windows(2).all(|pair| pair[0] < pair[1]), "{received:?}");
     }
@@ -393,16 +516,24 @@ fn cut() -> impl Strategy<Value = Option<Cut>> {
 
 fn attempt(forgets: bool) -> impl Strategy<Value = Attempt> {
     let pace = proptest::collection::vec(0usize..4, 1..5);
-    let open = (0usize..12, 0usize..12, pace, cut(), 0usize..3, prop::bool::weighted(0.3)).prop_map(
-        move |(before, lead, pace, cut, stolen, forgot)| Attempt::Open {
-            before,
-            lead,
-            pace,
-            cut,
-            stolen,
-            forgets: forgets && forgot,
-        },
-    );
+    let open = (
+        0usize..12,
+        0usize..12,
+        pace,
+        cut(),
+        0usize..3,
+        prop::bool::weighted(0.3),
+    )
+        .prop_map(
+            move |(before, lead, pace, cut, stolen, forgot)| Attempt::Open {
+                before,
+                lead,
+                pace,
+                cut,
+                stolen,
+                forgets: forgets && forgot,
+            },
+        );
     prop_oneof![1 => any::<u8>().prop_map(Attempt::Refusal), 4 => open]
 }
 
@@ -416,7 +547,10 @@ fn step() -> impl Strategy<Value = u64> {
 
 fn model(server: Server, run: Run, mut attempts: Vec<Attempt>) -> Model {
     // The source gives up soon if its first connections fail, so only a few refusals are kept.
-    let refusals = attempts.iter().take_while(|w| matches!(w, Attempt::Refusal(_))).count();
+    let refusals = attempts
+        .iter()
+        .take_while(|w| matches!(w, Attempt::Refusal(_)))
+        .count();
     attempts.drain(..refusals.saturating_sub(3));
     Model {
         server,
@@ -435,14 +569,29 @@ fn model(server: Server, run: Run, mut attempts: Vec<Attempt>) -> Model {
 
 /// The number of cases, which `RUNTAIL_CASES` overrides.
 fn cases() -> ProptestConfig {
-    let cases = std::env::var("RUNTAIL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let cases = std::env::var("RUNTAIL_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(300);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Returns whether a cut may look like the end of the stream: when the run is over, a clean close between two events does so
 /// the first time, and later if it happens twice in a row. `docs/reliability.md` lists this case as not covered.
 fn looks_like_the_end(attempts: &[Attempt]) -> bool {
-    attempts.iter().any(|w| matches!(w, Attempt::Open { cut: Some(Cut::Between(_) | Cut::Eof(_)), .. }))
+    attempts.iter().any(|w| {
+        matches!(
+            w,
+            Attempt::Open {
+                cut: Some(Cut::Between(_) | Cut::Eof(_)),
+                ..
+            }
+        )
+    })
 }
 
 /// Replaces clean ends by resets.
@@ -458,14 +607,27 @@ fn with_resets_only(mut attempts: Vec<Attempt>) -> Vec<Attempt> {
 }
 
 /// Checks that each event is received or reported as missing, up to an apparent end if there is one.
-fn check_received_or_reported(server: Server, run: Run, attempts: Vec<Attempt>) -> Result<(), TestCaseError> {
+fn check_received_or_reported(
+    server: Server,
+    run: Run,
+    attempts: Vec<Attempt>,
+) -> Result<(), TestCaseError> {
     let may_seem_over = looks_like_the_end(&attempts);
     let model = model(server, run, attempts);
     let expected: Vec<_> = (0..model.run.len()).collect();
     let Followed { received, .. } = follow_to_end(model, None, Vec::new());
     let upto = events(&received).last().map_or(0, |n| n + 1);
-    let expected = if may_seem_over { &expected[..upto] } else { &expected };
-    prop_assert_eq!(check_delivery(&received, expected), Ok(()), "{:?}", received);
+    let expected = if may_seem_over {
+        &expected[..upto]
+    } else {
+        &expected
+    };
+    prop_assert_eq!(
+        check_delivery(&received, expected),
+        Ok(()),
+        "{:?}",
+        received
+    );
     Ok(())
 }
 

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use runtail_stream::{
-    Data, Event, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot, write_record,
+    Data, Event, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
+    write_record,
 };
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::session::msg::{Chunk, FileStep};
@@ -19,9 +20,15 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
         match step {
             FileStep::Create(at) => path = at,
             FileStep::Write(chunks) => {
-                assert!(chunks.len() <= 3 * 2_000 + 8, "a part is bounded: {}", chunks.len());
+                assert!(
+                    chunks.len() <= 3 * 2_000 + 8,
+                    "a part is bounded: {}",
+                    chunks.len()
+                );
                 parts += 1;
-                chunks.iter().for_each(|chunk| write_chunk(&mut file, chunk));
+                chunks
+                    .iter()
+                    .for_each(|chunk| write_chunk(&mut file, chunk));
             }
             FileStep::Record(path) | FileStep::Comparison(path, _) | FileStep::Save(path, _) => {
                 panic!("only a view was exported: {path:?}")
@@ -33,20 +40,29 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
         }
         effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
-    panic!("the file was never finished: {:?}", dash.app.session.notices.last());
+    panic!(
+        "the file was never finished: {:?}",
+        dash.app.session.notices.last()
+    );
 }
 
 fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
     match chunk {
         Chunk::Text(text) => out.extend(text.as_bytes()),
         Chunk::Line(text) | Chunk::Lines(text) => out.extend(text.as_bytes()),
-        Chunk::Code(language, text) => out.extend(format!("```{language}\n{text}\n```\n\n").as_bytes()),
+        Chunk::Code(language, text) => {
+            out.extend(format!("```{language}\n{text}\n```\n\n").as_bytes())
+        }
         Chunk::Record(record) => write_record(out, record).unwrap(),
     }
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app.session.notices.last().map_or("", |notice| &notice.text)
+    dash.app
+        .session
+        .notices
+        .last()
+        .map_or("", |notice| &notice.text)
 }
 
 #[test]
@@ -55,12 +71,24 @@ fn messages_are_exported_as_markdown_and_text() {
     dash.open_thread();
     dash.capture("agent-messages-tuple");
     let (path, file, _) = export(&mut dash, "md");
-    assert!(path.to_string_lossy().starts_with("runtail-messages-01a1fbb5-"), "{path:?}");
+    assert!(
+        path.to_string_lossy()
+            .starts_with("runtail-messages-01a1fbb5-"),
+        "{path:?}"
+    );
     assert_eq!(path.extension().unwrap(), "md");
-    assert!(last_notice(&dash).starts_with("Saved messages: 3 entries, "), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).starts_with("Saved messages: 3 entries, "),
+        "{}",
+        last_notice(&dash)
+    );
     insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
     let (path, file, _) = export(&mut dash, "own.txt");
-    assert_eq!(path, PathBuf::from("own.txt"), "the extension selects the format");
+    assert_eq!(
+        path,
+        PathBuf::from("own.txt"),
+        "the extension selects the format"
+    );
     insta::assert_snapshot!("conversation_text", String::from_utf8(file).unwrap());
 }
 
@@ -79,18 +107,38 @@ fn no_view_exports_html_of_an_agent() {
     let at = dash.now;
     let event = |seq, name: &str, data: String| {
         // Only values of the graph itself have the thread's messages.
-        let ns = [html.into()].into_iter().filter(|_| name != "values").collect();
+        let ns = [html.into()]
+            .into_iter()
+            .filter(|_| name != "values")
+            .collect();
         let (name, data) = (name.into(), Data::Json(data.into()));
-        Item::Record(Record::Event(Event { seq: Seq(seq), at, conn: 1, replayed: false, name, ns, id: None, data }))
+        Item::Record(Record::Event(Event {
+            seq: Seq(seq),
+            at,
+            conn: 1,
+            replayed: false,
+            name,
+            ns,
+            id: None,
+            data,
+        }))
     };
     let values = serde_json::json!({"messages": message}).to_string();
     let task = serde_json::json!({"id": "t", "name": html, "input": {}, "triggers": [html], "error": html});
     dash.items(vec![
         event(1, "values", values),
-        event(2, "updates", serde_json::json!({html: {"note": html}}).to_string()),
+        event(
+            2,
+            "updates",
+            serde_json::json!({html: {"note": html}}).to_string(),
+        ),
         event(3, "tasks", task.to_string()),
         event(4, html, "{}".into()),
-        event(5, "error", serde_json::json!({"error": html, "message": html}).to_string()),
+        event(
+            5,
+            "error",
+            serde_json::json!({"error": html, "message": html}).to_string(),
+        ),
     ]);
     let mut prose = String::new();
     for view in 1..=8 {
@@ -105,7 +153,10 @@ fn no_view_exports_html_of_an_agent() {
             }
         }
     }
-    assert!(prose.contains("See `Vec<T>` &lt;script>") && prose.contains("alert(2)"), "{prose}");
+    assert!(
+        prose.contains("See `Vec<T>` &lt;script>") && prose.contains("alert(2)"),
+        "{prose}"
+    );
     let text = prose.replace("`Vec<T>`", "").replace("\\<", "");
     assert!(!text.contains('<'), "{prose}");
 }
@@ -116,23 +167,56 @@ fn jsonl_export_is_a_recording() {
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
     let (_, file, _) = export(&mut dash, "jsonl x");
-    let records: Vec<Record> = Reader::new(std::io::Cursor::new(file)).unwrap().map(Result::unwrap).collect();
+    let records: Vec<Record> = Reader::new(std::io::Cursor::new(file))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
     let viewer = dash.app.viewer().unwrap();
-    let events: Vec<&Event> =
-        records.iter().filter_map(|r| if let Record::Event(e) = r { Some(e) } else { None }).collect();
-    assert!(events.into_iter().cloned().eq(viewer.event_log.iter_from(Seq(0))));
-    assert!(matches!(records[0], Record::Open { .. }), "other records are included too");
+    let events: Vec<&Event> = records
+        .iter()
+        .filter_map(|r| {
+            if let Record::Event(e) = r {
+                Some(e)
+            } else {
+                None
+            }
+        })
+        .collect();
+    assert!(
+        events
+            .into_iter()
+            .cloned()
+            .eq(viewer.event_log.iter_from(Seq(0)))
+    );
+    assert!(
+        matches!(records[0], Record::Open { .. }),
+        "other records are included too"
+    );
     // A view that lists only some events exports those.
     dash.keys("3");
     let (_, file, _) = export(&mut dash, "jsonl y");
     let names = |file: Vec<u8>| {
-        let records = Reader::new(std::io::Cursor::new(file)).unwrap().map(Result::unwrap);
+        let records = Reader::new(std::io::Cursor::new(file))
+            .unwrap()
+            .map(Result::unwrap);
         records
-            .filter_map(|r| if let Record::Event(e) = r { Some(e.name.to_string()) } else { None })
+            .filter_map(|r| {
+                if let Record::Event(e) = r {
+                    Some(e.name.to_string())
+                } else {
+                    None
+                }
+            })
             .collect::<Vec<_>>()
     };
     let names = names(file);
-    assert!(names.len() > 2 && names.iter().all(|name| name == "values" || name == "checkpoints"), "{names:?}");
+    assert!(
+        names.len() > 2
+            && names
+                .iter()
+                .all(|name| name == "values" || name == "checkpoints"),
+        "{names:?}"
+    );
     assert!(!names.iter().all(|name| name == "checkpoints"), "{names:?}");
 }
 
@@ -144,38 +228,91 @@ fn delivery_view_is_exported_completely() {
     let at = dash.now;
     let mark = |record| Item::Record(record);
     dash.items(vec![
-        mark(Record::Close { at, conn: 1, reason: "reset".into() }),
-        mark(Record::Gap { at, why: "disconnected for 3s; the server sends no ids to *resume* from".into() }),
-        mark(Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) }),
+        mark(Record::Close {
+            at,
+            conn: 1,
+            reason: "reset".into(),
+        }),
+        mark(Record::Gap {
+            at,
+            why: "disconnected for 3s; the server sends no ids to *resume* from".into(),
+        }),
+        mark(Record::Open {
+            at,
+            conn: 2,
+            status: 200,
+            resumed_after: Some("1795224332619-0".into()),
+        }),
     ]);
     // More than the screen lists.
     for conn in 3..=80 {
         dash.items(vec![
-            mark(Record::Close { at, conn: conn - 1, reason: "eof".into() }),
-            mark(Record::Open { at, conn, status: 200, resumed_after: None }),
+            mark(Record::Close {
+                at,
+                conn: conn - 1,
+                reason: "eof".into(),
+            }),
+            mark(Record::Open {
+                at,
+                conn,
+                status: 200,
+                resumed_after: None,
+            }),
         ]);
     }
     dash.keys("8");
     let screen = dash.screen();
     assert!(screen.contains("? gap. Events "), "{screen}");
     let reason = "disconnected for 3s; the server sends no ids to *resume* from";
-    assert!(reason.split(' ').all(|word| screen.contains(word)), "no word of the reason is cut: {screen}");
+    assert!(
+        reason.split(' ').all(|word| screen.contains(word)),
+        "no word of the reason is cut: {screen}"
+    );
     let (_, text, _) = export(&mut dash, "text x");
     let text = String::from_utf8(text).unwrap();
-    let lines = |from: usize, to: usize| text.lines().skip(from).take(to - from).collect::<Vec<_>>().join("\n");
+    let lines = |from: usize, to: usize| {
+        text.lines()
+            .skip(from)
+            .take(to - from)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
     insta::assert_snapshot!("delivery_text", lines(0, 60));
-    assert!(!text.contains("earlier ones") && text.lines().any(|line| line.starts_with("  79 ")), "{text}");
+    assert!(
+        !text.contains("earlier ones") && text.lines().any(|line| line.starts_with("  79 ")),
+        "{text}"
+    );
     let (_, md, _) = export(&mut dash, "md x");
     let md = String::from_utf8(md).unwrap();
-    insta::assert_snapshot!("delivery_md", md.lines().take(40).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(
+        "delivery_md",
+        md.lines().take(40).collect::<Vec<_>>().join("\n")
+    );
     let (_, json, _) = export(&mut dash, "jsonl x");
-    let records: Vec<Record> = Reader::new(std::io::Cursor::new(json)).unwrap().map(Result::unwrap).collect();
+    let records: Vec<Record> = Reader::new(std::io::Cursor::new(json))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
     let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
     assert_eq!(count(|record| matches!(record, Record::Open { .. })), 80);
-    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("disconnected for 3s"))), 1);
-    assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "no event is exported");
-    let Some(Record::End(end)) = records.last() else { panic!("{:?}", records.last()) };
-    assert_eq!((end.connections, end.gaps, end.outcome), (80, 1, Outcome::Detached));
+    assert_eq!(
+        count(
+            |record| matches!(record, Record::Gap { why, .. } if why.starts_with("disconnected for 3s"))
+        ),
+        1
+    );
+    assert_eq!(
+        count(|record| matches!(record, Record::Event(_))),
+        0,
+        "no event is exported"
+    );
+    let Some(Record::End(end)) = records.last() else {
+        panic!("{:?}", records.last())
+    };
+    assert_eq!(
+        (end.connections, end.gaps, end.outcome),
+        (80, 1, Outcome::Detached)
+    );
 }
 
 #[test]
@@ -187,7 +324,10 @@ fn filtered_events_are_not_exported() {
     dash.screen();
     let (_, file, _) = export(&mut dash, "text x");
     let file = String::from_utf8(file).unwrap();
-    assert!(file.lines().count() > 2 && file.lines().all(|line| line.contains("  values")), "{file}");
+    assert!(
+        file.lines().count() > 2 && file.lines().all(|line| line.contains("  values")),
+        "{file}"
+    );
 }
 
 #[test]
@@ -200,7 +340,10 @@ fn every_view_can_be_exported() {
             dash.keys(&view.to_string());
             let (_, file, _) = export(&mut dash, &format!("{how} v{view}"));
             let file = String::from_utf8(file).unwrap();
-            assert!(view == 4 || view == 6 || file.lines().count() > 1, "{view} {how}: {file}");
+            assert!(
+                view == 4 || view == 6 || file.lines().count() > 1,
+                "{view} {how}: {file}"
+            );
         }
     }
 }
@@ -211,8 +354,14 @@ fn exported_events_have_the_numbers_and_times_of_the_screen() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let at = dash.now;
-    let thread = Loaded::Json(r#"{"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy"}"#.into());
-    let snapshot = ThreadSnapshot { at, parts: [(SnapshotPart::Thread, thread)].into() }.into_event(Seq(1));
+    let thread = Loaded::Json(
+        r#"{"thread_id": "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "status": "busy"}"#.into(),
+    );
+    let snapshot = ThreadSnapshot {
+        at,
+        parts: [(SnapshotPart::Thread, thread)].into(),
+    }
+    .into_event(Seq(1));
     let event = |seq, replayed| Event {
         seq: Seq(seq),
         at,
@@ -224,15 +373,25 @@ fn exported_events_have_the_numbers_and_times_of_the_screen() {
         data: Data::Json("1".into()),
     };
     let events = [snapshot, event(2, true), event(3, false)];
-    dash.items(events.map(|event| Item::Record(Record::Event(event))).into());
+    dash.items(
+        events
+            .map(|event| Item::Record(Record::Event(event)))
+            .into(),
+    );
     dash.keys("7");
     let (_, file, _) = export(&mut dash, "text x");
     let text = String::from_utf8(file).unwrap();
     let heads: Vec<&str> = text.lines().collect();
     let clock = at.strftime("%H:%M:%S");
-    assert!(heads[0].starts_with(&format!("     –  {clock}  snapshot")), "{text}");
+    assert!(
+        heads[0].starts_with(&format!("     –  {clock}  snapshot")),
+        "{text}"
+    );
     assert!(heads[1].starts_with("     1         –  custom"), "{text}");
-    assert!(heads[2].starts_with(&format!("     2  {clock}  custom")), "{text}");
+    assert!(
+        heads[2].starts_with(&format!("     2  {clock}  custom")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -250,7 +409,9 @@ fn large_exports_are_written_in_parts_while_events_arrive() {
             id: None,
             data: Data::Json(format!("{{\"n\":{seq}}}").into()),
         };
-        (from..to).map(|seq| Item::Record(Record::Event(event(seq)))).collect()
+        (from..to)
+            .map(|seq| Item::Record(Record::Event(event(seq))))
+            .collect()
     };
     dash.items(events(1, 100_001));
     dash.keys("7");
@@ -259,42 +420,87 @@ fn large_exports_are_written_in_parts_while_events_arrive() {
     let mut more = 100_001;
     while let Some(Effect::File(number, step)) = effects.pop() {
         if let FileStep::Write(chunks) = &step {
-            chunks.iter().for_each(|chunk| write_chunk(&mut file, chunk));
+            chunks
+                .iter()
+                .for_each(|chunk| write_chunk(&mut file, chunk));
         }
         dash.items(events(more, more + 10));
         more += 10;
         effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
     let text = String::from_utf8(file).unwrap();
-    assert_eq!(text.lines().count(), 100_000, "the events that were there at the start");
+    assert_eq!(
+        text.lines().count(),
+        100_000,
+        "the events that were there at the start"
+    );
     assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
-    assert!(last_notice(&dash).starts_with("Saved raw: 100,000 entries"), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).starts_with("Saved raw: 100,000 entries"),
+        "{}",
+        last_notice(&dash)
+    );
 }
 
 #[test]
 fn export_errors_are_reported() {
     let mut dash = demo_like((140, 40));
     dash.keys(":export md x<Enter>");
-    assert!(last_notice(&dash).contains("No stream is shown"), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("No stream is shown"),
+        "{}",
+        last_notice(&dash)
+    );
     dash.open_thread();
     dash.capture("agent-events");
     dash.keys("s");
-    assert!(dash.screen().contains("> export text runtail-messages-01a1fbb5-"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("> export text runtail-messages-01a1fbb5-"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("<Enter>");
-    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     dash.keys(":export md x<Enter>");
-    assert!(last_notice(&dash).contains("still being written"), "{}", last_notice(&dash));
-    dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
-    assert!(last_notice(&dash).contains("the file already exists and was not changed"), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("still being written"),
+        "{}",
+        last_notice(&dash)
+    );
+    dash.done(EffectResult::FileStepped(
+        *number,
+        Err("the file already exists and was not changed".into()),
+    ));
+    assert!(
+        last_notice(&dash).contains("the file already exists and was not changed"),
+        "{}",
+        last_notice(&dash)
+    );
     // Closing the stream leaves an incomplete file, which is reported.
     let effects = dash.keys(":export md x<Enter>");
-    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     dash.keys("q");
     let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
-    assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
-    assert!(last_notice(&dash).contains("is incomplete"), "{}", last_notice(&dash));
+    assert!(
+        matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]),
+        "{effects:?}"
+    );
+    assert!(
+        last_notice(&dash).contains("is incomplete"),
+        "{}",
+        last_notice(&dash)
+    );
     dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
-    assert!(last_notice(&dash).contains("is incomplete"), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("is incomplete"),
+        "{}",
+        last_notice(&dash)
+    );
 }
 
 #[test]
@@ -304,10 +510,15 @@ fn time_travel_during_an_export_is_reported() {
     dash.capture("agent-messages-tuple");
     dash.keys("7");
     let effects = dash.keys(":export text x<Enter>");
-    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     dash.keys(",");
     let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
-    assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
+    assert!(
+        matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]),
+        "{effects:?}"
+    );
     assert!(
         last_notice(&dash).contains("is incomplete: time travel moved to an earlier event"),
         "{}",
@@ -320,7 +531,11 @@ fn long_hidden_stretches_do_not_end_a_filtered_export() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let event = |seq: u64| {
-        let word = if seq.is_multiple_of(9_000) { "needle" } else { "hay" };
+        let word = if seq.is_multiple_of(9_000) {
+            "needle"
+        } else {
+            "hay"
+        };
         let data = Data::Json(format!("{{\"word\":\"{word}\"}}").into());
         let at = Timestamp::UNIX_EPOCH;
         Item::Record(Record::Event(Event {
@@ -351,9 +566,15 @@ fn gaps_suggest_showing_the_thread_state() {
     dash.keys("8");
     let offer = "Press 3 for the current state.";
     assert!(!dash.screen().contains(offer), "{}", dash.screen());
-    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "disconnected for 3s".into() };
+    let gap = Record::Gap {
+        at: Timestamp::UNIX_EPOCH,
+        why: "disconnected for 3s".into(),
+    };
     dash.items(vec![Item::Record(gap)]);
     assert!(dash.screen().contains(offer), "{}", dash.screen());
     let effects = dash.keys(":state<Enter>");
-    assert!(matches!(&effects[..], [Effect::Describe(Described::Thread(..))]), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Describe(Described::Thread(..))]),
+        "{effects:?}"
+    );
 }

@@ -1,20 +1,22 @@
 //! The thread list: searches, pages, marks, and actions on several threads.
 
 use runtail_api::{
-    Acted, ApiError, BulkAction, Choice, FoundThread, Kind, Place, PlanError, StartError, StartFailure, Started,
-    ThreadIntent, ThreadPage, Writer,
+    Acted, ApiError, BulkAction, Choice, FoundThread, Kind, Place, PlanError, StartError,
+    StartFailure, Started, ThreadIntent, ThreadPage, Writer,
 };
-use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort};
+use runtail_core::model::{
+    Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort,
+};
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead, ThreadsWanted,
+    Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
+    ThreadsWanted,
 };
 use serde_json::json;
 use std::sync::Arc;
 
-const CONFIG: &str =
-    "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n[searches]\nstale = \"status:error age>1h\"\n";
+const CONFIG: &str = "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n[searches]\nstale = \"status:error age>1h\"\n";
 
 fn id(n: usize) -> String {
     format!("{n:08x}-0000-4000-8000-000000000000")
@@ -22,7 +24,8 @@ fn id(n: usize) -> String {
 
 /// The n-th thread of a server that has many: each changed a minute before the one before it.
 fn thread(n: usize) -> Thread {
-    let at = "2026-11-21T14:00:00Z".parse::<jiff::Timestamp>().unwrap() - jiff::SignedDuration::from_mins(n as i64);
+    let at = "2026-11-21T14:00:00Z".parse::<jiff::Timestamp>().unwrap()
+        - jiff::SignedDuration::from_mins(n as i64);
     let status = ["idle", "error", "interrupted", "idle"][n % 4];
     serde_json::from_value(json!({
         "thread_id": id(n), "status": status, "updated_at": at.to_string(), "created_at": at.to_string(),
@@ -32,10 +35,18 @@ fn thread(n: usize) -> Thread {
 }
 
 fn page(threads: impl IntoIterator<Item = usize>, offset: usize, is_last: bool) -> ThreadsRead {
-    let found = |n: usize| FoundThread { title: Some(format!("Order {n}")), ..FoundThread::from(thread(n)) };
+    let found = |n: usize| FoundThread {
+        title: Some(format!("Order {n}")),
+        ..FoundThread::from(thread(n))
+    };
     let threads: Vec<FoundThread> = threads.into_iter().map(found).collect();
-    let page =
-        ThreadPage { next_offset: offset + threads.len(), threads, is_last, is_sorted: true, ..ThreadPage::default() };
+    let page = ThreadPage {
+        next_offset: offset + threads.len(),
+        threads,
+        is_last,
+        is_sorted: true,
+        ..ThreadPage::default()
+    };
     ThreadsRead {
         filter: ServerFilter::default(),
         whole_id: None,
@@ -47,12 +58,17 @@ fn page(threads: impl IntoIterator<Item = usize>, offset: usize, is_last: bool) 
 }
 
 fn receive(dash: &mut Dash, read: ThreadsRead) {
-    dash.answer(|key| matches!(key, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(read));
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Threads(_)),
+        SubscriptionEvent::Threads(read),
+    );
 }
 
 fn wanted(dash: &Dash) -> Arc<ThreadsWanted> {
     let subs = subscriptions(&dash.app);
-    let sub = subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Threads(_)));
+    let sub = subs
+        .into_iter()
+        .find(|sub| matches!(sub.key, SubscriptionId::Threads(_)));
     sub.expect("the threads are polled").params.threads
 }
 
@@ -73,11 +89,23 @@ fn opened_in_order(order: &str, size: (u16, u16), read: ThreadsRead) -> Dash {
 
 fn shown(dash: &mut Dash) -> Vec<String> {
     dash.app.relayout();
-    dash.app.agent.server.as_ref().unwrap().threads.shown().to_vec()
+    dash.app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .threads
+        .shown()
+        .to_vec()
 }
 
 fn notice(dash: &Dash) -> String {
-    dash.app.session.notices.last().map(|notice| notice.text.clone()).unwrap_or_default()
+    dash.app
+        .session
+        .notices
+        .last()
+        .map(|notice| notice.text.clone())
+        .unwrap_or_default()
 }
 
 fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
@@ -88,7 +116,10 @@ fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
 fn a_search_says_what_the_server_applied_and_on_how_many_threads_the_rest_was_checked() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
     dash.keys("/status:error age>30m Order");
-    assert_eq!(wanted(&dash).search.server_filter().status.as_deref(), Some("error"));
+    assert_eq!(
+        wanted(&dash).search.server_filter().status.as_deref(),
+        Some("error")
+    );
     // Until the server answers, the loaded threads are searched.
     assert_eq!(shown(&mut dash), ids((33..100).step_by(4)));
     assert!(dash.screen().contains("loading…"));
@@ -102,7 +133,10 @@ fn a_search_says_what_the_server_applied_and_on_how_many_threads_the_rest_was_ch
     dash.resize(80, 24);
     insta::assert_snapshot!("find_search_80x24", dash.screen());
     dash.keys("<Esc>");
-    assert_eq!(wanted(&dash).search.server_filter(), ServerFilter::default());
+    assert_eq!(
+        wanted(&dash).search.server_filter(),
+        ServerFilter::default()
+    );
 }
 
 #[test]
@@ -110,15 +144,24 @@ fn no_match_is_never_claimed_for_threads_that_were_not_checked() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
     dash.keys("/nothing-like-this<Enter>");
     let screen = dash.screen();
-    assert!(screen.contains("0 found in 100 of 10,000 threads, loading…"), "{screen}");
+    assert!(
+        screen.contains("0 found in 100 of 10,000 threads, loading…"),
+        "{screen}"
+    );
     // More is requested although no row is near the end of the screen.
     assert!(wanted(&dash).rows > 100);
     receive(&mut dash, page(90..600, 90, false));
     assert!(dash.screen().contains("600 of 10,000 threads"));
     receive(&mut dash, page(590..700, 590, true));
     let screen = dash.screen();
-    assert!(screen.contains("No match for “nothing-like-this”."), "{screen}");
-    assert!(screen.contains("0 found in 700 threads · here: nothing-like-this"), "{screen}");
+    assert!(
+        screen.contains("No match for “nothing-like-this”."),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("0 found in 700 threads · here: nothing-like-this"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -129,21 +172,46 @@ fn a_search_that_cannot_be_parsed_names_the_column_and_keeps_the_last_one() {
     dash.keys("x");
     let screen = dash.screen();
     assert!(
-        screen.contains("✗ column 8: `errorx` is not a value of status:; use idle, busy, interrupted or error"),
+        screen.contains(
+            "✗ column 8: `errorx` is not a value of status:; use idle, busy, interrupted or error"
+        ),
         "{screen}"
     );
-    assert_eq!(wanted(&dash).search.server_filter().status.as_deref(), Some("error"), "the last valid search stays");
+    assert_eq!(
+        wanted(&dash).search.server_filter().status.as_deref(),
+        Some("error"),
+        "the last valid search stays"
+    );
 }
 
 #[test]
 fn a_search_that_the_server_refuses_shows_its_words() {
     let mut dash = opened((140, 40), page(0..20, 0, true));
     dash.keys("/meta.user=99<Enter>");
-    let place = Place { method: "POST".into(), path: "/threads/search".into(), ..Place::default() };
+    let place = Place {
+        method: "POST".into(),
+        path: "/threads/search".into(),
+        ..Place::default()
+    };
     let detail = "metadata filters are disabled".to_string();
-    let error = ApiError { kind: Kind::Invalid(Vec::new()), at: place, detail, hint: None };
-    let filter = ServerFilter { metadata: Some(json!({"user": 99})), ..ServerFilter::default() };
-    receive(&mut dash, ThreadsRead { filter, result: Err(error), ..page([], 0, true) });
+    let error = ApiError {
+        kind: Kind::Invalid(Vec::new()),
+        at: place,
+        detail,
+        hint: None,
+    };
+    let filter = ServerFilter {
+        metadata: Some(json!({"user": 99})),
+        ..ServerFilter::default()
+    };
+    receive(
+        &mut dash,
+        ThreadsRead {
+            filter,
+            result: Err(error),
+            ..page([], 0, true)
+        },
+    );
     let screen = dash.screen();
     assert!(screen.contains("metadata filters are disabled"), "{screen}");
     assert!(screen.contains("Press r to retry."), "{screen}");
@@ -163,7 +231,10 @@ fn terms_that_a_server_ignores_are_applied_here() {
     }
     receive(&mut dash, read);
     assert_eq!(shown(&mut dash), ids((1..20).step_by(4)));
-    assert!(dash.screen().contains("5 found in 20 threads · here: status:error"));
+    assert!(
+        dash.screen()
+            .contains("5 found in 20 threads · here: status:error")
+    );
 }
 
 #[test]
@@ -171,7 +242,10 @@ fn pages_are_merged_and_threads_that_are_gone_disappear() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
     assert!(dash.screen().contains("1 Threads 10,000"));
     dash.keys("G");
-    assert!(wanted(&dash).rows >= 600, "near the end, the next rows are requested");
+    assert!(
+        wanted(&dash).rows >= 600,
+        "near the end, the next rows are requested"
+    );
     receive(&mut dash, page(90..600, 90, false));
     assert_eq!(shown(&mut dash), ids(0..600), "the overlap is listed once");
     // Thread 3 was deleted, and thread 400 changed: it is first now.
@@ -182,10 +256,21 @@ fn pages_are_merged_and_threads_that_are_gone_disappear() {
         page.threads.insert(0, newest.into());
     }
     receive(&mut dash, read);
-    let expected: Vec<usize> = [400].into_iter().chain((0..600).filter(|n| *n != 3 && *n != 400)).collect();
+    let expected: Vec<usize> = [400]
+        .into_iter()
+        .chain((0..600).filter(|n| *n != 3 && *n != 400))
+        .collect();
     assert_eq!(shown(&mut dash), ids(expected));
     // The selection follows its thread.
-    let selected = dash.app.agent.server.as_ref().unwrap().thread_selection.selected.clone();
+    let selected = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .thread_selection
+        .selected
+        .clone();
     assert_eq!(selected, Some(id(99)));
 }
 
@@ -197,13 +282,24 @@ fn ten_thousand_threads_are_listed_from_pages() {
         dash.keys("G");
         assert!(wanted(&dash).rows > loaded, "{loaded} are loaded");
         let next = (loaded + 490).min(10_000);
-        receive(&mut dash, page(loaded - 10..next, loaded - 10, next == 10_000));
+        receive(
+            &mut dash,
+            page(loaded - 10..next, loaded - 10, next == 10_000),
+        );
         loaded = next;
     }
     assert_eq!(shown(&mut dash).len(), 10_000);
     dash.keys("G");
-    let selected = dash.app.agent.server.as_ref().and_then(|server| server.thread_selection.selected.clone());
-    assert!(selected.is_some_and(|id| id.starts_with("0000270f")), "the last row");
+    let selected = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .and_then(|server| server.thread_selection.selected.clone());
+    assert!(
+        selected.is_some_and(|id| id.starts_with("0000270f")),
+        "the last row"
+    );
     let before = wanted(&dash).rows;
     dash.keys("gG");
     assert_eq!(wanted(&dash).rows, before, "nothing more is requested");
@@ -215,12 +311,19 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
     dash.keys("s");
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);
     dash.keys("s");
-    assert_eq!(shown(&mut dash), ids([1, 5, 0, 3, 4, 7, 2, 6]), "by status, last changed first");
+    assert_eq!(
+        shown(&mut dash),
+        ids([1, 5, 0, 3, 4, 7, 2, 6]),
+        "by status, last changed first"
+    );
     assert!(dash.screen().contains("sort status"));
     dash.keys("/sort:created<Enter>s");
     assert_eq!(
         (wanted(&dash).sort, notice(&dash)),
-        (ThreadSort::Created, "The search sets the order; change its sort: term.".into())
+        (
+            ThreadSort::Created,
+            "The search sets the order; change its sort: term.".into()
+        )
     );
 }
 
@@ -228,20 +331,31 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
 fn names_stars_and_first_messages_are_shown() {
     let mut read = page(0..3, 0, true);
     if let Ok(page) = &mut read.result {
-        page.threads[0].thread.metadata = Some(json!({"graph_id": "support", "name": "Refund Ana", "starred": true}));
+        page.threads[0].thread.metadata =
+            Some(json!({"graph_id": "support", "name": "Refund Ana", "starred": true}));
     }
     let mut dash = opened((140, 40), read);
     let screen = dash.screen();
-    let row = screen.lines().find(|line| line.contains("support 0000")).unwrap_or_default();
+    let row = screen
+        .lines()
+        .find(|line| line.contains("support 0000"))
+        .unwrap_or_default();
     assert!(row.contains("* Refund Ana  Order 0"), "{screen}");
     let effects = dash.keys("*");
     let label = effects.iter().find_map(|effect| match effect {
         Effect::PlanAction(_, _, intent) => Some((**intent).clone()),
         _ => None,
     });
-    assert!(matches!(label, Some(ThreadIntent::Label { label, .. }) if label.starred == Some(false)), "{effects:?}");
+    assert!(
+        matches!(label, Some(ThreadIntent::Label { label, .. }) if label.starred == Some(false)),
+        "{effects:?}"
+    );
     dash.keys("<Esc>:name Other<Enter>");
-    assert!(dash.screen().contains("╭ Label") || dash.screen().contains("╭ Name"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("╭ Label") || dash.screen().contains("╭ Name"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -277,7 +391,9 @@ fn preview(thread: &str) -> Box<Preview> {
 fn plan_all(dash: &mut Dash, mut effects: Vec<Effect>, refused: &[usize]) -> Vec<(u64, String)> {
     let mut planned = Vec::new();
     while let Some(effect) = effects.pop() {
-        let Effect::PlanAction(number, _, intent) = effect else { continue };
+        let Effect::PlanAction(number, _, intent) = effect else {
+            continue;
+        };
         let thread = intent.thread().to_string();
         let answer = match refused.iter().any(|n| id(*n) == thread) {
             true => Err(PlanError::Unfit("A run is active on this thread.".into())),
@@ -292,12 +408,29 @@ fn plan_all(dash: &mut Dash, mut effects: Vec<Effect>, refused: &[usize]) -> Vec
 }
 
 fn acts(effects: &[Effect]) -> Vec<u64> {
-    effects.iter().filter_map(|effect| if let Effect::Act(number, _) = effect { Some(*number) } else { None }).collect()
+    effects
+        .iter()
+        .filter_map(|effect| {
+            if let Effect::Act(number, _) = effect {
+                Some(*number)
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
-fn acted(dash: &mut Dash, number: u64, thread: &str, result: Result<Acted, StartError>) -> Vec<Effect> {
+fn acted(
+    dash: &mut Dash,
+    number: u64,
+    thread: &str,
+    result: Result<Acted, StartError>,
+) -> Vec<Effect> {
     let server = dash.app.agent.server.as_ref().unwrap().server.clone();
-    let thread = runtail_tui::session::msg::ThreadRef { server, id: thread.into() };
+    let thread = runtail_tui::session::msg::ThreadRef {
+        server,
+        id: thread.into(),
+    };
     dash.done(EffectResult::Acted(number, thread, result))
 }
 
@@ -305,34 +438,84 @@ fn acted(dash: &mut Dash, number: u64, thread: &str, result: Result<Acted, Start
 fn marked_threads_are_deleted_after_one_preview_each_once() {
     let mut dash = opened((140, 40), page(0..12, 0, true));
     let marked = dash.keys("<Space><Space>m<Space><Space><Space><Space>");
-    assert!(marked.is_empty() && dash.screen().contains("7 marked"), "{}", dash.screen());
+    assert!(
+        marked.is_empty() && dash.screen().contains("7 marked"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("D");
-    assert_eq!(effects.len(), 4, "a few threads are read at a time: {effects:?}");
+    assert_eq!(
+        effects.len(),
+        4,
+        "a few threads are read at a time: {effects:?}"
+    );
     let planned = plan_all(&mut dash, effects, &[2]);
     assert_eq!(planned.len(), 6);
     insta::assert_snapshot!("find_delete_marked_140x40", dash.screen());
     dash.resize(80, 24);
     insta::assert_snapshot!("find_delete_marked_80x24", dash.screen());
-    assert!(acts(&dash.keys("<ctrl-s>delete 7<ctrl-s>")).is_empty(), "the count has to be right");
+    assert!(
+        acts(&dash.keys("<ctrl-s>delete 7<ctrl-s>")).is_empty(),
+        "the count has to be right"
+    );
     assert!(notice(&dash).starts_with("Type delete 6 exactly"));
     let mut sent = acts(&dash.keys("<Backspace>6<ctrl-s>"));
     assert_eq!(sent.len(), 4);
-    assert!(acts(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "nothing is sent twice");
-    let thread_of = |number: u64| planned.iter().find(|(of, _)| *of == number).unwrap().1.clone();
+    assert!(
+        acts(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(),
+        "nothing is sent twice"
+    );
+    let thread_of = |number: u64| {
+        planned
+            .iter()
+            .find(|(of, _)| *of == number)
+            .unwrap()
+            .1
+            .clone()
+    };
     let place = Place::default();
-    let refused = ApiError { kind: Kind::Forbidden, at: place, detail: "not yours".into(), hint: None };
-    let refused = StartError { failure: StartFailure::Refused, error: refused };
-    sent.extend(acts(&acted(&mut dash, sent[0], &thread_of(sent[0]), Ok(Acted::Deleted))));
-    sent.extend(acts(&acted(&mut dash, sent[1], &thread_of(sent[1]), Err(refused))));
+    let refused = ApiError {
+        kind: Kind::Forbidden,
+        at: place,
+        detail: "not yours".into(),
+        hint: None,
+    };
+    let refused = StartError {
+        failure: StartFailure::Refused,
+        error: refused,
+    };
+    sent.extend(acts(&acted(
+        &mut dash,
+        sent[0],
+        &thread_of(sent[0]),
+        Ok(Acted::Deleted),
+    )));
+    sent.extend(acts(&acted(
+        &mut dash,
+        sent[1],
+        &thread_of(sent[1]),
+        Err(refused),
+    )));
     assert_eq!(sent.len(), 6);
     for number in &sent[2..] {
-        assert!(acts(&acted(&mut dash, *number, &thread_of(*number), Ok(Acted::Deleted))).is_empty());
+        assert!(
+            acts(&acted(
+                &mut dash,
+                *number,
+                &thread_of(*number),
+                Ok(Acted::Deleted)
+            ))
+            .is_empty()
+        );
     }
     assert_eq!(notice(&dash), "Delete: 5 threads done, 1 refused.");
     insta::assert_snapshot!("find_deleted_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(shown(&mut dash).len(), 7);
-    assert!(dash.screen().contains("2 marked"), "what was not deleted stays marked");
+    assert!(
+        dash.screen().contains("2 marked"),
+        "what was not deleted stays marked"
+    );
 }
 
 #[test]
@@ -345,10 +528,18 @@ fn an_action_on_marked_threads_stops_before_the_next_request() {
     let sent = acts(&dash.keys("delete 12<ctrl-s>"));
     assert_eq!(sent.len(), 4);
     let effects = dash.keys("<Esc>");
-    let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
+    let dropped = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Forget(_)))
+        .count();
     assert_eq!((acts(&effects).len(), dropped), (0, 8), "{effects:?}");
     for number in sent {
-        let thread = planned.iter().find(|(of, _)| *of == number).unwrap().1.clone();
+        let thread = planned
+            .iter()
+            .find(|(of, _)| *of == number)
+            .unwrap()
+            .1
+            .clone();
         assert!(acts(&acted(&mut dash, number, &thread, Ok(Acted::Deleted))).is_empty());
     }
     assert_eq!(notice(&dash), "Delete: 4 threads done, 8 not sent.");
@@ -362,7 +553,10 @@ fn leaving_the_preview_sends_nothing() {
     plan_all(&mut dash, effects, &[]);
     let effects = dash.keys("<Esc>");
     assert!(
-        acts(&effects).is_empty() && effects.iter().any(|effect| matches!(effect, Effect::Forget(_))),
+        acts(&effects).is_empty()
+            && effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Forget(_))),
         "{effects:?}"
     );
     assert_eq!(notice(&dash), "Nothing was sent.");
@@ -376,7 +570,11 @@ fn read_only_profiles_plan_no_action_on_marked_threads() {
     for key in ["x", "D", "R", "*", ":name x<Enter>"] {
         let effects = dash.keys(key);
         assert!(effects.is_empty(), "{key}: {effects:?}");
-        assert!(notice(&dash).contains("read-only; nothing was sent"), "{key}: {}", notice(&dash));
+        assert!(
+            notice(&dash).contains("read-only; nothing was sent"),
+            "{key}: {}",
+            notice(&dash)
+        );
     }
 }
 
@@ -390,9 +588,16 @@ fn pruning_is_the_other_option_of_deleting() {
     let effects = dash.keys("<ctrl-t>");
     let is_prune = |effect: &&Effect| matches!(effect, Effect::PlanAction(_, _, intent) if matches!(**intent, ThreadIntent::Prune { .. }));
     assert_eq!(effects.iter().filter(is_prune).count(), 2, "{effects:?}");
-    assert_eq!(BulkAction::Prune.intent("t"), ThreadIntent::Prune { thread: "t".into() });
+    assert_eq!(
+        BulkAction::Prune.intent("t"),
+        ThreadIntent::Prune { thread: "t".into() }
+    );
     plan_all(&mut dash, effects, &[]);
-    assert!(dash.screen().contains("Type prune 2 to confirm:"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Type prune 2 to confirm:"),
+        "{}",
+        dash.screen()
+    );
 }
 
 /// The values of an edit, and the node in whose name it is made.
@@ -400,7 +605,9 @@ type WantedEdit = (serde_json::Value, Option<String>);
 
 fn edit_of(intent: &ThreadIntent) -> Option<WantedEdit> {
     match intent {
-        ThreadIntent::Retry { edit, .. } => edit.as_ref().map(|edit| (edit.values.clone(), edit.as_node.clone())),
+        ThreadIntent::Retry { edit, .. } => edit
+            .as_ref()
+            .map(|edit| (edit.values.clone(), edit.as_node.clone())),
         other => panic!("{other:?}"),
     }
 }
@@ -409,18 +616,33 @@ fn edit_of(intent: &ThreadIntent) -> Option<WantedEdit> {
 fn plan_edits(dash: &mut Dash, mut effects: Vec<Effect>) -> (Vec<(u64, String)>, Vec<WantedEdit>) {
     let (mut planned, mut edits) = (Vec::new(), Vec::new());
     while let Some(effect) = effects.pop() {
-        let Effect::PlanAction(number, _, intent) = effect else { continue };
+        let Effect::PlanAction(number, _, intent) = effect else {
+            continue;
+        };
         let (values, node) = edit_of(&intent).expect("an edit");
         let mut plan = preview(intent.thread());
         plan.request.url.push_str("/state");
         plan.request.method = "POST".into();
         plan.then = vec![plan.request.clone()];
-        plan.notes.push(Note::warning("Models and tools of the nodes that run are called again."));
-        let nodes = ["plan", "act"].map(|node| Writer { node: node.into(), then: "Next: act".into() }).to_vec();
-        let choice = Choice::AsNode { node: node.clone(), nodes };
+        plan.notes.push(Note::warning(
+            "Models and tools of the nodes that run are called again.",
+        ));
+        let nodes = ["plan", "act"]
+            .map(|node| Writer {
+                node: node.into(),
+                then: "Next: act".into(),
+            })
+            .to_vec();
+        let choice = Choice::AsNode {
+            node: node.clone(),
+            nodes,
+        };
         planned.push((number, intent.thread().to_string()));
         edits.push((values, node));
-        effects.extend(dash.done(EffectResult::PlannedAction(number, Ok((plan, Some(choice))))));
+        effects.extend(dash.done(EffectResult::PlannedAction(
+            number,
+            Ok((plan, Some(choice))),
+        )));
     }
     planned.sort();
     (planned, edits)
@@ -434,41 +656,87 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     let idle: Vec<usize> = (0..12).filter(|n| n % 4 != 1).collect();
     assert_eq!(plan_all(&mut dash, effects, &idle).len(), 3);
     assert!(
-        dash.screen().contains("ctrl-t edits the states first: the same keys in every thread"),
+        dash.screen()
+            .contains("ctrl-t edits the states first: the same keys in every thread"),
         "{}",
         dash.screen()
     );
     let effects = dash.keys("<ctrl-t>");
-    let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
-    assert_eq!(dropped, 3, "the retries without an edit are dropped: {effects:?}");
-    assert!(dash.screen().contains("Edit and retry"), "{}", dash.screen());
+    let dropped = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Forget(_)))
+        .count();
+    assert_eq!(
+        dropped, 3,
+        "the retries without an edit are dropped: {effects:?}"
+    );
+    assert!(
+        dash.screen().contains("Edit and retry"),
+        "{}",
+        dash.screen()
+    );
     assert!(dash.keys("<F5>").is_empty());
-    assert!(notice(&dash).starts_with("Type a key and its value"), "{}", notice(&dash));
+    assert!(
+        notice(&dash).starts_with("Type a key and its value"),
+        "{}",
+        notice(&dash)
+    );
     dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
     let effects = dash.keys("<F5>");
     let (planned, edits) = plan_edits(&mut dash, effects);
     assert_eq!(planned.len(), 3, "only the threads that failed");
-    assert!(edits.iter().all(|edit| *edit == (json!({"log": ["b"]}), None)), "{edits:?}");
+    assert!(
+        edits
+            .iter()
+            .all(|edit| *edit == (json!({"log": ["b"]}), None)),
+        "{edits:?}"
+    );
     insta::assert_snapshot!("find_edit_and_retry_140x40", dash.screen());
     dash.resize(80, 24);
     insta::assert_snapshot!("find_edit_and_retry_80x24", dash.screen());
     // Another node is another plan for each.
     let effects = dash.keys("<ctrl-t>");
-    let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
+    let dropped = effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Forget(_)))
+        .count();
     assert_eq!(dropped, 3, "{effects:?}");
     let (planned, edits) = plan_edits(&mut dash, effects);
-    assert!(edits.iter().all(|(_, node)| node.as_deref() == Some("plan")) && edits.len() == 3, "{edits:?}");
+    assert!(
+        edits
+            .iter()
+            .all(|(_, node)| node.as_deref() == Some("plan"))
+            && edits.len() == 3,
+        "{edits:?}"
+    );
     dash.screen();
     let sent = acts(&dash.keys("<ctrl-s>"));
     assert_eq!(sent.len(), 3);
-    assert!(acts(&dash.keys("<ctrl-s>")).is_empty(), "nothing is sent twice");
-    let error = |kind: Kind, detail: &str| ApiError { kind, at: Place::default(), detail: detail.into(), hint: None };
-    let started = Started { run_id: "01a1fbb5-0000-7000-8000-000000000009".into(), was_found: false };
+    assert!(
+        acts(&dash.keys("<ctrl-s>")).is_empty(),
+        "nothing is sent twice"
+    );
+    let error = |kind: Kind, detail: &str| ApiError {
+        kind,
+        at: Place::default(),
+        detail: detail.into(),
+        hint: None,
+    };
+    let started = Started {
+        run_id: "01a1fbb5-0000-7000-8000-000000000009".into(),
+        was_found: false,
+    };
     let results = [
-        Ok(Acted::Forked { checkpoint: "new".into(), started }),
+        Ok(Acted::Forked {
+            checkpoint: "new".into(),
+            started,
+        }),
         Err(StartError {
             failure: StartFailure::AfterEdit,
-            error: error(Kind::Conflict, "the state was edited (new checkpoint new), but the run was not started"),
+            error: error(
+                Kind::Conflict,
+                "the state was edited (new checkpoint new), but the run was not started",
+            ),
         }),
         Err(StartError {
             failure: StartFailure::AfterEditUnknown,
@@ -478,11 +746,18 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     for ((number, thread), result) in planned.iter().zip(results) {
         assert!(acts(&acted(&mut dash, *number, thread, result)).is_empty());
     }
-    assert_eq!(notice(&dash), "Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result.");
+    assert_eq!(
+        notice(&dash),
+        "Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result."
+    );
     dash.resize(140, 40);
     insta::assert_snapshot!("find_edited_and_retried_140x40", dash.screen());
     dash.keys("<Esc>");
-    assert!(dash.app.overlays.is_empty(), "the editor of an edit that was made is closed: {}", dash.screen());
+    assert!(
+        dash.app.overlays.is_empty(),
+        "the editor of an edit that was made is closed: {}",
+        dash.screen()
+    );
     assert!(dash.screen().contains("11 marked"), "{}", dash.screen());
 }
 
@@ -497,19 +772,38 @@ fn an_edit_that_is_not_sent_is_kept_in_its_editor() {
     let effects = dash.keys("<F5>");
     plan_edits(&mut dash, effects);
     let effects = dash.keys("<Esc>");
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Forget(_))), "{effects:?}");
-    assert!(dash.screen().contains(r#"{"log": ["b"]}"#), "{}", dash.screen());
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Forget(_))),
+        "{effects:?}"
+    );
+    assert!(
+        dash.screen().contains(r#"{"log": ["b"]}"#),
+        "{}",
+        dash.screen()
+    );
     // A command over the preview drops the plan too.
     let effects = dash.keys("<F5>");
     let (planned, _) = plan_edits(&mut dash, effects);
     let effects = dash.keys(":deployments<Enter>");
-    assert!(effects.contains(&Effect::Forget(planned[0].0)), "{effects:?}");
+    assert!(
+        effects.contains(&Effect::Forget(planned[0].0)),
+        "{effects:?}"
+    );
 }
 
 /// A page of threads with these numbers and statuses, in this order.
 fn page_of(threads: &[(usize, &str)], offset: usize, is_last: bool) -> ThreadsRead {
     let mut read = page(threads.iter().map(|(n, _)| *n), offset, is_last);
-    for (found, (_, status)) in read.result.as_mut().unwrap().threads.iter_mut().zip(threads) {
+    for (found, (_, status)) in read
+        .result
+        .as_mut()
+        .unwrap()
+        .threads
+        .iter_mut()
+        .zip(threads)
+    {
         found.thread.status = status.to_string();
     }
     read
@@ -517,28 +811,78 @@ fn page_of(threads: &[(usize, &str)], offset: usize, is_last: bool) -> ThreadsRe
 
 #[test]
 fn problems_are_first_among_the_loaded_threads() {
-    let first = [(1, "idle"), (2, "busy"), (3, "error"), (4, "idle"), (5, "interrupted")];
+    let first = [
+        (1, "idle"),
+        (2, "busy"),
+        (3, "error"),
+        (4, "idle"),
+        (5, "interrupted"),
+    ];
     let mut dash = opened_in_order("problems", (140, 30), page_of(&first, 0, false));
     let order = shown(&mut dash);
     assert_eq!(order[0], id(3), "{order:?}");
-    assert_eq!(order.iter().position(|row| *row == id(1)), Some(order.len() - 2));
-    assert!(dash.screen().contains("problems first, of 5 loaded"), "{}", dash.screen());
+    assert_eq!(
+        order.iter().position(|row| *row == id(1)),
+        Some(order.len() - 2)
+    );
+    assert!(
+        dash.screen().contains("problems first, of 5 loaded"),
+        "{}",
+        dash.screen()
+    );
     // While keys are pressed, a page is added below, and the cursor's row stays where it is.
     dash.keys("<Down>");
-    let before = (order, dash.app.agent.server.as_ref().unwrap().thread_selection.cursor());
+    let before = (
+        order,
+        dash.app
+            .agent
+            .server
+            .as_ref()
+            .unwrap()
+            .thread_selection
+            .cursor(),
+    );
     receive(&mut dash, page_of(&[(6, "idle"), (7, "error")], 5, true));
     let now = shown(&mut dash);
-    let cursor = dash.app.agent.server.as_ref().unwrap().thread_selection.cursor();
+    let cursor = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .thread_selection
+        .cursor();
     assert_eq!((now[..5].to_vec(), cursor), before);
     assert_eq!(now[5..], ids([7, 6]));
     // After a pause they are in order, and the cursor follows its thread.
-    let selected = dash.app.agent.server.as_ref().unwrap().thread_selection.selected.clone();
+    let selected = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .thread_selection
+        .selected
+        .clone();
     dash.later(11_000);
     dash.feed(Msg::Tick);
     let now = shown(&mut dash);
     assert_eq!(now[..2], ids([3, 7]));
-    assert_eq!(dash.app.agent.server.as_ref().unwrap().thread_selection.selected, selected);
-    assert!(!dash.screen().contains("problems first, of"), "everything is loaded: {}", dash.screen());
+    assert_eq!(
+        dash.app
+            .agent
+            .server
+            .as_ref()
+            .unwrap()
+            .thread_selection
+            .selected,
+        selected
+    );
+    assert!(
+        !dash.screen().contains("problems first, of"),
+        "everything is loaded: {}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -554,7 +898,11 @@ fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
     dash.keys("s");
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);
     // The lists of the next server have the same order.
-    let other = ServerRef { profile: "local".into(), name: "other".into(), url: "http://127.0.0.1:2025".into() };
+    let other = ServerRef {
+        profile: "local".into(),
+        name: "other".into(),
+        url: "http://127.0.0.1:2025".into(),
+    };
     dash.app.open_server(other);
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);
     assert_eq!(dash.app.agent.order_word(), Some("created"));
@@ -568,8 +916,19 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
     let selected = |dash: &mut Dash| {
         let order = shown(dash);
-        let picked = dash.app.agent.server.as_ref().unwrap().thread_selection.selected.clone();
-        (order.iter().position(|row| Some(row) == picked.as_ref()), picked)
+        let picked = dash
+            .app
+            .agent
+            .server
+            .as_ref()
+            .unwrap()
+            .thread_selection
+            .selected
+            .clone();
+        (
+            order.iter().position(|row| Some(row) == picked.as_ref()),
+            picked,
+        )
     };
     assert_eq!(selected(&mut dash), (Some(0), Some(id(1))));
     dash.later(4_000);
@@ -587,7 +946,10 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
         }
         _ => false,
     };
-    assert!(effects.iter().any(is_for_it), "the key acts on the thread that was shown: {effects:?}");
+    assert!(
+        effects.iter().any(is_for_it),
+        "the key acts on the thread that was shown: {effects:?}"
+    );
 }
 
 #[test]
@@ -597,7 +959,13 @@ fn the_selection_stays_on_its_thread_from_the_first_frame() {
     dash.assistants();
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
     let screen = dash.screen();
-    let line = |screen: &str| screen.lines().find(|line| line.contains('▌')).unwrap_or_default().to_string();
+    let line = |screen: &str| {
+        screen
+            .lines()
+            .find(|line| line.contains('▌'))
+            .unwrap_or_default()
+            .to_string()
+    };
     let first = line(&screen);
     dash.app.on_drawn();
     // Another thread becomes the first row before the key, which still acts on the one that was read.

@@ -3,7 +3,8 @@
 use runtail_api::{Kind, Listing};
 use runtail_core::config::import::{Import, Places};
 use runtail_core::model::{
-    Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview, SpecForm,
+    Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview,
+    SpecForm,
 };
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::Overlay;
@@ -14,8 +15,7 @@ use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
 use runtail_tui::session::subject::Subject;
 use serde_json::json;
 
-const TWO: &str =
-    "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
+const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
 const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
 
 fn document(dash: &Dash) -> String {
@@ -39,16 +39,36 @@ fn answer(dash: &mut Dash, effects: Vec<Effect>) {
             Effect::Browse(number, profile, Collection::Integrations(GithubApp::Deployments)) => {
                 assert_eq!(&*profile, "us");
                 let items = vec![json!({"id": INTEGRATION, "name": "acme"})];
-                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None, unread: Default::default() }))
+                EffectResult::Browsed(
+                    number,
+                    Ok(Listing {
+                        items,
+                        incomplete: None,
+                        unread: Default::default(),
+                    }),
+                )
             }
             Effect::Browse(number, _, Collection::Repositories(_, id)) => {
                 assert_eq!(id, INTEGRATION);
                 let row = |name: &str, branch: &str| json!({"url": format!("https://github.com/acme/{name}"), "default_branch": branch});
                 let items = vec![row("billing", "main"), row("refund-agent", "trunk")];
-                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None, unread: Default::default() }))
+                EffectResult::Browsed(
+                    number,
+                    Ok(Listing {
+                        items,
+                        incomplete: None,
+                        unread: Default::default(),
+                    }),
+                )
             }
             Effect::CheckSecrets(references) => {
-                let unset = |one: String| (one.clone(), one.contains("UNSET").then(|| "not set in this shell".into()));
+                let unset = |one: String| {
+                    (
+                        one.clone(),
+                        one.contains("UNSET")
+                            .then(|| "not set in this shell".into()),
+                    )
+                };
                 EffectResult::SecretsChecked(references.into_iter().map(unset).collect())
             }
             _ => continue,
@@ -62,7 +82,11 @@ fn press(dash: &mut Dash, keys: &str) {
     let mut rest = keys;
     while let Some(first) = rest.chars().next() {
         // One key at a time, because the server answers in between.
-        let end = if first == '<' { rest.find('>').map_or(rest.len(), |at| at + 1) } else { first.len_utf8() };
+        let end = if first == '<' {
+            rest.find('>').map_or(rest.len(), |at| at + 1)
+        } else {
+            first.len_utf8()
+        };
         let (key, after) = rest.split_at(end);
         let effects = dash.keys(key);
         answer(dash, effects);
@@ -76,7 +100,12 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
         _ => None,
     });
     let (number, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
-    let request = PlainRequest { method: "POST".into(), url: "https://x".into(), headers: Vec::new(), body: None };
+    let request = PlainRequest {
+        method: "POST".into(),
+        url: "https://x".into(),
+        headers: Vec::new(),
+        body: None,
+    };
     dash.done(EffectResult::Planned(
         number,
         Ok(Box::new(Preview {
@@ -98,35 +127,69 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
 /// Opens the form of a new deployment and fills it in, with lists of the server.
 fn filled(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new(TWO, size);
-    press(&mut dash, "a<Right><Tab>refund-agent<Tab><Tab><Tab>refu<Tab><Tab><Tab>");
-    assert_eq!(focus(&dash), Stop::Field("source_revision_config.repo_ref"), "{}", dash.screen());
+    press(
+        &mut dash,
+        "a<Right><Tab>refund-agent<Tab><Tab><Tab>refu<Tab><Tab><Tab>",
+    );
+    assert_eq!(
+        focus(&dash),
+        Stop::Field("source_revision_config.repo_ref"),
+        "{}",
+        dash.screen()
+    );
     dash
 }
 
 #[test]
 fn new_deployment_starts_empty_and_asks_for_the_profile() {
     let mut dash = Dash::new(TWO, (140, 40));
-    assert!(!dash.keys("a").iter().any(|effect| matches!(effect, Effect::Browse(..))));
+    assert!(
+        !dash
+            .keys("a")
+            .iter()
+            .any(|effect| matches!(effect, Effect::Browse(..)))
+    );
     assert_eq!(focus(&dash), Stop::Profile);
     let screen = dash.screen();
-    assert!(screen.contains("New deployment") && screen.contains("( ) us") && screen.contains("( ) eu"), "{screen}");
-    assert!(!screen.contains("support-bot") && !screen.contains("✗"), "{screen}");
+    assert!(
+        screen.contains("New deployment") && screen.contains("( ) us") && screen.contains("( ) eu"),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains("support-bot") && !screen.contains("✗"),
+        "{screen}"
+    );
     // The example of a field makes way for the text, and is in the note then.
     assert!(screen.contains("[ my-agent "), "{screen}");
     press(&mut dash, "<Tab>");
     let focused = dash.screen();
-    assert!(!focused.contains("[ my-agent ") && focused.contains("]             such as my-agent "), "{focused}");
+    assert!(
+        !focused.contains("[ my-agent ") && focused.contains("]             such as my-agent "),
+        "{focused}"
+    );
     dash.resize(80, 24);
-    assert!(dash.screen().contains("│                    such as my-agent "), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("│                    such as my-agent "),
+        "{}",
+        dash.screen()
+    );
     dash.resize(140, 40);
     // Ctrl-S goes to the first problem, and sends nothing.
     assert!(dash.keys("<ctrl-s>").is_empty());
-    assert!(dash.screen().contains("✗ Choose a profile."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("✗ Choose a profile."),
+        "{}",
+        dash.screen()
+    );
     // A problem leaves the note beside its field.
     press(&mut dash, "<Right>");
     dash.keys("<ctrl-s>");
     let screen = dash.screen();
-    assert!(screen.contains("such as my-agent ") && screen.contains("✗ Name is required."), "{screen}");
+    assert!(
+        screen.contains("such as my-agent ") && screen.contains("✗ Name is required."),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -147,7 +210,9 @@ fn new_deployment_is_filled_in_from_the_servers_lists() {
     }
     let effects = dash.keys("<ctrl-s>");
     let (_, intent) = planned(&mut dash, &effects);
-    let Intent::CreateDeployment(spec) = intent else { panic!("{intent:?}") };
+    let Intent::CreateDeployment(spec) = intent else {
+        panic!("{intent:?}")
+    };
     assert_eq!(spec.document.fields["source_config"]["build_on_push"], true);
 }
 
@@ -161,31 +226,63 @@ fn the_key_that_opens_the_preview_does_not_send_while_it_is_held() {
         dash.later(wait);
         dash.screen();
         assert!(dash.keys("<ctrl-s>").is_empty(), "a held key must not send");
-        assert!(dash.screen().contains("Press ctrl-s again to send."), "it may be a new press: {}", dash.screen());
+        assert!(
+            dash.screen().contains("Press ctrl-s again to send."),
+            "it may be a new press: {}",
+            dash.screen()
+        );
     }
     dash.later(1100);
-    assert!(dash.keys("<ctrl-s>").iter().any(|effect| matches!(effect, Effect::Send(sent, _) if *sent == number)));
+    assert!(
+        dash.keys("<ctrl-s>")
+            .iter()
+            .any(|effect| matches!(effect, Effect::Send(sent, _) if *sent == number))
+    );
 }
 
 #[test]
 fn form_and_document_are_one_draft() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<ctrl-t>");
-    assert!(dash.screen().contains("repo_ref = \"trunk\""), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("repo_ref = \"trunk\""),
+        "{}",
+        dash.screen()
+    );
     // A key that the form doesn't know survives.
     press(&mut dash, "route_through_gateway = true<Enter><ctrl-t>");
-    assert!(dash.screen().contains("[ refund-agent"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("[ refund-agent"),
+        "{}",
+        dash.screen()
+    );
     press(&mut dash, "<BackTab><BackTab>");
-    assert!(document(&dash).contains("route_through_gateway = true"), "{}", document(&dash));
+    assert!(
+        document(&dash).contains("route_through_gateway = true"),
+        "{}",
+        document(&dash)
+    );
     // A document that is no TOML stays, and the notice says why.
     press(&mut dash, "<ctrl-t>[<ctrl-t>");
-    assert!(dash.screen().contains("Couldn't switch to the form: line 1"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Couldn't switch to the form: line 1"),
+        "{}",
+        dash.screen()
+    );
     press(&mut dash, "<Backspace><ctrl-t>");
-    assert!(dash.screen().contains("[ refund-agent"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("[ refund-agent"),
+        "{}",
+        dash.screen()
+    );
     // Esc keeps the draft, its profile too.
     press(&mut dash, "<Esc>a");
     let screen = dash.screen();
-    assert!(screen.contains("(x) us") && screen.contains("[ refund-agent"), "{screen}");
+    assert!(
+        screen.contains("(x) us") && screen.contains("[ refund-agent"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -193,31 +290,66 @@ fn fields_of_another_source_are_kept_aside() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<BackTab><BackTab><BackTab><Right>");
     let text = document(&dash);
-    assert!(text.contains("external_docker") && !text.contains("\nrepo_ref"), "{text}");
-    assert!(!text.contains("\nrepo_url") && text.contains("resource_spec"), "{text}");
+    assert!(
+        text.contains("external_docker") && !text.contains("\nrepo_ref"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("\nrepo_url") && text.contains("resource_spec"),
+        "{text}"
+    );
     let screen = dash.screen();
-    assert!(screen.contains("Image *") && !screen.contains("Repository"), "{screen}");
+    assert!(
+        screen.contains("Image *") && !screen.contains("Repository"),
+        "{screen}"
+    );
     press(&mut dash, "<Left>");
-    assert!(document(&dash).contains("repo_url = \"https://github.com/acme/refund-agent\""), "{}", document(&dash));
+    assert!(
+        document(&dash).contains("repo_url = \"https://github.com/acme/refund-agent\""),
+        "{}",
+        document(&dash)
+    );
 }
 
 #[test]
 fn secrets_are_references_that_can_be_read() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<Tab><Tab><Tab>aOPENAI_UNSET<Enter>");
-    assert!(dash.screen().contains("env:OPENAI_UNSET   ✗ not set in this shell"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("env:OPENAI_UNSET   ✗ not set in this shell"),
+        "{}",
+        dash.screen()
+    );
     assert!(dash.keys("<ctrl-s>").is_empty(), "a plan would fail");
     press(&mut dash, "xaA env:B<Enter>");
-    assert!(dash.screen().contains("env:B   can be read"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("env:B   can be read"),
+        "{}",
+        dash.screen()
+    );
     press(&mut dash, "<Down>");
-    assert!(!dash.screen().contains("none; press a"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("none; press a"),
+        "{}",
+        dash.screen()
+    );
     press(&mut dash, "aKEY sk-canary<Enter>");
     assert!(dash.screen().contains("not the value"), "{}", dash.screen());
     assert!(!document(&dash).contains("canary"), "{}", document(&dash));
     assert!(dash.keys("<ctrl-s>").is_empty());
-    assert!(dash.screen().contains("Secrets: Enter a reference, not the value"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Secrets: Enter a reference, not the value"),
+        "{}",
+        dash.screen()
+    );
     press(&mut dash, "<Esc>");
-    assert!(document(&dash).contains("A = \"env:B\"") && !document(&dash).contains("UNSET"), "{}", document(&dash));
+    assert!(
+        document(&dash).contains("A = \"env:B\"") && !document(&dash).contains("UNSET"),
+        "{}",
+        document(&dash)
+    );
 }
 
 #[test]
@@ -230,15 +362,26 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
             false => press(&mut dash, "lsv2_pt_s3cr3t"),
         }
         let screen = dash.screen();
-        assert!(screen.contains("That looks like a key, so nothing of it was kept."), "{screen}");
+        assert!(
+            screen.contains("That looks like a key, so nothing of it was kept."),
+            "{screen}"
+        );
         assert!(screen.contains("[ MY_KEY "), "{screen}");
         assert!(dash.keys("<ctrl-s><Enter>").is_empty());
-        assert!(dash.screen().contains("That looks like a key"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("That looks like a key"),
+            "{}",
+            dash.screen()
+        );
         let later = dash.screen();
         let state = format!("{:?}{screen}{later}", dash.app);
         assert!(!state.contains("s3cr3t"), "{later}");
         press(&mut dash, "<Backspace>env:B<Enter>");
-        assert!(document(&dash).contains("MY_KEY = \"env:B\""), "{}", document(&dash));
+        assert!(
+            document(&dash).contains("MY_KEY = \"env:B\""),
+            "{}",
+            document(&dash)
+        );
     }
 }
 
@@ -246,12 +389,23 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
 fn lists_that_fail_are_typed_by_hand() {
     let mut dash = Dash::new(TWO, (140, 40));
     let effects = dash.keys("a<Right>");
-    let [Effect::Browse(number, ..)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Browse(number, ..)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     let error = dash.error("us", Kind::Forbidden);
     dash.done(EffectResult::Browsed(*number, Err(error)));
-    assert!(dash.screen().contains("Couldn't list integrations (403). Enter the id."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Couldn't list integrations (403). Enter the id."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Tab>a<Tab><Tab>my-id");
-    assert!(document(&dash).contains("integration_id = \"my-id\""), "{}", document(&dash));
+    assert!(
+        document(&dash).contains("integration_id = \"my-id\""),
+        "{}",
+        document(&dash)
+    );
 }
 
 #[test]
@@ -261,22 +415,38 @@ fn existing_deployment_is_updated_in_the_same_form() {
         "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"},
         "secrets": [{"name": "OLD", "value": "canary-canary"}, {"name": "KEPT", "value": "canary-canary"}]});
     let mut dash = Dash::new(TWO, (140, 40));
-    let written =
-        DeploymentDocument { text: DeploymentSpec::template_of(&record), current: SpecForm::of_record(&record) };
+    let written = DeploymentDocument {
+        text: DeploymentSpec::template_of(&record),
+        current: SpecForm::of_record(&record),
+    };
     let what = Described::Deployment("us".into(), "d".into(), "bot".into());
     dash.app.pending_record = Some(what);
-    let effects = dash.done(EffectResult::Written("us".into(), "d".into(), "bot".into(), Ok(written)));
+    let effects = dash.done(EffectResult::Written(
+        "us".into(),
+        "d".into(),
+        "bot".into(),
+        Ok(written),
+    ));
     answer(&mut dash, effects);
     insta::assert_snapshot!("update_deployment_140x40", dash.screen());
     press(&mut dash, "<Tab>dev<Tab><Tab>x");
     let screen = dash.screen();
-    assert!(screen.contains("now main") && screen.contains("- removed") && screen.contains("kept"), "{screen}");
+    assert!(
+        screen.contains("now main") && screen.contains("- removed") && screen.contains("kept"),
+        "{screen}"
+    );
     let text = document(&dash);
-    assert!(text.contains("repo_ref = \"dev\"") && text.contains("remove_secrets = [\"OLD\"]"), "{text}");
+    assert!(
+        text.contains("repo_ref = \"dev\"") && text.contains("remove_secrets = [\"OLD\"]"),
+        "{text}"
+    );
     assert!(!text.contains("canary"), "{text}");
     let effects = dash.keys("<ctrl-s>");
     let (_, intent) = planned(&mut dash, &effects);
-    assert!(matches!(&intent, Intent::UpdateDeployment { id, .. } if id == "d"), "{intent:?}");
+    assert!(
+        matches!(&intent, Intent::UpdateDeployment { id, .. } if id == "d"),
+        "{intent:?}"
+    );
 }
 
 #[test]
@@ -285,22 +455,36 @@ fn profile_is_a_form_with_regions_and_key_places() {
     press(&mut dash, "pa");
     press(&mut dash, "<Right><Right>");
     let screen = dash.screen();
-    assert!(screen.contains("(x) apac") && screen.contains("[ apac "), "the name follows the region: {screen}");
+    assert!(
+        screen.contains("(x) apac") && screen.contains("[ apac "),
+        "the name follows the region: {screen}"
+    );
     // A key that can't be read is no ready profile.
     press(&mut dash, "<Tab><Tab>_UNSET");
     let screen = dash.screen();
-    assert!(screen.contains("The key can't be read yet") && !screen.contains("Ready."), "{screen}");
+    assert!(
+        screen.contains("The key can't be read yet") && !screen.contains("Ready."),
+        "{screen}"
+    );
     press(&mut dash, "<BackTab><Right><Right>");
     insta::assert_snapshot!("profile_form_140x40", dash.screen());
     let text = document(&dash);
-    assert!(text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""), "{text}");
+    assert!(
+        text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""),
+        "{text}"
+    );
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::Try(_, profile), Effect::DraftFile(..)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Try(_, profile), Effect::DraftFile(..)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(profile.name, "apac");
     // A profile that the form can't show is edited as TOML.
     press(&mut dash, "<Esc>");
     let subject = Subject::Profile(Some("us".into()));
-    assert!(dash.app.profile_text(Some("us")).contains("api_key_env"), "{subject:?}");
+    assert!(
+        dash.app.profile_text(Some("us")).contains("api_key_env"),
+        "{subject:?}"
+    );
 }
 
 pub(crate) fn first_run(size: (u16, u16)) -> Dash {
@@ -312,15 +496,26 @@ pub(crate) fn first_run(size: (u16, u16)) -> Dash {
 #[test]
 fn first_run_opens_the_local_server_that_was_found() {
     let mut dash = first_run((140, 40));
-    let found = LocalServer { url: "http://127.0.0.1:2024/".into(), assistants: Some(3) };
+    let found = LocalServer {
+        url: "http://127.0.0.1:2024/".into(),
+        assistants: Some(3),
+    };
     dash.done(EffectResult::LocalServer(Some(found)));
     insta::assert_snapshot!("first_run_found_140x40", dash.screen());
     let effects = dash.keys("2");
-    let [Effect::Try(number, profile)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Try(number, profile)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(profile.name, "local");
     dash.feed(Msg::done(EffectResult::Tried(*number, Ok(()))));
-    assert!(dash.app.overlays.is_empty() && dash.app.agent.server.is_some(), "its threads are shown");
-    assert!(dash.app.session.catalog.is_unsaved(), "nothing is written without a request");
+    assert!(
+        dash.app.overlays.is_empty() && dash.app.agent.server.is_some(),
+        "its threads are shown"
+    );
+    assert!(
+        dash.app.session.catalog.is_unsaved(),
+        "nothing is written without a request"
+    );
 }
 
 #[test]
@@ -332,32 +527,68 @@ fn first_run_looks_again_and_opens_an_address() {
     // An empty address is named, with a way out.
     dash.keys("4<Enter>");
     let screen = dash.screen();
-    assert!(screen.contains("Enter the URL of an agent server.") && screen.contains("Esc back"), "{screen}");
+    assert!(
+        screen.contains("Enter the URL of an agent server.") && screen.contains("Esc back"),
+        "{screen}"
+    );
     dash.keys("<Esc>");
-    assert!(!dash.screen().contains("Enter the URL"), "{}", dash.screen());
-    assert!(dash.keys("4https://api.smith.langchain.com<Enter>").is_empty());
-    assert!(dash.screen().contains("the LangSmith region us"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("Enter the URL"),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.keys("4https://api.smith.langchain.com<Enter>")
+            .is_empty()
+    );
+    assert!(
+        dash.screen().contains("the LangSmith region us"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>4bot.example.com<Enter>");
     let known = dash.app.session.catalog.known("bot").expect("a profile");
-    assert_eq!(known.profile.agent_servers[0].1.as_str(), "https://bot.example.com/");
+    assert_eq!(
+        known.profile.agent_servers[0].1.as_str(),
+        "https://bot.example.com/"
+    );
 }
 
 #[test]
 fn first_run_offers_its_keys_where_they_work() {
     let mut dash = first_run((80, 24));
-    assert!(dash.screen().contains("⏎ open  1–4 choose  q quit"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("⏎ open  1–4 choose  q quit"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("4http://127.0.0.1:9<Enter>");
-    let [Effect::Try(number, _)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Try(number, _)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     let number = *number;
     let error = dash.error("local", Kind::NoConnection);
     dash.feed(Msg::done(EffectResult::Tried(number, Err(error))));
     let screen = dash.screen();
-    assert!(screen.contains("U uses local anyway, s saves it."), "{screen}");
-    assert!(screen.contains(" U use anyway  s save  ⏎ open  1–4 choose"), "{screen}");
+    assert!(
+        screen.contains("U uses local anyway, s saves it."),
+        "{screen}"
+    );
+    assert!(
+        screen.contains(" U use anyway  s save  ⏎ open  1–4 choose"),
+        "{screen}"
+    );
     // The address is kept for another try.
-    assert!(screen.contains("4  Open another server       http://127.0.0.1:9"), "{screen}");
+    assert!(
+        screen.contains("4  Open another server       http://127.0.0.1:9"),
+        "{screen}"
+    );
     dash.keys("4x");
-    assert!(dash.screen().contains("[ http://127.0.0.1:9x"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("[ http://127.0.0.1:9x"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Backspace><Enter>");
     let error = dash.error("local", Kind::NoConnection);
     dash.feed(Msg::done(EffectResult::Tried(number + 1, Err(error))));
@@ -368,14 +599,25 @@ fn first_run_offers_its_keys_where_they_work() {
 #[test]
 fn first_run_says_that_there_is_nothing_to_import() {
     let home = tempfile::tempdir().unwrap();
-    let places = Places { langsmith: Some(home.path().join("config.json")), project: None };
+    let places = Places {
+        langsmith: Some(home.path().join("config.json")),
+        project: None,
+    };
     let mut dash = first_run((140, 40));
     let found = || Box::new(Import::read(&places));
     dash.done(EffectResult::ImportsFound(found()));
-    assert!(!dash.screen().contains("Nothing to import"), "it was not asked for: {}", dash.screen());
+    assert!(
+        !dash.screen().contains("Nothing to import"),
+        "it was not asked for: {}",
+        dash.screen()
+    );
     dash.keys("5");
     dash.done(EffectResult::ImportsFound(found()));
-    assert!(dash.screen().contains("Nothing to import: there is no "), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Nothing to import: there is no "),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -383,7 +625,10 @@ fn the_document_of_a_new_deployment_says_what_is_missing() {
     let mut dash = Dash::new(TWO, (140, 40));
     press(&mut dash, "a<ctrl-t>");
     let screen = dash.screen();
-    assert!(screen.contains("? Missing: profile, name, ") && !screen.contains("● Valid"), "{screen}");
+    assert!(
+        screen.contains("? Missing: profile, name, ") && !screen.contains("● Valid"),
+        "{screen}"
+    );
     let mut dash = filled((140, 40));
     press(&mut dash, "<ctrl-t>");
     assert!(dash.screen().contains("● Valid"), "{}", dash.screen());
@@ -392,13 +637,23 @@ fn the_document_of_a_new_deployment_says_what_is_missing() {
 #[test]
 fn first_run_imports_profiles_of_the_official_tools() {
     let home = tempfile::tempdir().unwrap();
-    let (tool, file) = (home.path().join("config.json"), home.path().join("runtail/config.toml"));
-    let places = Places { langsmith: Some(tool.clone()), project: None };
+    let (tool, file) = (
+        home.path().join("config.json"),
+        home.path().join("runtail/config.toml"),
+    );
+    let places = Places {
+        langsmith: Some(tool.clone()),
+        project: None,
+    };
     let mut dash = first_run((140, 40));
     dash.app.session.catalog.origin.file = Some(file.clone());
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
     assert!(!dash.screen().contains("Import"), "{}", dash.screen());
-    assert_eq!(dash.keys("5"), [Effect::FindImports], "the files may have been written since");
+    assert_eq!(
+        dash.keys("5"),
+        [Effect::FindImports],
+        "the files may have been written since"
+    );
     std::fs::write(
         &tool,
         r#"{"profiles": {"eu": {"api_key": "canary", "api_url": "https://eu.api.smith.langchain.com"},
@@ -406,11 +661,23 @@ fn first_run_imports_profiles_of_the_official_tools() {
     )
     .unwrap();
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
-    assert!(dash.screen().contains("5  Import 1 profile"), "{}", dash.screen());
-    assert!(dash.screen().contains(" ⏎ open  1–5 choose  q quit"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("5  Import 1 profile"),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.screen().contains(" ⏎ open  1–5 choose  q quit"),
+        "{}",
+        dash.screen()
+    );
     // The file is drafted, shown, and written only on request.
-    assert_eq!(dash.keys("<Down><Down><Down><Down><Down><Enter>"), [Effect::DraftImport(file.clone())]);
-    let draft = || Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
+    assert_eq!(
+        dash.keys("<Down><Down><Down><Down><Down><Enter>"),
+        [Effect::DraftImport(file.clone())]
+    );
+    let draft =
+        || Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(draft()));
     let screen = dash.screen();
     for line in [
@@ -425,7 +692,9 @@ fn first_run_imports_profiles_of_the_official_tools() {
     }
     assert!(!screen.contains("canary") && !file.exists());
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::SaveFile(draft)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     draft.write().unwrap();
     assert!(!std::fs::read_to_string(&file).unwrap().contains("canary"));
 }
@@ -433,51 +702,95 @@ fn first_run_imports_profiles_of_the_official_tools() {
 #[test]
 fn profiles_of_an_import_are_left_out_and_added_again() {
     let home = tempfile::tempdir().unwrap();
-    let (tool, file) = (home.path().join("config.json"), home.path().join("config.toml"));
-    let profiles =
-        r#"{"profiles": {"a": {"api_key": "canary"}, "b": {"api_key": "canary"}, "c": {"api_key": "canary"}}}"#;
+    let (tool, file) = (
+        home.path().join("config.json"),
+        home.path().join("config.toml"),
+    );
+    let profiles = r#"{"profiles": {"a": {"api_key": "canary"}, "b": {"api_key": "canary"}, "c": {"api_key": "canary"}}}"#;
     std::fs::write(&tool, profiles).unwrap();
     std::fs::write(&file, format!("default_profiles = [\"us\"]\n{TWO}")).unwrap();
     let mut dash = Dash::new(TWO, (140, 40));
-    let places = Places { langsmith: Some(tool), project: None };
+    let places = Places {
+        langsmith: Some(tool),
+        project: None,
+    };
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
-    assert!(dash.screen().contains("a, b, c are not in use, because default_profiles doesn't name them"));
+    assert!(
+        dash.screen()
+            .contains("a, b, c are not in use, because default_profiles doesn't name them")
+    );
     dash.keys("<Down><Space>");
     let screen = dash.screen();
-    for line in ["  [x] a ·", "▌ [ ] b ·", "  [x] c ·", "+ [profiles.a]", "+ [profiles.c]", "a, c are not in use"]
-    {
+    for line in [
+        "  [x] a ·",
+        "▌ [ ] b ·",
+        "  [x] c ·",
+        "+ [profiles.a]",
+        "+ [profiles.c]",
+        "a, c are not in use",
+    ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     assert!(!screen.contains("[profiles.b]"), "{screen}");
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::SaveFile(draft)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     draft.write().unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("[profiles.c]") && !text.contains("[profiles.b]"), "{text}");
+    assert!(
+        text.contains("[profiles.c]") && !text.contains("[profiles.b]"),
+        "{text}"
+    );
     // Nothing is written if every profile is left out, and a profile can be added again.
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
     assert!(dash.keys("<Space><ctrl-s>").is_empty());
-    assert!(dash.screen().contains("Every profile is left out"), "{}", dash.screen());
-    assert!(matches!(dash.keys("<Space><ctrl-s>").as_slice(), [Effect::SaveFile(_)]));
+    assert!(
+        dash.screen().contains("Every profile is left out"),
+        "{}",
+        dash.screen()
+    );
+    assert!(matches!(
+        dash.keys("<Space><ctrl-s>").as_slice(),
+        [Effect::SaveFile(_)]
+    ));
 }
 
 #[test]
 fn import_that_adds_nothing_says_why() {
     let home = tempfile::tempdir().unwrap();
-    let (tool, file) = (home.path().join("config.json"), home.path().join("config.toml"));
+    let (tool, file) = (
+        home.path().join("config.json"),
+        home.path().join("config.toml"),
+    );
     std::fs::write(&tool, r#"{"profiles": {"us": {"api_key": "canary"}}}"#).unwrap();
     std::fs::write(&file, TWO).unwrap();
     let mut dash = Dash::new(TWO, (140, 40));
     dash.app.session.catalog.origin.file = Some(file.clone());
-    assert_eq!(dash.keys(":import<Enter>"), [Effect::DraftImport(file.clone())]);
-    let places = Places { langsmith: Some(tool), project: None };
+    assert_eq!(
+        dash.keys(":import<Enter>"),
+        [Effect::DraftImport(file.clone())]
+    );
+    let places = Places {
+        langsmith: Some(tool),
+        project: None,
+    };
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
-    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Nothing to import."), "{}", dash.screen());
+    assert!(
+        dash.app.overlays.is_empty() && dash.screen().contains("Nothing to import."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("!");
-    assert!(dash.screen().contains("your configuration has a profile of this name"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("your configuration has a profile of this name"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -485,14 +798,36 @@ fn first_run_starts_the_demo_and_ignores_files_then() {
     let mut dash = first_run((140, 40));
     assert_eq!(dash.keys("1"), [Effect::StartDemo]);
     assert!(dash.keys("1").is_empty(), "it is started once");
-    assert!(dash.screen().contains("starting the simulated servers"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("starting the simulated servers"),
+        "{}",
+        dash.screen()
+    );
     dash.done(EffectResult::DemoStarted(Err("no port is free".into())));
-    assert!(dash.screen().contains("✗ no port is free"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("✗ no port is free"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("1");
     let config = runtail_core::config::Config::parse(TWO, None).unwrap();
     let effects = dash.done(EffectResult::DemoStarted(Ok(Box::new(config))));
-    assert!(matches!(effects.as_slice(), [Effect::UseDemo(_), Effect::UseProfiles(..), ..]), "{effects:?}");
-    assert!(dash.app.overlays.is_empty() && dash.screen().contains("DEMO"), "{}", dash.screen());
-    let file = runtail_core::config::Config::parse("[profiles.real]\nregion = \"us\"\n", None).map(Box::new);
-    assert!(dash.feed(Msg::Configured(file)).is_empty(), "no real server beside simulated ones");
+    assert!(
+        matches!(
+            effects.as_slice(),
+            [Effect::UseDemo(_), Effect::UseProfiles(..), ..]
+        ),
+        "{effects:?}"
+    );
+    assert!(
+        dash.app.overlays.is_empty() && dash.screen().contains("DEMO"),
+        "{}",
+        dash.screen()
+    );
+    let file = runtail_core::config::Config::parse("[profiles.real]\nregion = \"us\"\n", None)
+        .map(Box::new);
+    assert!(
+        dash.feed(Msg::Configured(file)).is_empty(),
+        "no real server beside simulated ones"
+    );
 }

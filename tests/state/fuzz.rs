@@ -7,13 +7,18 @@ use std::time::{Duration, Instant};
 
 /// Returns the corpus of an entry, sorted by file name.
 fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(name);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|e| panic!("the corpus of {name}: {e}"))
         .map(|file| file.unwrap().path())
         .collect();
     files.sort();
-    files.into_iter().map(|path| (path.clone(), std::fs::read(&path).unwrap())).collect()
+    files
+        .into_iter()
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect()
 }
 
 /// Runs an entry. An input that makes it panic is written to a file.
@@ -21,7 +26,10 @@ fn run((name, entry): Entry, input: &[u8], from: &str) {
     if catch_unwind(AssertUnwindSafe(|| entry(input))).is_err() {
         let left = std::env::temp_dir().join(format!("runtail-fuzz-{name}-{}", std::process::id()));
         std::fs::write(&left, input).unwrap();
-        panic!("{name} panicked on {from}; the input is in {}", left.display());
+        panic!(
+            "{name} panicked on {from}; the input is in {}",
+            left.display()
+        );
     }
 }
 
@@ -33,7 +41,11 @@ fn mutated(random: &mut fastrand::Rng, input: &[u8], other: &[u8]) -> Vec<u8> {
         let end = random.usize(place..=out.len().min(place + 40));
         match random.u8(0..6) {
             0 if place < out.len() => out[place] ^= 1 << random.u8(0..8),
-            1 if place < out.len() => out[place] = *random.choice(b"\n\r:| \"{}[]\\\x1b\x00\xff\xe2\x80").unwrap(),
+            1 if place < out.len() => {
+                out[place] = *random
+                    .choice(b"\n\r:| \"{}[]\\\x1b\x00\xff\xe2\x80")
+                    .unwrap()
+            }
             2 => drop(out.drain(place..end)),
             3 => {
                 let part = out[place..end].to_vec();
@@ -56,13 +68,22 @@ fn mutated(random: &mut fastrand::Rng, input: &[u8], other: &[u8]) -> Vec<u8> {
 
 /// Runs the corpus of an entry, then this many mutations of it.
 fn drive(name: &str, inputs: usize) {
-    let entry = *ENTRIES.iter().find(|(known, _)| *known == name).expect("an entry");
+    let entry = *ENTRIES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .expect("an entry");
     let corpus = corpus(name);
-    assert!(corpus.len() >= 5, "a corpus of {} inputs is too small", corpus.len());
+    assert!(
+        corpus.len() >= 5,
+        "a corpus of {} inputs is too small",
+        corpus.len()
+    );
     for (path, input) in &corpus {
         run(entry, input, &path.display().to_string());
     }
-    let seconds = std::env::var("RUNTAIL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("RUNTAIL_FUZZ_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     // A fixed seed makes the inputs the same every time, except in a long search.
     let mut random = until.map_or_else(|| fastrand::Rng::with_seed(7), |_| fastrand::Rng::new());
@@ -70,7 +91,11 @@ fn drive(name: &str, inputs: usize) {
     while until.map_or(done < inputs, |until| Instant::now() < until) {
         let (path, input) = &corpus[random.usize(0..corpus.len())];
         let (_, other) = &corpus[random.usize(0..corpus.len())];
-        run(entry, &mutated(&mut random, input, other), &format!("a mutation of {}", path.display()));
+        run(
+            entry,
+            &mutated(&mut random, input, other),
+            &format!("a mutation of {}", path.display()),
+        );
         done += 1;
     }
     if until.is_some() {
@@ -144,9 +169,18 @@ fn every_fuzz_entry_has_a_target() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     for (name, _) in ENTRIES {
-        let target = std::fs::read_to_string(folder.join(format!("fuzz_targets/{name}.rs"))).unwrap();
+        let target =
+            std::fs::read_to_string(folder.join(format!("fuzz_targets/{name}.rs"))).unwrap();
         assert!(target.contains(&format!("\"{name}\"")), "{target}");
-        assert!(manifest.contains(&format!("name = \"{name}\"")), "{name} is not in the manifest");
+        assert!(
+            manifest.contains(&format!("name = \"{name}\"")),
+            "{name} is not in the manifest"
+        );
     }
-    assert_eq!(std::fs::read_dir(folder.join("fuzz_targets")).unwrap().count(), ENTRIES.len());
+    assert_eq!(
+        std::fs::read_dir(folder.join("fuzz_targets"))
+            .unwrap()
+            .count(),
+        ENTRIES.len()
+    );
 }

@@ -14,7 +14,12 @@ fn stream(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     dash.heartbeat();
-    let open = Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None };
+    let open = Record::Open {
+        at: dash.now,
+        conn: 1,
+        status: 200,
+        resumed_after: None,
+    };
     dash.items(vec![Item::Record(open)]);
     dash.event("metadata", r#"{"run_id":"r","attempt":1}"#);
     dash
@@ -36,17 +41,31 @@ fn the_rate_of_the_open_streams_is_shown_with_what_it_covers() {
     dash.keys("<Esc><Esc>PP");
     dash.pass(1);
     let screen = dash.screen();
-    assert!(screen.contains("At a glance") && screen.contains(" tok/s in 1 open stream"), "{screen}");
+    assert!(
+        screen.contains("At a glance") && screen.contains(" tok/s in 1 open stream"),
+        "{screen}"
+    );
     assert!(screen.contains('▇'), "{screen}");
     // The screen changes when a second ends, and no longer when the strip is empty.
-    assert!(dash.app.next_tick().is_some_and(|tick| tick <= Duration::from_secs(1)));
+    assert!(
+        dash.app
+            .next_tick()
+            .is_some_and(|tick| tick <= Duration::from_secs(1))
+    );
     let shown = dash.screen();
     dash.later(1);
     assert_eq!(dash.screen(), shown, "nothing changes within a second");
     dash.pass(30);
     let screen = dash.screen();
-    assert!(!screen.contains("tok/s") && !screen.contains("0 tok"), "{screen}");
-    assert!(dash.app.next_tick().is_some_and(|tick| tick > Duration::from_secs(1)));
+    assert!(
+        !screen.contains("tok/s") && !screen.contains("0 tok"),
+        "{screen}"
+    );
+    assert!(
+        dash.app
+            .next_tick()
+            .is_some_and(|tick| tick > Duration::from_secs(1))
+    );
 }
 
 #[test]
@@ -65,7 +84,10 @@ fn no_open_stream_has_no_rate() {
     let mut dash = demo_like((140, 40));
     dash.keys("PP");
     let screen = dash.screen();
-    assert!(!screen.contains("/s in") && !screen.contains("open stream"), "{screen}");
+    assert!(
+        !screen.contains("/s in") && !screen.contains("open stream"),
+        "{screen}"
+    );
     // A connection that is lost is not measured.
     let mut dash = stream((140, 40));
     tokens(&mut dash, 30);
@@ -78,10 +100,17 @@ fn no_open_stream_has_no_rate() {
 /// Opens the page and moves to the tile of a deployment.
 fn choose(dash: &mut Dash, name: &str) {
     dash.keys("PP");
-    let is_selected = |screen: &str| screen.lines().any(|line| line.contains('▌') && line.contains(name));
+    let is_selected = |screen: &str| {
+        screen
+            .lines()
+            .any(|line| line.contains('▌') && line.contains(name))
+    };
     for _ in 0..10 {
         let screen = dash.screen();
-        let line = screen.lines().find(|line| line.contains('▌')).unwrap_or_default();
+        let line = screen
+            .lines()
+            .find(|line| line.contains('▌'))
+            .unwrap_or_default();
         let marked = line.split('▌').nth(1).unwrap_or_default();
         if is_selected(&screen) && marked.split('┃').next().unwrap_or_default().contains(name) {
             return;
@@ -93,9 +122,10 @@ fn choose(dash: &mut Dash, name: &str) {
 
 #[test]
 fn tiles_show_every_reason_that_fits() {
-    for (size, expected) in
-        [((140, 40), "1 failed · 1 waiting, oldest 4m · 1 stuck"), ((80, 24), "1 failed · 1 waiting, 4m")]
-    {
+    for (size, expected) in [
+        ((140, 40), "1 failed · 1 waiting, oldest 4m · 1 stuck"),
+        ((80, 24), "1 failed · 1 waiting, 4m"),
+    ] {
         let mut dash = full(size);
         dash.keys("PP");
         let screen = dash.screen();
@@ -106,9 +136,18 @@ fn tiles_show_every_reason_that_fits() {
 
 #[test]
 fn small_tiles_have_their_state_in_their_frame() {
-    let names: Vec<String> = (1..=15).map(|n| format!("agent-{n:02} = \"http://127.0.0.1:30{n:02}\"")).collect();
-    let mut dash = Dash::new(&format!("[profiles.us]\nagent_server = {{ {} }}\n", names.join(", ")), (80, 24));
-    let server = ServerRef { profile: "us".into(), name: "agent-07".into(), url: "http://127.0.0.1:3007/".into() };
+    let names: Vec<String> = (1..=15)
+        .map(|n| format!("agent-{n:02} = \"http://127.0.0.1:30{n:02}\""))
+        .collect();
+    let mut dash = Dash::new(
+        &format!("[profiles.us]\nagent_server = {{ {} }}\n", names.join(", ")),
+        (80, 24),
+    );
+    let server = ServerRef {
+        profile: "us".into(),
+        name: "agent-07".into(),
+        url: "http://127.0.0.1:3007/".into(),
+    };
     let rows = vec![approval(&dash)];
     answer(&mut dash, &server, listed(rows));
     dash.keys("PP");
@@ -122,12 +161,24 @@ fn a_tile_opens_what_it_is_about() {
     let mut dash = full((140, 40));
     choose(&mut dash, "invoice-agent");
     dash.keys("<Enter>");
-    let open = dash.app.agent.server.as_ref().map(|open| open.server.name.to_string());
-    assert_eq!((open.as_deref(), dash.app.overlays.len()), (Some("invoice-agent"), 0), "failed threads: their list");
+    let open = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .map(|open| open.server.name.to_string());
+    assert_eq!(
+        (open.as_deref(), dash.app.overlays.len()),
+        (Some("invoice-agent"), 0),
+        "failed threads: their list"
+    );
     let mut dash = full((140, 40));
     choose(&mut dash, "support-bot");
     dash.keys("<Enter>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "waiting threads: the inbox");
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+        "waiting threads: the inbox"
+    );
 }
 
 #[test]
@@ -136,9 +187,16 @@ fn neighboring_tiles_that_are_filled_keep_their_frames() {
     dash.keys("PP");
     let buffer = dash.buffer();
     let is_filled = |cell: &ratatui::buffer::Cell| cell.modifier.contains(Modifier::REVERSED);
-    let frames = buffer.content.iter().filter(|cell| "┏┓┗┛━┃".contains(cell.symbol()));
+    let frames = buffer
+        .content
+        .iter()
+        .filter(|cell| "┏┓┗┛━┃".contains(cell.symbol()));
     assert!(frames.clone().count() > 100 && frames.filter(|cell| is_filled(cell)).count() == 0);
-    let name = buffer.content.iter().filter(|cell| cell.symbol() == "✗" && is_filled(cell)).count();
+    let name = buffer
+        .content
+        .iter()
+        .filter(|cell| cell.symbol() == "✗" && is_filled(cell))
+        .count();
     assert_eq!(name, 1, "the inside of the tile is filled");
 }
 
@@ -156,17 +214,31 @@ fn stuck_threads_are_reasons_and_in_the_details() {
         cause: Some(runtail_core::model::InboxCause::Stuck),
         ..Default::default()
     };
-    let read = Ok(runtail_api::ServerInbox { threads: vec![stuck], busy: 2, ..Default::default() });
+    let read = Ok(runtail_api::ServerInbox {
+        threads: vec![stuck],
+        busy: 2,
+        ..Default::default()
+    });
     answer(&mut dash, &server, read);
     let screen = dash.screen();
     assert!(screen.contains("threads  ? 1 stuck"), "{screen}");
     dash.resize(80, 24);
-    assert!(dash.screen().contains("· ? 1 stuck ──"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("· ? 1 stuck ──"),
+        "{}",
+        dash.screen()
+    );
     dash.resize(140, 40);
     dash.keys("PP");
     let screen = dash.screen();
-    assert!(screen.contains("? support-bot eu") && screen.contains("1 stuck · BUILDING"), "{screen}");
-    assert!(screen.contains("1 running") && !screen.contains("2 running"), "a stuck one is not running: {screen}");
+    assert!(
+        screen.contains("? support-bot eu") && screen.contains("1 stuck · BUILDING"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("1 running") && !screen.contains("2 running"),
+        "a stuck one is not running: {screen}"
+    );
 }
 
 #[test]
@@ -176,25 +248,45 @@ fn nothing_found_is_not_zero_while_a_profile_is_not_listed() {
         dash.ascii = true;
         dash.app.session.settings.ascii = true;
         dash.keys("P");
-        dash.screen().lines().filter(|line| line.contains("##  ##")).count()
+        dash.screen()
+            .lines()
+            .filter(|line| line.contains("##  ##"))
+            .count()
     };
     let mut dash = Dash::new(toml, (140, 40));
-    dash.fails(|key| matches!(key, SubscriptionId::Deployments(_)), Kind::NotFound);
+    dash.fails(
+        |key| matches!(key, SubscriptionId::Deployments(_)),
+        Kind::NotFound,
+    );
     assert_eq!(zeros(&mut dash), 0, "{}", dash.screen());
     let mut dash = Dash::new(toml, (140, 40));
-    dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), runtail_testkit::dash::listed(Vec::new()));
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Deployments(_)),
+        runtail_testkit::dash::listed(Vec::new()),
+    );
     assert_eq!(zeros(&mut dash), 3, "{}", dash.screen());
 }
 
 #[test]
 fn tiles_have_the_order_of_the_list() {
     let mut dash = demo_like((140, 40));
-    let order: Vec<String> =
-        dash.app.deployments.list.all_shown().map(|row| format!("{} {}", row.name, row.tag)).collect();
+    let order: Vec<String> = dash
+        .app
+        .deployments
+        .list
+        .all_shown()
+        .map(|row| format!("{} {}", row.name, row.tag))
+        .collect();
     for keys in ["PP", "PssPP"] {
         dash.keys(keys);
         let screen = dash.screen();
-        let places: Vec<Option<usize>> = order.iter().map(|name| screen.find(&format!(" {name} "))).collect();
-        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{order:?}: {screen}");
+        let places: Vec<Option<usize>> = order
+            .iter()
+            .map(|name| screen.find(&format!(" {name} ")))
+            .collect();
+        assert!(
+            places.iter().all(Option::is_some) && places.is_sorted(),
+            "{order:?}: {screen}"
+        );
     }
 }

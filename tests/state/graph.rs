@@ -8,7 +8,8 @@ use runtail_testkit::dash::{Dash, demo_like, listing};
 use runtail_tui::app::subscriptions;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{
-    Chunk, Described, Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Chunk, Described, Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId,
+    SubscriptionKind,
 };
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -19,7 +20,15 @@ fn is_graph(key: &SubscriptionId) -> bool {
 }
 
 fn description() -> Value {
-    let nodes = ["__start__", "plan", "search", "sub:read", "sub:check", "write", "__end__"];
+    let nodes = [
+        "__start__",
+        "plan",
+        "search",
+        "sub:read",
+        "sub:check",
+        "write",
+        "__end__",
+    ];
     let edges = [
         ("__start__", "plan", false),
         ("plan", "search", true),
@@ -30,8 +39,7 @@ fn description() -> Value {
         ("write", "__end__", false),
     ];
     let nodes: Vec<Value> = nodes.iter().map(|id| json!({"id": id})).collect();
-    let edge =
-        |(source, target, is): &(&str, &str, bool)| json!({"source": source, "target": target, "conditional": is});
+    let edge = |(source, target, is): &(&str, &str, bool)| json!({"source": source, "target": target, "conditional": is});
     let edges: Vec<Value> = edges.iter().map(edge).collect();
     json!({"nodes": nodes, "edges": edges})
 }
@@ -53,8 +61,12 @@ fn task(dash: &mut Dash, name: &str, id: &str, ends: bool) {
         json!({"input": {}, "triggers": []})
     };
     let mut data = json!({"id": id, "name": name.split('|').next()});
-    data.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-    let event = name.split_once('|').map_or("tasks".to_string(), |(_, ns)| format!("tasks|{ns}"));
+    data.as_object_mut()
+        .unwrap()
+        .extend(rest.as_object().unwrap().clone());
+    let event = name
+        .split_once('|')
+        .map_or("tasks".to_string(), |(_, ns)| format!("tasks|{ns}"));
     dash.receive(format!("event: {event}\ndata: {data}\n\n").into_bytes());
 }
 
@@ -72,21 +84,40 @@ pub(crate) fn run(dash: &mut Dash) {
 }
 
 pub(crate) fn load(dash: &mut Dash) {
-    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&description())))));
+    dash.answer(
+        is_graph,
+        SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&description())))),
+    );
 }
 
 fn footer_line(dash: &mut Dash, from_end: usize) -> String {
-    dash.screen().lines().rev().nth(from_end).unwrap_or_default().to_string()
+    dash.screen()
+        .lines()
+        .rev()
+        .nth(from_end)
+        .unwrap_or_default()
+        .to_string()
 }
 
 #[test]
 fn graph_shows_what_ran_beside_the_messages() {
     let mut dash = thread((140, 30));
     // It is requested with the page, because it gives the nodes their colors in all views.
-    assert!(subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key))
+    );
     dash.keys("9");
-    assert!(dash.screen().contains("Loading the graph…"), "{}", dash.screen());
-    let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
+    assert!(
+        dash.screen().contains("Loading the graph…"),
+        "{}",
+        dash.screen()
+    );
+    let wanted = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| is_graph(&sub.key))
+        .expect("a request");
     assert!(matches!(wanted.what, SubscriptionKind::Graph(_, assistant) if assistant == "a-1"));
     load(&mut dash);
     run(&mut dash);
@@ -100,12 +131,26 @@ fn graph_shows_what_ran_beside_the_messages() {
     dash.resize(80, 12);
     // The line of a search takes one of the eight rows.
     dash.keys("/nothing<Enter>");
-    assert!(dash.screen().contains("START ► search ► plan ×2 ► ◐ sub:read"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("START ► search ► plan ×2 ► ◐ sub:read"),
+        "{}",
+        dash.screen()
+    );
     // Once per assistant.
-    assert!(!subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    assert!(
+        !subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key))
+    );
     dash.keys("r");
     dash.screen();
-    assert!(subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)), "r loads it again");
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key)),
+        "r loads it again"
+    );
 }
 
 #[test]
@@ -117,11 +162,20 @@ fn nodes_have_the_colors_of_the_graph_before_its_view_is_opened() {
     let colors = |dash: &mut Dash| {
         let buffer = dash.buffer();
         let of_row = |y: u16| {
-            let line: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect();
-            let found = line.match_indices("search").map(|(at, _)| line[..at].chars().count() as u16);
-            found.map(|x| buffer[(x, y)].fg).filter(|color| *color != Color::Reset).collect::<Vec<_>>()
+            let line: String = (0..buffer.area.width)
+                .map(|x| buffer[(x, y)].symbol())
+                .collect();
+            let found = line
+                .match_indices("search")
+                .map(|(at, _)| line[..at].chars().count() as u16);
+            found
+                .map(|x| buffer[(x, y)].fg)
+                .filter(|color| *color != Color::Reset)
+                .collect::<Vec<_>>()
         };
-        (3..buffer.area.height - 1).flat_map(of_row).collect::<HashSet<Color>>()
+        (3..buffer.area.height - 1)
+            .flat_map(of_row)
+            .collect::<HashSet<Color>>()
     };
     dash.keys("4");
     let in_timeline = colors(&mut dash);
@@ -135,7 +189,11 @@ fn servers_without_graphs_are_asked_once_until_the_view_is_opened() {
     let mut dash = thread((140, 30));
     let lacking = dash.error("prod-eu", runtail_api::Kind::NotFound);
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(lacking)));
-    let is_requested = |dash: &Dash| subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key));
+    let is_requested = |dash: &Dash| {
+        subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key))
+    };
     dash.keys("<Esc><Down><Enter>");
     let record = json!({"thread_id": "u", "status": "idle", "metadata": {"assistant_id": "a-2", "graph_id": "other"}});
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
@@ -152,20 +210,39 @@ fn groups_fold_and_the_cursor_follows_the_running_node() {
     dash.keys("9");
     load(&mut dash);
     run(&mut dash);
-    assert!(dash.screen().contains("▌") && footer_line(&mut dash, 1).contains("sub:read: from plan · to sub:check"));
+    assert!(
+        dash.screen().contains("▌")
+            && footer_line(&mut dash, 1).contains("sub:read: from plan · to sub:check")
+    );
     dash.keys("<Left>");
-    assert!(dash.screen().contains("▸ sub (2)") && !dash.screen().contains("sub:read"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("▸ sub (2)") && !dash.screen().contains("sub:read"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Right>");
     assert!(dash.screen().contains("sub:check"), "{}", dash.screen());
     dash.keys("c");
-    assert!(dash.screen().contains("sub:read"), "it runs: {}", dash.screen());
+    assert!(
+        dash.screen().contains("sub:read"),
+        "it runs: {}",
+        dash.screen()
+    );
     dash.keys("[[");
-    assert!(footer_line(&mut dash, 1).contains("plan: from START, search"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("plan: from START, search"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Enter>");
     let viewer = dash.app.viewer().unwrap();
     assert!(viewer.view() == View::Messages && viewer.anchor().is_some());
     dash.keys("9G");
-    assert!(footer_line(&mut dash, 1).contains("sub:read:"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("sub:read:"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -174,11 +251,22 @@ fn observed_steps_replace_a_graph_that_cannot_be_loaded() {
     dash.keys("9");
     let error = dash.error("prod-us", Kind::Status(500));
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
-    assert!(dash.screen().contains("Couldn't load the graph: 500. No steps yet."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Couldn't load the graph: 500. No steps yet."),
+        "{}",
+        dash.screen()
+    );
     run(&mut dash);
     let screen = dash.screen();
-    assert!(screen.contains("Couldn't load the graph: 500. Showing observed steps."), "{screen}");
-    assert!(screen.contains("observed") && screen.contains("► plan") && screen.contains("▸ sub"), "{screen}");
+    assert!(
+        screen.contains("Couldn't load the graph: 500. Showing observed steps."),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("observed") && screen.contains("► plan") && screen.contains("▸ sub"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -191,10 +279,18 @@ fn breakpoints_are_passed_to_the_composer() {
     dash.keys("<Down><Space><Space>");
     assert!(dash.screen().contains("search‖"), "{}", dash.screen());
     dash.keys("<Down><Space>");
-    assert!(dash.screen().contains("Breakpoints stop at the nodes of the main graph"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Breakpoints stop at the nodes of the main graph"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("n");
     let screen = dash.screen();
-    assert!(screen.contains("break before [ plan") && screen.contains("break after  [ search"), "{screen}");
+    assert!(
+        screen.contains("break before [ plan") && screen.contains("break after  [ search"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -214,8 +310,16 @@ fn runs(dash: &mut Dash, before: Value) {
             "updated_at": at, "kwargs": kwargs})
     };
     let runs = [
-        run("r2", json!({"interrupt_before": before, "interrupt_after": null}), "2026-11-21T13:10:00Z"),
-        run("r1", json!({"interrupt_after": ["write"]}), "2026-11-21T13:00:00Z"),
+        run(
+            "r2",
+            json!({"interrupt_before": before, "interrupt_after": null}),
+            "2026-11-21T13:10:00Z",
+        ),
+        run(
+            "r1",
+            json!({"interrupt_after": ["write"]}),
+            "2026-11-21T13:00:00Z",
+        ),
     ];
     dash.snapshot(vec![(SnapshotPart::Runs, json!(runs))]);
 }
@@ -228,34 +332,68 @@ fn breakpoints_of_the_run_and_of_the_graph_are_shown() {
     for (node, stops) in [(1, "before,after"), (2, "before")] {
         described["nodes"][node]["metadata"] = json!({"__interrupt": stops});
     }
-    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))));
+    dash.answer(
+        is_graph,
+        SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))),
+    );
     dash.keys("g<Down>");
     let screen = dash.screen();
-    assert!(screen.contains("►¦plan¦") && screen.contains("►¦search"), "{screen}");
-    assert!(footer_line(&mut dash, 1).contains("plan: the graph stops before and after it · from"), "{screen}");
+    assert!(
+        screen.contains("►¦plan¦") && screen.contains("►¦search"),
+        "{screen}"
+    );
+    assert!(
+        footer_line(&mut dash, 1).contains("plan: the graph stops before and after it · from"),
+        "{screen}"
+    );
     // The newest run has breakpoints of its own before nodes, which replace those of the graph.
     runs(&mut dash, json!(["search", "sub"]));
     let screen = dash.screen();
-    assert!(screen.contains("► plan¦") && screen.contains("►¦search"), "{screen}");
+    assert!(
+        screen.contains("► plan¦") && screen.contains("►¦search"),
+        "{screen}"
+    );
     let line = footer_line(&mut dash, 1);
-    assert!(line.contains("the graph stops after it · run 2 replaces the breakpoint of the graph before it"), "{line}");
+    assert!(
+        line.contains(
+            "the graph stops after it · run 2 replaces the breakpoint of the graph before it"
+        ),
+        "{line}"
+    );
     dash.keys("<Down>");
-    assert!(footer_line(&mut dash, 1).contains("search: run 2 stops before it · run 2 replaces"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("search: run 2 stops before it · run 2 replaces"),
+        "{}",
+        dash.screen()
+    );
     // An older run's breakpoints are over.
     assert!(!screen.contains("write¦"), "{screen}");
     // Those of the next run have a mark of their own.
     dash.keys("<Space>");
     assert!(dash.screen().contains("►‖search"), "{}", dash.screen());
     let line = footer_line(&mut dash, 1);
-    assert!(line.contains("the next run stops before it · run 2 stops before it"), "{line}");
+    assert!(
+        line.contains("the next run stops before it · run 2 stops before it"),
+        "{line}"
+    );
     // The node of a subgraph says where the run stops before the subgraph.
     dash.keys("<Down>");
-    assert!(footer_line(&mut dash, 1).contains("sub:read: run 2 stops before sub · from"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("sub:read: run 2 stops before sub · from"),
+        "{}",
+        dash.screen()
+    );
     runs(&mut dash, json!("*"));
     let screen = dash.screen();
-    assert!(screen.contains("►¦write") && screen.contains("►¦plan") && screen.contains("►¦sub:read"), "{screen}");
+    assert!(
+        screen.contains("►¦write") && screen.contains("►¦plan") && screen.contains("►¦sub:read"),
+        "{screen}"
+    );
     assert!(!screen.contains("¦sub:check"), "{screen}");
-    assert!(!screen.contains("¦START") && !screen.contains("¦END"), "{screen}");
+    assert!(
+        !screen.contains("¦START") && !screen.contains("¦END"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -264,19 +402,32 @@ fn a_folded_subgraph_shows_the_breakpoints_in_it() {
     dash.keys("9");
     let mut described = description();
     described["nodes"][4]["metadata"] = json!({"__interrupt": "before,after"});
-    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))));
+    dash.answer(
+        is_graph,
+        SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))),
+    );
     dash.keys("g<Down><Down><Down>");
-    assert!(dash.screen().contains("►¦sub:check¦") && dash.screen().contains("► sub:read"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("►¦sub:check¦") && dash.screen().contains("► sub:read"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Left>");
     let screen = dash.screen();
     assert!(screen.contains("►¦▸ sub (2)¦"), "{screen}");
-    assert!(footer_line(&mut dash, 1).contains("sub: the graph stops before and after check · from"), "{screen}");
+    assert!(
+        footer_line(&mut dash, 1).contains("sub: the graph stops before and after check · from"),
+        "{screen}"
+    );
     // A breakpoint before the subgraph is marked at its first node, too.
     dash.keys("<Space>");
     assert!(dash.screen().contains("►‖▸ sub (2)"), "{}", dash.screen());
     dash.keys("<Right>");
     let screen = dash.screen();
-    assert!(screen.contains("►‖sub:read") && screen.contains("►¦sub:check¦"), "{screen}");
+    assert!(
+        screen.contains("►‖sub:read") && screen.contains("►¦sub:check¦"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -303,33 +454,65 @@ fn a_search_finds_nodes_in_folded_groups() {
     // While typing, the cursor goes to the group, and nothing is unfolded.
     dash.keys("g/re");
     let screen = dash.screen();
-    assert!(screen.contains("/re  1 hit") && screen.contains("▸ sub (2)"), "{screen}");
-    assert!(footer_line(&mut dash, 1).contains("sub: found in it: sub:read"), "{screen}");
+    assert!(
+        screen.contains("/re  1 hit") && screen.contains("▸ sub (2)"),
+        "{screen}"
+    );
+    assert!(
+        footer_line(&mut dash, 1).contains("sub: found in it: sub:read"),
+        "{screen}"
+    );
     dash.keys("<Enter>]");
     let screen = dash.screen();
-    assert!(screen.contains("/re  1 of 1") && screen.contains("► sub:read"), "{screen}");
-    assert!(footer_line(&mut dash, 1).contains("sub:read: from plan"), "{screen}");
+    assert!(
+        screen.contains("/re  1 of 1") && screen.contains("► sub:read"),
+        "{screen}"
+    );
+    assert!(
+        footer_line(&mut dash, 1).contains("sub:read: from plan"),
+        "{screen}"
+    );
     // Esc clears the search; then ] goes to visited nodes again.
     dash.keys("<Esc>[");
     assert!(!dash.screen().contains("/re"), "{}", dash.screen());
-    assert!(footer_line(&mut dash, 1).contains("search: from plan"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("search: from plan"),
+        "{}",
+        dash.screen()
+    );
     // Hits are visited around the ends, in the order of the rows.
     dash.keys("/s<Enter>");
     let hits: Vec<String> = (0..5)
         .map(|_| {
             dash.keys("]");
-            footer_line(&mut dash, 1).trim().split(':').next().unwrap().to_string()
+            footer_line(&mut dash, 1)
+                .trim()
+                .split(':')
+                .next()
+                .unwrap()
+                .to_string()
         })
         .collect();
     assert_eq!(hits, ["sub", "sub", "START", "search", "sub"]);
     dash.keys("[[");
-    assert!(footer_line(&mut dash, 1).contains("START: to plan"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("START: to plan"),
+        "{}",
+        dash.screen()
+    );
     // Esc while typing restores the cursor.
     dash.keys("/write<Esc>");
-    assert!(footer_line(&mut dash, 1).contains("START: to plan"), "{}", dash.screen());
+    assert!(
+        footer_line(&mut dash, 1).contains("START: to plan"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>/nothing<Enter>]");
     let screen = dash.screen();
-    assert!(screen.contains("no hits in this view") && screen.contains("No node's name matches"), "{screen}");
+    assert!(
+        screen.contains("no hits in this view") && screen.contains("No node's name matches"),
+        "{screen}"
+    );
 }
 
 fn server(size: (u16, u16)) -> Dash {
@@ -349,11 +532,27 @@ fn described() -> Graph {
 fn the_graph_of_an_assistant_is_a_page() {
     let mut dash = server((140, 24));
     dash.keys("9");
-    let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
-    assert!(matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "fe096781-5601-53d2-b2f6-0d3403f7e9ca"));
-    assert!(dash.screen().contains("Loading the graph…"), "{}", dash.screen());
-    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(described()))));
-    assert!(!subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    let wanted = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| is_graph(&sub.key))
+        .expect("a request");
+    assert!(
+        matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "fe096781-5601-53d2-b2f6-0d3403f7e9ca")
+    );
+    assert!(
+        dash.screen().contains("Loading the graph…"),
+        "{}",
+        dash.screen()
+    );
+    dash.answer(
+        is_graph,
+        SubscriptionEvent::Graph(Ok(Arc::new(described()))),
+    );
+    assert!(
+        !subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key))
+    );
     dash.keys("<Down><Down>");
     insta::assert_snapshot!("graph_page_140x24", dash.screen());
     dash.resize(80, 24);
@@ -362,16 +561,34 @@ fn the_graph_of_an_assistant_is_a_page() {
     // Folding, and the text that is copied.
     dash.keys("<Esc><Left>");
     assert!(dash.screen().contains("▸ sub (2)"), "{}", dash.screen());
-    let Some(Effect::Copy(text)) = dash.keys("y").pop() else { panic!() };
-    assert!(text.starts_with("graph of agent\n") && text.contains("►¦write") && !text.contains("VISITS"), "{text}");
+    let Some(Effect::Copy(text)) = dash.keys("y").pop() else {
+        panic!()
+    };
+    assert!(
+        text.starts_with("graph of agent\n")
+            && text.contains("►¦write")
+            && !text.contains("VISITS"),
+        "{text}"
+    );
     // The description is one key away, and the graph is loaded again.
     let effects = dash.keys("d");
-    assert!(matches!(effects.as_slice(), [Effect::Describe(Described::Graph(..))]), "{effects:?}");
+    assert!(
+        matches!(effects.as_slice(), [Effect::Describe(Described::Graph(..))]),
+        "{effects:?}"
+    );
     dash.keys("r");
-    assert!(subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key))
+    );
     let error = dash.error("prod-us", Kind::Server(502));
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
-    assert!(dash.screen().contains("Couldn't reload the graph: 502."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Couldn't reload the graph: 502."),
+        "{}",
+        dash.screen()
+    );
     // It is kept for the next time.
     dash.keys("<Esc>9");
     assert!(dash.screen().contains("►¦write"), "{}", dash.screen());
@@ -380,33 +597,61 @@ fn the_graph_of_an_assistant_is_a_page() {
 #[test]
 fn a_graph_page_says_why_it_has_no_graph() {
     for (result, words) in [
-        (Err(Kind::NotFound), "This server doesn't describe the graph of agent"),
-        (Err(Kind::Server(501)), "This server doesn't describe the graph of agent"),
-        (Err(Kind::Server(500)), "Couldn't load the graph of agent: 500."),
+        (
+            Err(Kind::NotFound),
+            "This server doesn't describe the graph of agent",
+        ),
+        (
+            Err(Kind::Server(501)),
+            "This server doesn't describe the graph of agent",
+        ),
+        (
+            Err(Kind::Server(500)),
+            "Couldn't load the graph of agent: 500.",
+        ),
         (Ok(Graph::default()), "The graph of agent has no nodes."),
     ] {
         let mut dash = server((80, 24));
         dash.keys("9");
-        let result = result.map(Arc::new).map_err(|kind| dash.error("prod-us", kind));
+        let result = result
+            .map(Arc::new)
+            .map_err(|kind| dash.error("prod-us", kind));
         dash.answer(is_graph, SubscriptionEvent::Graph(result));
         let screen = dash.screen();
         assert!(screen.contains(words), "{screen}");
-        assert!(!screen.contains("observed steps."), "nothing is observed here: {screen}");
+        assert!(
+            !screen.contains("observed steps."),
+            "nothing is observed here: {screen}"
+        );
         dash.keys("y");
         dash.keys("]");
-        assert!(dash.screen().contains("Search for a node first"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("Search for a node first"),
+            "{}",
+            dash.screen()
+        );
     }
 }
 
 #[test]
 fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
     // A name, an id or a graph of the open server.
-    for (name, id) in [("deep research", "0d3403f7"), ("agent", "fe096781"), ("research", "0d3403f7")] {
+    for (name, id) in [
+        ("deep research", "0d3403f7"),
+        ("agent", "fe096781"),
+        ("research", "0d3403f7"),
+    ] {
         let mut dash = server((120, 30));
         dash.keys("1");
         dash.keys(&format!(":graph {name}<Enter>"));
-        let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
-        assert!(matches!(wanted.what, SubscriptionKind::Graph(_, known) if known.starts_with(id)), "{name}");
+        let wanted = subscriptions(&dash.app)
+            .into_iter()
+            .find(|sub| is_graph(&sub.key))
+            .expect("a request");
+        assert!(
+            matches!(wanted.what, SubscriptionKind::Graph(_, known) if known.starts_with(id)),
+            "{name}"
+        );
     }
     // A whole name is not completed to a longer one, and equal names are shown with their ids.
     let mut dash = server((120, 30));
@@ -417,9 +662,15 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         {"assistant_id": "a-3", "graph_id": "desk", "name": "twin"},
         {"assistant_id": "a-4", "graph_id": "desk", "name": "twin"},
     ]);
-    dash.done(EffectResult::Assistants(of, Ok(listing(serde_json::from_value(assistants).unwrap()))));
+    dash.done(EffectResult::Assistants(
+        of,
+        Ok(listing(serde_json::from_value(assistants).unwrap())),
+    ));
     dash.keys(":graph agent<Enter>");
-    let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
+    let wanted = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| is_graph(&sub.key))
+        .expect("a request");
     assert!(matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "a-2"));
     dash.keys("<Esc>:graph twin");
     let screen = dash.screen();
@@ -428,14 +679,27 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
     // The selected assistant.
     let mut dash = server((120, 30));
     dash.keys("<Down>:graph<Enter>");
-    assert!(dash.screen().contains("Graph · deep research"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Graph · deep research"),
+        "{}",
+        dash.screen()
+    );
     // Not a thread of a list.
     let mut dash = server((120, 30));
     dash.keys("1:graph<Enter>");
-    assert!(dash.screen().contains("name an assistant of the open server"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("name an assistant of the open server"),
+        "{}",
+        dash.screen()
+    );
     dash.keys(":graph nonsense<Enter>");
     assert!(dash.screen().contains("nonsense"), "{}", dash.screen());
-    assert!(!subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    assert!(
+        !subscriptions(&dash.app)
+            .iter()
+            .any(|sub| is_graph(&sub.key))
+    );
     // The shown thread.
     let mut dash = thread((120, 30));
     dash.keys(":graph<Enter>");
@@ -447,16 +711,32 @@ fn a_graph_page_is_saved() {
     let mut dash = server((120, 30));
     dash.keys("9");
     dash.keys(":export svg early.svg<Enter>");
-    assert!(dash.screen().contains("No graph is loaded"), "{}", dash.screen());
-    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(described()))));
+    assert!(
+        dash.screen().contains("No graph is loaded"),
+        "{}",
+        dash.screen()
+    );
+    dash.answer(
+        is_graph,
+        SubscriptionEvent::Graph(Ok(Arc::new(described()))),
+    );
     dash.keys("s");
-    assert!(dash.screen().contains("export text runtail-graph-agent-"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("export text runtail-graph-agent-"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
-    for (how, expected) in
-        [("svg g.svg", "<svg"), ("mermaid", "flowchart TD"), ("g.txt", "graph of agent\n"), ("md g.md", "flowchart TD")]
-    {
+    for (how, expected) in [
+        ("svg g.svg", "<svg"),
+        ("mermaid", "flowchart TD"),
+        ("g.txt", "graph of agent\n"),
+        ("md g.md", "flowchart TD"),
+    ] {
         let effects = dash.keys(&format!(":export {how}<Enter>"));
-        let Some(Effect::File(number, FileStep::Save(path, chunks))) = effects.into_iter().next_back() else {
+        let Some(Effect::File(number, FileStep::Save(path, chunks))) =
+            effects.into_iter().next_back()
+        else {
             panic!("{how}")
         };
         let text = match &chunks[0] {
@@ -470,7 +750,11 @@ fn a_graph_page_is_saved() {
         assert!(dash.screen().contains(&saved), "{}", dash.screen());
     }
     dash.keys(":export jsonl x.jsonl<Enter>");
-    assert!(dash.screen().contains("saved as text, md, svg or mermaid"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("saved as text, md, svg or mermaid"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -483,15 +767,33 @@ fn the_sums_below_the_timeline_have_the_colors_of_the_graph() {
     let color = |dash: &mut Dash, text: &str, from_end: bool| {
         let (buffer, screen) = (dash.buffer(), dash.screen());
         let lines: Vec<&str> = screen.lines().collect();
-        let head = lines.iter().position(|line| line.contains("NODE · CALL")).unwrap();
+        let head = lines
+            .iter()
+            .position(|line| line.contains("NODE · CALL"))
+            .unwrap();
         let mut found = (head..lines.len()).filter(|y| lines[*y].contains(text));
-        let y = if from_end { found.next_back() } else { found.next() }.expect(text);
-        let x = lines[y].split(text).next().unwrap_or_default().chars().count();
+        let y = if from_end {
+            found.next_back()
+        } else {
+            found.next()
+        }
+        .expect(text);
+        let x = lines[y]
+            .split(text)
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count();
         buffer[(x as u16, y as u16)].fg
     };
     dash.keys("4<Home>");
     for node in ["plan", "search"] {
         let below = color(&mut dash, &format!("{node} "), true);
-        assert_eq!(color(&mut dash, node, false), below, "{node}: {}", dash.screen());
+        assert_eq!(
+            color(&mut dash, node, false),
+            below,
+            "{node}: {}",
+            dash.screen()
+        );
     }
 }

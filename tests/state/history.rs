@@ -7,12 +7,16 @@ mod subgraphs;
 mod time;
 
 use ratatui::style::{Color, Modifier};
-use runtail_api::{Acted, ForkChange, Kind, ServerInfo, ServerKind, StateEdit, ThreadIntent, WriteKind, Written};
+use runtail_api::{
+    Acted, ForkChange, Kind, ServerInfo, ServerKind, StateEdit, ThreadIntent, WriteKind, Written,
+};
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
-use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_tui::session::checkpoints::{
+    CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
+};
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
 };
@@ -38,28 +42,41 @@ fn requests(dash: &Dash) -> Vec<(SubscriptionId, HistoryRequest)> {
         SubscriptionKind::History(_, request) => Some((sub.key, request)),
         _ => None,
     };
-    subscriptions(&dash.app).into_iter().filter_map(request).collect()
+    subscriptions(&dash.app)
+        .into_iter()
+        .filter_map(request)
+        .collect()
 }
 
 /// Responds as a server with this history does.
 fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
     match request {
         HistoryRequest::Page { before, limit } => {
-            let is_before = |entry: &&Value| before.as_deref().is_none_or(|before| id(entry) < before);
+            let is_before =
+                |entry: &&Value| before.as_deref().is_none_or(|before| id(entry) < before);
             let rows: Vec<&Value> = history.iter().filter(is_before).take(*limit).collect();
             let is_last = rows.len() < *limit;
-            let checkpoints = rows.into_iter().filter_map(|row| Checkpoint::read(&row.to_string())).collect();
-            SubscriptionEvent::Checkpoints(Ok(CheckpointPage { checkpoints, is_last }))
+            let checkpoints = rows
+                .into_iter()
+                .filter_map(|row| Checkpoint::read(&row.to_string()))
+                .collect();
+            SubscriptionEvent::Checkpoints(Ok(CheckpointPage {
+                checkpoints,
+                is_last,
+            }))
         }
         HistoryRequest::State { checkpoint } => {
             let entry = history.iter().find(|entry| id(entry) == checkpoint);
             let unknown = json!({"values": {}, "next": [], "metadata": null, "created_at": null});
             let text = entry.unwrap_or(&unknown).to_string();
-            SubscriptionEvent::CheckpointState(Ok(CheckpointState::read(text.into()).map(Into::into)))
+            SubscriptionEvent::CheckpointState(Ok(
+                CheckpointState::read(text.into()).map(Into::into)
+            ))
         }
         HistoryRequest::Details { checkpoint } => {
             let entry = history.iter().find(|entry| id(entry) == checkpoint);
-            let details = entry.map(|entry| CheckpointDetails::new(entry.to_string().into(), Vec::new()));
+            let details =
+                entry.map(|entry| CheckpointDetails::new(entry.to_string().into(), Vec::new()));
             SubscriptionEvent::CheckpointDetails(Ok(details))
         }
     }
@@ -68,8 +85,9 @@ fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
 /// Responds to the requests for states, before those for pages.
 pub(crate) fn serve_states(dash: &mut Dash, history: &[Value]) {
     dash.app.relayout();
-    for (key, request) in
-        requests(dash).into_iter().filter(|(_, request)| matches!(request, HistoryRequest::State { .. }))
+    for (key, request) in requests(dash)
+        .into_iter()
+        .filter(|(_, request)| matches!(request, HistoryRequest::State { .. }))
     {
         dash.answer(|known| *known == key, response(history, &request));
     }
@@ -80,7 +98,9 @@ pub(crate) fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
     let mut served = Vec::new();
     for _ in 0..100 {
         dash.app.relayout();
-        let Some((key, request)) = requests(dash).into_iter().next() else { return served };
+        let Some((key, request)) = requests(dash).into_iter().next() else {
+            return served;
+        };
         dash.answer(|known| *known == key, response(history, &request));
         served.push(request);
     }
@@ -111,18 +131,32 @@ fn line(count: usize) -> Vec<Value> {
 }
 
 fn cursor(dash: &Dash) -> String {
-    dash.app.viewer().unwrap().history.id_under_cursor().unwrap_or_default().to_string()
+    dash.app
+        .viewer()
+        .unwrap()
+        .history
+        .id_under_cursor()
+        .unwrap_or_default()
+        .to_string()
 }
 
 #[test]
 fn screens_show_the_tree_and_the_difference() {
     let history = capture("fork-history");
-    for (name, size) in [("140x40", (140, 40)), ("80x24", (80, 24)), ("60x12", (60, 12))] {
+    for (name, size) in [
+        ("140x40", (140, 40)),
+        ("80x24", (80, 24)),
+        ("60x12", (60, 12)),
+    ] {
         let mut dash = opened(size, &history);
         dash.keys("<Down><Down> <Home>");
         serve(&mut dash, &history);
         insta::assert_snapshot!(format!("history_{name}"), dash.screen());
-        assert!(runtail_tui::app::hints::hints(&dash.app).len() <= 6, "{}", dash.screen());
+        assert!(
+            runtail_tui::app::hints::hints(&dash.app).len() <= 6,
+            "{}",
+            dash.screen()
+        );
         if size.0 < 120 {
             dash.keys("<Enter>");
             serve(&mut dash, &history);
@@ -133,8 +167,16 @@ fn screens_show_the_tree_and_the_difference() {
     dash.keys("c");
     dash.ascii = true;
     let screen = dash.screen();
-    assert!(screen.is_ascii() && screen.contains("+-+-+-+-+-'") && screen.contains("= 2 equal keys"), "{screen}");
-    for name in ["int-nested-history", "int-hitl-history", "js-fork-history", "failed-state"] {
+    assert!(
+        screen.is_ascii() && screen.contains("+-+-+-+-+-'") && screen.contains("= 2 equal keys"),
+        "{screen}"
+    );
+    for name in [
+        "int-nested-history",
+        "int-hitl-history",
+        "js-fork-history",
+        "failed-state",
+    ] {
         let dash = &mut opened((140, 20), &capture(name));
         insta::assert_snapshot!(format!("history_{name}"), dash.screen());
     }
@@ -144,8 +186,12 @@ fn screens_show_the_tree_and_the_difference() {
 fn marks_have_the_colors_of_their_states() {
     let style = |dash: &mut Dash, wanted: &str| {
         let buffer = dash.buffer();
-        let body = (5 * usize::from(buffer.area.width)..buffer.content.len()).map(|at| &buffer.content[at]);
-        let cell = body.into_iter().find(|cell| cell.symbol() == wanted).unwrap_or_else(|| panic!("no {wanted}"));
+        let body = (5 * usize::from(buffer.area.width)..buffer.content.len())
+            .map(|at| &buffer.content[at]);
+        let cell = body
+            .into_iter()
+            .find(|cell| cell.symbol() == wanted)
+            .unwrap_or_else(|| panic!("no {wanted}"));
         (cell.fg, cell.modifier)
     };
     let mut asking = opened((140, 40), &capture("int-nested-history"));
@@ -158,7 +204,10 @@ fn marks_have_the_colors_of_their_states() {
     assert_eq!(style(&mut forked, "├"), (Color::Reset, Modifier::DIM));
     let buffer = forked.buffer();
     let row = (5..40).find(|y| buffer[(3, *y)].symbol() == "│").unwrap();
-    assert_eq!((buffer[(5, row)].symbol(), buffer[(5, row)].modifier), ("●", Modifier::DIM));
+    assert_eq!(
+        (buffer[(5, row)].symbol(), buffer[(5, row)].modifier),
+        ("●", Modifier::DIM)
+    );
 }
 
 #[test]
@@ -169,20 +218,45 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
     assert_eq!(requests(&dash), []);
     dash.keys("0");
     let first = serve(&mut dash, &history);
-    assert_eq!(first, [HistoryRequest::Page { before: None, limit: 50 }]);
-    assert!(dash.screen().contains("50 checkpoints loaded · 1 branch"), "{}", dash.screen());
+    assert_eq!(
+        first,
+        [HistoryRequest::Page {
+            before: None,
+            limit: 50
+        }]
+    );
+    assert!(
+        dash.screen().contains("50 checkpoints loaded · 1 branch"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<End>");
-    assert!(dash.screen().contains("Loaded 50 of about 1,000. Loading…"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Loaded 50 of about 1,000. Loading…"),
+        "{}",
+        dash.screen()
+    );
     let mut pages = serve(&mut dash, &history);
     for _ in 0..30 {
         dash.keys("<End>");
         pages.extend(serve(&mut dash, &history));
     }
-    let before = |n: usize| HistoryRequest::Page { before: Some(format!("{:08}", 1_000 - 50 * n)), limit: 50 };
+    let before = |n: usize| HistoryRequest::Page {
+        before: Some(format!("{:08}", 1_000 - 50 * n)),
+        limit: 50,
+    };
     // The last page is full, so that only an empty one shows the end.
     assert_eq!(pages, (1..=20).map(before).collect::<Vec<_>>());
-    assert!(dash.screen().contains("Loaded 1,000 of 1,000."), "{}", dash.screen());
-    assert!(dash.screen().contains("1,000 checkpoints · 1 branch"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Loaded 1,000 of 1,000."),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.screen().contains("1,000 checkpoints · 1 branch"),
+        "{}",
+        dash.screen()
+    );
     // The values of all pages together have 130 kB; none are kept.
     assert!(dash.app.viewer().unwrap().history.bytes() <= 1_000 * 512);
 }
@@ -200,10 +274,18 @@ fn responses_to_earlier_requests_are_dropped() {
         event: response(history, &request),
     };
     dash.feed(page(&history));
-    assert!(dash.screen().contains("10 checkpoints"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("10 checkpoints"),
+        "{}",
+        dash.screen()
+    );
     // The same request again, with other contents.
     dash.feed(page(&line(3)));
-    assert!(dash.screen().contains("10 checkpoints"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("10 checkpoints"),
+        "{}",
+        dash.screen()
+    );
     // A state that is no longer shown.
     dash.keys("<Enter>");
     let states = requests(&dash);
@@ -211,8 +293,16 @@ fn responses_to_earlier_requests_are_dropped() {
     dash.keys("<Down><Down><Down><Down>");
     let (key, request) = states[0].clone();
     let event = response(&history, &request);
-    dash.feed(Msg::Subscription { key, epoch: Default::default(), event });
-    assert!(dash.screen().contains("Loading the states…"), "{}", dash.screen());
+    dash.feed(Msg::Subscription {
+        key,
+        epoch: Default::default(),
+        event,
+    });
+    assert!(
+        dash.screen().contains("Loading the states…"),
+        "{}",
+        dash.screen()
+    );
     serve(&mut dash, &history);
     assert!(dash.screen().contains("+ 5"), "{}", dash.screen());
 }
@@ -224,11 +314,25 @@ fn new_checkpoints_join_on_top_and_the_cursor_stays() {
     assert_eq!(cursor(&dash), "00000057");
     dash.keys("<Down><Down><Down>");
     assert_eq!(cursor(&dash), "00000054");
-    let row = |dash: &mut Dash| dash.screen().lines().position(|line| line.contains('▌')).unwrap();
+    let row = |dash: &mut Dash| {
+        dash.screen()
+            .lines()
+            .position(|line| line.contains('▌'))
+            .unwrap()
+    };
     let before = row(&mut dash);
-    dash.snapshot(vec![(SnapshotPart::State, json!({"values": {}, "checkpoint": {"checkpoint_id": "00000059"}}))]);
+    dash.snapshot(vec![(
+        SnapshotPart::State,
+        json!({"values": {}, "checkpoint": {"checkpoint_id": "00000059"}}),
+    )]);
     let served = serve(&mut dash, &all);
-    assert_eq!(served, [HistoryRequest::Page { before: None, limit: 20 }]);
+    assert_eq!(
+        served,
+        [HistoryRequest::Page {
+            before: None,
+            limit: 20
+        }]
+    );
     assert_eq!((cursor(&dash), row(&mut dash)), ("00000054".into(), before));
     dash.keys("<Home>");
     assert_eq!(cursor(&dash), "00000059");
@@ -240,24 +344,41 @@ fn new_checkpoints_join_on_top_and_the_cursor_stays() {
     let more = line(200);
     dash.snapshot(vec![(SnapshotPart::Runs, json!([]))]);
     dash.app.relayout();
-    let (key, request) = requests(&dash).into_iter().find(|(_, of)| matches!(of, HistoryRequest::Page { .. })).unwrap();
+    let (key, request) = requests(&dash)
+        .into_iter()
+        .find(|(_, of)| matches!(of, HistoryRequest::Page { .. }))
+        .unwrap();
     dash.answer(|known| *known == key, response(&more, &request));
-    assert!(dash.screen().contains("20 checkpoints loaded"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("20 checkpoints loaded"),
+        "{}",
+        dash.screen()
+    );
     serve(&mut dash, &more);
     assert_eq!(cursor(&dash), "00000199");
 }
 
 #[test]
 fn running_again_is_offered_only_where_the_server_can_do_it() {
-    for (kind, is_offered) in
-        [(ServerKind::Python, true), (ServerKind::JavaScript, true), (ServerKind::EarlyAegra, false)]
-    {
+    for (kind, is_offered) in [
+        (ServerKind::Python, true),
+        (ServerKind::JavaScript, true),
+        (ServerKind::EarlyAegra, false),
+    ] {
         let mut dash = opened((140, 40), &capture("fork-history"));
         let server = dash.app.viewer().unwrap().server.clone();
-        let info = ServerInfo { kind, version: "1".into(), raw: Value::Null };
+        let info = ServerInfo {
+            kind,
+            version: "1".into(),
+            raw: Value::Null,
+        };
         dash.app.agent.infos.entry(server).or_default().value = Some(info);
         let screen = dash.screen();
-        assert_eq!(screen.contains("R run again from here"), is_offered, "{kind:?}: {screen}");
+        assert_eq!(
+            screen.contains("R run again from here"),
+            is_offered,
+            "{kind:?}: {screen}"
+        );
         assert!(screen.contains("u edit state"), "{kind:?}: {screen}");
     }
 }
@@ -269,17 +390,24 @@ fn keys_open_previews_and_send_nothing() {
     dash.keys("<Down>");
     let at = id(&history[1]).to_string();
     let effects = dash.keys("R");
-    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     let thread = intent.thread().to_string();
-    let wanted =
-        ThreadIntent::Fork { thread: thread.clone(), checkpoint: Some(at.clone()), change: ForkChange::Nothing };
+    let wanted = ThreadIntent::Fork {
+        thread: thread.clone(),
+        checkpoint: Some(at.clone()),
+        change: ForkChange::Nothing,
+    };
     assert_eq!(**intent, wanted);
     dash.keys("<Esc>");
     // An edit of an older state begins a branch; of the newest one it does not.
     for (keys, is_head) in [("u", false), ("<Home>u", true)] {
         dash.keys(keys);
         serve(&mut dash, &history);
-        let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+        let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
+            panic!("{}", dash.screen())
+        };
         let text = editor.text.text().replace("\"upd\"", "\"other\"");
         assert_eq!(dash.keys("<F5>"), [], "nothing is changed yet");
         dash.feed(Msg::Edited(Ok(text)));
@@ -288,9 +416,16 @@ fn keys_open_previews_and_send_nothing() {
             panic!("{effects:?}\n{}", dash.screen())
         };
         let values = json!({"log": ["in", "a", "other", "b", "c", "c"]});
-        let edit = |checkpoint| StateEdit { checkpoint, values, as_node: None };
+        let edit = |checkpoint| StateEdit {
+            checkpoint,
+            values,
+            as_node: None,
+        };
         let wanted = match is_head {
-            true => ThreadIntent::EditState { thread: thread.clone(), edit: edit(Some(id(&history[0]).into())) },
+            true => ThreadIntent::EditState {
+                thread: thread.clone(),
+                edit: edit(Some(id(&history[0]).into())),
+            },
             false => ThreadIntent::Fork {
                 thread: thread.clone(),
                 checkpoint: Some(at.clone()),
@@ -300,9 +435,20 @@ fn keys_open_previews_and_send_nothing() {
         assert_eq!(**intent, wanted);
         if is_head {
             // The editor closes when its edit was applied.
-            let thread = ThreadRef { server: server.clone(), id: thread.clone() };
-            let written = Written { kind: WriteKind::Edit, checkpoint: None, status: None };
-            dash.done(EffectResult::Acted(*number, thread, Ok(Acted::Written(written))));
+            let thread = ThreadRef {
+                server: server.clone(),
+                id: thread.clone(),
+            };
+            let written = Written {
+                kind: WriteKind::Edit,
+                checkpoint: None,
+                status: None,
+            };
+            dash.done(EffectResult::Acted(
+                *number,
+                thread,
+                Ok(Acted::Written(written)),
+            ));
             assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
         } else {
             dash.keys("<Esc><Esc>");
@@ -311,8 +457,16 @@ fn keys_open_previews_and_send_nothing() {
     // `d` opens the checkpoint as the server has it.
     dash.keys("d");
     serve(&mut dash, &history);
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{}", dash.screen());
-    assert!(dash.screen().contains("step 5 · checkpoint 1f1e6200"), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.screen().contains("step 5 · checkpoint 1f1e6200"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -321,7 +475,11 @@ fn read_only_profiles_get_no_previews() {
     dash.seal();
     for key in ["R", "u"] {
         assert_eq!(dash.keys(key), [], "{key}");
-        assert!(dash.app.overlays.is_empty() && dash.screen().contains("read-only"), "{key}: {}", dash.screen());
+        assert!(
+            dash.app.overlays.is_empty() && dash.screen().contains("read-only"),
+            "{key}: {}",
+            dash.screen()
+        );
     }
     assert_eq!(requests(&dash), []);
 }
@@ -331,9 +489,18 @@ fn questions_failures_and_branch_points_are_found() {
     let history = capture("fork-history");
     let mut dash = opened((80, 40), &history);
     dash.keys("]");
-    assert_eq!(cursor(&dash), id(&history[19]), "the checkpoint where the branches begin");
+    assert_eq!(
+        cursor(&dash),
+        id(&history[19]),
+        "the checkpoint where the branches begin"
+    );
     dash.keys("]");
-    assert!(dash.screen().contains("No older question, failure or branch point"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("No older question, failure or branch point"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Home>/newinput<Enter>");
     assert_eq!(cursor(&dash), id(&history[7]));
     dash.keys("]");
@@ -341,7 +508,11 @@ fn questions_failures_and_branch_points_are_found() {
     dash.keys("[[");
     assert_eq!(cursor(&dash), id(&history[7]));
     dash.keys("<Esc>[");
-    assert!(dash.screen().contains("No newer question"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("No newer question"),
+        "{}",
+        dash.screen()
+    );
     assert!(!dash.screen().contains("/newinput"), "{}", dash.screen());
 }
 
@@ -351,25 +522,48 @@ fn missing_checkpoints_and_histories_are_explained() {
     let mut dash = opened((80, 24), &history);
     dash.keys("<Enter>");
     serve(&mut dash, &history[1..]);
-    assert!(dash.screen().contains("The server no longer has this checkpoint."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("The server no longer has this checkpoint."),
+        "{}",
+        dash.screen()
+    );
     for (kind, detail, wanted) in [
         (Kind::NotFound, "not found", "not offered by this server"),
-        (Kind::Forbidden, "the key may not", "Couldn't load the history: 403: the key may not. Press r to retry."),
+        (
+            Kind::Forbidden,
+            "the key may not",
+            "Couldn't load the history: 403: the key may not. Press r to retry.",
+        ),
     ] {
         let mut dash = demo_like((100, 24));
         dash.open_thread();
         dash.keys("0");
-        let error = runtail_api::ApiError { detail: detail.into(), ..dash.error("prod-us", kind) };
-        dash.answer(|key| matches!(key, SubscriptionId::History(_)), SubscriptionEvent::Checkpoints(Err(error)));
+        let error = runtail_api::ApiError {
+            detail: detail.into(),
+            ..dash.error("prod-us", kind)
+        };
+        dash.answer(
+            |key| matches!(key, SubscriptionId::History(_)),
+            SubscriptionEvent::Checkpoints(Err(error)),
+        );
         assert!(dash.screen().contains(wanted), "{}", dash.screen());
         assert_eq!(requests(&dash), [], "not requested again by itself");
         dash.pass(2);
         dash.keys("r");
         serve(&mut dash, &history);
-        assert!(dash.screen().contains("3 checkpoints · 1 branch"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("3 checkpoints · 1 branch"),
+            "{}",
+            dash.screen()
+        );
     }
     let mut dash = opened((80, 24), &[]);
-    assert!(dash.screen().contains("No checkpoints yet."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("No checkpoints yet."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -379,7 +573,11 @@ fn runs_that_saved_only_their_last_checkpoint_are_explained() {
     let mut dash = opened((100, 24), &[last]);
     let text = "Only the last checkpoint was saved;";
     assert!(dash.screen().contains(text), "{}", dash.screen());
-    assert!(!opened((100, 24), &capture("fork-history")).screen().contains(text));
+    assert!(
+        !opened((100, 24), &capture("fork-history"))
+            .screen()
+            .contains(text)
+    );
 }
 
 #[test]
@@ -387,16 +585,28 @@ fn recordings_show_the_checkpoints_of_their_snapshots() {
     let mut dash = demo_like((140, 40));
     dash.app.open_recording("a.jsonl".into());
     dash.keys("0");
-    assert!(dash.screen().contains("This recording has no history of its thread."), "{}", dash.screen());
-    dash.snapshot(vec![(SnapshotPart::History, Value::Array(capture("fork-history")))]);
+    assert!(
+        dash.screen()
+            .contains("This recording has no history of its thread."),
+        "{}",
+        dash.screen()
+    );
+    dash.snapshot(vec![(
+        SnapshotPart::History,
+        Value::Array(capture("fork-history")),
+    )]);
     let screen = dash.screen();
-    assert!(screen.contains("22 checkpoints") && screen.contains("├─┴─┴─┴─┴─╯"), "{screen}");
+    assert!(
+        screen.contains("22 checkpoints") && screen.contains("├─┴─┴─┴─┴─╯"),
+        "{screen}"
+    );
     assert_eq!(requests(&dash), []);
     for key in ["<Enter>", "<Enter>", "u"] {
         assert_eq!(dash.keys(key), []);
     }
     assert!(
-        dash.screen().contains("A recording has the checkpoints, but not the states at them."),
+        dash.screen()
+            .contains("A recording has the checkpoints, but not the states at them."),
         "{}",
         dash.screen()
     );

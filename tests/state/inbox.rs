@@ -6,7 +6,9 @@ use runtail_core::model::{InboxCause, InboxThread, Question};
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, Pace, ServerRef, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, Pace, ServerRef, SubscriptionEvent, SubscriptionId,
+};
 use serde_json::{Value, json};
 
 const SERVERS: &str = "\
@@ -21,7 +23,11 @@ pub(crate) fn dash(size: (u16, u16)) -> Dash {
 }
 
 fn server(profile: &str, name: &str, port: u16) -> ServerRef {
-    ServerRef { profile: profile.into(), name: name.into(), url: format!("http://127.0.0.1:{port}/").into() }
+    ServerRef {
+        profile: profile.into(),
+        name: name.into(),
+        url: format!("http://127.0.0.1:{port}/").into(),
+    }
 }
 
 pub(crate) fn support() -> ServerRef {
@@ -29,24 +35,48 @@ pub(crate) fn support() -> ServerRef {
 }
 
 /// Sends the answer of a server.
-pub(crate) fn answer(dash: &mut Dash, server: &ServerRef, result: Result<ServerInbox, Kind>) -> Vec<Effect> {
+pub(crate) fn answer(
+    dash: &mut Dash,
+    server: &ServerRef,
+    result: Result<ServerInbox, Kind>,
+) -> Vec<Effect> {
     let profile = server.profile.clone();
     let error = |kind| {
         let mut error = dash.error(&profile, kind);
         error.at.path = "/threads/search".into();
         error
     };
-    let event = SubscriptionEvent::Inbox { server: server.clone(), began: dash.now, result: result.map_err(error) };
+    let event = SubscriptionEvent::Inbox {
+        server: server.clone(),
+        began: dash.now,
+        result: result.map_err(error),
+    };
     let id = SubscriptionId::Inbox(profile.clone());
-    let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
-    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event })
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| sub.key == id)
+        .expect("the inbox is polled");
+    dash.feed(Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event,
+    })
 }
 
 pub(crate) fn listed(threads: Vec<InboxThread>) -> Result<ServerInbox, Kind> {
-    Ok(ServerInbox { threads, ..ServerInbox::default() })
+    Ok(ServerInbox {
+        threads,
+        ..ServerInbox::default()
+    })
 }
 
-fn thread(dash: &Dash, id: &str, graph: &str, minutes: i64, cause: Option<InboxCause>) -> InboxThread {
+fn thread(
+    dash: &Dash,
+    id: &str,
+    graph: &str,
+    minutes: i64,
+    cause: Option<InboxCause>,
+) -> InboxThread {
     InboxThread {
         thread_id: id.into(),
         graph: Some(graph.into()),
@@ -59,7 +89,11 @@ fn thread(dash: &Dash, id: &str, graph: &str, minutes: i64, cause: Option<InboxC
 }
 
 fn question(id: &str, value: Value) -> Question {
-    Question { id: Some(id.into()), value, ..Question::default() }
+    Question {
+        id: Some(id.into()),
+        value,
+        ..Question::default()
+    }
 }
 
 pub(crate) fn approval(dash: &Dash) -> InboxThread {
@@ -85,7 +119,13 @@ fn refund(dash: &Dash) -> InboxThread {
     InboxThread {
         questions: vec![question("q2", value)],
         owner: Some("j.dupont".into()),
-        ..thread(dash, "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "support", 6, Some(InboxCause::Question))
+        ..thread(
+            dash,
+            "01a1fbb5-173d-77d7-b93d-09bf6dcc9775",
+            "support",
+            6,
+            Some(InboxCause::Question),
+        )
     }
 }
 
@@ -94,34 +134,73 @@ pub(crate) fn full(size: (u16, u16)) -> Dash {
     let mut dash = dash(size);
     let rows = vec![refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
-    let detail = |text: &str, row: InboxThread| InboxThread { detail: text.into(), ..row };
+    let detail = |text: &str, row: InboxThread| InboxThread {
+        detail: text.into(),
+        ..row
+    };
     let rows = vec![
         detail(
             "before write_ledger",
-            thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint)),
+            thread(
+                &dash,
+                "01a1fbb5-0000-7000-8000-00000000051f",
+                "extract",
+                4,
+                Some(InboxCause::Breakpoint),
+            ),
         ),
         detail(
             "before book",
-            thread(&dash, "01a1fbb5-0000-7000-8000-0000000000c1", "extract", 9, Some(InboxCause::Cancelled)),
+            thread(
+                &dash,
+                "01a1fbb5-0000-7000-8000-0000000000c1",
+                "extract",
+                9,
+                Some(InboxCause::Cancelled),
+            ),
         ),
         detail(
             "ConnectTimeout: POST https://erp.acme.example/refunds: no answer after 30s",
-            thread(&dash, "01a1fbb5-0000-7000-8000-00000000fa11", "extract", 180, Some(InboxCause::Error)),
+            thread(
+                &dash,
+                "01a1fbb5-0000-7000-8000-00000000fa11",
+                "extract",
+                180,
+                Some(InboxCause::Error),
+            ),
         ),
         detail(
             "running, but its records have not changed for 41m (events were not read)",
-            thread(&dash, "01a1fbb5-0000-7000-8000-0000000057cc", "extract", 41, Some(InboxCause::Stuck)),
+            thread(
+                &dash,
+                "01a1fbb5-0000-7000-8000-0000000057cc",
+                "extract",
+                41,
+                Some(InboxCause::Stuck),
+            ),
         ),
     ];
-    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(rows));
+    answer(
+        &mut dash,
+        &server("us", "invoice-agent", 2002),
+        listed(rows),
+    );
     answer(&mut dash, &server("us", "triage", 2003), listed(Vec::new()));
-    answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Unauthorized));
+    answer(
+        &mut dash,
+        &server("lab", "lab", 2004),
+        Err(Kind::Unauthorized),
+    );
     dash
 }
 
 #[test]
 fn rows_are_shown_with_the_selected_one_in_full() {
-    for (name, size) in [("inbox_140x40", (140, 40)), ("inbox_80x24", (80, 24)), ("inbox_60x12", (60, 12))] {
+    for (name, size) in [
+        ("inbox_140x40", (140, 40)),
+        ("inbox_80x24", (80, 24)),
+        ("inbox_60x12", (60, 12)),
+    ] {
         let mut dash = full(size);
         dash.keys("i");
         insta::assert_snapshot!(name, dash.screen());
@@ -141,10 +220,21 @@ fn an_empty_inbox_says_what_was_and_was_not_checked() {
     dash.keys("i");
     insta::assert_snapshot!("inbox_loading", dash.screen());
     answer(&mut dash, &support(), listed(Vec::new()));
-    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(Vec::new()));
-    let unlisted = ServerInbox { is_unlisted: true, ..ServerInbox::default() };
+    answer(
+        &mut dash,
+        &server("us", "invoice-agent", 2002),
+        listed(Vec::new()),
+    );
+    let unlisted = ServerInbox {
+        is_unlisted: true,
+        ..ServerInbox::default()
+    };
     answer(&mut dash, &server("us", "triage", 2003), Ok(unlisted));
-    answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Unauthorized));
+    answer(
+        &mut dash,
+        &server("lab", "lab", 2004),
+        Err(Kind::Unauthorized),
+    );
     insta::assert_snapshot!("inbox_empty", dash.screen());
 }
 
@@ -158,7 +248,10 @@ fn stuck_runs_have_a_dim_glyph_and_a_strong_word() {
     let buffer = dash.buffer();
     let cells = || buffer.content.chunks(usize::from(buffer.area.width));
     let marks: Vec<_> = cells()
-        .flat_map(|row| row.windows(3).filter(|cells| cells[0].symbol() == "?" && cells[1].symbol() == " "))
+        .flat_map(|row| {
+            row.windows(3)
+                .filter(|cells| cells[0].symbol() == "?" && cells[1].symbol() == " ")
+        })
         .filter(|cells| cells[2].symbol() == "1" || cells[2].symbol() == "s")
         .map(|cells| (cells[0].modifier, cells[2].modifier, cells[2].fg))
         .collect();
@@ -173,14 +266,34 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     answer(&mut dash, &support(), Err(Kind::Server(503)));
     dash.keys("i");
     let screen = dash.screen();
-    assert_eq!(screen.matches("as of 14:00").count(), 1, "once, not in each row: {screen}");
-    assert!(screen.contains("not checked: eu (503), lab (401) · dim rows as of 14:00 "), "{screen}");
-    let line = screen.lines().position(|line| line.contains("approval 8c21")).unwrap_or_default() as u16;
-    let buffer = dash.buffer();
-    let question = (0..140).filter(|x| buffer[(*x, line)].symbol() == "A").map(|x| buffer[(x, line)].modifier);
-    assert_eq!(question.collect::<Vec<_>>(), [Modifier::DIM], "an outdated row is dim: {screen}");
+    assert_eq!(
+        screen.matches("as of 14:00").count(),
+        1,
+        "once, not in each row: {screen}"
+    );
     assert!(
-        screen.lines().next().unwrap().contains("◆ 3? waiting   ✗ 1+ failed   ? 1+ stuck   ? 2 not checked"),
+        screen.contains("not checked: eu (503), lab (401) · dim rows as of 14:00 "),
+        "{screen}"
+    );
+    let line = screen
+        .lines()
+        .position(|line| line.contains("approval 8c21"))
+        .unwrap_or_default() as u16;
+    let buffer = dash.buffer();
+    let question = (0..140)
+        .filter(|x| buffer[(*x, line)].symbol() == "A")
+        .map(|x| buffer[(x, line)].modifier);
+    assert_eq!(
+        question.collect::<Vec<_>>(),
+        [Modifier::DIM],
+        "an outdated row is dim: {screen}"
+    );
+    assert!(
+        screen
+            .lines()
+            .next()
+            .unwrap()
+            .contains("◆ 3? waiting   ✗ 1+ failed   ? 1+ stuck   ? 2 not checked"),
         "{screen}"
     );
 }
@@ -195,15 +308,28 @@ fn counters_are_hidden_while_unknown_and_at_zero() {
     for (name, port) in [("invoice-agent", 2002), ("triage", 2003)] {
         answer(&mut dash, &server("us", name, port), listed(Vec::new()));
     }
-    answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Server(500)));
+    answer(
+        &mut dash,
+        &server("lab", "lab", 2004),
+        Err(Kind::Server(500)),
+    );
     let words = header(&mut dash);
-    assert!(words.contains("◆ 1+ waiting   ? 1 not checked") && !words.contains("failed"), "{words}");
+    assert!(
+        words.contains("◆ 1+ waiting   ? 1 not checked") && !words.contains("failed"),
+        "{words}"
+    );
     answer(&mut dash, &server("lab", "lab", 2004), listed(Vec::new()));
     let words = header(&mut dash);
-    assert!(words.contains("◆ 1 waiting") && !words.contains("failed") && !words.contains('?'), "{words}");
+    assert!(
+        words.contains("◆ 1 waiting") && !words.contains("failed") && !words.contains('?'),
+        "{words}"
+    );
     dash.resize(80, 24);
     let numbers = header(&mut dash);
-    assert!(numbers.contains("◆ 1 ") && !numbers.contains("waiting"), "{numbers}");
+    assert!(
+        numbers.contains("◆ 1 ") && !numbers.contains("waiting"),
+        "{numbers}"
+    );
     answer(&mut dash, &support(), listed(Vec::new()));
     assert!(!header(&mut dash).contains('◆'), "{}", header(&mut dash));
 }
@@ -213,18 +339,27 @@ fn three_keys_from_a_notification_to_a_sent_answer() {
     let mut dash = dash((140, 40));
     answer(&mut dash, &support(), listed(Vec::new()));
     dash.later(30_000);
-    let row = InboxThread { since: Some(dash.now), ..approval(&dash) };
+    let row = InboxThread {
+        since: Some(dash.now),
+        ..approval(&dash)
+    };
     let effects = answer(&mut dash, &support(), listed(vec![row]));
-    assert!(matches!(effects.as_slice(), [Effect::Alert(..)]), "{effects:?}");
     assert!(
-        dash.screen().contains("◆ eu › support-bot › approval 8c21 waits for you: Approve this payment?"),
+        matches!(effects.as_slice(), [Effect::Alert(..)]),
+        "{effects:?}"
+    );
+    assert!(
+        dash.screen()
+            .contains("◆ eu › support-bot › approval 8c21 waits for you: Approve this payment?"),
         "{}",
         dash.screen()
     );
 
     assert!(dash.keys("i").is_empty());
     let effects = dash.keys("A");
-    let [Effect::LoadThread(number, thread)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::LoadThread(number, thread)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!((thread.id.as_str(), &thread.server), (APPROVAL, &support()));
     let number = *number;
     // Nothing is sent before the question was read again.
@@ -241,17 +376,41 @@ fn three_keys_from_a_notification_to_a_sent_answer() {
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(loaded))));
     dash.screen();
     // The inbox notices first if someone else answers.
-    let row = InboxThread { since: Some(dash.now), ..approval(&dash) };
+    let row = InboxThread {
+        since: Some(dash.now),
+        ..approval(&dash)
+    };
     answer(&mut dash, &support(), Err(Kind::Timeout));
-    assert!(!dash.screen().contains("no longer open"), "a failed poll says nothing: {}", dash.screen());
+    assert!(
+        !dash.screen().contains("no longer open"),
+        "a failed poll says nothing: {}",
+        dash.screen()
+    );
     answer(&mut dash, &support(), listed(Vec::new()));
-    assert!(dash.screen().contains("The inbox no longer lists this thread"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("The inbox no longer lists this thread"),
+        "{}",
+        dash.screen()
+    );
     answer(&mut dash, &support(), listed(vec![row]));
-    assert!(!dash.screen().contains("no longer open"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("no longer open"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("<ctrl-s>");
-    let sends = effects.iter().any(|effect| matches!(effect, Effect::LoadThread(..) | Effect::StartRun(..)));
-    assert!(sends, "ctrl-s sends, or reads the thread once more before: {effects:?}");
-    assert!(matches!(dash.app.overlays.first(), Some(Overlay::Inbox(_))), "the inbox stays open below");
+    let sends = effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::LoadThread(..) | Effect::StartRun(..)));
+    assert!(
+        sends,
+        "ctrl-s sends, or reads the thread once more before: {effects:?}"
+    );
+    assert!(
+        matches!(dash.app.overlays.first(), Some(Overlay::Inbox(_))),
+        "the inbox stays open below"
+    );
 }
 
 #[test]
@@ -259,11 +418,22 @@ fn keys_open_explain_and_show_the_record() {
     let mut dash = full((140, 40));
     dash.keys("i");
     let effects = dash.keys("d");
-    assert!(matches!(effects.as_slice(), [Effect::Describe(_)]), "{effects:?}");
+    assert!(
+        matches!(effects.as_slice(), [Effect::Describe(_)]),
+        "{effects:?}"
+    );
     dash.keys("e");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Down><Enter>");
     let viewer = dash.app.viewer().expect("the thread is open");
     assert_eq!(
@@ -273,16 +443,38 @@ fn keys_open_explain_and_show_the_record() {
     assert!(dash.app.overlays.is_empty());
     // The inbox opens again on the same row, from the stream and by command.
     dash.keys("i");
-    assert!(dash.screen().contains("eu › support-bot › support 9775"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("eu › support-bot › support 9775"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>:inbox<Enter>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Up>");
-    let footer = |dash: &mut Dash| dash.screen().trim_end().lines().last().unwrap_or_default().to_string();
-    assert!(footer(&mut dash).contains("a answer"), "{}", footer(&mut dash));
+    let footer = |dash: &mut Dash| {
+        dash.screen()
+            .trim_end()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_string()
+    };
+    assert!(
+        footer(&mut dash).contains("a answer"),
+        "{}",
+        footer(&mut dash)
+    );
     // A read-only profile offers no answers. The key explains why, and sends nothing.
     dash.seal();
     let sealed = footer(&mut dash);
-    assert!(!sealed.contains("answer") && sealed.contains("⏎ open"), "{sealed}");
+    assert!(
+        !sealed.contains("answer") && sealed.contains("⏎ open"),
+        "{sealed}"
+    );
     assert!(dash.keys("a").is_empty());
     assert!(dash.screen().contains("read-only"), "{}", dash.screen());
 }
@@ -293,7 +485,9 @@ fn the_filter_shows_some_rows_and_esc_shows_all() {
     dash.keys("i/dupont<Enter>");
     let screen = dash.screen();
     assert!(
-        screen.contains("1 of 6") && screen.contains("support 9775") && !screen.contains("approval 8c21"),
+        screen.contains("1 of 6")
+            && screen.contains("support 9775")
+            && !screen.contains("approval 8c21"),
         "{screen}"
     );
     dash.keys("<Esc>");
@@ -305,14 +499,36 @@ fn the_filter_shows_some_rows_and_esc_shows_all() {
 fn the_cursor_stays_on_its_row_when_rows_join() {
     let mut dash = full((140, 40));
     dash.keys("i<Down>");
-    assert!(dash.screen().contains("╭ eu › support-bot › support 9775"), "{}", dash.screen());
-    let older = InboxThread { since: Some(dash.now - jiff::SignedDuration::from_hours(9)), ..approval(&dash) };
-    let row = InboxThread { thread_id: "01a1fbb5-0000-7000-8000-00000000abcd".into(), ..older };
+    assert!(
+        dash.screen().contains("╭ eu › support-bot › support 9775"),
+        "{}",
+        dash.screen()
+    );
+    let older = InboxThread {
+        since: Some(dash.now - jiff::SignedDuration::from_hours(9)),
+        ..approval(&dash)
+    };
+    let row = InboxThread {
+        thread_id: "01a1fbb5-0000-7000-8000-00000000abcd".into(),
+        ..older
+    };
     answer(&mut dash, &server("us", "triage", 2003), listed(vec![row]));
     let screen = dash.screen();
-    assert!(screen.contains("╭ eu › support-bot › support 9775"), "{screen}");
-    let place = |needle: &str| screen.lines().position(|line| line.contains(needle)).unwrap();
-    assert!(place("approval abcd") > place("extract 051f") && place("approval abcd") < place("✗ failed"), "{screen}");
+    assert!(
+        screen.contains("╭ eu › support-bot › support 9775"),
+        "{screen}"
+    );
+    let place = |needle: &str| {
+        screen
+            .lines()
+            .position(|line| line.contains(needle))
+            .unwrap()
+    };
+    assert!(
+        place("approval abcd") > place("extract 051f")
+            && place("approval abcd") < place("✗ failed"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -322,7 +538,10 @@ fn answers_of_an_earlier_epoch_are_dropped() {
     let event = SubscriptionEvent::Inbox {
         server: support(),
         began: dash.now,
-        result: Ok(ServerInbox { threads: vec![row], ..ServerInbox::default() }),
+        result: Ok(ServerInbox {
+            threads: vec![row],
+            ..ServerInbox::default()
+        }),
     };
     let key = SubscriptionId::Inbox("eu".into());
     let epoch = dash.app.session.epoch;
@@ -335,17 +554,28 @@ fn answers_of_an_earlier_epoch_are_dropped() {
 #[test]
 fn each_profile_has_one_poll_which_a_rejected_key_stops() {
     let polled = |dash: &Dash| -> Vec<(String, usize, Pace)> {
-        let subs = subscriptions(&dash.app).into_iter().filter_map(|sub| match sub.key {
-            SubscriptionId::Inbox(profile) => Some((profile.to_string(), sub.params.servers.len(), sub.params.pace)),
-            _ => None,
-        });
+        let subs = subscriptions(&dash.app)
+            .into_iter()
+            .filter_map(|sub| match sub.key {
+                SubscriptionId::Inbox(profile) => Some((
+                    profile.to_string(),
+                    sub.params.servers.len(),
+                    sub.params.pace,
+                )),
+                _ => None,
+            });
         subs.collect()
     };
     let mut dash = dash((140, 40));
-    let expected = [("eu", 1), ("lab", 1), ("us", 2)].map(|(name, n)| (name.to_string(), n, Pace::Usual));
+    let expected =
+        [("eu", 1), ("lab", 1), ("us", 2)].map(|(name, n)| (name.to_string(), n, Pace::Usual));
     assert_eq!(polled(&dash), expected);
     dash.feed(Msg::Focus(false));
-    assert_eq!(polled(&dash), expected, "a notification matters most without focus");
+    assert_eq!(
+        polled(&dash),
+        expected,
+        "a notification matters most without focus"
+    );
     dash.feed(Msg::Focus(true));
     dash.keys("i");
     assert!(polled(&dash).iter().all(|(.., pace)| *pace == Pace::Fast));
@@ -354,7 +584,10 @@ fn each_profile_has_one_poll_which_a_rejected_key_stops() {
     // A control plane's servers are those of its deployments.
     let mut dash = demo_like((140, 40));
     assert_eq!(
-        polled(&dash).iter().map(|(name, n, _)| (name.as_str(), *n)).collect::<Vec<_>>(),
+        polled(&dash)
+            .iter()
+            .map(|(name, n, _)| (name.as_str(), *n))
+            .collect::<Vec<_>>(),
         [("prod-eu", 2), ("prod-us", 3)]
     );
     dash.refuse("prod-us");
@@ -366,37 +599,68 @@ fn failed_newest_revisions_are_rows_and_explained() {
     let mut dash = demo_like((140, 40));
     dash.keys("i");
     let screen = dash.screen();
-    assert!(screen.contains("✗ BUILD_FAILED") && screen.contains("us › invoice-agent"), "{screen}");
+    assert!(
+        screen.contains("✗ BUILD_FAILED") && screen.contains("us › invoice-agent"),
+        "{screen}"
+    );
     let effects = dash.keys("e");
     assert!(
         matches!(effects.as_slice(), [Effect::Explain(of, address, _)] if &*of.deployment == "d3" && address == "prod-us/invoice-agent"),
         "{effects:?}"
     );
     dash.keys("<Esc>a");
-    assert!(dash.screen().contains("has no question to answer"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("has no question to answer"),
+        "{}",
+        dash.screen()
+    );
     // It was deployed again.
-    let revision =
-        serde_json::from_value(json!({"id": "d3-r2", "status": "DEPLOYED", "created_at": dash.now})).unwrap();
+    let revision = serde_json::from_value(
+        json!({"id": "d3-r2", "status": "DEPLOYED", "created_at": dash.now}),
+    )
+    .unwrap();
     let list = json!([{"id": "d3", "name": "invoice-agent", "latest_revision_id": "d3-r2"}]);
     let us = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-us".into());
-    dash.answer(us, runtail_testkit::dash::listed(serde_json::from_value(list).unwrap()));
-    let newest = SubscriptionEvent::Newest { deployment: "d3".into(), revision: Ok(revision) };
-    dash.answer(|key| *key == SubscriptionId::Newest("prod-us".into()), newest);
+    dash.answer(
+        us,
+        runtail_testkit::dash::listed(serde_json::from_value(list).unwrap()),
+    );
+    let newest = SubscriptionEvent::Newest {
+        deployment: "d3".into(),
+        revision: Ok(revision),
+    };
+    dash.answer(
+        |key| *key == SubscriptionId::Newest("prod-us".into()),
+        newest,
+    );
     assert_eq!(dash.app.inbox.listing().rows, []);
 }
 
 #[test]
 fn a_revision_that_fails_now_is_news_and_an_older_one_is_not() {
     let mut dash = demo_like((140, 40));
-    assert!(!dash.screen().contains("is BUILD_FAILED"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("is BUILD_FAILED"),
+        "{}",
+        dash.screen()
+    );
     dash.later(5_000);
     let failed = serde_json::from_value(
         json!({"id": "d4-r", "status": "DEPLOY_FAILED", "created_at": dash.now, "updated_at": dash.now}),
     );
-    let newest = SubscriptionEvent::Newest { deployment: "d4".into(), revision: Ok(failed.unwrap()) };
-    dash.answer(|key| *key == SubscriptionId::Newest("prod-us".into()), newest);
+    let newest = SubscriptionEvent::Newest {
+        deployment: "d4".into(),
+        revision: Ok(failed.unwrap()),
+    };
+    dash.answer(
+        |key| *key == SubscriptionId::Newest("prod-us".into()),
+        newest,
+    );
     let screen = dash.screen();
-    assert!(screen.contains("✗ us › triage d4-r is DEPLOY_FAILED") && screen.contains("! open"), "{screen}");
+    assert!(
+        screen.contains("✗ us › triage d4-r is DEPLOY_FAILED") && screen.contains("! open"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -405,29 +669,72 @@ fn rules_choose_events_and_programs_get_them_without_keys() {
     let mut dash = Dash::new(&format!("{SERVERS}{rules}"), (140, 40));
     answer(&mut dash, &support(), listed(Vec::new()));
     let row = approval(&dash);
-    assert_eq!(answer(&mut dash, &support(), listed(vec![row.clone()])), [], "no rule is about waiting threads");
+    assert_eq!(
+        answer(&mut dash, &support(), listed(vec![row.clone()])),
+        [],
+        "no rule is about waiting threads"
+    );
     let error = InboxThread {
         detail: "ValueError: no".into(),
         ..thread(&dash, "01a1-f", "extract", 0, Some(InboxCause::Error))
     };
-    let other = InboxThread { graph: Some("other".into()), thread_id: "01a1-g".into(), ..error.clone() };
+    let other = InboxThread {
+        graph: Some("other".into()),
+        thread_id: "01a1-g".into(),
+        ..error.clone()
+    };
     let effects = answer(&mut dash, &support(), listed(vec![row, error, other]));
-    let [Effect::Alert(_, said), Effect::Hook(hook)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Alert(_, said), Effect::Hook(hook)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert!(said.ends_with("failed: ValueError: no"), "{said}");
     assert_eq!(
         (hook.command.join(" "), hook.hidden.as_slice()),
-        ("notify-me -x".to_string(), &["EU_KEY".to_string(), "EU_KEY".to_string()][..])
+        (
+            "notify-me -x".to_string(),
+            &["EU_KEY".to_string(), "EU_KEY".to_string()][..]
+        )
     );
     let event: Value = serde_json::from_str(&hook.event).unwrap();
-    let fields = ["when", "profile", "deployment", "graph", "thread_id", "cause", "detail"]
-        .map(|field| event[field].as_str().unwrap());
-    assert_eq!(fields, ["failed", "eu", "support-bot", "extract", "01a1-f", "error", "ValueError: no"]);
-    assert!(hook.event.ends_with('\n') && event.get("interrupts").is_none() && event.get("command").is_none());
+    let fields = [
+        "when",
+        "profile",
+        "deployment",
+        "graph",
+        "thread_id",
+        "cause",
+        "detail",
+    ]
+    .map(|field| event[field].as_str().unwrap());
+    assert_eq!(
+        fields,
+        [
+            "failed",
+            "eu",
+            "support-bot",
+            "extract",
+            "01a1-f",
+            "error",
+            "ValueError: no"
+        ]
+    );
+    assert!(
+        hook.event.ends_with('\n')
+            && event.get("interrupts").is_none()
+            && event.get("command").is_none()
+    );
     // A program that fails is reported once.
     for _ in 0..2 {
-        dash.done(EffectResult::HookFailed("The notification program notify-me failed: exit status: 1".into()));
+        dash.done(EffectResult::HookFailed(
+            "The notification program notify-me failed: exit status: 1".into(),
+        ));
     }
-    let failures = dash.app.session.notices.iter().filter(|notice| notice.text.contains("notify-me"));
+    let failures = dash
+        .app
+        .session
+        .notices
+        .iter()
+        .filter(|notice| notice.text.contains("notify-me"));
     assert_eq!(failures.count(), 1);
 }
 
@@ -436,32 +743,64 @@ fn many_events_make_one_notice_and_a_limited_number_of_programs() {
     let rules = "[[notify]]\nwhen = \"waiting\"\ncommand = [\"x\"]\n";
     let mut dash = Dash::new(&format!("{SERVERS}{rules}"), (140, 40));
     answer(&mut dash, &support(), listed(Vec::new()));
-    let rows = (0..50).map(|n| InboxThread { thread_id: format!("t{n}"), ..approval(&dash) }).collect();
+    let rows = (0..50)
+        .map(|n| InboxThread {
+            thread_id: format!("t{n}"),
+            ..approval(&dash)
+        })
+        .collect();
     let effects = answer(&mut dash, &support(), listed(rows));
-    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Alert(..))).count(), 1);
-    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Hook(_))).count(), 20);
-    assert!(dash.app.session.notices.iter().any(|notice| notice.text == "support-bot: 50 wait for you"));
+    assert_eq!(
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Alert(..)))
+            .count(),
+        1
+    );
+    assert_eq!(
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Hook(_)))
+            .count(),
+        20
+    );
+    assert!(
+        dash.app
+            .session
+            .notices
+            .iter()
+            .any(|notice| notice.text == "support-bot: 50 wait for you")
+    );
 }
 
 /// Opens the thread `9775` of the local server and loads its records.
 fn page(records: Vec<(SnapshotPart, Value)>) -> Dash {
-    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
+        (140, 40),
+    );
     dash.threads();
     dash.keys("<Enter>");
-    dash.items(vec![runtail_stream::Item::Record(runtail_stream::Record::Open {
-        at: dash.now,
-        conn: 1,
-        status: 200,
-        resumed_after: None,
-    })]);
+    dash.items(vec![runtail_stream::Item::Record(
+        runtail_stream::Record::Open {
+            at: dash.now,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        },
+    )]);
     dash.snapshot(records);
     dash
 }
 
 fn active_run(dash_now: &str, status: &str) -> Vec<(SnapshotPart, Value)> {
     let run = json!({"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc288a", "status": status, "created_at": dash_now, "updated_at": dash_now});
-    let thread = json!({"status": "busy", "metadata": {"graph_id": "agent"}, "updated_at": dash_now});
-    vec![(SnapshotPart::Thread, thread), (SnapshotPart::Runs, json!([run]))]
+    let thread =
+        json!({"status": "busy", "metadata": {"graph_id": "agent"}, "updated_at": dash_now});
+    vec![
+        (SnapshotPart::Thread, thread),
+        (SnapshotPart::Runs, json!([run])),
+    ]
 }
 
 #[test]
@@ -470,10 +809,17 @@ fn a_stuck_run_has_a_badge_and_its_evidence_on_the_card() {
     dash.pass(60);
     assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
     dash.pass(1);
-    assert!(dash.screen().contains("◌ queued 1m01s · stuck: pending for 1m"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("◌ queued 1m01s · stuck: pending for 1m"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("e");
     assert!(
-        dash.words().contains("stuck run 01a1fbb5…288a has been pending for 1m; no run of this thread is ahead of it"),
+        dash.words().contains(
+            "stuck run 01a1fbb5…288a has been pending for 1m; no run of this thread is ahead of it"
+        ),
         "{}",
         dash.screen()
     );
@@ -483,7 +829,11 @@ fn a_stuck_run_has_a_badge_and_its_evidence_on_the_card() {
     dash.heartbeat();
     assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
     dash.pass(1);
-    assert!(dash.screen().contains("stuck: no event for 5m"), "heartbeats are no events:\n{}", dash.screen());
+    assert!(
+        dash.screen().contains("stuck: no event for 5m"),
+        "heartbeats are no events:\n{}",
+        dash.screen()
+    );
     dash.event("updates", "{}");
     assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
 }
@@ -491,7 +841,12 @@ fn a_stuck_run_has_a_badge_and_its_evidence_on_the_card() {
 #[test]
 fn a_page_opened_on_a_silent_run_calls_it_stuck_like_the_inbox() {
     let mut dash = page(active_run("2026-11-21T13:08:00Z", "running"));
-    assert!(dash.screen().contains("◐ running 52m · stuck: no change for 52m"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("◐ running 52m · stuck: no change for 52m"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("e");
     let expected = "stuck running, but neither its records nor its events show a change for 52m";
     assert!(dash.words().contains(expected), "{}", dash.screen());
@@ -511,8 +866,13 @@ fn thresholds_of_the_configuration_apply() {
     dash.feed(Msg::Focus(false));
     dash.now += jiff::SignedDuration::from_secs(11);
     let effects = dash.feed(Msg::Tick);
-    let [Effect::Alert(_, said)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert!(said.contains("is stuck: run 01a1fbb5…288a has been pending for 11s"), "{said}");
+    let [Effect::Alert(_, said)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(
+        said.contains("is stuck: run 01a1fbb5…288a has been pending for 11s"),
+        "{said}"
+    );
     assert_eq!(dash.feed(Msg::Tick), [], "once");
 }
 
@@ -520,20 +880,42 @@ fn thresholds_of_the_configuration_apply() {
 fn threads_on_open_pages_are_rows_where_the_server_cannot_search() {
     let mut dash = page(active_run("2026-11-21T14:00:00Z", "running"));
     let local = server("local", "local", 2024);
-    answer(&mut dash, &local, Ok(ServerInbox { is_unlisted: true, ..ServerInbox::default() }));
+    answer(
+        &mut dash,
+        &local,
+        Ok(ServerInbox {
+            is_unlisted: true,
+            ..ServerInbox::default()
+        }),
+    );
     assert_eq!(dash.app.inbox.listing().rows, []);
     let thread = json!({"status": "interrupted", "metadata": {"graph_id": "agent"}, "updated_at": "2026-11-21T14:00:30Z",
         "interrupts": {"t": [{"id": "i1", "value": {"question": "send 5 EUR?"}}]}});
     dash.feed(Msg::Focus(false));
-    dash.snapshot(vec![(SnapshotPart::Thread, thread), (SnapshotPart::Runs, json!([]))]);
+    dash.snapshot(vec![
+        (SnapshotPart::Thread, thread),
+        (SnapshotPart::Runs, json!([])),
+    ]);
     let counts = dash.app.inbox.tally().counts;
     assert_eq!((counts.waiting, counts.failed), (1, 0));
-    assert!(dash.app.session.notices.iter().any(|notice| notice.text.ends_with("waits for you: send 5 EUR?")));
+    assert!(
+        dash.app
+            .session
+            .notices
+            .iter()
+            .any(|notice| notice.text.ends_with("waits for you: send 5 EUR?"))
+    );
     dash.keys("i");
     let screen = dash.screen();
-    assert!(screen.contains("send 5 EUR?") && screen.contains("local: open threads only"), "{screen}");
+    assert!(
+        screen.contains("send 5 EUR?") && screen.contains("local: open threads only"),
+        "{screen}"
+    );
     // Its page can answer. The server has no state to check, so the thread can't be ended safely.
-    assert!(screen.contains("a answer") && !screen.contains("end the thread"), "{screen}");
+    assert!(
+        screen.contains("a answer") && !screen.contains("end the thread"),
+        "{screen}"
+    );
 }
 
 /// Returns the id of the selected thread.
@@ -548,34 +930,82 @@ fn selected(dash: &mut Dash) -> String {
 fn a_tile_opens_what_waits_on_its_deployment() {
     let mut dash = full((140, 40));
     // Threads that failed would be first, and their list would open.
-    let waits = thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint));
-    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(vec![waits]));
+    let waits = thread(
+        &dash,
+        "01a1fbb5-0000-7000-8000-00000000051f",
+        "extract",
+        4,
+        Some(InboxCause::Breakpoint),
+    );
+    answer(
+        &mut dash,
+        &server("us", "invoice-agent", 2002),
+        listed(vec![waits]),
+    );
     dash.keys("PP");
     let screen = dash.screen();
     assert!(screen.contains("invoice-agent"), "{screen}");
     dash.keys("<Enter>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+        "{}",
+        dash.screen()
+    );
     assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
     // A filter that would hide it is removed, and older rows don't take the cursor.
     dash.keys("/approval<Enter><Esc>");
     dash.keys("/approval<Enter>PP");
-    let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000beef", "extract", 90, Some(InboxCause::Breakpoint));
+    let older = thread(
+        &dash,
+        "01a1fbb5-0000-7000-8000-00000000beef",
+        "extract",
+        90,
+        Some(InboxCause::Breakpoint),
+    );
     let rows = vec![older, refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
     dash.keys("<Esc><Esc>");
     dash.keys("PP<Enter>");
     assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
-    let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000feed", "extract", 99, Some(InboxCause::Breakpoint));
-    let newer = thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint));
-    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(vec![older, newer]));
+    let older = thread(
+        &dash,
+        "01a1fbb5-0000-7000-8000-00000000feed",
+        "extract",
+        99,
+        Some(InboxCause::Breakpoint),
+    );
+    let newer = thread(
+        &dash,
+        "01a1fbb5-0000-7000-8000-00000000051f",
+        "extract",
+        4,
+        Some(InboxCause::Breakpoint),
+    );
+    answer(
+        &mut dash,
+        &server("us", "invoice-agent", 2002),
+        listed(vec![older, newer]),
+    );
     assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
     dash.keys("<Esc>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))),
+        "{}",
+        dash.screen()
+    );
     // Also back from a thread that was opened there.
     dash.keys("<Enter><Enter><Esc>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -587,7 +1017,11 @@ fn a_thread_that_the_inbox_opened_returns_to_it() {
         dash.keys("<Enter>");
         assert!(dash.app.overlays.is_empty());
         dash.keys(leave);
-        assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{leave}: {}", dash.screen());
+        assert!(
+            matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+            "{leave}: {}",
+            dash.screen()
+        );
         assert_eq!(selected(&mut dash), before);
         dash.keys("<Esc>");
         assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
@@ -597,13 +1031,22 @@ fn a_thread_that_the_inbox_opened_returns_to_it() {
     dash.keys("i/support-bot<Enter>");
     let before = selected(&mut dash);
     dash.keys("<Enter>");
-    let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000beef", "extract", 90, Some(InboxCause::Breakpoint));
+    let older = thread(
+        &dash,
+        "01a1fbb5-0000-7000-8000-00000000beef",
+        "extract",
+        90,
+        Some(InboxCause::Breakpoint),
+    );
     let rows = vec![older, refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
     dash.keys("<Esc>");
     assert_eq!(selected(&mut dash), before);
     let screen = dash.screen();
-    assert!(screen.contains("/support-bot") && !screen.contains("invoice-agent ›"), "{screen}");
+    assert!(
+        screen.contains("/support-bot") && !screen.contains("invoice-agent ›"),
+        "{screen}"
+    );
     // Another page is left to its lists.
     dash.keys("<Esc><Enter>");
     dash.app.open_server(support());
@@ -614,7 +1057,10 @@ fn a_thread_that_the_inbox_opened_returns_to_it() {
 #[test]
 fn news_wait_until_an_answer_to_a_key_was_shown() {
     let news = |dash: &mut Dash| {
-        let id = format!("01a1fbb5-0000-7000-8000-0000000{:05}", dash.app.session.notified);
+        let id = format!(
+            "01a1fbb5-0000-7000-8000-0000000{:05}",
+            dash.app.session.notified
+        );
         let asked = thread(dash, &id, "extract", 0, Some(InboxCause::Breakpoint));
         let rows = vec![asked, refund(dash), approval(dash)];
         answer(dash, &support(), listed(rows));
@@ -623,21 +1069,45 @@ fn news_wait_until_an_answer_to_a_key_was_shown() {
     dash.app.notify(false, "Answer sent.");
     dash.pass(1);
     news(&mut dash);
-    assert_eq!(dash.app.notice().map(|notice| notice.text.as_str()), Some("Answer sent."));
-    assert!(dash.app.next_tick().is_some_and(|tick| tick <= std::time::Duration::from_secs(3)));
+    assert_eq!(
+        dash.app.notice().map(|notice| notice.text.as_str()),
+        Some("Answer sent.")
+    );
+    assert!(
+        dash.app
+            .next_tick()
+            .is_some_and(|tick| tick <= std::time::Duration::from_secs(3))
+    );
     dash.pass(3);
-    let said = |dash: &Dash| dash.app.notice().map(|notice| notice.text.clone()).unwrap_or_default();
-    assert!(said(&dash).contains("paused at a breakpoint"), "{}", said(&dash));
+    let said = |dash: &Dash| {
+        dash.app
+            .notice()
+            .map(|notice| notice.text.clone())
+            .unwrap_or_default()
+    };
+    assert!(
+        said(&dash).contains("paused at a breakpoint"),
+        "{}",
+        said(&dash)
+    );
     // It has its own time, and a key that dismisses the answer shows it at once.
     dash.pass(3);
-    assert!(said(&dash).contains("paused at a breakpoint"), "{}", said(&dash));
+    assert!(
+        said(&dash).contains("paused at a breakpoint"),
+        "{}",
+        said(&dash)
+    );
     dash.pass(1);
     assert_eq!(said(&dash), "");
     dash.app.notify(false, "Answer sent.");
     news(&mut dash);
     dash.pass(3);
     dash.keys("<Down>");
-    assert!(said(&dash).contains("paused at a breakpoint"), "{}", said(&dash));
+    assert!(
+        said(&dash).contains("paused at a breakpoint"),
+        "{}",
+        said(&dash)
+    );
     // News don't wait for each other.
     let before = said(&dash);
     news(&mut dash);
@@ -651,14 +1121,26 @@ fn news_wait_until_an_answer_to_a_key_was_shown() {
 fn the_inbox_says_how_many_rows_are_hidden() {
     for size in [(80, 24), (140, 40)] {
         let mut dash = dash(size);
-        let rows = (0..60).map(|n| InboxThread { thread_id: format!("thread-{n:04}"), ..approval(&dash) }).collect();
+        let rows = (0..60)
+            .map(|n| InboxThread {
+                thread_id: format!("thread-{n:04}"),
+                ..approval(&dash)
+            })
+            .collect();
         answer(&mut dash, &support(), listed(rows));
         dash.keys("i");
         let screen = dash.screen();
         let shown = screen.matches("Approve this payment").count() - 1;
-        assert!(shown < 60 && screen.contains(&format!(" ↓ {} more ", 60 - shown)), "{shown}: {screen}");
+        assert!(
+            shown < 60 && screen.contains(&format!(" ↓ {} more ", 60 - shown)),
+            "{shown}: {screen}"
+        );
         dash.keys("<End>");
-        assert!(dash.screen().contains(&format!(" ↑ {} more ", 60 - shown)), "{}", dash.screen());
+        assert!(
+            dash.screen().contains(&format!(" ↑ {} more ", 60 - shown)),
+            "{}",
+            dash.screen()
+        );
         let one = vec![approval(&dash)];
         answer(&mut dash, &support(), listed(one));
         assert!(!dash.screen().contains(" more "), "{}", dash.screen());

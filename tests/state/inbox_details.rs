@@ -20,17 +20,31 @@ pub(crate) fn tick(dash: &mut Dash, milliseconds: i64) -> Vec<Effect> {
 
 fn message() -> RowDetail {
     let said = "The invoice matches purchase order 4411. I propose to pay it today.";
-    RowDetail { title: "last message".into(), rows: vec![("ai · draft".into(), said.into())], hidden: 0 }
+    RowDetail {
+        title: "last message".into(),
+        rows: vec![("ai · draft".into(), said.into())],
+        hidden: 0,
+    }
 }
 
 #[test]
 fn the_last_message_of_the_selected_thread_is_shown() {
-    for (name, size) in [("inbox_message_140x40", (140, 40)), ("inbox_message_80x24", (80, 24))] {
+    for (name, size) in [
+        ("inbox_message_140x40", (140, 40)),
+        ("inbox_message_80x24", (80, 24)),
+    ] {
         let mut dash = full(size);
         dash.keys("i");
-        assert_eq!(read(&tick(&mut dash, 50)), None, "the row is not selected for long enough");
+        assert_eq!(
+            read(&tick(&mut dash, 50)),
+            None,
+            "the row is not selected for long enough"
+        );
         let of = read(&tick(&mut dash, 150)).expect("the row is read");
-        assert!(matches!(&of, InboxTarget::Thread(thread) if thread.server == support()), "{of:?}");
+        assert!(
+            matches!(&of, InboxTarget::Thread(thread) if thread.server == support()),
+            "{of:?}"
+        );
         assert_eq!(read(&tick(&mut dash, 1000)), None, "it is read once");
         dash.done(EffectResult::RowRead(of, Ok(message())));
         insta::assert_snapshot!(name, dash.screen());
@@ -48,7 +62,12 @@ fn rows_that_are_passed_are_not_read_and_failures_are_named() {
     let of = read(&tick(&mut dash, 100)).expect("the row is read");
     let error = dash.error("us", Kind::Timeout);
     dash.done(EffectResult::RowRead(of, Err(error)));
-    assert!(dash.screen().contains("── the details couldn't be read (timeout) ──"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("── the details couldn't be read (timeout) ──"),
+        "{}",
+        dash.screen()
+    );
     // A row whose server failed since is not read.
     answer(&mut dash, &support(), Err(Kind::Server(503)));
     dash.keys("<Home>");
@@ -61,18 +80,37 @@ fn the_first_error_of_a_failed_revision_is_in_its_row() {
     dash.keys("i");
     let of = read(&tick(&mut dash, 200)).expect("the revision is read");
     assert!(matches!(&of, InboxTarget::Revision(..)), "{of:?}");
-    let rows = vec![(String::new(), "No matching distribution found for pydantic==2.13.9".to_string())];
+    let rows = vec![(
+        String::new(),
+        "No matching distribution found for pydantic==2.13.9".to_string(),
+    )];
     dash.done(EffectResult::RowRead(
         of,
-        Ok(RowDetail { title: "first error (build log, line 18)".into(), rows, hidden: 0 }),
+        Ok(RowDetail {
+            title: "first error (build log, line 18)".into(),
+            rows,
+            hidden: 0,
+        }),
     ));
     let screen = dash.screen();
-    assert_eq!(screen.matches("No matching distribution found").count(), 2, "in the list and below it: {screen}");
-    assert!(screen.contains("── first error (build log, line 18) ──"), "{screen}");
+    assert_eq!(
+        screen.matches("No matching distribution found").count(),
+        2,
+        "in the list and below it: {screen}"
+    );
+    assert!(
+        screen.contains("── first error (build log, line 18) ──"),
+        "{screen}"
+    );
     for key in ["x", "w"] {
         assert!(dash.keys(key).is_empty());
     }
-    assert!(dash.screen().contains("Watch a new one in the deployments list"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Watch a new one in the deployments list"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -80,8 +118,14 @@ fn a_watched_thread_is_reported_once_it_no_longer_needs_anyone() {
     let mut dash = full((140, 40));
     assert!(dash.keys("iw").is_empty());
     let screen = dash.screen();
-    assert!(screen.contains("Watching eu › support-bot › approval 8c21; you'll be notified"), "{screen}");
-    assert!(screen.contains("· watched") && screen.contains("w don't notify me"), "{screen}");
+    assert!(
+        screen.contains("Watching eu › support-bot › approval 8c21; you'll be notified"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("· watched") && screen.contains("w don't notify me"),
+        "{screen}"
+    );
     let alerts = |effects: &[Effect]| -> Vec<String> {
         let of = |effect: &Effect| match effect {
             Effect::Alert(_, said) => Some(said.clone()),
@@ -91,14 +135,20 @@ fn a_watched_thread_is_reported_once_it_no_longer_needs_anyone() {
     };
     // Neither a failed nor an incomplete answer says that it is settled.
     assert!(alerts(&answer(&mut dash, &support(), Err(Kind::Server(503)))).is_empty());
-    let partial = ServerInbox { failures: vec![dash.error("eu", Kind::Timeout)], ..ServerInbox::default() };
+    let partial = ServerInbox {
+        failures: vec![dash.error("eu", Kind::Timeout)],
+        ..ServerInbox::default()
+    };
     assert!(alerts(&answer(&mut dash, &support(), Ok(partial))).is_empty());
     let row = approval(&dash);
     assert!(alerts(&answer(&mut dash, &support(), listed(vec![row]))).is_empty());
     let said = alerts(&answer(&mut dash, &support(), listed(Vec::new())));
     let expected = "eu › support-bot › approval 8c21 no longer needs anyone: it was answered, continued or ended.";
     assert_eq!(said, [expected]);
-    assert!(alerts(&answer(&mut dash, &support(), listed(Vec::new()))).is_empty(), "it is reported once");
+    assert!(
+        alerts(&answer(&mut dash, &support(), listed(Vec::new()))).is_empty(),
+        "it is reported once"
+    );
     // The key also stops watching.
     let mut dash = full((140, 40));
     dash.keys("iww");
@@ -115,20 +165,46 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
         })
     };
     dash.keys("i");
-    assert!(dash.screen().contains("x end the thread"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("x end the thread"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("x");
-    assert!(matches!(planned(&effects), Some(ThreadIntent::End { .. })), "{effects:?}");
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Act(..))));
+    assert!(
+        matches!(planned(&effects), Some(ThreadIntent::End { .. })),
+        "{effects:?}"
+    );
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Act(..)))
+    );
     // The row above the last one is stuck.
     dash.keys("<Esc><End><Up>");
-    assert!(dash.screen().contains("x cancel its run"), "{}", dash.screen());
-    assert!(matches!(planned(&dash.keys("x")), Some(ThreadIntent::Cancel { .. })));
+    assert!(
+        dash.screen().contains("x cancel its run"),
+        "{}",
+        dash.screen()
+    );
+    assert!(matches!(
+        planned(&dash.keys("x")),
+        Some(ThreadIntent::Cancel { .. })
+    ));
     // Aegra can't end a thread, and a read-only profile sends nothing.
     let mut dash = full((140, 40));
-    let info = ServerInfo { kind: ServerKind::EarlyAegra, version: String::new(), raw: Value::Null };
+    let info = ServerInfo {
+        kind: ServerKind::EarlyAegra,
+        version: String::new(),
+        raw: Value::Null,
+    };
     dash.app.agent.infos.entry(support()).or_default().value = Some(info);
     dash.keys("i");
-    assert!(!dash.screen().contains("x end the thread"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("x end the thread"),
+        "{}",
+        dash.screen()
+    );
     dash.seal();
     assert_eq!(planned(&dash.keys("x")), None);
 }

@@ -3,7 +3,9 @@
 use super::inbox::{answer, approval, listed};
 use jiff::SignedDuration;
 use runtail_api::{Acted, Kind, PlanError, StartError, StartFailure, Started, ThreadIntent};
-use runtail_core::model::{Consent, InboxCause, InboxThread, NewRevision, Note, PlainRequest, Preview, Question};
+use runtail_core::model::{
+    Consent, InboxCause, InboxThread, NewRevision, Note, PlainRequest, Preview, Question,
+};
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::Overlay;
 use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, ThreadRef};
@@ -16,7 +18,11 @@ const RULES: &str = "[[answer]]\nmatch = \"action:send_*\"\ndecision = \"approve
 [[answer]]\nmatch = \"action:delete_file\"\ndecision = \"reject\"\nmessage = \"by hand\"\n";
 
 fn server(profile: &str, name: &str, port: u16) -> ServerRef {
-    ServerRef { profile: profile.into(), name: name.into(), url: format!("http://127.0.0.1:{port}/").into() }
+    ServerRef {
+        profile: profile.into(),
+        name: name.into(),
+        url: format!("http://127.0.0.1:{port}/").into(),
+    }
 }
 
 fn support() -> ServerRef {
@@ -24,10 +30,14 @@ fn support() -> ServerRef {
 }
 
 fn asking(dash: &Dash, id: &str, minutes: i64, actions: &[&str]) -> InboxThread {
-    let requests: Vec<Value> =
-        actions.iter().map(|name| json!({"name": name, "args": {"to": "ana@acme.example"}})).collect();
-    let configs: Vec<Value> =
-        actions.iter().map(|name| json!({"action_name": name, "allowed_decisions": ["approve", "reject"]})).collect();
+    let requests: Vec<Value> = actions
+        .iter()
+        .map(|name| json!({"name": name, "args": {"to": "ana@acme.example"}}))
+        .collect();
+    let configs: Vec<Value> = actions
+        .iter()
+        .map(|name| json!({"action_name": name, "allowed_decisions": ["approve", "reject"]}))
+        .collect();
     let value = json!({"action_requests": requests, "review_configs": configs});
     InboxThread {
         thread_id: format!("01a1fbb5-0000-7000-8000-00000000{id}"),
@@ -35,7 +45,11 @@ fn asking(dash: &Dash, id: &str, minutes: i64, actions: &[&str]) -> InboxThread 
         status: "interrupted".into(),
         cause: Some(InboxCause::Question),
         since: Some(dash.now - SignedDuration::from_mins(minutes)),
-        questions: vec![Question { id: Some("q".into()), value, ..Question::default() }],
+        questions: vec![Question {
+            id: Some("q".into()),
+            value,
+            ..Question::default()
+        }],
         ..InboxThread::default()
     }
 }
@@ -60,7 +74,11 @@ fn dash(size: (u16, u16)) -> Dash {
 fn plans(effects: &[Effect]) -> Vec<(u64, String)> {
     let of = |effect: &Effect| match effect {
         Effect::PlanAction(number, of, intent) => match &**intent {
-            ThreadIntent::AnswerByRules { thread, rules, profile } => {
+            ThreadIntent::AnswerByRules {
+                thread,
+                rules,
+                profile,
+            } => {
                 assert_eq!((rules.len(), profile), (2, &of.profile));
                 Some((*number, thread.clone()))
             }
@@ -100,30 +118,59 @@ fn preview(thread: &str) -> Box<Preview> {
 fn planned(dash: &mut Dash) -> Vec<(u64, String)> {
     dash.keys("i");
     let open = plans(&dash.keys("<ctrl-r>"));
-    assert_eq!(open.len(), 3, "a thread about which the rules don't decide costs no request");
+    assert_eq!(
+        open.len(),
+        3,
+        "a thread about which the rules don't decide costs no request"
+    );
     for (number, thread) in &open {
-        assert!(dash.keys("<ctrl-s>").is_empty(), "the preview is not complete");
+        assert!(
+            dash.keys("<ctrl-s>").is_empty(),
+            "the preview is not complete"
+        );
         dash.later(2_000);
-        dash.done(EffectResult::PlannedAction(*number, Ok((preview(thread), None))));
+        dash.done(EffectResult::PlannedAction(
+            *number,
+            Ok((preview(thread), None)),
+        ));
     }
     open
 }
 
 fn sent(number: u64, thread: &str) -> Effect {
-    Effect::Act(number, ThreadRef { server: support(), id: thread.into() })
+    Effect::Act(
+        number,
+        ThreadRef {
+            server: support(),
+            id: thread.into(),
+        },
+    )
 }
 
-fn acted(dash: &mut Dash, (number, thread): &(u64, String), result: Result<Acted, StartError>) -> Vec<Effect> {
-    let thread = ThreadRef { server: support(), id: thread.clone() };
+fn acted(
+    dash: &mut Dash,
+    (number, thread): &(u64, String),
+    result: Result<Acted, StartError>,
+) -> Vec<Effect> {
+    let thread = ThreadRef {
+        server: support(),
+        id: thread.clone(),
+    };
     dash.done(EffectResult::Acted(*number, thread, result))
 }
 
 fn started(run: &str) -> Result<Acted, StartError> {
-    Ok(Acted::Started(Started { run_id: run.into(), was_found: false }))
+    Ok(Acted::Started(Started {
+        run_id: run.into(),
+        was_found: false,
+    }))
 }
 
 fn failed(dash: &Dash, failure: StartFailure, kind: Kind) -> Result<Acted, StartError> {
-    Err(StartError { failure, error: dash.error("eu", kind) })
+    Err(StartError {
+        failure,
+        error: dash.error("eu", kind),
+    })
 }
 
 #[test]
@@ -137,10 +184,16 @@ fn rules_answer_the_threads_of_the_inbox_one_after_the_other() {
         dash.later(2_000);
         assert_eq!(dash.keys("<ctrl-s>"), [sent(open[0].0, &open[0].1)]);
         assert!(dash.keys("<ctrl-s>").is_empty(), "it is sent once");
-        assert_eq!(acted(&mut dash, &open[0], started("1f0a-1")), [sent(open[1].0, &open[1].1)]);
+        assert_eq!(
+            acted(&mut dash, &open[0], started("1f0a-1")),
+            [sent(open[1].0, &open[1].1)]
+        );
         insta::assert_snapshot!(format!("rules_sending_{name}"), dash.screen());
         let answered = failed(&dash, StartFailure::Answered, Kind::Conflict);
-        assert_eq!(acted(&mut dash, &open[1], answered), [sent(open[2].0, &open[2].1)]);
+        assert_eq!(
+            acted(&mut dash, &open[1], answered),
+            [sent(open[2].0, &open[2].1)]
+        );
         let unknown = failed(&dash, StartFailure::Unknown, Kind::Timeout);
         assert!(acted(&mut dash, &open[2], unknown).is_empty());
         insta::assert_snapshot!(format!("rules_results_{name}"), dash.screen());
@@ -148,7 +201,11 @@ fn rules_answer_the_threads_of_the_inbox_one_after_the_other() {
         assert!(acted(&mut dash, &open[0], started("1f0a-1")).is_empty());
         assert!(dash.keys("<ctrl-s>").is_empty());
         dash.keys("<Esc>");
-        assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+        assert!(
+            matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
+            "{}",
+            dash.screen()
+        );
     }
 }
 
@@ -159,12 +216,21 @@ fn esc_stops_before_the_next_answer() {
     dash.screen();
     dash.later(2_000);
     dash.keys("<ctrl-s>");
-    assert!(dash.keys(":").is_empty(), "another page would cover the results");
+    assert!(
+        dash.keys(":").is_empty(),
+        "another page would cover the results"
+    );
     assert!(dash.keys("<Esc>").is_empty());
     let effects = acted(&mut dash, &open[0], started("1f0a-1"));
-    assert_eq!(effects, [Effect::Forget(open[1].0), Effect::Forget(open[2].0)]);
+    assert_eq!(
+        effects,
+        [Effect::Forget(open[1].0), Effect::Forget(open[2].0)]
+    );
     let screen = dash.screen();
-    assert!(screen.contains("answered") && screen.matches("not sent  stopped").count() == 2, "{screen}");
+    assert!(
+        screen.contains("answered") && screen.matches("not sent  stopped").count() == 2,
+        "{screen}"
+    );
 }
 
 #[test]
@@ -172,8 +238,17 @@ fn leaving_the_preview_sends_nothing_and_drops_the_plans() {
     let mut dash = dash((140, 40));
     let open = planned(&mut dash);
     let effects = dash.keys("<Esc>");
-    assert_eq!(effects, open.iter().map(|(number, _)| Effect::Forget(*number)).collect::<Vec<_>>());
-    assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+    assert_eq!(
+        effects,
+        open.iter()
+            .map(|(number, _)| Effect::Forget(*number))
+            .collect::<Vec<_>>()
+    );
+    assert!(
+        dash.screen().contains("Nothing was sent."),
+        "{}",
+        dash.screen()
+    );
     // A plan that arrives later is dropped, too.
     let late = EffectResult::PlannedAction(open[0].0, Ok((preview(&open[0].1), None)));
     assert_eq!(dash.done(late), [Effect::Forget(open[0].0)]);
@@ -187,8 +262,20 @@ fn profiles_that_become_read_only_get_no_answer() {
     dash.later(2_000);
     dash.seal();
     let effects = dash.keys("<ctrl-s>");
-    assert!(effects.iter().all(|effect| matches!(effect, Effect::Forget(_))), "{effects:?}");
-    assert_eq!(dash.screen().matches("eu is read-only; nothing was sent").count(), 3, "{}", dash.screen());
+    assert!(
+        effects
+            .iter()
+            .all(|effect| matches!(effect, Effect::Forget(_))),
+        "{effects:?}"
+    );
+    assert_eq!(
+        dash.screen()
+            .matches("eu is read-only; nothing was sent")
+            .count(),
+        3,
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -198,11 +285,23 @@ fn threads_that_changed_since_are_left_unanswered() {
     let open = plans(&dash.keys("<ctrl-r>"));
     for (number, _) in &open {
         let why = PlanError::Unfit("No question is open on this thread.".into());
-        assert!(dash.done(EffectResult::PlannedAction(*number, Err(why))).is_empty());
+        assert!(
+            dash.done(EffectResult::PlannedAction(*number, Err(why)))
+                .is_empty()
+        );
     }
     let screen = dash.screen();
-    assert!(screen.contains("The rules decide about none of these threads. Nothing is sent."), "{screen}");
-    assert_eq!(screen.matches("No question is open on this thread.").count(), 3, "{screen}");
+    assert!(
+        screen.contains("The rules decide about none of these threads. Nothing is sent."),
+        "{screen}"
+    );
+    assert_eq!(
+        screen
+            .matches("No question is open on this thread.")
+            .count(),
+        3,
+        "{screen}"
+    );
     dash.later(2_000);
     assert!(dash.keys("<ctrl-s>").is_empty());
 }
@@ -212,7 +311,11 @@ fn the_key_is_offered_only_where_rules_decide() {
     let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
     let mut with_rules = dash((140, 40));
     with_rules.keys("i");
-    assert!(footer(&mut with_rules).contains("ctrl-r answer by rules"), "{}", with_rules.screen());
+    assert!(
+        footer(&mut with_rules).contains("ctrl-r answer by rules"),
+        "{}",
+        with_rules.screen()
+    );
     // Only the rows that match the filter are answered.
     with_rules.keys("/aaa3<Enter>");
     assert_eq!(plans(&with_rules.keys("<ctrl-r>")).len(), 1);
@@ -220,15 +323,34 @@ fn the_key_is_offered_only_where_rules_decide() {
     let mut sealed = dash((140, 40));
     sealed.seal();
     sealed.keys("i");
-    assert!(!footer(&mut sealed).contains("by rules"), "{}", sealed.screen());
+    assert!(
+        !footer(&mut sealed).contains("by rules"),
+        "{}",
+        sealed.screen()
+    );
     assert!(sealed.keys("<ctrl-r>").is_empty());
-    assert_eq!(sealed.screen().matches("its profile is read-only").count(), 6, "{}", sealed.screen());
+    assert_eq!(
+        sealed.screen().matches("its profile is read-only").count(),
+        6,
+        "{}",
+        sealed.screen()
+    );
     // Without rules it says where to add them.
     let mut without = Dash::new(PROFILES, (140, 40));
     let row = asking(&without, "aaa1", 60, &["send_email"]);
     answer(&mut without, &support(), listed(vec![row]));
     without.keys("i");
-    assert!(!footer(&mut without).contains("by rules"), "{}", without.screen());
+    assert!(
+        !footer(&mut without).contains("by rules"),
+        "{}",
+        without.screen()
+    );
     assert!(without.keys("<ctrl-r>").is_empty());
-    assert!(without.screen().contains("The configuration has no [[answer]] rules"), "{}", without.screen());
+    assert!(
+        without
+            .screen()
+            .contains("The configuration has no [[answer]] rules"),
+        "{}",
+        without.screen()
+    );
 }

@@ -69,8 +69,12 @@ const STREAMS: [Screen; 16] = [
     ("all counters", |size| thread(size, "8d")),
     ("Graph", graph),
     ("observed graph", |size| thread(size, "9")),
-    ("History", |size| crate::history::opened(size, &crate::history::capture("fork-history"))),
-    ("History without checkpoints", |size| crate::history::opened(size, &[])),
+    ("History", |size| {
+        crate::history::opened(size, &crate::history::capture("fork-history"))
+    }),
+    ("History without checkpoints", |size| {
+        crate::history::opened(size, &[])
+    }),
     ("split", |size| thread(size, "2|")),
     ("a waiting thread", |size| {
         let mut dash = demo_like(size);
@@ -184,9 +188,20 @@ const OTHERS: [Screen; 27] = [
 /// What a key may change: the screen without notices, and what is not on it.
 fn fingerprint(dash: &mut Dash) -> (String, [usize; 3], bool, String) {
     dash.app.session.notice_until = None;
-    let (overlays, prompt) = (dash.app.overlays.len(), usize::from(dash.app.prompt.is_some()));
-    let epoch = format!("{:?} {:?}", dash.app.session.epoch, dash.app.session.refreshed_at);
-    (dash.screen(), [overlays, prompt, usize::from(dash.app.frozen)], dash.app.quit, epoch)
+    let (overlays, prompt) = (
+        dash.app.overlays.len(),
+        usize::from(dash.app.prompt.is_some()),
+    );
+    let epoch = format!(
+        "{:?} {:?}",
+        dash.app.session.epoch, dash.app.session.refreshed_at
+    );
+    (
+        dash.screen(),
+        [overlays, prompt, usize::from(dash.app.frozen)],
+        dash.app.quit,
+        epoch,
+    )
 }
 
 /// Keys of the help that do something only in some states of their screen: the screen, and the id of the action.
@@ -209,14 +224,23 @@ fn press(open: fn((u16, u16)) -> Dash, size: (u16, u16), key: &str) -> (bool, Ve
     dash.later(5_000);
     let (before, notices) = (fingerprint(&mut dash), dash.app.session.notices.len());
     let effects: Vec<Effect> = dash.keys(key);
-    let said = dash.app.session.notices[notices..].iter().map(|notice| notice.text.clone()).collect();
-    (!effects.is_empty() || fingerprint(&mut dash) != before, said)
+    let said = dash.app.session.notices[notices..]
+        .iter()
+        .map(|notice| notice.text.clone())
+        .collect();
+    (
+        !effects.is_empty() || fingerprint(&mut dash) != before,
+        said,
+    )
 }
 
 /// Returns the keys of a text of the footer or the help, as `parse_keys` reads them.
 fn keys(shown: &str) -> Vec<String> {
     // A range is shown by its ends.
-    let names = shown.replace('←', "Left ").replace('→', "Right ").replace('–', " ");
+    let names = shown
+        .replace('←', "Left ")
+        .replace('→', "Right ")
+        .replace('–', " ");
     let parsed = |name: &str| match name {
         "⏎" => "<Enter>".to_string(),
         "Shift-Tab" => "<BackTab>".into(),
@@ -249,17 +273,30 @@ fn every_key_of_the_footer_does_something() {
 fn help(dash: &Dash) -> (Context, Vec<HelpItem>) {
     let works = |row: &Binding| dash.app.works(row);
     let context = dash.app.page_context();
-    let place = Place { context, view: dash.app.shown_view(), works: &works };
+    let place = Place {
+        context,
+        view: dash.app.shown_view(),
+        works: &works,
+    };
     let groups = help_groups(&dash.app.session.keymap, place, false);
-    (context, groups.into_iter().flat_map(|group| group.items).collect())
+    (
+        context,
+        groups.into_iter().flat_map(|group| group.items).collect(),
+    )
 }
 
 #[test]
 fn every_key_of_the_help_does_something_and_is_listed_once() {
     let mut wrong = Vec::new();
     // On a screen without rows, the keys of rows have nothing to act on.
-    let is_empty = |name: &str| matches!(name, "no deployment" | "empty inbox" | "journal") || name.contains("without");
-    for (name, open) in STREAMS.iter().chain(&OTHERS).filter(|screen| !is_empty(screen.0)) {
+    let is_empty = |name: &str| {
+        matches!(name, "no deployment" | "empty inbox" | "journal") || name.contains("without")
+    };
+    for (name, open) in STREAMS
+        .iter()
+        .chain(&OTHERS)
+        .filter(|screen| !is_empty(screen.0))
+    {
         let mut dash = open(SIZES[0]);
         dash.screen();
         let (context, items) = help(&dash);
@@ -269,12 +306,18 @@ fn every_key_of_the_help_does_something_and_is_listed_once() {
             let is_sometimes = id.starts_with("move.") || SOMETIMES.contains(&(*name, id));
             for key in item.keys.split("  ").flat_map(keys) {
                 let parsed = runtail_tui::input::key::parse_keys(&key).unwrap()[0];
-                assert!(dash.app.session.keymap.action(context, parsed).is_some(), "{name}: {key} {}", item.name);
+                assert!(
+                    dash.app.session.keymap.action(context, parsed).is_some(),
+                    "{name}: {key} {}",
+                    item.name
+                );
                 if !listed.insert(key.clone()) {
                     wrong.push(format!("{name}: {key} is listed twice"));
                 }
                 let (acts, said) = press(*open, SIZES[0], &key);
-                let is_dead = said.iter().any(|said| said.contains("press it in") || said.contains("has no action"));
+                let is_dead = said
+                    .iter()
+                    .any(|said| said.contains("press it in") || said.contains("has no action"));
                 if is_dead || !is_sometimes && !acts && said.is_empty() {
                     wrong.push(format!("{name}: {key} {} ({id})", item.name));
                 }

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use runtail_stream::projection::{Message, Projections};
-use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot};
+use runtail_stream::{
+    Data, Decoder, Event, Frame, Framer, Item, Loaded, Record, Seq, SnapshotPart, ThreadSnapshot,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -18,7 +20,8 @@ struct Thread {
 impl Thread {
     fn captured(name: &str) -> Thread {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/agents");
-        let read = |part: &str| std::fs::read_to_string(dir.join(format!("{name}-{part}"))).unwrap();
+        let read =
+            |part: &str| std::fs::read_to_string(dir.join(format!("{name}-{part}"))).unwrap();
         let body = |part: &str| -> String {
             serde_json::from_str::<Value>(&read(part)).unwrap()["response"]["body"].to_string()
         };
@@ -37,7 +40,11 @@ impl Thread {
                 ));
             }
         }
-        Thread { events, state: body("state.json"), history: body("history.json") }
+        Thread {
+            events,
+            state: body("state.json"),
+            history: body("history.json"),
+        }
     }
 
     /// Returns the messages after the events from `from` on, with the snapshot before this event of them.
@@ -46,20 +53,31 @@ impl Thread {
         let mut seq = Seq::START;
         let at = "2026-11-26T23:00:00Z".parse().unwrap();
         if from > 0 {
-            projections.apply(&Item::Record(Record::Gap { at, why: "joined".into() }));
+            projections.apply(&Item::Record(Record::Gap {
+                at,
+                why: "joined".into(),
+            }));
         }
         let mut apply = |event: Event| projections.apply(&Item::Record(Record::Event(event)));
-        let events =
-            self.events[from..].iter().filter(|(name, ..)| how.modes.iter().any(|mode| name.starts_with(mode)));
+        let events = self.events[from..]
+            .iter()
+            .filter(|(name, ..)| how.modes.iter().any(|mode| name.starts_with(mode)));
         let events: Vec<_> = events.collect();
         for n in 0..=events.len() {
             if n == snapshot_at.min(events.len()) {
                 seq = seq.next();
-                let parts = [(SnapshotPart::State, &self.state), (SnapshotPart::History, &self.history)];
-                let parts = parts.map(|(part, json)| (part, Loaded::Json(json.as_str().into()))).into();
+                let parts = [
+                    (SnapshotPart::State, &self.state),
+                    (SnapshotPart::History, &self.history),
+                ];
+                let parts = parts
+                    .map(|(part, json)| (part, Loaded::Json(json.as_str().into())))
+                    .into();
                 apply(ThreadSnapshot { at, parts }.into_event(seq));
             }
-            let Some((name, ns, id, data)) = events.get(n) else { break };
+            let Some((name, ns, id, data)) = events.get(n) else {
+                break;
+            };
             seq = seq.next();
             apply(Event {
                 seq,
@@ -78,7 +96,9 @@ impl Thread {
     /// Checks that all deliveries give the same list, and that it has the state's messages in the state's order. Returns the list.
     fn check(&self, name: &str, how: &How) -> Vec<String> {
         let live = self.shown(0, usize::MAX, false, how);
-        for (snapshot_at, replayed) in [(0, true), (usize::MAX, true), (self.events.len() / 2, true)] {
+        for (snapshot_at, replayed) in
+            [(0, true), (usize::MAX, true), (self.events.len() / 2, true)]
+        {
             assert_eq!(
                 self.shown(0, snapshot_at, replayed, how),
                 live,
@@ -88,14 +108,30 @@ impl Thread {
         // With a part of the events, all messages still have the same order.
         for from in [self.events.len() / 3, self.events.len() * 2 / 3] {
             let late = self.shown(from, 0, true, how);
-            let places: Vec<_> = late.iter().map(|line| live.iter().position(|other| same_id(line, other))).collect();
-            assert!(places.is_sorted() && !places.contains(&None), "{name} {how:?} from {from}:\n{late:#?}\n{live:#?}");
+            let places: Vec<_> = late
+                .iter()
+                .map(|line| live.iter().position(|other| same_id(line, other)))
+                .collect();
+            assert!(
+                places.is_sorted() && !places.contains(&None),
+                "{name} {how:?} from {from}:\n{late:#?}\n{live:#?}"
+            );
         }
         let state: Value = serde_json::from_str(&self.state).unwrap();
-        let state: Vec<&str> =
-            state["values"]["messages"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
-        let current = live.iter().filter(|line| !line.contains("removed") && line.contains("root")).collect::<Vec<_>>();
-        let current: Vec<&str> = current.iter().map(|line| line.split(' ').next().unwrap()).collect();
+        let state: Vec<&str> = state["values"]["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m["id"].as_str().unwrap())
+            .collect();
+        let current = live
+            .iter()
+            .filter(|line| !line.contains("removed") && line.contains("root"))
+            .collect::<Vec<_>>();
+        let current: Vec<&str> = current
+            .iter()
+            .map(|line| line.split(' ').next().unwrap())
+            .collect();
         assert_eq!(current, state, "{name} {how:?}");
         live
     }
@@ -108,13 +144,29 @@ struct How {
     has_ids: bool,
 }
 
-const ALL: [&str; 6] = ["metadata", "values", "updates", "messages", "tasks", "custom"];
-const MODES: [&[&str]; 3] = [&ALL, &["metadata", "values", "messages"], &["metadata", "updates", "messages"]];
+const ALL: [&str; 6] = [
+    "metadata", "values", "updates", "messages", "tasks", "custom",
+];
+const MODES: [&[&str]; 3] = [
+    &ALL,
+    &["metadata", "values", "messages"],
+    &["metadata", "updates", "messages"],
+];
 
 fn line(message: &Message) -> String {
-    let place = message.ns.first().map_or("root", |segment| segment.split(':').next().unwrap_or_default());
-    let removed = if message.removed_at.is_some() { " removed" } else { "" };
-    format!("{} {} {place}{removed}", message.id.as_deref().unwrap_or_default(), message.role.word())
+    let place = message.ns.first().map_or("root", |segment| {
+        segment.split(':').next().unwrap_or_default()
+    });
+    let removed = if message.removed_at.is_some() {
+        " removed"
+    } else {
+        ""
+    };
+    format!(
+        "{} {} {place}{removed}",
+        message.id.as_deref().unwrap_or_default(),
+        message.role.word()
+    )
 }
 
 fn same_id(a: &str, b: &str) -> bool {
@@ -126,9 +178,23 @@ fn captured_threads_have_one_order() {
     for name in ["deep", "trimmed", "react", "structured", "aegra-agent"] {
         let thread = Thread::captured(name);
         for modes in MODES {
-            let list = thread.check(name, &How { modes, has_ids: true });
+            let list = thread.check(
+                name,
+                &How {
+                    modes,
+                    has_ids: true,
+                },
+            );
             assert_eq!(
-                thread.shown(0, 0, true, &How { modes, has_ids: false }),
+                thread.shown(
+                    0,
+                    0,
+                    true,
+                    &How {
+                        modes,
+                        has_ids: false
+                    }
+                ),
                 list,
                 "{name} {modes:?} without times"
             );
@@ -139,7 +205,10 @@ fn captured_threads_have_one_order() {
 #[test]
 fn a_message_is_shown_once_whose_id_was_random_during_its_step() {
     let mut thread = Thread::captured("aegra-early");
-    let how = How { modes: &ALL, has_ids: true };
+    let how = How {
+        modes: &ALL,
+        has_ids: true,
+    };
     let state = thread.state.clone();
     thread.state = "{}".into();
     let live = thread.shown(0, 0, false, &how);
@@ -147,38 +216,92 @@ fn a_message_is_shown_once_whose_id_was_random_during_its_step() {
     // The page reads the state of the first step while it starts the run, so the answer comes between any two events.
     thread.state = state;
     for at in 0..=thread.events.len() {
-        assert_eq!(thread.shown(0, at, false, &how), live, "state before event {at}");
+        assert_eq!(
+            thread.shown(0, at, false, &how),
+            live,
+            "state before event {at}"
+        );
     }
     // Another message with the same text is another one: the model has already answered it.
     let again = r#"{"content":"Again","type":"human","id":"again"},{"content":"Yes","type":"ai","id":"yes"}"#;
-    let state =
-        |human: &str| json!({"values": {"messages": serde_json::from_str::<Value>(&format!("[{human}]")).unwrap()}});
+    let state = |human: &str| json!({"values": {"messages": serde_json::from_str::<Value>(&format!("[{human}]")).unwrap()}});
     thread.events.truncate(2);
-    thread.events.push(("values".into(), vec![], None, state(again)["values"].to_string()));
+    thread.events.push((
+        "values".into(),
+        vec![],
+        None,
+        state(again)["values"].to_string(),
+    ));
     thread.state = state(&again.replace("\"again", "\"other").replace("\"yes", "\"no")).to_string();
     let shown = thread.shown(0, 9, false, &how);
-    assert!(shown.iter().any(|line| line.starts_with("other")) && shown.iter().any(|line| line.starts_with("again")));
+    assert!(
+        shown.iter().any(|line| line.starts_with("other"))
+            && shown.iter().any(|line| line.starts_with("again"))
+    );
 }
 
 #[test]
 fn dropped_messages_stay_before_what_replaced_them() {
-    let list = Thread::captured("trimmed").check("trimmed", &How { modes: &ALL, has_ids: true });
-    let words: Vec<_> = list.iter().map(|line| line.split_once(' ').unwrap().1).collect();
-    assert_eq!(words, ["human root removed", "ai root removed", "ai root", "ai root"]);
-    assert_eq!(&list[1..], ["a1 ai root removed", "short ai root", "a2 ai root"]);
+    let list = Thread::captured("trimmed").check(
+        "trimmed",
+        &How {
+            modes: &ALL,
+            has_ids: true,
+        },
+    );
+    let words: Vec<_> = list
+        .iter()
+        .map(|line| line.split_once(' ').unwrap().1)
+        .collect();
+    assert_eq!(
+        words,
+        [
+            "human root removed",
+            "ai root removed",
+            "ai root",
+            "ai root"
+        ]
+    );
+    assert_eq!(
+        &list[1..],
+        ["a1 ai root removed", "short ai root", "a2 ai root"]
+    );
 }
 
 #[test]
 fn messages_of_subagents_stay_in_the_step_that_called_them() {
-    let list = Thread::captured("deep").check("deep", &How { modes: &ALL, has_ids: true });
-    let words: Vec<_> = list.iter().map(|line| line.split_once(' ').unwrap().1).collect();
-    let inner = words.iter().filter(|words| words.ends_with("tools")).count();
+    let list = Thread::captured("deep").check(
+        "deep",
+        &How {
+            modes: &ALL,
+            has_ids: true,
+        },
+    );
+    let words: Vec<_> = list
+        .iter()
+        .map(|line| line.split_once(' ').unwrap().1)
+        .collect();
+    let inner = words
+        .iter()
+        .filter(|words| words.ends_with("tools"))
+        .count();
     assert_eq!(inner, 6);
-    let first = words.iter().position(|words| words.ends_with("tools")).unwrap();
+    let first = words
+        .iter()
+        .position(|words| words.ends_with("tools"))
+        .unwrap();
     assert_eq!(words[first - 1], "ai root", "the message that called them");
     assert_eq!(
         words[first + inner..],
-        ["tool root", "tool root", "ai root", "tool root", "ai root", "tool root", "ai root"]
+        [
+            "tool root",
+            "tool root",
+            "ai root",
+            "tool root",
+            "ai root",
+            "tool root",
+            "ai root"
+        ]
     );
 }
 
@@ -223,8 +346,19 @@ struct Server {
 
 impl Server {
     fn run(steps: &[Step]) -> Thread {
-        let thread = Thread { events: Vec::new(), state: String::new(), history: String::new() };
-        let mut server = Server { thread, state: Vec::new(), history: Vec::new(), clock: 0, count: 0, run: 0 };
+        let thread = Thread {
+            events: Vec::new(),
+            state: String::new(),
+            history: String::new(),
+        };
+        let mut server = Server {
+            thread,
+            state: Vec::new(),
+            history: Vec::new(),
+            clock: 0,
+            count: 0,
+            run: 0,
+        };
         server.begin();
         for step in steps {
             server.step(step);
@@ -238,7 +372,9 @@ impl Server {
         self.clock += 3;
         let id = format!("{}-0", 1_795_000_000_000 + self.clock);
         let ns = ns.iter().map(|segment| (*segment).to_string()).collect();
-        self.thread.events.push((name.into(), ns, Some(id), data.to_string()));
+        self.thread
+            .events
+            .push((name.into(), ns, Some(id), data.to_string()));
     }
 
     fn message(&mut self, kind: &str) -> Value {
@@ -248,7 +384,11 @@ impl Server {
 
     fn begin(&mut self) {
         self.run += 1;
-        self.event("metadata", &[], &json!({"run_id": format!("r{}", self.run), "attempt": 1}));
+        self.event(
+            "metadata",
+            &[],
+            &json!({"run_id": format!("r{}", self.run), "attempt": 1}),
+        );
         let input = self.message("human");
         self.state.push(input);
         self.save("input");
@@ -258,7 +398,10 @@ impl Server {
     fn save(&mut self, source: &str) {
         self.clock += 1;
         let at = jiff::Timestamp::from_millisecond(1_795_000_000_000 + self.clock).unwrap();
-        let parent = self.history.first().map_or(Value::Null, |before| before["checkpoint"].clone());
+        let parent = self
+            .history
+            .first()
+            .map_or(Value::Null, |before| before["checkpoint"].clone());
         let checkpoint = json!({"checkpoint_id": format!("c{:05}", self.clock)});
         let entry = json!({"values": {"messages": self.state}, "next": [], "tasks": [], "created_at": at.to_string(),
             "metadata": {"source": source, "step": self.history.len(), "run_id": format!("r{}", self.run)},
@@ -279,7 +422,8 @@ impl Server {
         match step {
             Step::Append(count) => {
                 let new: Vec<Value> = (0..*count).map(|_| self.message("ai")).collect();
-                new.iter().for_each(|message| self.token(&[], message, "model"));
+                new.iter()
+                    .for_each(|message| self.token(&[], message, "model"));
                 self.event("updates", &[], &json!({"model": {"messages": new}}));
                 self.state.extend(new);
             }
@@ -302,7 +446,11 @@ impl Server {
                 let update = match overwrites {
                     true => json!({"__overwrite__": new}),
                     false => json!(
-                        [vec![json!({"type": "remove", "id": "__remove_all__", "content": ""})], new.clone()].concat()
+                        [
+                            vec![json!({"type": "remove", "id": "__remove_all__", "content": ""})],
+                            new.clone()
+                        ]
+                        .concat()
                     ),
                 };
                 self.event("updates", &[], &json!({"sum": {"messages": update}}));

@@ -10,18 +10,38 @@ fn mixed_run(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     dash.keys("f");
-    dash.event("metadata", r#"{"run_id":"01a1fbb5-1351-70df-a8e3-d471c3c0cd66","attempt":1}"#);
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fbb5-1351-70df-a8e3-d471c3c0cd66","attempt":1}"#,
+    );
     let old = r#"{"type":"human","id":"h0","content":"an old question"},"#;
     let human = r#"{"type":"human","id":"h1","content":["What is the weather there?",{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAAAAAAAAAA"}}]}"#;
     dash.event("values", &format!(r#"{{"messages":[{old}{human}]}}"#));
     let chunk = |dash: &mut Dash, id: &str, node: &str, fields: &str| {
-        let text = format!(r#"[{{"type":"AIMessageChunk","id":"{id}",{fields}}},{{"langgraph_node":"{node}"}}]"#);
+        let text = format!(
+            r#"[{{"type":"AIMessageChunk","id":"{id}",{fields}}},{{"langgraph_node":"{node}"}}]"#
+        );
         dash.later(50);
         dash.event("messages", &text);
     };
-    chunk(&mut dash, "a1", "chat", r#""content":[{"type":"thinking","thinking":"Two cities,","index":0}]"#);
-    chunk(&mut dash, "a1", "chat", r#""content":[{"type":"thinking","thinking":" two calls.","index":0}]"#);
-    chunk(&mut dash, "a1", "chat", r#""content":[{"type":"text","text":"Let me check.","index":1}]"#);
+    chunk(
+        &mut dash,
+        "a1",
+        "chat",
+        r#""content":[{"type":"thinking","thinking":"Two cities,","index":0}]"#,
+    );
+    chunk(
+        &mut dash,
+        "a1",
+        "chat",
+        r#""content":[{"type":"thinking","thinking":" two calls.","index":0}]"#,
+    );
+    chunk(
+        &mut dash,
+        "a1",
+        "chat",
+        r#""content":[{"type":"text","text":"Let me check.","index":1}]"#,
+    );
     for (index, id, args) in [
         (0, "c1", r#"{\"city\":\"Kraków\"}"#),
         (
@@ -49,7 +69,15 @@ fn mixed_run(size: (u16, u16)) -> Dash {
     };
     dash.event("messages", &tool("t2", "c2", "error", "no such city"));
     dash.later(1_300);
-    dash.event("messages", &tool("t1", "c1", "success", "21 °C, sunny\\nwind: west\\nhumidity: 40 %"));
+    dash.event(
+        "messages",
+        &tool(
+            "t1",
+            "c1",
+            "success",
+            "21 °C, sunny\\nwind: west\\nhumidity: 40 %",
+        ),
+    );
     dash.event("values", &format!(r#"{{"messages":[{human}]}}"#));
     dash
 }
@@ -100,7 +128,11 @@ fn markdown_emphasis_uses_no_color() {
             }
         }
     }
-    assert_eq!(words["Two cities"], (Color::Reset, Modifier::BOLD), "{words:?}");
+    assert_eq!(
+        words["Two cities"],
+        (Color::Reset, Modifier::BOLD),
+        "{words:?}"
+    );
     assert_eq!(words["dry"], (Color::Reset, Modifier::BOLD));
     assert_eq!(words["water"], (Color::Reset, Modifier::ITALIC));
 }
@@ -108,9 +140,18 @@ fn markdown_emphasis_uses_no_color() {
 /// Returns the line under the cursor.
 fn under_cursor(dash: &mut Dash) -> String {
     let buffer = dash.buffer();
-    let row = |y: u16| (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-    let marked = (0..buffer.area.height).map(row).find(|row| row.contains('▌'));
-    marked.unwrap_or_default().trim_matches(['▌', ' ']).to_string()
+    let row = |y: u16| {
+        (0..buffer.area.width)
+            .map(|x| buffer[(x, y)].symbol())
+            .collect::<String>()
+    };
+    let marked = (0..buffer.area.height)
+        .map(row)
+        .find(|row| row.contains('▌'));
+    marked
+        .unwrap_or_default()
+        .trim_matches(['▌', ' '])
+        .to_string()
 }
 
 #[test]
@@ -129,9 +170,17 @@ fn message_lines_select_their_event_in_raw() {
         });
         assert!(found, "{line}: {}", dash.screen());
         dash.keys("7");
-        assert!(under_cursor(&mut dash).starts_with(&format!("{seq} ")), "{line}: {}", under_cursor(&mut dash));
+        assert!(
+            under_cursor(&mut dash).starts_with(&format!("{seq} ")),
+            "{line}: {}",
+            under_cursor(&mut dash)
+        );
         dash.keys("1");
-        assert!(under_cursor(&mut dash).starts_with(line), "{line}: {}", under_cursor(&mut dash));
+        assert!(
+            under_cursor(&mut dash).starts_with(line),
+            "{line}: {}",
+            under_cursor(&mut dash)
+        );
     }
 }
 
@@ -140,11 +189,19 @@ fn many_and_large_messages_are_rendered() {
     let mut dash = demo_like((80, 24));
     dash.open_thread();
     let many: Vec<String> = (0..5_000)
-        .map(|i| format!(r#"{{"type":"ai","id":"{i}","content":"**{i}** {}"}}"#, "word ".repeat(40)))
+        .map(|i| {
+            format!(
+                r#"{{"type":"ai","id":"{i}","content":"**{i}** {}"}}"#,
+                "word ".repeat(40)
+            )
+        })
         .collect();
     dash.event("values", &format!(r#"{{"messages":[{}]}}"#, many.join(",")));
     let huge = "x".repeat(5 << 20);
-    dash.event("messages", &format!(r#"[{{"type":"ai","id":"h","content":"{huge}"}},{{}}]"#));
+    dash.event(
+        "messages",
+        &format!(r#"[{{"type":"ai","id":"h","content":"{huge}"}},{{}}]"#),
+    );
     let screen = dash.screen();
     assert!(screen.contains("xxxxxxxxxx"), "{screen}");
     dash.keys("gg");
@@ -187,7 +244,10 @@ fn json_that_a_strict_parser_refuses_is_shown() {
     ] {
         let mut dash = demo_like((120, 40));
         dash.open_thread();
-        let path = format!("{}/tests/fixtures/cases/{case}/run.sse", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/tests/fixtures/cases/{case}/run.sse",
+            env!("CARGO_MANIFEST_DIR")
+        );
         dash.receive(std::fs::read(path).unwrap());
         let words = dash.words();
         assert!(words.contains(shown) && !words.contains("draft"), "{words}");
@@ -200,12 +260,12 @@ fn a_result_that_is_sent_as_a_chunk_belongs_to_its_call() {
     let mut dash = demo_like((120, 40));
     dash.open_thread();
     let origin = json!({"langgraph_step": 2, "langgraph_node": "expert", "langgraph_checkpoint_ns": "expert:5f6a"});
-    let call =
-        json!({"name": "get_weather", "args": "{}", "id": "weather_1", "index": null, "type": "tool_call_chunk"});
+    let call = json!({"name": "get_weather", "args": "{}", "id": "weather_1", "index": null, "type": "tool_call_chunk"});
     let asked = json!({"content": "", "type": "AIMessageChunk", "id": "lc_run--1", "tool_call_chunks": [call]});
     let result = json!({"content": "21 °C", "type": "ToolMessageChunk", "id": "m-2", "name": "get_weather",
         "tool_call_id": "weather_1", "status": "success"});
-    let event = |message: &Value| format!("event: messages\ndata: {}\n\n", json!([message, origin]));
+    let event =
+        |message: &Value| format!("event: messages\ndata: {}\n\n", json!([message, origin]));
     dash.receive((event(&asked) + &event(&result)).into_bytes());
     let words = dash.words();
     assert!(words.contains("→ get_weather {} └ 21 °C"), "{words}");

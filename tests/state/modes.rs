@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::projection::{LifecycleKind, Projections};
 use runtail_stream::{
-    Capabilities, Connection, Event, Item, Outcome, Record, Replayed, RunState, RunStreamOptions, SourceOptions,
-    Transport, follow, framed,
+    Capabilities, Connection, Event, Item, Outcome, Record, Replayed, RunState, RunStreamOptions,
+    SourceOptions, Transport, follow, framed,
 };
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,12 @@ use tokio::sync::{mpsc, watch};
 /// Runs a future with a paused clock, so that waits take no time.
 fn run<F: Future>(future: F) -> F::Output {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_time().start_paused(true).build().expect("a runtime").block_on(future)
+    runtime
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
+        .block_on(future)
 }
 
 /// A server that stores a whole run and sends the events after an id, in the requested modes.
@@ -37,13 +42,23 @@ struct Server {
 }
 
 fn order(id: &str) -> u64 {
-    id.strip_suffix("-0").and_then(|ms| ms.parse().ok()).unwrap_or(0)
+    id.strip_suffix("-0")
+        .and_then(|ms| ms.parse().ok())
+        .unwrap_or(0)
 }
 
 impl Server {
     fn new(sent: Vec<(&'static str, u64)>) -> Server {
         let (finished, requested) = Default::default();
-        Server { sent, modes: Vec::new(), finished, cuts: Vec::new(), requested, refuses: None, never_replayed: None }
+        Server {
+            sent,
+            modes: Vec::new(),
+            finished,
+            cuts: Vec::new(),
+            requested,
+            refuses: None,
+            never_replayed: None,
+        }
     }
 
     fn passes_filter(&self, name: &str) -> bool {
@@ -54,15 +69,32 @@ impl Server {
 impl Transport for Server {
     fn capabilities(&self) -> Capabilities {
         let never_replayed = self.never_replayed;
-        Capabilities { everything: Some("-1"), never_replayed, ..Capabilities::default() }
+        Capabilities {
+            everything: Some("-1"),
+            never_replayed,
+            ..Capabilities::default()
+        }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
-        self.requested.lock().expect("not poisoned").push(self.modes.clone());
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
+        self.requested
+            .lock()
+            .expect("not poisoned")
+            .push(self.modes.clone());
         *self.finished.lock().expect("not poisoned") = false;
         let after = after.map_or(0, order);
-        let events = self.sent.iter().enumerate().filter(|(_, (name, ms))| *ms > after && self.passes_filter(name));
-        let text = |(n, (name, ms)): (usize, &(&str, u64))| format!("event: {name}\ndata: {n}\nid: {ms}-0\n\n");
+        let events = self
+            .sent
+            .iter()
+            .enumerate()
+            .filter(|(_, (name, ms))| *ms > after && self.passes_filter(name));
+        let text = |(n, (name, ms)): (usize, &(&str, u64))| {
+            format!("event: {name}\ndata: {n}\nid: {ms}-0\n\n")
+        };
         let mut texts: Vec<String> = events.map(text).collect();
         let cut = self.cuts.pop().filter(|cut| *cut < texts.len());
         texts.truncate(cut.unwrap_or(usize::MAX));
@@ -75,7 +107,12 @@ impl Transport for Server {
         let end = stream::once(async move {
             if cut.is_some() {
                 let at = Place::default();
-                return Some(Err(ApiError { kind: Kind::Network, at, detail: "cut".into(), hint: None }));
+                return Some(Err(ApiError {
+                    kind: Kind::Network,
+                    at,
+                    detail: "cut".into(),
+                    hint: None,
+                }));
             }
             *finished.lock().expect("not poisoned") = true;
             None
@@ -93,7 +130,11 @@ impl Transport for Server {
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let over = *self.finished.lock().expect("not poisoned");
-        Ok(if over { RunState::Finished(Outcome::Success, None) } else { RunState::Active })
+        Ok(if over {
+            RunState::Finished(Outcome::Success, None)
+        } else {
+            RunState::Active
+        })
     }
 
     async fn may_reopen(&mut self) -> Result<(), String> {
@@ -109,7 +150,10 @@ impl Transport for Server {
     }
 
     fn terms(&self) -> Option<RunStreamOptions> {
-        Some(RunStreamOptions { modes: vec!["values".into(), "custom".into()], ..RunStreamOptions::default() })
+        Some(RunStreamOptions {
+            modes: vec!["values".into(), "custom".into()],
+            ..RunStreamOptions::default()
+        })
     }
 }
 
@@ -118,10 +162,17 @@ fn modes(names: &[&str]) -> Vec<String> {
 }
 
 /// Follows the stream to its end, and changes the modes after the given numbers of events.
-fn follow_to_end(transport: Server, first: Vec<String>, changes: Vec<(usize, Vec<String>)>) -> Vec<Item> {
+fn follow_to_end(
+    transport: Server,
+    first: Vec<String>,
+    changes: Vec<(usize, Vec<String>)>,
+) -> Vec<Item> {
     run(async {
         let (modes_sender, modes_receiver) = watch::channel(first);
-        let options = SourceOptions { modes: Some(modes_receiver), ..SourceOptions::default() };
+        let options = SourceOptions {
+            modes: Some(modes_receiver),
+            ..SourceOptions::default()
+        };
         let (sender, mut receiver) = mpsc::channel(1);
         let task = tokio::spawn(follow(transport, options, sender));
         let (mut items, mut changes) = (Vec::new(), changes.into_iter().peekable());
@@ -199,11 +250,16 @@ proptest! {
 
 #[test]
 fn mode_change_reopens_the_stream_and_is_recorded() {
-    let sent: Vec<_> = (0..20).map(|n| (["values", "custom"][n % 2], 1000 + n as u64)).collect();
+    let sent: Vec<_> = (0..20)
+        .map(|n| (["values", "custom"][n % 2], 1000 + n as u64))
+        .collect();
     let server = Server::new(sent);
     let requested = server.requested.clone();
     let items = follow_to_end(server, Vec::new(), vec![(10, modes(&["custom"]))]);
-    assert_eq!(*requested.lock().expect("not poisoned"), [modes(&[]), modes(&["custom"])]);
+    assert_eq!(
+        *requested.lock().expect("not poisoned"),
+        [modes(&[]), modes(&["custom"])]
+    );
     let closed = items.iter().find_map(|item| match item {
         Item::Record(Record::Close { reason, .. }) => Some(reason.as_str()),
         _ => None,
@@ -211,12 +267,27 @@ fn mode_change_reopens_the_stream_and_is_recorded() {
     assert_eq!(closed, Some("modes"));
     let mut projections = Projections::default();
     items.iter().for_each(|item| projections.apply(item));
-    let rows = projections.lifecycle.rows().iter().filter(|row| row.kind == LifecycleKind::Connection);
+    let rows = projections
+        .lifecycle
+        .rows()
+        .iter()
+        .filter(|row| row.kind == LifecycleKind::Connection);
     let texts: Vec<_> = rows.map(|row| row.text.as_str()).collect();
-    assert_eq!(texts[2], "modes changed: reopened after 1008-0 (connection 2, 200)", "{texts:?}");
-    let late: Vec<_> = events(&items)[10..].iter().map(|event| &*event.name).collect();
-    assert!(late.iter().all(|name| *name == "custom") && late.len() == 5, "{late:?}");
-    let terms = items.iter().filter(|item| matches!(item, Item::Terms(terms) if terms.modes == ["values", "custom"]));
+    assert_eq!(
+        texts[2], "modes changed: reopened after 1008-0 (connection 2, 200)",
+        "{texts:?}"
+    );
+    let late: Vec<_> = events(&items)[10..]
+        .iter()
+        .map(|event| &*event.name)
+        .collect();
+    assert!(
+        late.iter().all(|name| *name == "custom") && late.len() == 5,
+        "{late:?}"
+    );
+    let terms = items
+        .iter()
+        .filter(|item| matches!(item, Item::Terms(terms) if terms.modes == ["values", "custom"]));
     assert_eq!(terms.count(), 1, "the run's own modes are sent once");
 }
 
@@ -226,13 +297,22 @@ fn a_reopened_stream_was_not_disconnected() {
         let mut server = Server::new((0..20).map(|n| ("values", 1000 + n)).collect());
         (server.cuts, server.never_replayed) = (cuts, Some("state updates"));
         let items = follow_to_end(server, Vec::new(), changes);
-        gaps(&items).iter().map(|why| why.to_string()).collect::<Vec<_>>()
+        gaps(&items)
+            .iter()
+            .map(|why| why.to_string())
+            .collect::<Vec<_>>()
     };
     let reopened = why(Vec::new(), vec![(10, modes(&["values"]))]);
-    assert_eq!(reopened, ["reopened for other modes; state updates are never replayed; some may be missing"]);
+    assert_eq!(
+        reopened,
+        ["reopened for other modes; state updates are never replayed; some may be missing"]
+    );
     // A lost connection is still an outage.
     let lost = why(vec![5], Vec::new());
-    assert!(!lost.is_empty() && lost.iter().all(|why| why.starts_with("disconnected for ")), "{lost:?}");
+    assert!(
+        !lost.is_empty() && lost.iter().all(|why| why.starts_with("disconnected for ")),
+        "{lost:?}"
+    );
 }
 
 #[test]
@@ -240,24 +320,41 @@ fn refused_mode_changes_keep_the_stream_open() {
     let mut server = Server::new((0..20).map(|n| ("values", 1000 + n)).collect());
     server.refuses = Some("only one reader is allowed");
     let requested = server.requested.clone();
-    let items = follow_to_end(server, Vec::new(), vec![(5, modes(&["custom"])), (9, modes(&[]))]);
+    let items = follow_to_end(
+        server,
+        Vec::new(),
+        vec![(5, modes(&["custom"])), (9, modes(&[]))],
+    );
     assert_eq!(requested.lock().expect("not poisoned").len(), 1);
-    let kept =
-        items.iter().filter(|item| matches!(item, Item::ModesKept { why } if why == "only one reader is allowed"));
-    assert_eq!((kept.count(), events(&items).len(), ended(&items)), (1, 20, Outcome::Success));
+    let kept = items.iter().filter(
+        |item| matches!(item, Item::ModesKept { why } if why == "only one reader is allowed"),
+    );
+    assert_eq!(
+        (kept.count(), events(&items).len(), ended(&items)),
+        (1, 20, Outcome::Success)
+    );
 }
 
 /// A server that rejects the second connection for an hour.
 struct BusyServer(Arc<Mutex<Vec<tokio::time::Instant>>>);
 
 impl Transport for BusyServer {
-    async fn connect(&mut self, _after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        _after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         let mut attempts = self.0.lock().expect("not poisoned");
         attempts.push(tokio::time::Instant::now());
         let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]).boxed();
         if attempts.len() == 2 {
             let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
-            return Err(ApiError { kind: wait, at: Place::default(), detail: "busy".into(), hint: None });
+            return Err(ApiError {
+                kind: wait,
+                at: Place::default(),
+                detail: "busy".into(),
+                hint: None,
+            });
         }
         Ok(Connection {
             status: 200,
@@ -271,7 +368,11 @@ impl Transport for BusyServer {
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let attempts = self.0.lock().expect("not poisoned").len();
-        Ok(if attempts < 3 { RunState::Active } else { RunState::Finished(Outcome::Success, None) })
+        Ok(if attempts < 3 {
+            RunState::Active
+        } else {
+            RunState::Finished(Outcome::Success, None)
+        })
     }
 }
 
@@ -280,12 +381,18 @@ fn mode_change_ends_a_reconnect_wait() {
     let attempts = Arc::<Mutex<Vec<_>>>::default();
     let started = run(async {
         let (modes_sender, modes_receiver) = watch::channel(Vec::new());
-        let options = SourceOptions { modes: Some(modes_receiver), ..SourceOptions::default() };
+        let options = SourceOptions {
+            modes: Some(modes_receiver),
+            ..SourceOptions::default()
+        };
         let (sender, mut receiver) = mpsc::channel(8);
         let started = tokio::time::Instant::now();
         tokio::spawn(follow(BusyServer(attempts.clone()), options, sender));
         while let Some(batch) = receiver.recv().await {
-            if batch.iter().any(|item| matches!(item, Item::Retrying { wait, .. } if wait.as_secs() == 3600)) {
+            if batch
+                .iter()
+                .any(|item| matches!(item, Item::Retrying { wait, .. } if wait.as_secs() == 3600))
+            {
                 modes_sender.send_replace(modes(&["custom"]));
             }
         }
@@ -294,14 +401,26 @@ fn mode_change_ends_a_reconnect_wait() {
     let attempts = attempts.lock().expect("not poisoned");
     // The fourth connection confirms the end, because the stream had been interrupted before.
     assert_eq!(attempts.len(), 4);
-    assert!(attempts[2] - started < Duration::from_secs(3000), "the wait ended early");
+    assert!(
+        attempts[2] - started < Duration::from_secs(3000),
+        "the wait ended early"
+    );
 }
 
 #[test]
 fn events_of_added_modes_do_not_move_the_resume_position() {
     // `updates` is requested after `values` was received up to 1001; then the stream is reopened during the replay.
-    let server = Server::new(vec![("updates", 1000), ("values", 1001), ("values", 1001), ("values", 1001)]);
-    let changes = vec![(0, modes(&["values"])), (1, modes(&["updates", "values"])), (2, modes(&["values"]))];
+    let server = Server::new(vec![
+        ("updates", 1000),
+        ("values", 1001),
+        ("values", 1001),
+        ("values", 1001),
+    ]);
+    let changes = vec![
+        (0, modes(&["values"])),
+        (1, modes(&["updates", "values"])),
+        (2, modes(&["values"])),
+    ];
     let items = follow_to_end(server, Vec::new(), changes);
     let mut received: Vec<_> = events(&items).into_iter().map(number).collect();
     received.sort_unstable();

@@ -13,7 +13,10 @@ use std::sync::Arc;
 #[track_caller]
 fn source_modes(dash: &Dash) -> Vec<String> {
     let subs = subscriptions(&dash.app);
-    let stream = subs.iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).expect("a stream");
+    let stream = subs
+        .iter()
+        .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+        .expect("a stream");
     stream.params.modes.clone()
 }
 
@@ -22,19 +25,33 @@ fn joined(size: (u16, u16), terms: Option<RunStreamOptions>) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     dash.keys("q");
-    dash.app.open_stream(StreamTarget::Join { thread: "t-1".into(), run: "r-1".into() });
+    dash.app.open_stream(StreamTarget::Join {
+        thread: "t-1".into(),
+        run: "r-1".into(),
+    });
     dash.capture("agent-updates");
     dash.items(terms.into_iter().map(Item::Terms).collect());
     dash
 }
 
 fn terms(modes: &[&str]) -> RunStreamOptions {
-    RunStreamOptions { modes: modes.iter().map(|mode| mode.to_string()).collect(), subgraphs: true, resumable: true }
+    RunStreamOptions {
+        modes: modes.iter().map(|mode| mode.to_string()).collect(),
+        subgraphs: true,
+        resumable: true,
+    }
 }
 
 fn set_server_kind(dash: &mut Dash, kind: ServerKind) {
     let server = dash.app.viewer().expect("a stream").server.clone();
-    dash.done(EffectResult::Info(server, Ok(ServerInfo { kind, version: "1".into(), raw: Value::Null })));
+    dash.done(EffectResult::Info(
+        server,
+        Ok(ServerInfo {
+            kind,
+            version: "1".into(),
+            raw: Value::Null,
+        }),
+    ));
 }
 
 #[test]
@@ -47,8 +64,16 @@ fn thread_streams_have_three_modes() {
         dash.keys("M<Down>");
         insta::assert_snapshot!(format!("thread_{width}x{height}"), dash.screen());
         dash.keys(" <Enter>");
-        assert_eq!(source_modes(&dash), ["run_modes", "lifecycle", "state_update"]);
-        assert!(dash.screen().contains("Reconnecting at the current position"), "{}", dash.screen());
+        assert_eq!(
+            source_modes(&dash),
+            ["run_modes", "lifecycle", "state_update"]
+        );
+        assert!(
+            dash.screen()
+                .contains("Reconnecting at the current position"),
+            "{}",
+            dash.screen()
+        );
         // The next stream of a thread has the same modes.
         dash.keys("<Esc><Down><Enter>");
         let shown = dash.app.viewer().expect("a stream").modes.wanted.len();
@@ -64,7 +89,8 @@ fn run_streams_offer_the_runs_own_modes() {
     insta::assert_snapshot!("run_100x30", dash.screen());
     dash.keys(" ");
     assert!(
-        dash.screen().contains("not started with messages-tuple, so its stream can't send it"),
+        dash.screen()
+            .contains("not started with messages-tuple, so its stream can't send it"),
         "{}",
         dash.screen()
     );
@@ -73,12 +99,22 @@ fn run_streams_offer_the_runs_own_modes() {
     // Choosing all modes needs no filter.
     dash.keys("M");
     let screen = dash.screen();
-    assert!(screen.contains("started with updates, values, novel, with subgraphs"), "{screen}");
-    assert!(screen.contains("[x] updates") && screen.contains("[ ] values"), "{screen}");
+    assert!(
+        screen.contains("started with updates, values, novel, with subgraphs"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("[x] updates") && screen.contains("[ ] values"),
+        "{screen}"
+    );
     dash.keys("<Down><Down> <Enter>");
     assert_eq!(source_modes(&dash), [""; 0]);
     dash.keys("M<Down> <Down> <Down><Down><Down><Down><Down><Down><Down> <Enter>");
-    assert!(dash.screen().contains("Choose at least one"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Choose at least one"),
+        "{}",
+        dash.screen()
+    );
     assert_eq!(source_modes(&dash), [""; 0]);
 }
 
@@ -86,7 +122,11 @@ fn run_streams_offer_the_runs_own_modes() {
 fn unknown_run_modes_are_reported_and_all_are_offered() {
     let mut dash = joined((100, 30), None);
     dash.keys("M");
-    assert!(dash.screen().contains("The run's own modes are unknown"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("The run's own modes are unknown"),
+        "{}",
+        dash.screen()
+    );
     dash.keys(" <Enter>");
     assert_eq!(source_modes(&dash).len(), 8, "{:?}", source_modes(&dash));
 }
@@ -104,14 +144,30 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
         assert!(dash.body().contains(why), "{}", dash.screen());
         dash.keys("<Enter>");
         assert_eq!(source_modes(&dash), [""; 0]);
-        assert!(dash.screen().contains("modes are unchanged"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("modes are unchanged"),
+            "{}",
+            dash.screen()
+        );
     }
     let mut dash = demo_like((100, 30));
     dash.open_thread();
-    let body = RunCreate { assistant_id: "a".into(), stream_mode: vec!["values".into()], ..RunCreate::default() };
-    dash.app.open_stream(StreamTarget::Start { on: Target::Stateless, body: Arc::new(body) });
+    let body = RunCreate {
+        assistant_id: "a".into(),
+        stream_mode: vec!["values".into()],
+        ..RunCreate::default()
+    };
+    dash.app.open_stream(StreamTarget::Start {
+        on: Target::Stateless,
+        body: Arc::new(body),
+    });
     dash.keys("M<Enter>");
-    assert!(dash.screen().contains("a stateless run can't be joined again"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("a stateless run can't be joined again"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -119,17 +175,41 @@ fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
     let mut dash = demo_like((100, 30));
     dash.open_thread();
     let modes = vec!["values".into(), "updates".into()];
-    let body = RunCreate { assistant_id: "a".into(), stream_mode: modes, ..RunCreate::default() };
-    dash.app.open_stream(StreamTarget::Start { on: Target::Thread("t-1".into()), body: Arc::new(body) });
+    let body = RunCreate {
+        assistant_id: "a".into(),
+        stream_mode: modes,
+        ..RunCreate::default()
+    };
+    dash.app.open_stream(StreamTarget::Start {
+        on: Target::Thread("t-1".into()),
+        body: Arc::new(body),
+    });
     dash.keys("M");
-    assert!(dash.body().contains("Reconnects at the current position"), "{}", dash.screen());
+    assert!(
+        dash.body().contains("Reconnects at the current position"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
-    let run = RunRecord { at: dash.now, run_id: "r-1".into(), status: "success".into(), ..RunRecord::default() };
+    let run = RunRecord {
+        at: dash.now,
+        run_id: "r-1".into(),
+        status: "success".into(),
+        ..RunRecord::default()
+    };
     dash.items(vec![Item::Record(Record::Run(run))]);
     dash.keys("M");
-    assert!(dash.body().contains("the page follows its thread"), "{}", dash.screen());
+    assert!(
+        dash.body().contains("the page follows its thread"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Down> <Enter>");
-    assert!(dash.screen().contains("The modes are unchanged"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("The modes are unchanged"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -137,9 +217,16 @@ fn refused_mode_changes_are_reported() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
     dash.keys("M<Down> <Enter>");
     assert_eq!(source_modes(&dash), ["values"]);
-    dash.items(vec![Item::ModesKept { why: "only one reader is allowed".into() }]);
+    dash.items(vec![Item::ModesKept {
+        why: "only one reader is allowed".into(),
+    }]);
     assert_eq!(source_modes(&dash), [""; 0]);
-    assert!(dash.screen().contains("The modes are unchanged: only one reader is allowed."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("The modes are unchanged: only one reader is allowed."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -148,7 +235,11 @@ fn mode_change_after_the_end_reloads_the_stream() {
     let before = dash.app.viewer().expect("a stream").id;
     dash.end(Outcome::Success);
     dash.keys("M<Down> ");
-    assert!(dash.body().contains("reloaded from the start"), "{}", dash.screen());
+    assert!(
+        dash.body().contains("reloaded from the start"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Enter>");
     assert!(dash.app.viewer().expect("a stream").id > before);
     assert_eq!(source_modes(&dash), ["values"]);
@@ -158,12 +249,30 @@ fn mode_change_after_the_end_reloads_the_stream() {
 fn mode_change_is_shown_in_runs() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
     let at = dash.app.session.now;
-    let close = runtail_stream::Record::Close { at, conn: 1, reason: "modes".into() };
-    let open = runtail_stream::Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) };
+    let close = runtail_stream::Record::Close {
+        at,
+        conn: 1,
+        reason: "modes".into(),
+    };
+    let open = runtail_stream::Record::Open {
+        at,
+        conn: 2,
+        status: 200,
+        resumed_after: Some("1795224332619-0".into()),
+    };
     dash.items(vec![Item::Record(close), Item::Record(open)]);
     dash.keys("5");
-    assert!(dash.screen().contains("modes changed: reopened after 1795224332619-0"), "{}", dash.screen());
-    assert!(dash.screen().contains("(connection 2, 200)"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("modes changed: reopened after 1795224332619-0"),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.screen().contains("(connection 2, 200)"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -171,7 +280,11 @@ fn typed_ahead_ctrl_s_does_not_start_a_run() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.assistants();
-    let starts = |effects: Vec<Effect>| effects.iter().any(|effect| matches!(effect, Effect::StartRun(..)));
+    let starts = |effects: Vec<Effect>| {
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::StartRun(..)))
+    };
     assert!(!starts(dash.typed_ahead("n<ctrl-s>")));
     // Nor does a key typed before the composer is drawn again.
     dash.screen();
@@ -185,7 +298,17 @@ fn composer_offers_every_mode_and_remembers_the_choice() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.assistants();
-    let all = ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
+    let all = [
+        "messages-tuple",
+        "updates",
+        "values",
+        "custom",
+        "tasks",
+        "checkpoints",
+        "debug",
+        "events",
+        "messages",
+    ];
     dash.keys("n<ctrl-o>");
     // Chooses all other modes, and no subgraphs.
     for _ in 0..5 {

@@ -24,7 +24,11 @@ fn projected(name: &str) -> Projections {
 /// Returns the states in order: namespace, keys, and which keys changed.
 fn states(projections: &Projections) -> Vec<String> {
     let state = |s: &runtail_stream::projection::Snapshot| {
-        let keys: Vec<_> = s.keys.iter().map(|k| format!("{}{}", k.name, if k.changed { "!" } else { "" })).collect();
+        let keys: Vec<_> = s
+            .keys
+            .iter()
+            .map(|k| format!("{}{}", k.name, if k.changed { "!" } else { "" }))
+            .collect();
         format!("{}: {}", s.ns.join("/"), keys.join(" "))
     };
     projections.values.rows().iter().map(state).collect()
@@ -32,20 +36,37 @@ fn states(projections: &Projections) -> Vec<String> {
 
 fn updates(projections: &Projections) -> Vec<String> {
     let row = |r: &runtail_stream::projection::UpdateRow| {
-        format!("{}: {}", r.node, r.keys.iter().map(|k| k.0.to_string()).collect::<Vec<_>>().join(" "))
+        format!(
+            "{}: {}",
+            r.node,
+            r.keys
+                .iter()
+                .map(|k| k.0.to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        )
     };
     projections.updates.rows().iter().map(row).collect()
 }
 
 fn kinds(projections: &Projections) -> Vec<LifecycleKind> {
-    projections.lifecycle.rows().iter().map(|r| r.kind).collect()
+    projections
+        .lifecycle
+        .rows()
+        .iter()
+        .map(|r| r.kind)
+        .collect()
 }
 
 #[test]
 fn states_match_in_both_dialects() {
     let legacy = states(&projected("legacy-run-for-v2"));
     assert_eq!(legacy, [": messages!"; 4]);
-    for name in ["legacy-stream-of-v2-run", "v2-events-agent", "v2-sees-legacy-run"] {
+    for name in [
+        "legacy-stream-of-v2-run",
+        "v2-events-agent",
+        "v2-sees-legacy-run",
+    ] {
         assert_eq!(states(&projected(name)), legacy, "{name}");
     }
     // This join begins after the interrupt was answered, so the first state is missing.
@@ -55,7 +76,10 @@ fn states_match_in_both_dialects() {
 #[test]
 fn updates_match_in_both_dialects() {
     let legacy = updates(&projected("legacy-run-for-v2"));
-    assert_eq!(legacy, ["chat: messages", "tools: messages", "chat: messages"]);
+    assert_eq!(
+        legacy,
+        ["chat: messages", "tools: messages", "chat: messages"]
+    );
     assert_eq!(updates(&projected("v2-sees-legacy-run")), legacy);
 }
 
@@ -64,7 +88,11 @@ fn run_start_and_end_match_in_both_dialects() {
     use LifecycleKind::{Interrupt, RunDone, RunStart};
     // Only a thread's stream reports the end; a run's own stream just closes.
     assert_eq!(kinds(&projected("legacy-run-for-v2")), [RunStart]);
-    for name in ["legacy-stream-of-v2-run", "v2-events-agent", "v2-sees-legacy-run"] {
+    for name in [
+        "legacy-stream-of-v2-run",
+        "v2-events-agent",
+        "v2-sees-legacy-run",
+    ] {
         assert_eq!(kinds(&projected(name)), [RunStart, RunDone], "{name}");
     }
     assert_eq!(kinds(&projected("legacy-join-all-of-v2")), [RunStart]);
@@ -89,12 +117,26 @@ fn unknown_events_are_kept_and_shown_raw() {
     let novel = [
         ("novel", "{\"a\":1}"),
         ("novel/deep", "null"),
-        ("values", "{\"type\":\"event\",\"method\":\"novel\",\"params\":{\"namespace\":[],\"data\":{\"b\":2}}}"),
+        (
+            "values",
+            "{\"type\":\"event\",\"method\":\"novel\",\"params\":{\"namespace\":[],\"data\":{\"b\":2}}}",
+        ),
     ];
     for (seq, (name, data)) in (1..).zip(novel) {
         projections.apply(&Item::Record(Record::Event(event(seq, name, data))));
     }
-    let shown: Vec<u64> = projections.custom.rows().iter().map(|row| row.seq.0).collect();
+    let shown: Vec<u64> = projections
+        .custom
+        .rows()
+        .iter()
+        .map(|row| row.seq.0)
+        .collect();
     assert_eq!(shown, [1, 2, 3]);
-    assert_eq!((projections.delivery.received, projections.values.rows().len()), (3, 0));
+    assert_eq!(
+        (
+            projections.delivery.received,
+            projections.values.rows().len()
+        ),
+        (3, 0)
+    );
 }

@@ -12,11 +12,12 @@ const LONGEST: &str = "prod-us › invoice-agent › approval 8e35 waits for you
                        which was asked for an hour ago, and which is not answered yet?";
 
 /// A text too long for the rest of the footer.
-const LONG: &str =
-    "The server at prod-eu answered 503 to the last request, so its rows may be out of date until it answers.";
+const LONG: &str = "The server at prod-eu answered 503 to the last request, so its rows may be out of date until it answers.";
 
 fn line(buffer: &Buffer, y: u16) -> String {
-    (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect()
+    (0..buffer.area.width)
+        .map(|x| buffer[(x, y)].symbol())
+        .collect()
 }
 
 /// Returns the row of the notice.
@@ -24,7 +25,14 @@ fn line(buffer: &Buffer, y: u16) -> String {
 fn row_of(buffer: &Buffer, text: &str) -> u16 {
     let start: String = text.chars().take(30).collect();
     let found = (0..buffer.area.height).find(|y| line(buffer, *y).contains(&start));
-    found.unwrap_or_else(|| panic!("{}", (0..buffer.area.height).map(|y| line(buffer, y) + "\n").collect::<String>()))
+    found.unwrap_or_else(|| {
+        panic!(
+            "{}",
+            (0..buffer.area.height)
+                .map(|y| line(buffer, y) + "\n")
+                .collect::<String>()
+        )
+    })
 }
 
 /// Shows a notice over a screen, and checks what it may not cover.
@@ -36,30 +44,46 @@ fn check(mut dash: Dash, name: &str) {
     dash.app.notify(false, LONG);
     let after = dash.buffer();
     let y = row_of(&after, LONG);
-    let said = format!("{name} {w}x{h}:\n{}", (0..h).map(|y| line(&after, y) + "\n").collect::<String>());
+    let said = format!(
+        "{name} {w}x{h}:\n{}",
+        (0..h).map(|y| line(&after, y) + "\n").collect::<String>()
+    );
     for (key, label) in hints(&dash.app) {
         // Narrow screens leave out some of them, with or without a notice.
         let hint = format!("{key} {label}");
-        assert_eq!(line(&after, h - 1).contains(&hint), line(&before, h - 1).contains(&hint), "{hint}: {said}");
+        assert_eq!(
+            line(&after, h - 1).contains(&hint),
+            line(&before, h - 1).contains(&hint),
+            "{hint}: {said}"
+        );
     }
-    let end =
-        (0..w).rev().find(|x| after[(*x, y)].symbol() != " " && !"│╯─".contains(after[(*x, y)].symbol())).unwrap();
+    let end = (0..w)
+        .rev()
+        .find(|x| after[(*x, y)].symbol() != " " && !"│╯─".contains(after[(*x, y)].symbol()))
+        .unwrap();
     // Panes and dialogs make room, so no frame is cut: the row of the notice has nothing else.
-    let rest: String = line(&after, y).chars().filter(|c| "╰╯│─".contains(*c)).collect();
+    let rest: String = line(&after, y)
+        .chars()
+        .filter(|c| "╰╯│─".contains(*c))
+        .collect();
     assert!(y == h - 1 || rest.is_empty(), "{said}");
     // The style of a frame is not added to that of the notice.
     let row = line(&after, y);
     let start = row[..row.find("The server").unwrap()].chars().count() as u16;
     for x in start..=end.min(start + 40) {
         let style = after[(x, y)].style();
-        let is_plain = style.fg == Some(ratatui::style::Color::Reset) && style.add_modifier == Modifier::empty();
+        let is_plain = style.fg == Some(ratatui::style::Color::Reset)
+            && style.add_modifier == Modifier::empty();
         assert!(is_plain, "{x}: {style:?} {said}");
     }
     // What was said with keys in the frame of a dialog is still there.
     for y in [h - 2, h - 1] {
         let keys = line(&before, y);
         let has_keys = keys.starts_with('╰') && keys.contains("Esc");
-        assert!(!has_keys || (0..h).any(|y| line(&after, y) == keys), "{said}");
+        assert!(
+            !has_keys || (0..h).any(|y| line(&after, y) == keys),
+            "{said}"
+        );
     }
 }
 
@@ -110,8 +134,16 @@ fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
         assert!(before.contains("to confirm"), "{before}");
         dash.app.notify(false, LONGEST);
         let after = dash.screen();
-        assert!(after.contains("prod-us › invoice-agent › approval"), "{after}");
-        let prompt = |screen: &str| screen.lines().find(|line| line.contains("to confirm")).map(str::to_string);
+        assert!(
+            after.contains("prod-us › invoice-agent › approval"),
+            "{after}"
+        );
+        let prompt = |screen: &str| {
+            screen
+                .lines()
+                .find(|line| line.contains("to confirm"))
+                .map(str::to_string)
+        };
         assert_eq!(prompt(&after), prompt(&before), "{after}");
     }
 }
@@ -120,9 +152,17 @@ fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
 fn the_failure_of_a_key_ends_with_the_next_key() {
     let mut dash = crate::composer::composer((140, 40), Some(crate::composer::schema()));
     dash.keys("<Tab><Tab><Tab>ten<ctrl-s>");
-    assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Nothing was sent."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Tab>");
-    assert!(!dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("Nothing was sent."),
+        "{}",
+        dash.screen()
+    );
     // A failure that no key caused is read first.
     dash.app.notify(true, "The server at prod-eu answered 503.");
     dash.keys("<Tab>");

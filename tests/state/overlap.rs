@@ -7,7 +7,8 @@ use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{
-    Capabilities, Connection, End, Item, Outcome, Record, Replayed, RunState, SourceOptions, Transport, follow, framed,
+    Capabilities, Connection, End, Item, Outcome, Record, Replayed, RunState, SourceOptions,
+    Transport, follow, framed,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -75,12 +76,24 @@ impl DevServer {
 
 impl Transport for DevServer {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { everything: self.everything, ..Capabilities::default() }
+        Capabilities {
+            everything: self.everything,
+            ..Capabilities::default()
+        }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         let plan = self.plans.pop_front();
-        let undisturbed = ConnectionPlan { before: 0, lead: 0, pace: vec![1], cut: None };
+        let undisturbed = ConnectionPlan {
+            before: 0,
+            lead: 0,
+            pace: vec![1],
+            cut: None,
+        };
         let delivered = self.deliver(after, plan.as_ref().unwrap_or(&undisturbed));
         let now = self.run[self.published.clamp(1, self.run.len()) - 1].0;
         let cut = plan.and_then(|w| w.cut);
@@ -91,7 +104,11 @@ impl Transport for DevServer {
                 break;
             }
             self.published = self.published.max(published);
-            body += &format!("event: custom\r\ndata: {}\r\nid: {}\r\n\r\n", self.run[i].1, self.id(i));
+            body += &format!(
+                "event: custom\r\ndata: {}\r\nid: {}\r\n\r\n",
+                self.run[i].1,
+                self.id(i)
+            );
             count += 1;
         }
         is_cut |= cut.is_some_and(|cut| body.len() > cut);
@@ -102,63 +119,110 @@ impl Transport for DevServer {
         let mut log = self.log.lock().unwrap();
         log.0 += count;
         log.1.push(after.map(String::from));
-        let failure = ApiError { kind: Kind::Network, at: Place::default(), detail: "cut".into(), hint: None };
-        let chunks: Vec<_> = body.into_bytes().chunks(97).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
+        let failure = ApiError {
+            kind: Kind::Network,
+            at: Place::default(),
+            detail: "cut".into(),
+            hint: None,
+        };
+        let chunks: Vec<_> = body
+            .into_bytes()
+            .chunks(97)
+            .map(|c| Ok(Bytes::copy_from_slice(c)))
+            .collect();
         Ok(Connection {
             status: 200,
             thread_id: None,
             run_id: None,
             answered: Some(now / 1000 * 1000),
             past: Replayed::Unknown,
-            body: framed(stream::iter(chunks.into_iter().chain(is_cut.then_some(Err(failure)))).boxed(), max_event),
+            body: framed(
+                stream::iter(chunks.into_iter().chain(is_cut.then_some(Err(failure)))).boxed(),
+                max_event,
+            ),
         })
     }
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let is_over = self.published > self.run.len();
-        Ok(if is_over { RunState::Finished(Outcome::Success, None) } else { RunState::Active })
+        Ok(if is_over {
+            RunState::Finished(Outcome::Success, None)
+        } else {
+            RunState::Active
+        })
     }
 }
 
 /// Follows a run to its end.
 fn follow_to_end(transport: DevServer, first_after: Option<&str>) -> (Vec<(String, String)>, End) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_time().start_paused(true).build().unwrap().block_on(async {
-        let (sender, mut receiver) = mpsc::channel(2);
-        let options = SourceOptions { first_after: first_after.map(String::from), ..SourceOptions::default() };
-        tokio::spawn(follow(transport, options, sender));
-        let mut events = Vec::new();
-        loop {
-            for item in receiver.recv().await.unwrap() {
-                match item {
-                    Item::Record(Record::Event(event)) => {
-                        events.push((event.id.unwrap().to_string(), event.data.text().to_string()));
+    runtime
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(async {
+            let (sender, mut receiver) = mpsc::channel(2);
+            let options = SourceOptions {
+                first_after: first_after.map(String::from),
+                ..SourceOptions::default()
+            };
+            tokio::spawn(follow(transport, options, sender));
+            let mut events = Vec::new();
+            loop {
+                for item in receiver.recv().await.unwrap() {
+                    match item {
+                        Item::Record(Record::Event(event)) => {
+                            events.push((
+                                event.id.unwrap().to_string(),
+                                event.data.text().to_string(),
+                            ));
+                        }
+                        Item::Record(Record::End(end)) => return (events, end),
+                        _ => {}
                     }
-                    Item::Record(Record::End(end)) => return (events, end),
-                    _ => {}
                 }
             }
-        }
-    })
+        })
 }
 
 /// Builds a run from groups of events that share one millisecond, `step` apart. With `twins`, some events are identical.
 fn a_run(groups: &[u8], step: u64, twins: bool) -> Vec<(u64, String)> {
-    let sizes = groups.iter().zip(0..).flat_map(|(size, ms)| (0..*size).map(move |n| (ms, n)));
+    let sizes = groups
+        .iter()
+        .zip(0..)
+        .flat_map(|(size, ms)| (0..*size).map(move |n| (ms, n)));
     sizes
         .zip(0..)
-        .map(|((ms, n), i)| (1_000_000_000_000 + ms * step, (if twins { (n / 2).into() } else { i }).to_string()))
+        .map(|((ms, n), i)| {
+            (
+                1_000_000_000_000 + ms * step,
+                (if twins { (n / 2).into() } else { i }).to_string(),
+            )
+        })
         .collect()
 }
 
 fn expected(dev: &DevServer, from: usize) -> Vec<(String, String)> {
-    (from..dev.run.len()).map(|i| (dev.id(i), dev.run[i].1.clone())).collect()
+    (from..dev.run.len())
+        .map(|i| (dev.id(i), dev.run[i].1.clone()))
+        .collect()
 }
 
 fn plan() -> impl Strategy<Value = ConnectionPlan> {
     let pace = proptest::collection::vec(0usize..4, 1..5);
-    (0usize..12, 0usize..12, pace, proptest::option::of(0usize..1500))
-        .prop_map(|(before, lead, pace, cut)| ConnectionPlan { before, lead, pace, cut })
+    (
+        0usize..12,
+        0usize..12,
+        pace,
+        proptest::option::of(0usize..1500),
+    )
+        .prop_map(|(before, lead, pace, cut)| ConnectionPlan {
+            before,
+            lead,
+            pace,
+            cut,
+        })
 }
 
 proptest! {
@@ -229,8 +293,18 @@ proptest! {
 fn long_repeated_blocks_are_skipped() {
     for (n, lead) in [(100, 3), (500, 500), (1000, 1500)] {
         let run = a_run(&vec![7; n], 1, false);
-        let plan = ConnectionPlan { before: 100, lead, pace: vec![1, 0, 0, 1], cut: None };
-        let dev = DevServer { run, plans: [plan].into(), everything: Some("-1"), ..DevServer::default() };
+        let plan = ConnectionPlan {
+            before: 100,
+            lead,
+            pace: vec![1, 0, 0, 1],
+            cut: None,
+        };
+        let dev = DevServer {
+            run,
+            plans: [plan].into(),
+            everything: Some("-1"),
+            ..DevServer::default()
+        };
         let (log, expected) = (dev.log.clone(), expected(&dev, 0));
         let (events, end) = follow_to_end(dev, Some("-1"));
         assert_eq!(events, expected);

@@ -19,22 +19,33 @@ const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";
 
 fn completions(app: &App, text: &str) -> Vec<String> {
-    app.offers(text).into_iter().map(|offer| offer.line).collect()
+    app.offers(text)
+        .into_iter()
+        .map(|offer| offer.line)
+        .collect()
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app.session.notices.last().map_or("", |notice| &notice.text)
+    dash.app
+        .session
+        .notices
+        .last()
+        .map_or("", |notice| &notice.text)
 }
 
 fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
     dash.keys(":");
-    line.chars().for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
+    line.chars()
+        .for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
     dash.feed(Msg::Key(Key::plain(Code::Enter)))
 }
 
 /// The names and lines of the rows of a group.
 fn rows(app: &App, text: &str, group: Group) -> Vec<(String, String)> {
-    let offers = app.offers(text).into_iter().filter(|offer| offer.group == group);
+    let offers = app
+        .offers(text)
+        .into_iter()
+        .filter(|offer| offer.group == group);
     offers.map(|offer| (offer.shown, offer.line)).collect()
 }
 
@@ -43,15 +54,33 @@ fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
     let starts = completions(&dash.app, "re");
     assert!(
-        ["revisions", "redeploy", "revoke-slack"].iter().all(|name| starts[..12].contains(&name.to_string())),
+        ["revisions", "redeploy", "revoke-slack"]
+            .iter()
+            .all(|name| starts[..12].contains(&name.to_string())),
         "{starts:?}"
     );
-    assert!(completions(&dash.app, "rvsns").contains(&"revisions".to_string()), "letters in order are enough");
-    assert_eq!(completions(&dash.app, "redeploy")[0], "redeploy", "a whole command comes first");
+    assert!(
+        completions(&dash.app, "rvsns").contains(&"revisions".to_string()),
+        "letters in order are enough"
+    );
+    assert_eq!(
+        completions(&dash.app, "redeploy")[0],
+        "redeploy",
+        "a whole command comes first"
+    );
     assert!(completions(&dash.app, "nonsense").is_empty());
-    assert_eq!(dash.app.no_completion("thme"), "No action matches \"thme\". Did you mean theme?");
-    assert_eq!(dash.app.no_completion("canx"), "No action matches \"canx\". Did you mean cancel?");
-    assert_eq!(dash.app.no_completion("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
+    assert_eq!(
+        dash.app.no_completion("thme"),
+        "No action matches \"thme\". Did you mean theme?"
+    );
+    assert_eq!(
+        dash.app.no_completion("canx"),
+        "No action matches \"canx\". Did you mean cancel?"
+    );
+    assert_eq!(
+        dash.app.no_completion("theme mnoo"),
+        "There is no theme mnoo. Did you mean mono?"
+    );
 }
 
 #[test]
@@ -59,18 +88,43 @@ fn every_action_is_listed_once_with_its_key() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let all = dash.app.offers("");
-    for row in BINDINGS.iter().filter(|row| !row.is_movement() && row.context != Context::Command) {
+    for row in BINDINGS
+        .iter()
+        .filter(|row| !row.is_movement() && row.context != Context::Command)
+    {
         let found: Vec<_> = all.iter().filter(|offer| offer.line == row.id).collect();
-        let is_command =
-            COMMANDS.iter().any(|command| all.iter().any(|o| o.line == command.name && o.shown == row.name()));
-        let is_typing = matches!(row.action, Action::Command | Action::NextField | Action::PrevField);
-        assert!(found.len() == 1 || found.is_empty() && (is_command || is_typing), "{}: {}", row.id, found.len());
+        let is_command = COMMANDS.iter().any(|command| {
+            all.iter()
+                .any(|o| o.line == command.name && o.shown == row.name())
+        });
+        let is_typing = matches!(
+            row.action,
+            Action::Command | Action::NextField | Action::PrevField
+        );
+        assert!(
+            found.len() == 1 || found.is_empty() && (is_command || is_typing),
+            "{}: {}",
+            row.id,
+            found.len()
+        );
         if let [offer] = found.as_slice() {
-            assert_eq!(offer.key.is_empty(), row.keys().next().is_none(), "{}", row.id);
+            assert_eq!(
+                offer.key.is_empty(),
+                row.keys().next().is_none(),
+                "{}",
+                row.id
+            );
         }
     }
     for command in COMMANDS {
-        assert_eq!(all.iter().filter(|offer| offer.line == command.name).count(), 1, "{}", command.name);
+        assert_eq!(
+            all.iter()
+                .filter(|offer| offer.line == command.name)
+                .count(),
+            1,
+            "{}",
+            command.name
+        );
     }
     // What works here first, then what works elsewhere.
     let at = |group: Group| all.iter().position(|offer| offer.group == group).unwrap();
@@ -85,10 +139,18 @@ fn actions_are_found_by_name_description_key_id_and_place() {
     let first = |text: &str| completions(&dash.app, text)[0].clone();
     assert_eq!(first("can"), "stream.cancel");
     assert_eq!(first("cancel roll"), "stream.rollback");
-    assert_eq!(first("checkpoints tree"), "stream.history", "by its sentence");
+    assert_eq!(
+        first("checkpoints tree"),
+        "stream.history",
+        "by its sentence"
+    );
     assert_eq!(first("x"), "stream.cancel", "by its key");
     assert_eq!(first("stream.cancel"), "stream.cancel");
-    assert!(rows(&dash.app, "redeploy revis", Group::Here).iter().any(|(_, line)| line == "redeploy"));
+    assert!(
+        rows(&dash.app, "redeploy revis", Group::Here)
+            .iter()
+            .any(|(_, line)| line == "redeploy")
+    );
     let elsewhere = rows(&dash.app, "interrupt", Group::Elsewhere);
     assert!(elsewhere.is_empty() || elsewhere.iter().all(|(name, _)| !name.is_empty()));
     dash.keys(":can");
@@ -100,23 +162,37 @@ fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     assert!(run_command(&mut dash, "revisions.build_log").is_empty());
-    assert_eq!((dash.app.focus, last_notice(&dash)), (Pane::Revisions, "Press b to follow the build log."));
+    assert_eq!(
+        (dash.app.focus, last_notice(&dash)),
+        (Pane::Revisions, "Press b to follow the build log.")
+    );
     run_command(&mut dash, "why.again");
     assert_eq!(
         (dash.app.focus, last_notice(&dash)),
-        (Pane::Stream, "Press e to explain the thread, then R to run it again.")
+        (
+            Pane::Stream,
+            "Press e to explain the thread, then R to run it again."
+        )
     );
     // Enter runs what works here as its key would.
     run_command(&mut dash, "stream.raw");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
     // Enter never sends.
     run_command(&mut dash, "save.write");
-    assert!(dash.app.overlays.iter().all(|overlay| !matches!(overlay, Overlay::Save(_))));
+    assert!(
+        dash.app
+            .overlays
+            .iter()
+            .all(|overlay| !matches!(overlay, Overlay::Save(_)))
+    );
 }
 
 /// The text of the selected row of the palette.
 fn selected(screen: &str) -> &str {
-    screen.lines().find(|line| line.contains("▌ ")).unwrap_or_else(|| panic!("{screen}"))
+    screen
+        .lines()
+        .find(|line| line.contains("▌ "))
+        .unwrap_or_else(|| panic!("{screen}"))
 }
 
 #[test]
@@ -132,13 +208,24 @@ fn the_selected_row_works_here_and_enter_runs_it() {
     assert_eq!(last_notice(&dash), "Press : and type graph.");
     // What a read-only profile can't do is not listed as working here.
     let mut dash = demo_like((140, 40));
-    let here =
-        |dash: &Dash| rows(&dash.app, "redeploy", Group::Here).into_iter().any(|(_, line)| line == "deployments.mark");
+    let here = |dash: &Dash| {
+        rows(&dash.app, "redeploy", Group::Here)
+            .into_iter()
+            .any(|(_, line)| line == "deployments.mark")
+    };
     assert!(!here(&dash));
     dash.open_thread();
-    assert!(rows(&dash.app, "cancel the run", Group::Here).iter().any(|(_, line)| line == "stream.cancel"));
+    assert!(
+        rows(&dash.app, "cancel the run", Group::Here)
+            .iter()
+            .any(|(_, line)| line == "stream.cancel")
+    );
     dash.seal();
-    assert!(!rows(&dash.app, "cancel the run", Group::Here).iter().any(|(_, line)| line == "stream.cancel"));
+    assert!(
+        !rows(&dash.app, "cancel the run", Group::Here)
+            .iter()
+            .any(|(_, line)| line == "stream.cancel")
+    );
 }
 
 #[test]
@@ -147,10 +234,19 @@ fn the_counter_counts_each_match_once() {
     dash.keys(":cancel");
     let screen = dash.screen();
     let all = dash.app.offers("cancel");
-    let elsewhere = all.iter().filter(|offer| offer.group == Group::Elsewhere).count();
-    assert!(all.iter().all(|offer| !offer.line.contains(' ')), "only actions match");
+    let elsewhere = all
+        .iter()
+        .filter(|offer| offer.group == Group::Elsewhere)
+        .count();
+    assert!(
+        all.iter().all(|offer| !offer.line.contains(' ')),
+        "only actions match"
+    );
     let count = dash.app.offers("").len();
-    assert!(screen.contains(&format!("{} of {count} · {elsewhere} elsewhere", all.len())), "{screen}");
+    assert!(
+        screen.contains(&format!("{} of {count} · {elsewhere} elsewhere", all.len())),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -158,26 +254,52 @@ fn actions_with_one_name_are_told_apart() {
     let mut dash = demo_like((140, 40));
     for text in ["approve", "interrupt", "cancel", "open", "redeploy", "roll"] {
         let all = dash.app.offers(text);
-        let shown: Vec<(&str, &str)> = all.iter().map(|offer| (offer.shown.as_str(), offer.note.as_str())).collect();
+        let shown: Vec<(&str, &str)> = all
+            .iter()
+            .map(|offer| (offer.shown.as_str(), offer.note.as_str()))
+            .collect();
         let different: BTreeSet<_> = shown.iter().collect();
         assert_eq!(shown.len(), different.len(), "{text}: {shown:#?}");
-        assert!(shown.iter().all(|(_, note)| !note.starts_with("or ") && !note.starts_with("else ")), "{shown:#?}");
+        assert!(
+            shown
+                .iter()
+                .all(|(_, note)| !note.starts_with("or ") && !note.starts_with("else ")),
+            "{shown:#?}"
+        );
         // Here a key does one thing.
-        let keys: Vec<&str> =
-            all.iter().filter(|offer| offer.group == Group::Here).map(|offer| offer.key.as_str()).collect();
+        let keys: Vec<&str> = all
+            .iter()
+            .filter(|offer| offer.group == Group::Here)
+            .map(|offer| offer.key.as_str())
+            .collect();
         let unique: BTreeSet<&&str> = keys.iter().filter(|key| !key.is_empty()).collect();
-        assert_eq!(unique.len(), keys.iter().filter(|key| !key.is_empty()).count(), "{text}: {keys:?}");
+        assert_eq!(
+            unique.len(),
+            keys.iter().filter(|key| !key.is_empty()).count(),
+            "{text}: {keys:?}"
+        );
     }
     dash.keys(":interrupt<Enter>");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn an_action_on_a_thread_opens_the_threads_of_the_selected_deployment() {
     let mut dash = demo_like((140, 40));
     run_command(&mut dash, "stream.cancel");
-    assert!(dash.app.agent.server.is_some() && dash.app.focus == Pane::Stream, "{}", dash.screen());
-    assert_eq!(last_notice(&dash), "Press ⏎ to open thread, run or assistant, then x to cancel the run.");
+    assert!(
+        dash.app.agent.server.is_some() && dash.app.focus == Pane::Stream,
+        "{}",
+        dash.screen()
+    );
+    assert_eq!(
+        last_notice(&dash),
+        "Press ⏎ to open thread, run or assistant, then x to cancel the run."
+    );
 }
 
 #[test]
@@ -186,10 +308,21 @@ fn actions_are_found_by_words_of_other_tools() {
     assert!(completions(&dash.app, "cancel").contains(&"interrupt".to_string()));
     dash.open_thread();
     let found = completions(&dash.app, "fork");
-    assert!(["stream.again", "stream.edit_state"].iter().all(|id| found.contains(&id.to_string())), "{found:?}");
+    assert!(
+        ["stream.again", "stream.edit_state"]
+            .iter()
+            .all(|id| found.contains(&id.to_string())),
+        "{found:?}"
+    );
     dash.keys("0");
-    let names: Vec<String> = rows(&dash.app, "fork", Group::Here).into_iter().map(|(name, _)| name).collect();
-    assert!(names.contains(&"Run again from here".to_string()), "{names:?}");
+    let names: Vec<String> = rows(&dash.app, "fork", Group::Here)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert!(
+        names.contains(&"Run again from here".to_string()),
+        "{names:?}"
+    );
 }
 
 #[test]
@@ -200,16 +333,31 @@ fn enter_on_a_command_without_its_argument_lists_the_choices() {
     for command in ["theme", "wrap", "timestamps", "view", "dep", "stream"] {
         dash.keys(&format!(":{command}<Enter>"));
         let screen = dash.screen();
-        assert!(screen.contains(&format!("> {command} ▏")), "{command}: {screen}");
+        assert!(
+            screen.contains(&format!("> {command} ▏")),
+            "{command}: {screen}"
+        );
         dash.keys("<Esc>");
     }
-    assert_eq!(dash.app.session.notices.len(), notices, "{}", last_notice(&dash));
+    assert_eq!(
+        dash.app.session.notices.len(),
+        notices,
+        "{}",
+        last_notice(&dash)
+    );
     dash.keys(":theme<Enter><Down>");
     let screen = dash.screen();
-    assert!(screen.contains("auto") && screen.contains("mono"), "{screen}");
+    assert!(
+        screen.contains("auto") && screen.contains("mono"),
+        "{screen}"
+    );
     // The next Enter chooses.
     dash.keys("<Esc>:wrap<Enter>off<Enter>");
-    assert!(dash.app.overlays.is_empty() && !dash.app.session.prefs.wrap, "{}", dash.screen());
+    assert!(
+        dash.app.overlays.is_empty() && !dash.app.session.prefs.wrap,
+        "{}",
+        dash.screen()
+    );
     // Commands that work without an argument run.
     dash.keys(":search<Enter>");
     assert!(!dash.screen().contains("> search ▏"), "{}", dash.screen());
@@ -222,10 +370,17 @@ fn the_last_actions_are_listed_first() {
     for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
         run_command(&mut dash, line);
     }
-    let recent: Vec<String> = rows(&dash.app, "", Group::Recent).into_iter().map(|(_, line)| line).collect();
+    let recent: Vec<String> = rows(&dash.app, "", Group::Recent)
+        .into_iter()
+        .map(|(_, line)| line)
+        .collect();
     assert_eq!(recent, ["view messages", "stream.raw", "wrap on"]);
     dash.keys(":<Up><Up>");
-    assert!(dash.screen().contains("> Show Raw▏"), "an action is recalled by its name: {}", dash.screen());
+    assert!(
+        dash.screen().contains("> Show Raw▏"),
+        "an action is recalled by its name: {}",
+        dash.screen()
+    );
     dash.keys("<Enter>");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
 }
@@ -235,17 +390,36 @@ fn dead_keys_say_what_they_do_and_where() {
     let mut dash = demo_like((140, 40));
     let notices = dash.app.session.notices.len();
     dash.keys("M");
-    let does = runtail_tui::input::keymap::binding("stream.modes").unwrap().does();
-    assert_eq!(last_notice(&dash), format!("M {does}: press it in a thread."));
+    let does = runtail_tui::input::keymap::binding("stream.modes")
+        .unwrap()
+        .does();
+    assert_eq!(
+        last_notice(&dash),
+        format!("M {does}: press it in a thread.")
+    );
     dash.keys("MM");
-    assert_eq!(dash.app.session.notices.len(), notices + 1, "a repeated one is listed once");
+    assert_eq!(
+        dash.app.session.notices.len(),
+        notices + 1,
+        "a repeated one is listed once"
+    );
     dash.keys("<ctrl-k>");
-    assert_eq!(last_notice(&dash), "Ctrl-K has no action. Press ? for keys.");
+    assert_eq!(
+        last_notice(&dash),
+        "Ctrl-K has no action. Press ? for keys."
+    );
     // Not for movement, not in a text field, not while frozen.
     let notices = dash.app.session.notices.len();
     dash.keys("<Left><Right><ctrl-Left><Enter><Esc>/M<ctrl-k><Esc>:M<Esc>FM<ctrl-k>F");
-    let new: Vec<&str> = dash.app.session.notices[notices..].iter().map(|notice| notice.text.as_str()).collect();
-    assert!(new.iter().all(|text| !text.contains("press it") && !text.contains("has no action")), "{new:?}");
+    let new: Vec<&str> = dash.app.session.notices[notices..]
+        .iter()
+        .map(|notice| notice.text.as_str())
+        .collect();
+    assert!(
+        new.iter()
+            .all(|text| !text.contains("press it") && !text.contains("has no action")),
+        "{new:?}"
+    );
     // Pasted text is not a sequence of keys.
     dash.feed(Msg::Paste("M".into()));
     assert!(!last_notice(&dash).starts_with("M "));
@@ -255,40 +429,78 @@ fn dead_keys_say_what_they_do_and_where() {
 fn every_action_of_another_screen_says_where_it_works() {
     let mut dash = demo_like((140, 40));
     let scopes = |dash: &Dash| {
-        let offers = dash.app.offers("").into_iter().filter(|offer| offer.group == Group::Elsewhere);
-        offers.map(|offer| (offer.line, offer.note)).collect::<Vec<(String, String)>>()
+        let offers = dash
+            .app
+            .offers("")
+            .into_iter()
+            .filter(|offer| offer.group == Group::Elsewhere);
+        offers
+            .map(|offer| (offer.line, offer.note))
+            .collect::<Vec<(String, String)>>()
     };
     for keys in ["", "<Tab>", "<Tab>p", "<Esc>i", "<Esc>"] {
         dash.keys(keys);
-        let silent: Vec<_> = scopes(&dash).into_iter().filter(|(_, note)| !note.contains("works ")).collect();
+        let silent: Vec<_> = scopes(&dash)
+            .into_iter()
+            .filter(|(_, note)| !note.contains("works "))
+            .collect();
         assert!(silent.is_empty(), "{keys}: {silent:?}");
     }
     let note = |dash: &Dash, line: &str| {
-        let found = dash.app.offers("").into_iter().find(|offer| offer.line == line);
+        let found = dash
+            .app
+            .offers("")
+            .into_iter()
+            .find(|offer| offer.line == line);
         found.map(|offer| offer.note).unwrap_or_default()
     };
-    assert!(note(&dash, "revisions.explain").ends_with("works on: a revision"), "{}", note(&dash, "revisions.explain"));
-    assert!(note(&dash, "server.compare").ends_with("works on: a thread, run or assistant, with 1 or more marked"));
+    assert!(
+        note(&dash, "revisions.explain").ends_with("works on: a revision"),
+        "{}",
+        note(&dash, "revisions.explain")
+    );
+    assert!(
+        note(&dash, "server.compare")
+            .ends_with("works on: a thread, run or assistant, with 1 or more marked")
+    );
     assert!(note(&dash, "stream.edit_state").ends_with("works in: History"));
-    assert!(note(&dash, "export").ends_with("works on: a thread"), "no thread is shown");
+    assert!(
+        note(&dash, "export").ends_with("works on: a thread"),
+        "no thread is shown"
+    );
     assert!(note(&dash, "theme").ends_with("works everywhere"));
     // In a view, what other views have is elsewhere.
     dash.open_thread();
     dash.keys("1");
     let elsewhere = scopes(&dash);
-    assert!(elsewhere.iter().any(|(line, note)| line == "stream.edit_state" && note.ends_with("works in: History")));
+    assert!(
+        elsewhere
+            .iter()
+            .any(|(line, note)| line == "stream.edit_state" && note.ends_with("works in: History"))
+    );
     dash.keys("0");
-    assert!(scopes(&dash).iter().all(|(line, _)| line != "stream.edit_state"));
+    assert!(
+        scopes(&dash)
+            .iter()
+            .all(|(line, _)| line != "stream.edit_state")
+    );
 }
 
 #[test]
 fn the_mouse_works_in_the_palette_and_in_the_help() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(!dash.app.uses_mouse(), "the terminal selects text in streams");
+    assert!(
+        !dash.app.uses_mouse(),
+        "the terminal selects text in streams"
+    );
     let row_with = |dash: &mut Dash, text: &str| {
         let screen = dash.screen();
-        let row = screen.lines().enumerate().skip(1).find(|(_, line)| line.contains(text));
+        let row = screen
+            .lines()
+            .enumerate()
+            .skip(1)
+            .find(|(_, line)| line.contains(text));
         let (y, line) = row.unwrap_or_else(|| panic!("{screen}"));
         let x = line[..line.find(text).unwrap()].chars().count();
         (x as u16, y as u16)
@@ -298,15 +510,26 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
     let screen = dash.screen();
-    assert!(screen.lines().any(|line| line.contains("▌ Show Raw")), "{screen}");
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Messages, "a click chooses");
+    assert!(
+        screen.lines().any(|line| line.contains("▌ Show Raw")),
+        "{screen}"
+    );
+    assert_eq!(
+        dash.app.viewer().unwrap().view(),
+        View::Messages,
+        "a click chooses"
+    );
     dash.feed(Msg::Wheel { lines: 3, x, y });
     assert!(!dash.screen().contains("▌ Show Raw"), "{}", dash.screen());
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw, "a second one runs");
+    assert_eq!(
+        dash.app.viewer().unwrap().view(),
+        View::Raw,
+        "a second one runs"
+    );
     assert!(dash.app.overlays.is_empty());
     dash.keys("?");
     let (x, y) = row_with(&mut dash, "Show Updates");
@@ -326,12 +549,24 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
 
 #[test]
 fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
-    let verbs: BTreeSet<&str> = BINDINGS.iter().filter_map(|row| row.name().split(' ').next()).collect();
-    let nouns: Vec<&&str> = verbs.iter().filter(|verb| verb.ends_with('s') && **verb != "Compares").collect();
+    let verbs: BTreeSet<&str> = BINDINGS
+        .iter()
+        .filter_map(|row| row.name().split(' ').next())
+        .collect();
+    let nouns: Vec<&&str> = verbs
+        .iter()
+        .filter(|verb| verb.ends_with('s') && **verb != "Compares")
+        .collect();
     assert!(nouns.is_empty(), "{nouns:?}");
     for row in BINDINGS.iter() {
-        assert!(row.name().chars().count() <= 36 && row.name().starts_with(char::is_uppercase), "{}", row.name());
-        let same = BINDINGS.iter().filter(|other| other.context == row.context && other.name() == row.name());
+        assert!(
+            row.name().chars().count() <= 36 && row.name().starts_with(char::is_uppercase),
+            "{}",
+            row.name()
+        );
+        let same = BINDINGS
+            .iter()
+            .filter(|other| other.context == row.context && other.name() == row.name());
         assert_eq!(same.count(), 1, "{:?}: {}", row.context, row.name());
     }
     let mut dash = demo_like((140, 40));
@@ -339,7 +574,10 @@ fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
         dash.keys(keys);
         let hints = runtail_tui::app::hints::hints(&dash.app);
         let labels: Vec<&str> = hints.iter().map(|(_, label)| *label).collect();
-        assert!(labels.len() <= 6 && labels.ends_with(&["commands", "help"]), "{keys}: {labels:?}");
+        assert!(
+            labels.len() <= 6 && labels.ends_with(&["commands", "help"]),
+            "{keys}: {labels:?}"
+        );
     }
 }
 
@@ -350,7 +588,10 @@ fn help_is_filtered_and_runs_the_selected_line() {
     dash.keys("?/raw<Enter>");
     // There is room for the sentences.
     let screen = dash.screen();
-    assert!(screen.contains("7       Raw: every event as received") && !screen.contains("Updates"), "{screen}");
+    assert!(
+        screen.contains("7       Raw: every event as received") && !screen.contains("Updates"),
+        "{screen}"
+    );
     while !dash.screen().lines().any(|line| line.contains("▌ 7")) {
         dash.keys("<Down>");
     }
@@ -359,9 +600,17 @@ fn help_is_filtered_and_runs_the_selected_line() {
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
     // Tab shows other contexts, in the order of the table.
     dash.keys("?<Tab>");
-    assert!(dash.screen().contains("Help · Deployments"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Help · Deployments"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<BackTab>");
-    assert!(dash.screen().contains("Help · thread, Raw"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Help · thread, Raw"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -369,9 +618,16 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
     let mut dash = demo_like((140, 40));
     dash.keys("?");
     let screen = dash.screen();
-    assert!(screen.contains("Roll back to the last good ") && screen.contains("revision (preview first) "), "{screen}");
+    assert!(
+        screen.contains("Roll back to the last good ")
+            && screen.contains("revision (preview first) "),
+        "{screen}"
+    );
     // A click on any row of a line chooses it, and Down goes to the next line.
-    let row = screen.lines().position(|line| line.contains("           server  ")).unwrap() as u16;
+    let row = screen
+        .lines()
+        .position(|line| line.contains("           server  "))
+        .unwrap() as u16;
     dash.keys("<Down><Down>");
     dash.feed(runtail_tui::session::msg::Msg::Click { x: 14, y: row });
     assert!(dash.screen().contains("▌ ⏎ "), "{}", dash.screen());
@@ -379,7 +635,10 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
     assert!(dash.screen().contains("▌ n "), "{}", dash.screen());
     dash.resize(140, 24);
     let screen = dash.screen();
-    assert!(screen.contains("Roll back to the last good one") && !screen.contains("(preview first)"), "{screen}");
+    assert!(
+        screen.contains("Roll back to the last good one") && !screen.contains("(preview first)"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -390,16 +649,38 @@ fn a_command_with_an_argument_is_not_guessed() {
         assert_eq!(run_command(&mut dash, line), [], "{line}");
         dash.keys("<Esc><Esc>");
     }
-    assert!(dash.app.no_completion("foo abc").starts_with("No action matches \"foo abc\"."));
-    assert_eq!(dash.app.no_completion("thme abc"), "No action matches \"thme abc\". Did you mean theme?");
-    assert_eq!(dash.app.no_completion("delete abc"), "delete takes no argument.");
+    assert!(
+        dash.app
+            .no_completion("foo abc")
+            .starts_with("No action matches \"foo abc\".")
+    );
+    assert_eq!(
+        dash.app.no_completion("thme abc"),
+        "No action matches \"thme abc\". Did you mean theme?"
+    );
+    assert_eq!(
+        dash.app.no_completion("delete abc"),
+        "delete takes no argument."
+    );
     // An unambiguous beginning is enough.
     assert_eq!(completions(&dash.app, "them mon"), ["theme mono"]);
     let effects = run_command(&mut dash, "forgeses s-1");
-    assert!(matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"), "{effects:?}");
-    let Effect::Describe(what) = effects[0].clone() else { panic!() };
-    dash.done(EffectResult::Described(what, Err(failure(Kind::NotFound, "no such session"))));
-    assert!(last_notice(&dash).starts_with("session s-1 was not found.\n"), "{}", last_notice(&dash));
+    assert!(
+        matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"),
+        "{effects:?}"
+    );
+    let Effect::Describe(what) = effects[0].clone() else {
+        panic!()
+    };
+    dash.done(EffectResult::Described(
+        what,
+        Err(failure(Kind::NotFound, "no such session")),
+    ));
+    assert!(
+        last_notice(&dash).starts_with("session s-1 was not found.\n"),
+        "{}",
+        last_notice(&dash)
+    );
 }
 
 #[test]
@@ -412,24 +693,48 @@ fn arguments_are_completed() {
         ["dep prod-us/support-bot", "dep prod-eu/support-bot"],
         "two deployments have that name"
     );
-    assert_eq!(completions(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
-    assert_eq!(completions(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by its status");
+    assert_eq!(
+        completions(&dash.app, "inv")[0],
+        "dep invoice-agent",
+        "a name alone is enough"
+    );
+    assert_eq!(
+        completions(&dash.app, "thread erro"),
+        [format!("thread {THREAD}")],
+        "by its status"
+    );
     assert_eq!(
         completions(&dash.app, "view r"),
-        ["view runs", "view raw", "view delivery", "view graph", "view history"]
+        [
+            "view runs",
+            "view raw",
+            "view delivery",
+            "view graph",
+            "view history"
+        ]
     );
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
     dash.keys("<Tab>");
-    assert!(dash.screen().contains("> dep invoice-agent"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("> dep invoice-agent"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Enter>");
-    assert_eq!(dash.app.deployments.list.selected().unwrap().name, "invoice-agent");
+    assert_eq!(
+        dash.app.deployments.list.selected().unwrap().name,
+        "invoice-agent"
+    );
     assert_eq!(dash.app.focus, Pane::Deployments);
     // Tab completes a command, and Down moves to an argument.
     dash.keys(":prof<Tab>");
     assert!(dash.screen().contains("> profile"), "{}", dash.screen());
     dash.keys("<Down><Enter>");
-    assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles(_))));
+    assert!(
+        dash.app.overlays.is_empty()
+            || matches!(dash.app.overlays.last(), Some(Overlay::Profiles(_)))
+    );
 }
 
 #[test]
@@ -448,7 +753,10 @@ fn command_line_supports_cursor_editing_and_undo() {
     dash.keys("<alt-u>");
     assert_eq!(typed(&dash), "view mono");
     dash.keys("<ctrl-u><ctrl-k><Backspace>");
-    assert!(dash.app.overlays.is_empty(), "Backspace on an empty line closes it");
+    assert!(
+        dash.app.overlays.is_empty(),
+        "Backspace on an empty line closes it"
+    );
 }
 
 #[test]
@@ -467,11 +775,22 @@ fn pasted_lines_are_joined_and_control_characters_are_dropped() {
     let pasted = || Msg::Paste("support\u{1b}[31m-\u{7}bot\u{1b}[0m\r\n  prod\u{0}\n".into());
     dash.keys("/");
     dash.feed(pasted());
-    assert!(dash.screen().contains("/support-bot prod▏"), "{}", dash.screen());
-    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot prod");
+    assert!(
+        dash.screen().contains("/support-bot prod▏"),
+        "{}",
+        dash.screen()
+    );
+    assert_eq!(
+        dash.app.deployments.list.filter().text(),
+        "support-bot prod"
+    );
     dash.keys("<Esc>:dep ");
     dash.feed(pasted());
-    assert!(dash.screen().contains("> dep support-bot prod▏"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("> dep support-bot prod▏"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -504,11 +823,18 @@ fn themes_are_previewed_while_typing() {
     dash.keys(":theme mono");
     assert_eq!(dash.app.session.prefs.theme(), "mono");
     dash.keys("<Esc>");
-    assert_eq!(dash.app.session.prefs.theme(), "auto", "Esc restores the theme");
+    assert_eq!(
+        dash.app.session.prefs.theme(),
+        "auto",
+        "Esc restores the theme"
+    );
     dash.keys(":theme <Down><Down><Down>");
     assert_eq!(dash.app.session.prefs.theme(), "light");
     dash.keys("<Enter>");
-    assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("light", 0));
+    assert_eq!(
+        (dash.app.session.prefs.theme(), dash.app.overlays.len()),
+        ("light", 0)
+    );
     run_command(&mut dash, "mouse off");
     assert_eq!(dash.app.session.prefs.mouse, Mouse::Off);
 }
@@ -520,7 +846,12 @@ fn pasted_ids_open_their_target() {
     dash.keys("<Tab>");
     dash.feed(Msg::Paste(format!("  {THREAD}\n")));
     let viewer = dash.app.viewer().unwrap();
-    assert_eq!(viewer.target, StreamTarget::Tail { thread: THREAD.into() });
+    assert_eq!(
+        viewer.target,
+        StreamTarget::Tail {
+            thread: THREAD.into()
+        }
+    );
     // A listed revision.
     dash.feed(Msg::Paste("66666666-6666-4666-8666-666666666666".into()));
     assert_eq!(dash.app.focus, Pane::Revisions);
@@ -530,12 +861,21 @@ fn pasted_ids_open_their_target() {
     );
     // A thread that is open already is shown, not opened twice.
     run_command(&mut dash, THREAD);
-    assert_eq!((dash.app.stream.tabs.all().len(), dash.app.focus), (1, Pane::Stream));
+    assert_eq!(
+        (dash.app.stream.tabs.all().len(), dash.app.focus),
+        (1, Pane::Stream)
+    );
     // An assistant.
     dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
     let server = dash.app.agent.server.as_ref().unwrap();
-    assert_eq!(server.assistant_selection.selected.as_deref(), Some("0d3403f7-5601-53d2-b2f6-e9cafe096781"));
-    assert!(dash.app.viewer().is_none(), "the list is shown; the stream keeps running");
+    assert_eq!(
+        server.assistant_selection.selected.as_deref(),
+        Some("0d3403f7-5601-53d2-b2f6-e9cafe096781")
+    );
+    assert!(
+        dash.app.viewer().is_none(),
+        "the list is shown; the stream keeps running"
+    );
 }
 
 #[test]
@@ -546,8 +886,14 @@ fn ids_in_the_stream_select_their_event() {
     dash.event("custom", "1");
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
     let message = "lc_run--01a1fbb5-1351-70df-a8e3-d471c3c0cd67";
-    dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"a"}},{{}}]"#));
-    dash.event("messages", &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#));
+    dash.event(
+        "messages",
+        &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"a"}},{{}}]"#),
+    );
+    dash.event(
+        "messages",
+        &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#),
+    );
     let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(at(&dash), Some(Seq(2)));
@@ -559,7 +905,10 @@ fn ids_in_the_stream_select_their_event() {
 fn ids_after_a_snapshot_select_their_event() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!([]))]);
+    dash.snapshot(vec![(
+        runtail_stream::SnapshotPart::Runs,
+        serde_json::json!([]),
+    )]);
     dash.event("custom", "1");
     let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
@@ -567,7 +916,11 @@ fn ids_after_a_snapshot_select_their_event() {
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
     run_command(&mut dash, "#3");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)), "numbers count the events of the stream");
+    assert_eq!(
+        dash.app.viewer().unwrap().anchor(),
+        Some(Seq(4)),
+        "numbers count the events of the stream"
+    );
 }
 
 /// Returns the number of a search and the sources that it requests.
@@ -578,16 +931,27 @@ fn search_requests(effects: &[Effect]) -> (u64, Vec<Source>) {
     };
     let all: Vec<_> = effects.iter().filter_map(request).collect();
     assert_eq!(all.len(), effects.len(), "{effects:?}");
-    (all.first().map_or(0, |(number, _)| *number), all.into_iter().map(|(_, source)| source).collect())
+    (
+        all.first().map_or(0, |(number, _)| *number),
+        all.into_iter().map(|(_, source)| source).collect(),
+    )
 }
 
 fn server_named<'s>(sources: &'s [Source], name: &str) -> &'s Source {
     let is = |source: &&Source| matches!(source, Source::Server(server) if &*server.name == name);
-    sources.iter().find(is).unwrap_or_else(|| panic!("{name} in {sources:?}"))
+    sources
+        .iter()
+        .find(is)
+        .unwrap_or_else(|| panic!("{name} in {sources:?}"))
 }
 
 fn failure(status: Kind, detail: &str) -> ApiError {
-    ApiError { kind: status, at: Place::default(), detail: detail.into(), hint: None }
+    ApiError {
+        kind: status,
+        at: Place::default(),
+        detail: detail.into(),
+        hint: None,
+    }
 }
 
 /// Responds to all requests of a search, including later ones, and returns their number.
@@ -599,7 +963,9 @@ fn respond_to_all(
     let mut open: Vec<Effect> = effects;
     let mut count = 0;
     while let Some(effect) = open.pop() {
-        let Effect::Find(number, source, _) = effect else { continue };
+        let Effect::Find(number, source, _) = effect else {
+            continue;
+        };
         assert!(open.len() < 8, "at most eight at once");
         count += 1;
         let result = respond(&source);
@@ -619,19 +985,45 @@ fn unknown_ids_are_searched_on_all_servers() {
         last_notice(&dash)
     );
     for profile in ["prod-us", "prod-eu"] {
-        assert!(sources.contains(&Source::Deployments(profile.into())), "{sources:?}");
+        assert!(
+            sources.contains(&Source::Deployments(profile.into())),
+            "{sources:?}"
+        );
     }
     let hit = server_named(&sources, "triage").clone();
-    let others: Vec<Source> = sources.iter().filter(|source| **source != hit).cloned().collect();
+    let others: Vec<Source> = sources
+        .iter()
+        .filter(|source| **source != hit)
+        .cloned()
+        .collect();
     dash.done(EffectResult::Found(number, others[0].clone(), Ok(None)));
     // The first match is shown without waiting for the other servers.
     let effects = dash.done(EffectResult::Found(number, hit, Ok(Some(Found::Thread))));
-    assert!(effects.iter().all(|effect| !matches!(effect, Effect::Find(..))), "{effects:?}");
+    assert!(
+        effects
+            .iter()
+            .all(|effect| !matches!(effect, Effect::Find(..))),
+        "{effects:?}"
+    );
     let viewer = dash.app.viewer().unwrap();
-    assert_eq!((&*viewer.server.name, viewer.thread_id.as_deref()), ("triage", Some(UNKNOWN)));
-    assert!(last_notice(&dash).contains("Found thread 99999999…9999 on prod-us › triage"), "{}", last_notice(&dash));
+    assert_eq!(
+        (&*viewer.server.name, viewer.thread_id.as_deref()),
+        ("triage", Some(UNKNOWN))
+    );
+    assert!(
+        last_notice(&dash).contains("Found thread 99999999…9999 on prod-us › triage"),
+        "{}",
+        last_notice(&dash)
+    );
     for late in &others[1..] {
-        assert_eq!(dash.done(EffectResult::Found(number, late.clone(), Ok(Some(Found::Thread)))), []);
+        assert_eq!(
+            dash.done(EffectResult::Found(
+                number,
+                late.clone(),
+                Ok(Some(Found::Thread))
+            )),
+            []
+        );
     }
     assert_eq!(dash.app.stream.tabs.all().len(), 1);
 }
@@ -642,16 +1034,30 @@ fn failed_searches_name_the_servers() {
     let effects = run_command(&mut dash, UNKNOWN);
     let mut revisions = 0;
     respond_to_all(&mut dash, effects, |source| match source {
-        Source::Server(server) if &*server.name == "triage" => Err(failure(Kind::Unauthorized, "invalid key")),
+        Source::Server(server) if &*server.name == "triage" => {
+            Err(failure(Kind::Unauthorized, "invalid key"))
+        }
         Source::Revisions(..) => {
             revisions += 1;
             Ok(None)
         }
         _ => Ok(None),
     });
-    assert_eq!(revisions, dash.app.deployments.list.rows.iter().filter(|row| row.deployment.is_some()).count());
+    assert_eq!(
+        revisions,
+        dash.app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter(|row| row.deployment.is_some())
+            .count()
+    );
     let text = last_notice(&dash);
-    assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
+    assert!(
+        text.starts_with("99999999…9999 was not found on prod-"),
+        "{text}"
+    );
     for part in [
         "; prod-us › triage: 401.",
         "Searched the runs of the 50 newest threads; for others paste THREAD/RUN.",
@@ -664,17 +1070,31 @@ fn failed_searches_name_the_servers() {
     let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
     dash.keys("<Down>");
     assert_eq!(last_notice(&dash), "Stopped searching for 99999999…9999.");
-    dash.done(EffectResult::Found(number, sources[0].clone(), Ok(Some(Found::Thread))));
+    dash.done(EffectResult::Found(
+        number,
+        sources[0].clone(),
+        Ok(Some(Found::Thread)),
+    ));
     assert!(dash.app.viewer().is_none());
     // A profile whose key was rejected is named, but not searched.
-    let profile = dash.app.session.profiles.iter_mut().find(|p| &*p.name == "prod-us").unwrap();
+    let profile = dash
+        .app
+        .session
+        .profiles
+        .iter_mut()
+        .find(|p| &*p.name == "prod-us")
+        .unwrap();
     (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
     let effects = run_command(&mut dash, UNKNOWN);
     respond_to_all(&mut dash, effects, |source| {
         assert_ne!(source.profile(), "prod-us");
         Ok(None)
     });
-    assert!(last_notice(&dash).contains("; prod-us: 401."), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("; prod-us: 401."),
+        "{}",
+        last_notice(&dash)
+    );
 }
 
 #[test]
@@ -683,7 +1103,10 @@ fn the_demo_searches_only_simulated_servers() {
     dash.app.session.settings.demo = true;
     let (_, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
     let is_control_plane = |source: &Source| matches!(source, Source::Deployments(_));
-    assert!(!sources.is_empty() && sources.iter().all(is_control_plane), "{sources:?}");
+    assert!(
+        !sources.is_empty() && sources.iter().all(is_control_plane),
+        "{sources:?}"
+    );
 }
 
 #[test]
@@ -691,8 +1114,16 @@ fn search_results_are_opened() {
     // A deployment that is not in any list.
     let mut dash = demo_like((140, 40));
     let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
-    let deployments = sources.iter().find(|source| matches!(source, Source::Deployments(_))).unwrap().clone();
-    let effects = dash.done(EffectResult::Found(number, deployments, Ok(Some(Found::Deployment("hidden".into())))));
+    let deployments = sources
+        .iter()
+        .find(|source| matches!(source, Source::Deployments(_)))
+        .unwrap()
+        .clone();
+    let effects = dash.done(EffectResult::Found(
+        number,
+        deployments,
+        Ok(Some(Found::Deployment("hidden".into()))),
+    ));
     assert!(
         matches!(effects.as_slice(), [Effect::Describe(Described::Deployment(_, id, name))]
         if &**id == UNKNOWN && name == "hidden"),
@@ -708,49 +1139,94 @@ fn search_results_are_opened() {
         }
         _ => Ok(None),
     });
-    assert_eq!((dash.app.focus, dash.app.deployments.list.selection.selected.clone()), (Pane::Revisions, expected));
+    assert_eq!(
+        (
+            dash.app.focus,
+            dash.app.deployments.list.selection.selected.clone()
+        ),
+        (Pane::Revisions, expected)
+    );
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
     let (number, sources) = search_requests(&run_command(&mut dash, &line));
-    assert!(sources.iter().all(|source| matches!(source, Source::Server(_))), "only threads have runs");
+    assert!(
+        sources
+            .iter()
+            .all(|source| matches!(source, Source::Server(_))),
+        "only threads have runs"
+    );
     let hit = server_named(&sources, "triage").clone();
     dash.done(EffectResult::Found(number, hit, Ok(Some(Found::Thread))));
-    let joined = StreamTarget::Join { thread: UNKNOWN.into(), run: THREAD.into() };
+    let joined = StreamTarget::Join {
+        thread: UNKNOWN.into(),
+        run: THREAD.into(),
+    };
     assert_eq!(dash.app.viewer().unwrap().target, joined);
     // A Studio link to a server that is in no profile: the thread is searched anyway.
-    let studio = format!("https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}");
+    let studio = format!(
+        "https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}"
+    );
     let effects = dash.feed(Msg::Paste(studio));
     respond_to_all(&mut dash, effects, |_| Ok(None));
     assert!(
-        last_notice(&dash).contains("No profile in use has the agent server https://other.example/"),
+        last_notice(&dash)
+            .contains("No profile in use has the agent server https://other.example/"),
         "{}",
         last_notice(&dash)
     );
     // A run alone can't be found.
     let mut dash = demo_like((140, 40));
     run_command(&mut dash, &format!("run {UNKNOWN}"));
-    assert_eq!(last_notice(&dash), "A run id needs its thread: paste THREAD/RUN or a URL.");
+    assert_eq!(
+        last_notice(&dash),
+        "A run id needs its thread: paste THREAD/RUN or a URL."
+    );
 }
 
 #[test]
 fn contract_only_servers_open_threads_unchecked() {
-    let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (120, 40));
+    let mut dash = Dash::new(
+        "[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n",
+        (120, 40),
+    );
     let effects = run_command(&mut dash, UNKNOWN);
-    assert_eq!(respond_to_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
-    assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
-    assert!(last_notice(&dash).contains("lab can't search threads"), "{}", last_notice(&dash));
+    assert_eq!(
+        respond_to_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))),
+        1
+    );
+    assert_eq!(
+        dash.app.viewer().unwrap().thread_id.as_deref(),
+        Some(UNKNOWN)
+    );
+    assert!(
+        last_notice(&dash).contains("lab can't search threads"),
+        "{}",
+        last_notice(&dash)
+    );
 }
 
 #[test]
 fn deployments_are_selected_by_profile_and_name() {
     let mut dash = demo_like((140, 40));
-    assert_eq!(completions(&dash.app, "dep prod-us/tri"), ["dep prod-us/triage"]);
+    assert_eq!(
+        completions(&dash.app, "dep prod-us/tri"),
+        ["dep prod-us/triage"]
+    );
     run_command(&mut dash, "dep prod-us/triage");
     let selected = dash.app.deployments.list.selected().unwrap();
-    assert_eq!((&*selected.profile_name, &*selected.name), ("prod-us", "triage"));
+    assert_eq!(
+        (&*selected.profile_name, &*selected.name),
+        ("prod-us", "triage")
+    );
     for (typed, message) in [
-        ("dep prod-us/triaeg", "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?"),
-        ("dep prod-eu/triage", "There is no deployment prod-eu/triage. Did you mean prod-us/triage?"),
+        (
+            "dep prod-us/triaeg",
+            "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?",
+        ),
+        (
+            "dep prod-eu/triage",
+            "There is no deployment prod-eu/triage. Did you mean prod-us/triage?",
+        ),
         ("dep zzzzzz", "There is no deployment zzzzzz."),
     ] {
         assert_eq!(dash.app.no_completion(typed), message);
@@ -762,15 +1238,24 @@ fn deployments_are_selected_by_profile_and_name() {
 #[test]
 fn pasted_urls_open_their_target() {
     let mut dash = demo_like((140, 40));
-    dash.feed(Msg::Paste(format!("https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{UNKNOWN}/stream")));
-    let joined = StreamTarget::Join { thread: THREAD.into(), run: UNKNOWN.into() };
+    dash.feed(Msg::Paste(format!(
+        "https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{UNKNOWN}/stream"
+    )));
+    let joined = StreamTarget::Join {
+        thread: THREAD.into(),
+        run: UNKNOWN.into(),
+    };
     assert_eq!(dash.app.viewer().unwrap().target, joined);
-    let studio =
-        format!("https://smith.langchain.com/studio/?baseUrl=https://triage.us.langgraph.app&threadId={THREAD}");
+    let studio = format!(
+        "https://smith.langchain.com/studio/?baseUrl=https://triage.us.langgraph.app&threadId={THREAD}"
+    );
     dash.feed(Msg::Paste(studio));
     assert_eq!(&*dash.app.viewer().unwrap().server.name, "triage");
     for (address, why) in [
-        ("http://localhost:2024/info", "`runtail --url http://localhost:2024/`"),
+        (
+            "http://localhost:2024/info",
+            "`runtail --url http://localhost:2024/`",
+        ),
         (
             "https://eu.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
             "prod-eu has no deployment with the id",
@@ -779,10 +1264,17 @@ fn pasted_urls_open_their_target() {
             "https://apac.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
             "No profile for apac.smith.langchain.com",
         ),
-        ("https://smith.langchain.com/settings", "is not a deployment, revision, thread or run"),
+        (
+            "https://smith.langchain.com/settings",
+            "is not a deployment, revision, thread or run",
+        ),
     ] {
         dash.feed(Msg::Paste(address.into()));
-        assert!(last_notice(&dash).contains(why), "{address}: {}", last_notice(&dash));
+        assert!(
+            last_notice(&dash).contains(why),
+            "{address}: {}",
+            last_notice(&dash)
+        );
     }
 }
 
@@ -790,7 +1282,11 @@ fn pasted_urls_open_their_target() {
 fn event_numbers_and_times_select_events() {
     let mut dash = demo_like((140, 40));
     run_command(&mut dash, "#3");
-    assert!(last_notice(&dash).contains("No stream is open"), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("No stream is open"),
+        "{}",
+        last_notice(&dash)
+    );
     dash.open_thread();
     dash.capture("agent-events");
     run_command(&mut dash, "#3");
@@ -798,18 +1294,48 @@ fn event_numbers_and_times_select_events() {
     run_command(&mut dash, "view raw");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
     run_command(&mut dash, "4000");
-    assert!(last_notice(&dash).contains("No event 4000 yet. The newest is 42."), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("No event 4000 yet. The newest is 42."),
+        "{}",
+        last_notice(&dash)
+    );
     let viewer = dash.app.viewer().unwrap();
-    let (seq, at) = viewer.event_log.iter_from(Seq(20)).map(|event| (event.seq, event.at)).next().unwrap();
-    let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();
+    let (seq, at) = viewer
+        .event_log
+        .iter_from(Seq(20))
+        .map(|event| (event.seq, event.at))
+        .next()
+        .unwrap();
+    let whole = at
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .strftime("%H:%M:%S")
+        .to_string();
     run_command(&mut dash, &whole);
     let anchor = dash.app.viewer().unwrap().anchor().unwrap();
-    assert!(anchor <= seq && anchor + 10 > seq, "{anchor} is in the second of {seq}");
+    assert!(
+        anchor <= seq && anchor + 10 > seq,
+        "{anchor} is in the second of {seq}"
+    );
     dash.capture("aegra-agent-custom");
-    let id = dash.app.viewer().unwrap().event_log.iter_from(Seq(9)).find_map(|event| event.id.clone()).unwrap();
+    let id = dash
+        .app
+        .viewer()
+        .unwrap()
+        .event_log
+        .iter_from(Seq(9))
+        .find_map(|event| event.id.clone())
+        .unwrap();
     dash.feed(Msg::Paste(id.to_string()));
     let viewer = dash.app.viewer().unwrap();
-    assert_eq!(viewer.event_log.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));
+    assert_eq!(
+        viewer
+            .event_log
+            .get(viewer.anchor().unwrap())
+            .unwrap()
+            .id
+            .as_deref(),
+        Some(&*id)
+    );
     run_command(&mut dash, "stream 1");
     assert_eq!(dash.app.stream.tabs.at(), Some(0));
 }
@@ -844,7 +1370,14 @@ fn own_texts_are_not_cut_at_140_columns() {
     let mut look = |dash: &mut Dash| {
         let screen = dash.screen();
         // Below the tabs, without the keys and the notice.
-        cut.extend(screen.lines().skip(2).take(36).filter(|line| line.contains('…')).map(str::to_string));
+        cut.extend(
+            screen
+                .lines()
+                .skip(2)
+                .take(36)
+                .filter(|line| line.contains('…'))
+                .map(str::to_string),
+        );
     };
     dash.keys(":");
     for _ in 0..20 {
@@ -865,10 +1398,21 @@ fn own_texts_are_not_cut_at_140_columns() {
 #[test]
 fn the_selected_line_stays_while_others_appear_above_it() {
     let mut dash = demo_like((140, 40));
-    ":dep ".chars().for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
-    let line = |dash: &mut Dash| dash.screen().lines().find(|line| line.contains('▌')).unwrap_or_default().to_string();
+    ":dep "
+        .chars()
+        .for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
+    let line = |dash: &mut Dash| {
+        dash.screen()
+            .lines()
+            .find(|line| line.contains('▌'))
+            .unwrap_or_default()
+            .to_string()
+    };
     let before = line(&mut dash);
-    assert!(before.contains("support-bot") || before.contains("invoice-agent"), "{before}");
+    assert!(
+        before.contains("support-bot") || before.contains("invoice-agent"),
+        "{before}"
+    );
     // A deployment that sorts before it is listed later.
     let rows = serde_json::json!([{"id": "d0", "name": "aaa-bot", "url": "https://aaa-bot.us.langgraph.app"},
                                   {"id": "d2", "name": "support-bot", "url": "https://support-bot.us.langgraph.app"},
@@ -877,6 +1421,11 @@ fn the_selected_line_stays_while_others_appear_above_it() {
     let of_us = |key: &runtail_tui::session::msg::SubscriptionId| matches!(key, runtail_tui::session::msg::SubscriptionId::Deployments(of) if &**of == "prod-us");
     dash.answer(of_us, list);
     dash.later(2_000);
-    let name = |line: &str| line.split_whitespace().find(|word| word.contains('-')).unwrap_or_default().to_string();
+    let name = |line: &str| {
+        line.split_whitespace()
+            .find(|word| word.contains('-'))
+            .unwrap_or_default()
+            .to_string()
+    };
     assert_eq!(name(&line(&mut dash)), name(&before), "{}", dash.screen());
 }

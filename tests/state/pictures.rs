@@ -10,7 +10,10 @@ const SIZE: (u16, u16) = (132, 32);
 /// Compares the pictures `assets/NAME.svg` and `assets/NAME-light.svg` with the screen.
 pub fn assert_pictures(dash: &mut Dash, name: &str) {
     let theme = std::mem::take(&mut dash.app.session.prefs.theme);
-    for (of, ground, suffix) in [("dark", picture::DARK, ""), ("light", picture::LIGHT, "-light")] {
+    for (of, ground, suffix) in [
+        ("dark", picture::DARK, ""),
+        ("light", picture::LIGHT, "-light"),
+    ] {
         dash.app.session.prefs.theme = of.into();
         let path = format!("assets/{name}{suffix}.svg");
         let svg = picture::svg(&dash.buffer(), ground);
@@ -62,7 +65,12 @@ fn readme_pictures_match_the_screens() {
 
 #[test]
 fn pictures_of_the_views_match_the_screens() {
-    for (key, name, rows) in [("2", "updates", 16), ("3", "state", 28), ("7", "raw", 32), ("8", "delivery", 26)] {
+    for (key, name, rows) in [
+        ("2", "updates", 16),
+        ("3", "state", 28),
+        ("7", "raw", 32),
+        ("8", "delivery", 26),
+    ] {
         let mut dash = research((SIZE.0, rows));
         dash.keys(key);
         assert_pictures(&mut dash, name);
@@ -71,12 +79,22 @@ fn pictures_of_the_views_match_the_screens() {
     dash.keys("5");
     assert_pictures(&mut dash, "runs");
     let mut dash = research((SIZE.0, 12));
-    for (done, file) in [(1, "ferries-2024.pdf"), (2, "dnv-forecast.pdf"), (3, "batteries.pdf")] {
-        dash.event("custom", &format!(r#"{{"indexed":"{file}","done":{done},"of":7}}"#));
+    for (done, file) in [
+        (1, "ferries-2024.pdf"),
+        (2, "dnv-forecast.pdf"),
+        (3, "batteries.pdf"),
+    ] {
+        dash.event(
+            "custom",
+            &format!(r#"{{"indexed":"{file}","done":{done},"of":7}}"#),
+        );
     }
     dash.keys("6");
     assert_pictures(&mut dash, "custom");
-    let mut dash = crate::thread_actions::page((SIZE.0, 22), &crate::thread_actions::waiting("question-hitl"));
+    let mut dash = crate::thread_actions::page(
+        (SIZE.0, 22),
+        &crate::thread_actions::waiting("question-hitl"),
+    );
     dash.keys("a");
     assert_pictures(&mut dash, "answer");
     let mut dash = crate::history::opened(SIZE, &crate::history::capture("fork-history"));
@@ -90,7 +108,10 @@ fn pictures_of_pages_and_dialogs_match_the_screens() {
     assert_pictures(&mut dash, "inbox");
     assert_pictures(&mut crate::compare::compared(SIZE), "compare");
     let schema = crate::composer::schema();
-    assert_pictures(&mut crate::composer::composer((SIZE.0, 26), Some(schema)), "composer");
+    assert_pictures(
+        &mut crate::composer::composer((SIZE.0, 26), Some(schema)),
+        "composer",
+    );
     assert_pictures(&mut crate::forms::first_run((SIZE.0, 20)), "first-run");
     let mut dash = support(SIZE);
     dash.keys(":can");

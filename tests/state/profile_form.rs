@@ -46,7 +46,11 @@ impl Opened {
         let mut dash = Dash::new(file, size);
         dash.app.session.catalog.origin.file = Some(path.clone());
         dash.app.session.catalog.all[0].filed = None;
-        let mut opened = Opened { dash, path, _folder: folder };
+        let mut opened = Opened {
+            dash,
+            path,
+            _folder: folder,
+        };
         opened.reload();
         opened
     }
@@ -74,14 +78,20 @@ impl Opened {
         for effect in effects {
             let draft = match effect {
                 Effect::CheckSecrets(references) => {
-                    let unset =
-                        |one: &String| (one.clone(), one.contains("LAB").then(|| "not set in this shell".into()));
+                    let unset = |one: &String| {
+                        (
+                            one.clone(),
+                            one.contains("LAB").then(|| "not set in this shell".into()),
+                        )
+                    };
                     let checked = references.iter().map(unset).collect();
                     self.dash.done(EffectResult::SecretsChecked(checked));
                     continue;
                 }
                 Effect::DraftFile(path, typed) => Draft::new(path, typed.clone()),
-                Effect::DraftRename(path, was, typed) => Draft::renaming(path, was.clone(), typed.clone()),
+                Effect::DraftRename(path, was, typed) => {
+                    Draft::renaming(path, was.clone(), typed.clone())
+                }
                 _ => continue,
             };
             self.dash.done(EffectResult::Drafted(draft.map(Box::new)));
@@ -99,7 +109,9 @@ impl Opened {
         self.dash.later(3000);
         self.dash.screen();
         let effects = self.dash.keys("<ctrl-s>");
-        let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?} {}", self.dash.screen()) };
+        let [Effect::SaveFile(draft)] = effects.as_slice() else {
+            panic!("{effects:?} {}", self.dash.screen())
+        };
         draft.write().unwrap();
         self.dash.done(EffectResult::Saved(Ok(draft.clone())));
     }
@@ -117,7 +129,9 @@ impl Opened {
 }
 
 fn has_try(effects: &[Effect]) -> bool {
-    effects.iter().any(|effect| matches!(effect, Effect::Try(..)))
+    effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Try(..)))
 }
 
 #[test]
@@ -129,7 +143,10 @@ fn a_profile_of_the_file_opens_as_a_filled_form() {
     opened.dash.resize(80, 24);
     insta::assert_snapshot!("edit_profile_80x24", opened.screen());
     let table = opened.document();
-    assert!(table.starts_with("# The lab.\n[profiles.lab]\n") && table.contains("# for another tool"), "{table}");
+    assert!(
+        table.starts_with("# The lab.\n[profiles.lab]\n") && table.contains("# for another tool"),
+        "{table}"
+    );
 }
 
 #[test]
@@ -150,7 +167,11 @@ fn a_change_is_shown_and_written_and_the_rest_of_the_file_stays() {
     ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
-    assert_eq!(opened.text(), FILE.replace('\n', "\r\n"), "nothing is written before that");
+    assert_eq!(
+        opened.text(),
+        FILE.replace('\n', "\r\n"),
+        "nothing is written before that"
+    );
     opened.write();
     let wanted = FILE
         .replace(".example.com\"", ".example.com/x\"")
@@ -166,14 +187,25 @@ fn escape_on_the_changed_lines_writes_nothing_and_loses_nothing() {
     let mut opened = Opened::new(FILE, (100, 30));
     opened.edit(1);
     opened.press("<Tab><Tab><Tab><Tab><Tab>canteen<ctrl-s>");
-    assert!(opened.screen().contains("+ label = \"canteen\""), "{}", opened.screen());
+    assert!(
+        opened.screen().contains("+ label = \"canteen\""),
+        "{}",
+        opened.screen()
+    );
     // The key that opened the page may still be held down.
     assert!(opened.dash.keys("<ctrl-s>").is_empty());
     opened.press("<Esc>");
     let screen = opened.screen();
-    assert!(screen.contains("not saved; s shows the diff") && opened.text() == FILE, "{screen}");
+    assert!(
+        screen.contains("not saved; s shows the diff") && opened.text() == FILE,
+        "{screen}"
+    );
     opened.press("<Enter>");
-    assert!(opened.screen().contains("[ canteen "), "{}", opened.screen());
+    assert!(
+        opened.screen().contains("[ canteen "),
+        "{}",
+        opened.screen()
+    );
     // Without a change there is nothing to write.
     let mut opened = Opened::new(FILE, (100, 30));
     opened.edit(1);
@@ -190,9 +222,16 @@ fn escape_keeps_the_draft_of_the_form() {
     assert!(!opened.dash.app.session.catalog.is_unsaved());
     opened.press("<Enter>");
     let screen = opened.screen();
-    assert!(screen.contains("[ research-2 ") && screen.contains("Restored your draft"), "{screen}");
+    assert!(
+        screen.contains("[ research-2 ") && screen.contains("Restored your draft"),
+        "{screen}"
+    );
     opened.press("<ctrl-n>");
-    assert!(opened.screen().contains("[ research "), "{}", opened.screen());
+    assert!(
+        opened.screen().contains("[ research "),
+        "{}",
+        opened.screen()
+    );
 }
 
 #[test]
@@ -201,12 +240,26 @@ fn a_renamed_profile_is_renamed_in_the_file() {
     opened.edit(0);
     opened.press("<Tab><Tab><Tab><Tab><End>-2");
     let screen = opened.screen();
-    assert!(screen.contains("was lab; default_profiles and rules follow"), "{screen}");
-    assert!(screen.contains("╰ ctrl-s save   Tab next field"), "{screen}");
+    assert!(
+        screen.contains("was lab; default_profiles and rules follow"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("╰ ctrl-s save   Tab next field"),
+        "{screen}"
+    );
     let effects = opened.press("<ctrl-s>");
-    assert!(!has_try(&effects), "it applies once the file is written: {effects:?}");
+    assert!(
+        !has_try(&effects),
+        "it applies once the file is written: {effects:?}"
+    );
     let screen = opened.screen();
-    for line in ["lab is renamed once they are written.", "- [profiles.lab]", "+ [profiles.lab-2]", "profile:lab-2"] {
+    for line in [
+        "lab is renamed once they are written.",
+        "- [profiles.lab]",
+        "+ [profiles.lab-2]",
+        "profile:lab-2",
+    ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     // Nothing is lost without writing.
@@ -221,9 +274,21 @@ fn a_renamed_profile_is_renamed_in_the_file() {
         .replace("profile:lab", "profile:lab-2");
     assert_eq!(opened.text(), wanted);
     opened.reload();
-    let names: Vec<&str> = opened.dash.app.session.profiles.iter().map(|profile| &*profile.name).collect();
-    assert!(names.contains(&"lab-2") && !names.contains(&"lab"), "{names:?}");
-    assert!(!opened.dash.app.session.catalog.is_unsaved() && opened.dash.app.changes.drafts.is_empty());
+    let names: Vec<&str> = opened
+        .dash
+        .app
+        .session
+        .profiles
+        .iter()
+        .map(|profile| &*profile.name)
+        .collect();
+    assert!(
+        names.contains(&"lab-2") && !names.contains(&"lab"),
+        "{names:?}"
+    );
+    assert!(
+        !opened.dash.app.session.catalog.is_unsaved() && opened.dash.app.changes.drafts.is_empty()
+    );
 }
 
 #[test]
@@ -232,19 +297,38 @@ fn a_name_that_is_taken_or_chosen_on_the_command_line_is_refused() {
     opened.edit(0);
     opened.press("<Tab><Tab><Tab><Tab><End><Backspace><Backspace><Backspace>us<ctrl-s>");
     let screen = opened.screen();
-    assert!(screen.contains("✗ There is already a profile of this name.") && screen.contains("[ us "), "{screen}");
+    assert!(
+        screen.contains("✗ There is already a profile of this name.") && screen.contains("[ us "),
+        "{screen}"
+    );
     // In the document too.
     opened.press("<ctrl-t>");
     opened.press("<ctrl-s>");
-    assert!(opened.screen().contains("There is already a profile named us."), "{}", opened.screen());
+    assert!(
+        opened
+            .screen()
+            .contains("There is already a profile named us."),
+        "{}",
+        opened.screen()
+    );
     opened.press("<End>x<ctrl-s>");
-    assert!(opened.screen().contains("Nothing was changed."), "{}", opened.screen());
+    assert!(
+        opened.screen().contains("Nothing was changed."),
+        "{}",
+        opened.screen()
+    );
     assert_eq!(opened.text(), FILE);
     let mut opened = Opened::new(FILE, (140, 40));
     opened.dash.app.session.catalog.origin.names = vec!["lab".into()];
     opened.edit(0);
     opened.press("<Tab><Tab><Tab><Tab><End>2<ctrl-s>");
-    assert!(opened.screen().contains("lab was chosen on the command line"), "{}", opened.screen());
+    assert!(
+        opened
+            .screen()
+            .contains("lab was chosen on the command line"),
+        "{}",
+        opened.screen()
+    );
     assert!(opened.document().contains("[profiles.lab2]"));
 }
 
@@ -264,7 +348,10 @@ fn what_has_no_field_is_shown_and_stays() {
     opened.press("<Tab><Tab>dev<ctrl-s>");
     opened.write();
     let command = "api_key_command = [\"sh\", \"-c\", \"echo canary\"]\n";
-    assert_eq!(opened.text(), FILE.replace(command, &format!("{command}label = \"dev\"\n")));
+    assert_eq!(
+        opened.text(),
+        FILE.replace(command, &format!("{command}label = \"dev\"\n"))
+    );
 }
 
 #[test]
@@ -274,11 +361,17 @@ fn the_document_that_fits_no_form_stays_and_says_why() {
     opened.press("<ctrl-t>");
     opened.press("<Down><End><Backspace><Backspace><Backspace>mars\"<ctrl-t>");
     let screen = opened.screen();
-    assert!(screen.contains("No form: there is no region mars"), "{screen}");
+    assert!(
+        screen.contains("No form: there is no region mars"),
+        "{screen}"
+    );
     assert!(opened.document().contains("region = \"mars\""));
     opened.press("<Backspace><Backspace><Backspace><Backspace><Backspace>eu\"<ctrl-t>");
     let screen = opened.screen();
-    assert!(screen.contains("(x) eu") && screen.contains("[ K "), "{screen}");
+    assert!(
+        screen.contains("(x) eu") && screen.contains("[ K "),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -286,8 +379,16 @@ fn the_rules_of_the_file_are_those_of_the_fields() {
     let mut opened = Opened::new(FILE, (140, 40));
     opened.edit(0);
     for (keys, typed, why) in [
-        ("<Tab><Home>x", "[ xhttps:", "The scheme \"xhttps\" is not http or https; expected an address"),
-        ("<Tab><Tab><Tab><Tab><Tab><End> b", "[ research b", "Expected a workspace id (a UUID), found \"research b\"."),
+        (
+            "<Tab><Home>x",
+            "[ xhttps:",
+            "The scheme \"xhttps\" is not http or https; expected an address",
+        ),
+        (
+            "<Tab><Tab><Tab><Tab><Tab><End> b",
+            "[ research b",
+            "Expected a workspace id (a UUID), found \"research b\".",
+        ),
         (
             "<Tab><Tab><Tab><Tab><End> x",
             "[ lab x",
@@ -296,10 +397,16 @@ fn the_rules_of_the_file_are_those_of_the_fields() {
     ] {
         opened.press(keys);
         let before = opened.screen();
-        assert!(before.contains(typed) && !before.contains(why), "only after leaving the field: {before}");
+        assert!(
+            before.contains(typed) && !before.contains(why),
+            "only after leaving the field: {before}"
+        );
         opened.press("<Tab>");
         let screen = opened.screen();
-        assert!(screen.contains(why) && screen.contains(typed), "{why}: {screen}");
+        assert!(
+            screen.contains(why) && screen.contains(typed),
+            "{why}: {screen}"
+        );
         // The field keeps what was typed, and Ctrl-S goes to it.
         assert!(opened.press("<ctrl-s>").is_empty());
         opened = Opened::new(FILE, (140, 40));
@@ -319,7 +426,10 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
             false => opened.dash.feed(Msg::Paste("lsv2_pt_s3cr3t0123".into())),
         };
         let screen = opened.screen();
-        assert!(screen.contains("✗ That looks like a key, so nothing of it was kept."), "{screen}");
+        assert!(
+            screen.contains("✗ That looks like a key, so nothing of it was kept."),
+            "{screen}"
+        );
         assert!(screen.contains("Press Backspace to continue."), "{screen}");
         assert!(opened.press("<ctrl-s>").is_empty());
         opened.press("<Tab><BackTab><ctrl-t>");
@@ -335,11 +445,17 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
     opened.press("<Tab><Tab>");
     opened.dash.feed(Msg::Paste("sk-ant-s3cr3t0123456".into()));
     opened.press("<Backspace>2");
-    assert!(opened.document().contains("api_key_env = \"2\""), "{}", opened.document());
+    assert!(
+        opened.document().contains("api_key_env = \"2\""),
+        "{}",
+        opened.document()
+    );
     // Another field doesn't take a key either.
     opened.press("<Tab><Tab>");
     opened.dash.feed(Msg::Paste("ls__s3cr3t".into()));
-    assert!(opened.screen().contains("That looks like a key") && !opened.document().contains("s3cr3t"));
+    assert!(
+        opened.screen().contains("That looks like a key") && !opened.document().contains("s3cr3t")
+    );
 }
 
 #[test]
@@ -348,27 +464,44 @@ fn a_key_in_a_command_of_the_file_is_not_shown() {
     let mut opened = Opened::new(&file, (140, 40));
     opened.edit(2);
     let screen = opened.screen();
-    assert!(screen.contains("The command of many has a key in it"), "{screen}");
+    assert!(
+        screen.contains("The command of many has a key in it"),
+        "{screen}"
+    );
     assert!(!screen.contains("s3cr3t"), "{screen}");
 }
 
 #[test]
 fn a_profile_that_is_not_in_the_file_says_so() {
     let file = "[profiles.env]\nregion = \"us\"\napi_key_env = \"LANGSMITH_API_KEY\"\n";
-    for (name, source) in [("env", "from the environment"), ("bot", "from the command line")] {
+    for (name, source) in [
+        ("env", "from the environment"),
+        ("bot", "from the command line"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
-        let mut dash = Dash::new(&file.replace("profiles.env", &format!("profiles.{name}")), (140, 40));
+        let mut dash = Dash::new(
+            &file.replace("profiles.env", &format!("profiles.{name}")),
+            (140, 40),
+        );
         dash.app.session.catalog.origin.file = Some(path.clone());
         dash.app.session.catalog.all[0].filed = None;
-        let mut opened = Opened { dash, path, _folder: folder };
+        let mut opened = Opened {
+            dash,
+            path,
+            _folder: folder,
+        };
         opened.press("p<Enter>");
         let screen = opened.screen();
-        assert!(screen.contains(&format!("╭ Profile {name} · {source}, not in the file ")), "{screen}");
+        assert!(
+            screen.contains(&format!("╭ Profile {name} · {source}, not in the file ")),
+            "{screen}"
+        );
         opened.press("<Tab><Tab><Tab><Tab><Tab>x<ctrl-s>");
         let screen = opened.screen();
         assert!(
-            screen.contains("The file will be created") && screen.contains(&format!("+ [profiles.{name}]")),
+            screen.contains("The file will be created")
+                && screen.contains(&format!("+ [profiles.{name}]")),
             "{screen}"
         );
     }
@@ -379,7 +512,10 @@ fn a_new_profile_may_not_have_the_name_of_another_one() {
     let mut opened = Opened::new(FILE, (140, 40));
     opened.press("pa<Tab><Tab><Tab><End><Backspace><Backspace><Backspace><Backspace>lab<Tab>");
     let screen = opened.screen();
-    assert!(screen.contains("✗ There is already a profile of this name."), "{screen}");
+    assert!(
+        screen.contains("✗ There is already a profile of this name."),
+        "{screen}"
+    );
     assert!(opened.press("<ctrl-s>").is_empty());
 }
 
@@ -389,8 +525,16 @@ fn the_key_of_langsmith_is_offered_only_to_langsmith() {
     let mut opened = Opened::new(FILE, (140, 40));
     // The place after the regions is self-hosted, the one before them is an agent server.
     opened.press("pa<Left>");
-    assert!(opened.screen().contains("(x) no key"), "{}", opened.screen());
-    assert!(!opened.document().contains(variable), "{}", opened.document());
+    assert!(
+        opened.screen().contains("(x) no key"),
+        "{}",
+        opened.screen()
+    );
+    assert!(
+        !opened.document().contains(variable),
+        "{}",
+        opened.document()
+    );
     let effects = opened.press("<Tab>http://127.0.0.1:9<ctrl-s>");
     let found = effects.iter().find_map(|effect| match effect {
         Effect::Try(_, profile) => Some(profile.key.is_none()),
@@ -401,21 +545,43 @@ fn the_key_of_langsmith_is_offered_only_to_langsmith() {
     let mut opened = Opened::new(FILE, (140, 40));
     opened.press("pa<Left><Left><Tab>https://langsmith.example.com");
     assert!(opened.press("<ctrl-s>").is_empty());
-    assert!(opened.screen().contains("Enter the name of an environment variable."), "{}", opened.screen());
+    assert!(
+        opened
+            .screen()
+            .contains("Enter the name of an environment variable."),
+        "{}",
+        opened.screen()
+    );
     opened.press("<BackTab><BackTab><BackTab><Left>");
-    assert!(opened.document().contains(variable), "{}", opened.document());
+    assert!(
+        opened.document().contains(variable),
+        "{}",
+        opened.document()
+    );
     // What the user chose stays.
     let mut opened = Opened::new(FILE, (140, 40));
     opened.press("pa<Tab><Right><Left><BackTab><Left>");
-    assert!(opened.document().contains(variable), "{}", opened.document());
+    assert!(
+        opened.document().contains(variable),
+        "{}",
+        opened.document()
+    );
     let mut opened = Opened::new(FILE, (140, 40));
     opened.press("pa<Tab><Tab><End>_2<BackTab><BackTab><Left>");
-    assert!(opened.document().contains("LANGSMITH_API_KEY_2"), "{}", opened.document());
+    assert!(
+        opened.document().contains("LANGSMITH_API_KEY_2"),
+        "{}",
+        opened.document()
+    );
     // In a profile of the file it is the same.
     let mut opened = Opened::new(&FILE.replace("\"K\"", "\"LANGSMITH_API_KEY\""), (140, 40));
     opened.edit(1);
     opened.press("<Left>");
-    assert!(!opened.document().contains(variable), "{}", opened.document());
+    assert!(
+        !opened.document().contains(variable),
+        "{}",
+        opened.document()
+    );
 }
 
 #[test]
@@ -423,13 +589,22 @@ fn a_reference_is_a_variable_and_an_invalid_name_is_not_written() {
     let mut opened = Opened::new(FILE, (140, 40));
     opened.edit(1);
     opened.press("<Tab><Tab><Backspace>env:OTHER");
-    assert!(opened.document().contains("api_key_env = \"OTHER\""), "{}", opened.document());
-    assert!(opened.screen().contains("can be read"), "{}", opened.screen());
+    assert!(
+        opened.document().contains("api_key_env = \"OTHER\""),
+        "{}",
+        opened.document()
+    );
+    assert!(
+        opened.screen().contains("can be read"),
+        "{}",
+        opened.screen()
+    );
     opened.press("-1");
     assert!(opened.press("<ctrl-s>").is_empty());
     let screen = opened.screen();
     assert!(
-        screen.contains("✗ Enter the name of an environment variable.") && !screen.contains("not a reference"),
+        screen.contains("✗ Enter the name of an environment variable.")
+            && !screen.contains("not a reference"),
         "{screen}"
     );
     assert_eq!(opened.text(), FILE);

@@ -7,15 +7,15 @@ use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::app::{App, Overlay, Pane, subscriptions};
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
-    Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId,
+    SubscriptionKind,
 };
 use runtail_tui::widgets::selection::Selection;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const TWO: &str =
-    "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
+const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
 
 /// Returns the number and the profile of the check that was started.
 fn started_check(effects: &[Effect]) -> (u64, &Profile) {
@@ -23,7 +23,9 @@ fn started_check(effects: &[Effect]) -> (u64, &Profile) {
         Effect::Try(number, profile) => Some((*number, &**profile)),
         _ => None,
     });
-    checks.next().unwrap_or_else(|| panic!("no check was started: {effects:?}"))
+    checks
+        .next()
+        .unwrap_or_else(|| panic!("no check was started: {effects:?}"))
 }
 
 fn has_check(effects: &[Effect]) -> bool {
@@ -69,7 +71,9 @@ fn used(dash: &Dash) -> Vec<&str> {
 }
 
 fn deployment(dash: &mut Dash, profile: &str, name: &str) {
-    let list = serde_json::from_value(json!([{"id": name, "name": name, "latest_revision_id": "r"}])).unwrap();
+    let list =
+        serde_json::from_value(json!([{"id": name, "name": name, "latest_revision_id": "r"}]))
+            .unwrap();
     let key = SubscriptionId::Deployments(profile.into());
     dash.answer(move |k| *k == key, listed(list));
 }
@@ -86,7 +90,9 @@ fn switching_requires_a_reachable_profile() {
     assert!(check_finished(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
     assert_eq!(used(&dash), ["us"]);
     assert!(
-        subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Deployments("us".into())),
+        subscriptions(&dash.app)
+            .iter()
+            .any(|s| s.key == SubscriptionId::Deployments("us".into())),
         "us is still polled"
     );
     let screen = dash.screen();
@@ -95,14 +101,19 @@ fn switching_requires_a_reachable_profile() {
             && screen.contains("Invalid API key"),
         "{screen}"
     );
-    assert!(!screen.contains("r retries"), "an unused profile stops no polling: {screen}");
+    assert!(
+        !screen.contains("r retries"),
+        "an unused profile stops no polling: {screen}"
+    );
     // The second check succeeds.
     let effects = dash.keys("t");
     check_finished(&mut dash, &effects, Ok(()));
     let effects = dash.keys("<Esc>U");
     let effects = check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["eu"]);
-    assert!(matches!(&effects[..], [Effect::UseProfiles(_, list)] if list.len() == 1 && list[0].name == "eu"));
+    assert!(
+        matches!(&effects[..], [Effect::UseProfiles(_, list)] if list.len() == 1 && list[0].name == "eu")
+    );
     dash.keys("<Esc>");
     assert!(!dash.screen().contains("support-bot"), "{}", dash.screen());
 }
@@ -122,7 +133,11 @@ fn unreachable_profile_is_used_only_on_explicit_request() {
     choose(&mut dash, "us");
     dash.keys("<Space>");
     assert_eq!(used(&dash), ["us"]);
-    assert!(dash.screen().contains("is the only profile in use"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("is the only profile in use"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -132,8 +147,15 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     let effects = dash.keys("t");
     assert_eq!(started_check(&effects).1.name, "eu");
     // A profile that is not in use is checked too, and no other one.
-    let check = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Doctor(_))).unwrap();
-    assert!(matches!(&check.what, SubscriptionKind::Profile(profile) if profile.name == "eu"), "{:?}", check.key);
+    let check = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| matches!(sub.key, SubscriptionId::Doctor(_)))
+        .unwrap();
+    assert!(
+        matches!(&check.what, SubscriptionKind::Profile(profile) if profile.name == "eu"),
+        "{:?}",
+        check.key
+    );
     let found = runtail_api::doctor::Check::good("key", "env:K is set");
     dash.feed(Msg::Subscription {
         key: check.key.clone(),
@@ -141,19 +163,28 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
         event: SubscriptionEvent::Checked(Some(Box::new(found))),
     });
     let screen = dash.screen();
-    assert!(screen.contains("Doctor") && screen.contains("env:K is set") && screen.contains("eu  "), "{screen}");
+    assert!(
+        screen.contains("Doctor") && screen.contains("env:K is set") && screen.contains("eu  "),
+        "{screen}"
+    );
     // The page of the profiles has them, too, with what to do.
     let fault = runtail_api::doctor::Fault::Access;
-    let refused =
-        runtail_api::doctor::Check::bad(fault, "auth", "401 Unauthorized").to_do("Use a key of the workspace.");
+    let refused = runtail_api::doctor::Check::bad(fault, "auth", "401 Unauthorized")
+        .to_do("Use a key of the workspace.");
     let event = SubscriptionEvent::Checked(Some(Box::new(refused)));
-    dash.feed(Msg::Subscription { key: check.key.clone(), epoch: check.epoch, event });
+    dash.feed(Msg::Subscription {
+        key: check.key.clone(),
+        epoch: check.epoch,
+        event,
+    });
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.keys("<Esc>");
     dash.pass(60);
     insta::assert_snapshot!("profile_details_140x40", dash.screen());
     // A new definition was not checked yet.
-    dash.app.profile_edited("[profiles.eu]\nregion = \"apac\"\n").unwrap();
+    dash.app
+        .profile_edited("[profiles.eu]\nregion = \"apac\"\n")
+        .unwrap();
     assert!(!dash.screen().contains("env:K is set"), "{}", dash.screen());
 }
 
@@ -165,17 +196,37 @@ fn the_profiles_page_marks_production_and_the_selected_row() {
     dash.app.open_profiles();
     choose(&mut dash, "local");
     let (screen, buffer) = (dash.screen(), dash.buffer());
-    let row = |name: &str| screen.lines().position(|line| line.contains(&format!("]  {name}"))).unwrap() as u16;
+    let row = |name: &str| {
+        screen
+            .lines()
+            .position(|line| line.contains(&format!("]  {name}")))
+            .unwrap() as u16
+    };
     let column = |y: u16, text: &str| {
         let line = screen.lines().nth(y.into()).unwrap();
-        line[..line.find(text).unwrap_or_else(|| panic!("{text}: {line}"))].chars().count() as u16
+        line[..line.find(text).unwrap_or_else(|| panic!("{text}: {line}"))]
+            .chars()
+            .count() as u16
     };
-    let bold = |x: u16, y: u16| buffer[(x, y)].modifier.contains(ratatui::style::Modifier::BOLD);
+    let bold = |x: u16, y: u16| {
+        buffer[(x, y)]
+            .modifier
+            .contains(ratatui::style::Modifier::BOLD)
+    };
     let (prod, local) = (row("a-prod"), row("local"));
     let mark = &buffer[(column(prod, "PROD"), prod)];
-    assert!(mark.modifier.contains(ratatui::style::Modifier::REVERSED), "{mark:?} {screen}");
-    assert!(screen.contains("PROD read-only") || screen.contains("PROD writes"), "{screen}");
-    assert!(bold(column(local, "local"), local) && !bold(column(prod, "a-prod"), prod), "{screen}");
+    assert!(
+        mark.modifier.contains(ratatui::style::Modifier::REVERSED),
+        "{mark:?} {screen}"
+    );
+    assert!(
+        screen.contains("PROD read-only") || screen.contains("PROD writes"),
+        "{screen}"
+    );
+    assert!(
+        bold(column(local, "local"), local) && !bold(column(prod, "a-prod"), prod),
+        "{screen}"
+    );
     assert!(screen.contains("workspace   none"), "{screen}");
 }
 
@@ -209,17 +260,34 @@ fn removing_a_profile_closes_only_its_streams_and_lists() {
         );
         of_us.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
-    let rows = |dash: &Dash| dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
+    let rows = |dash: &Dash| {
+        dash.app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter(|r| &*r.profile_name == "prod-us")
+            .count()
+    };
     let (before, kept) = (subscriptions_of_us(&dash), rows(&dash));
     assert!(dash.app.viewer().is_some() && dash.app.deployments.watches.len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
     assert_eq!(used(&dash), ["prod-us"]);
-    assert!(dash.app.viewer().is_none() && dash.app.agent.server.is_none() && dash.app.deployments.watches.is_empty());
+    assert!(
+        dash.app.viewer().is_none()
+            && dash.app.agent.server.is_none()
+            && dash.app.deployments.watches.is_empty()
+    );
     assert!(dash.app.deployments.histories.is_empty() && dash.app.focus == Pane::Deployments);
     assert_eq!((subscriptions_of_us(&dash), rows(&dash)), (before, kept));
     assert!(
-        dash.app.deployments.list.rows.iter().all(|r| r.profile == 0),
+        dash.app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .all(|r| r.profile == 0),
         "rows refer to their profile by its new index"
     );
     let notice = &dash.app.session.notices.last().unwrap().text;
@@ -228,7 +296,10 @@ fn removing_a_profile_closes_only_its_streams_and_lists() {
         "prod-eu is no longer used; closed: the stream of support-bot (its run continues), the threads of support-bot, a watch."
     );
     let screen = dash.screen();
-    assert!(!screen.contains("nightly-etl") && screen.contains("invoice-agent"), "{screen}");
+    assert!(
+        !screen.contains("nightly-etl") && screen.contains("invoice-agent"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -236,8 +307,11 @@ fn streams_of_remaining_profiles_continue() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-values");
-    let stream =
-        |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Stream(_)));
+    let stream = |dash: &Dash| {
+        subscriptions(&dash.app)
+            .into_iter()
+            .find(|s| matches!(s.key, SubscriptionId::Stream(_)))
+    };
     let before = stream(&dash).map(|s| (s.key, s.epoch));
     choose(&mut dash, "prod-us");
     dash.keys("<Space><Esc>");
@@ -249,7 +323,10 @@ fn streams_of_remaining_profiles_continue() {
     assert!(!has_check(&effects), "{effects:?}");
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
     assert_eq!(used(&dash), ["prod-eu", "new"]);
-    assert!(dash.app.is_read_only("prod-eu"), "a production label applies immediately");
+    assert!(
+        dash.app.is_read_only("prod-eu"),
+        "a production label applies immediately"
+    );
 }
 
 #[test]
@@ -258,15 +335,27 @@ fn invalid_file_keeps_the_profiles_and_shows_the_error() {
     deployment(&mut dash, "us", "support-bot");
     assert!(reload(&mut dash, "[profiles.us]\nregion = \"mars\"\n").is_empty());
     let screen = dash.screen();
-    assert!(screen.contains("config.toml:2:10: unknown region \"mars\"") && screen.contains("support-bot"), "{screen}");
+    assert!(
+        screen.contains("config.toml:2:10: unknown region \"mars\"")
+            && screen.contains("support-bot"),
+        "{screen}"
+    );
     assert_eq!(used(&dash), ["us", "eu"]);
     dash.keys("p");
     let screen = dash.screen();
-    assert!(screen.contains("The current file is not in use") && screen.contains("2 | region = \"mars\""), "{screen}");
+    assert!(
+        screen.contains("The current file is not in use")
+            && screen.contains("2 | region = \"mars\""),
+        "{screen}"
+    );
     // A file without profiles is rejected too.
     reload(&mut dash, "[ui]\nascii = true\n");
     assert_eq!(used(&dash), ["us", "eu"]);
-    assert!(dash.screen().contains("it has no profiles any more"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("it has no profiles any more"),
+        "{}",
+        dash.screen()
+    );
     reload(&mut dash, TWO);
     assert!(!dash.screen().contains("not in use:"), "{}", dash.screen());
 }
@@ -286,18 +375,30 @@ fn reload_adds_removes_and_changes_profiles() {
         "us stays until the new one is reached: {screen}"
     );
     let (_, tried) = started_check(&effects);
-    assert_eq!(tried.key, Config::parse(toml, None).unwrap().profiles[0].key);
+    assert_eq!(
+        tried.key,
+        Config::parse(toml, None).unwrap().profiles[0].key
+    );
     let effects = check_finished(&mut dash, &effects, Ok(()));
-    let Some(Effect::UseProfiles(_, list)) = effects.first() else { panic!("{effects:?}") };
+    let Some(Effect::UseProfiles(_, list)) = effects.first() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(list[0], *dash.app.session.catalog.used("us").unwrap());
-    assert!(!dash.screen().contains("support-bot"), "the rows of the old definition are removed: {}", dash.screen());
+    assert!(
+        !dash.screen().contains("support-bot"),
+        "the rows of the old definition are removed: {}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn read_only_applies_before_the_new_definition_is_reachable() {
     let mut dash = Dash::new(TWO, (140, 40));
     assert!(!dash.app.is_read_only("us"));
-    let effects = reload(&mut dash, "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\nread_only = true\n");
+    let effects = reload(
+        &mut dash,
+        "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\nread_only = true\n",
+    );
     assert!(dash.app.is_read_only("us"));
     let active = effects.iter().find_map(|e| match e {
         Effect::UseProfiles(_, list) => Some(list),
@@ -306,7 +407,10 @@ fn read_only_applies_before_the_new_definition_is_reachable() {
     let us = active.unwrap().iter().find(|p| p.name == "us").unwrap();
     assert!(us.is_read_only() && us.key == Config::parse(TWO, None).unwrap().profiles[0].key);
     // Conversely, the old definition stays read-only until the new one is used.
-    let mut dash = Dash::new("[profiles.us]\nregion = \"us\"\nlabel = \"PROD\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.us]\nregion = \"us\"\nlabel = \"PROD\"\n",
+        (140, 40),
+    );
     let effects = reload(&mut dash, "[profiles.us]\nregion = \"eu\"\n");
     assert!(dash.app.is_read_only("us"));
     check_finished(&mut dash, &effects, Ok(()));
@@ -317,7 +421,11 @@ fn read_only_applies_before_the_new_definition_is_reachable() {
 fn reload_respects_the_command_lines_profiles_and_read_only() {
     let mut dash = Dash::new(TWO, (140, 40));
     let config = Config::parse(TWO, None).unwrap();
-    let origin = Origin { names: vec!["us".into()], read_only: true, ..Origin::default() };
+    let origin = Origin {
+        names: vec!["us".into()],
+        read_only: true,
+        ..Origin::default()
+    };
     let (mut app, _) = runtail_tui::app::App::new(
         &config.profiles[..1],
         dash.app.session.settings.clone(),
@@ -326,9 +434,20 @@ fn reload_respects_the_command_lines_profiles_and_read_only() {
     );
     app.configured(&config, origin);
     dash.app = app;
-    let effects = reload(&mut dash, &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"));
+    let effects = reload(
+        &mut dash,
+        &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"),
+    );
     assert_eq!(used(&dash), ["us"]);
-    assert!(dash.app.session.catalog.all.iter().all(|k| k.profile.is_read_only()), "{effects:?}");
+    assert!(
+        dash.app
+            .session
+            .catalog
+            .all
+            .iter()
+            .all(|k| k.profile.is_read_only()),
+        "{effects:?}"
+    );
     for effect in effects {
         if let Effect::UseProfiles(_, list) = effect {
             assert!(list.iter().all(Profile::is_read_only));
@@ -341,20 +460,33 @@ fn reloaded_keys_and_settings_apply_immediately() {
     let mut dash = Dash::new(TWO, (140, 40));
     reload(
         &mut dash,
-        &format!("{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_rows = 5\n[pol]\n"),
+        &format!(
+            "{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_rows = 5\n[pol]\n"
+        ),
     );
     assert!(dash.keys("p").is_empty() && dash.app.overlays.is_empty());
     dash.keys("<F2>");
     assert!(dash.screen().contains("Profiles · "), "{}", dash.screen());
     assert!(dash.app.session.settings.ascii && dash.app.session.settings.event_log.max_rows == 5);
-    let notice: Vec<&str> = dash.app.session.notices.iter().map(|n| n.text.as_str()).collect();
+    let notice: Vec<&str> = dash
+        .app
+        .session
+        .notices
+        .iter()
+        .map(|n| n.text.as_str())
+        .collect();
     let notice = notice.join("\n");
-    assert!(notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"), "{notice}");
+    assert!(
+        notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"),
+        "{notice}"
+    );
     // A new poll interval restarts the polls, but no stream.
     let epoch = dash.app.session.profiles[0].epoch;
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));
     assert!(dash.app.session.profiles[0].epoch > epoch);
-    assert!(matches!(effects.first(), Some(Effect::Configure(config)) if config.poll.interval.as_secs() == 5));
+    assert!(
+        matches!(effects.first(), Some(Effect::Configure(config)) if config.poll.interval.as_secs() == 5)
+    );
     // A setting is not rounded.
     reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"90s\"\n"));
     assert!(dash.screen().contains("every 1m30s; "), "{}", dash.screen());
@@ -365,9 +497,19 @@ fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
     let text = dash.app.profile_text(Some("us"));
-    assert_eq!(text, "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n");
-    assert!(dash.app.profile_edited("[profiles.us]\nregion = \"mars\"\n").is_err());
-    let effects = dash.app.profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n").unwrap();
+    assert_eq!(
+        text,
+        "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n"
+    );
+    assert!(
+        dash.app
+            .profile_edited("[profiles.us]\nregion = \"mars\"\n")
+            .is_err()
+    );
+    let effects = dash
+        .app
+        .profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n")
+        .unwrap();
     assert!(dash.screen().contains("support-bot"));
     assert!(dash.app.session.catalog.is_unsaved());
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
@@ -381,11 +523,22 @@ fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     let notice = &dash.app.session.notices.last().unwrap().text;
     assert!(notice.contains("us is unchanged"), "{notice}");
     // The file changes elsewhere: the edit is kept.
-    let effects = reload(&mut dash, &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"));
+    let effects = reload(
+        &mut dash,
+        &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"),
+    );
     assert!(dash.app.session.catalog.is_unsaved());
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
-        dash.app.session.catalog.used("us").unwrap().key.as_ref().unwrap().to_string(),
+        dash.app
+            .session
+            .catalog
+            .used("us")
+            .unwrap()
+            .key
+            .as_ref()
+            .unwrap()
+            .to_string(),
         "the environment variable NEW"
     );
     // Once the file contains the edit, it is saved.
@@ -426,8 +579,15 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// Returns a definition. Its number is in its key's name, which identifies its responses.
 fn definition(name: &str, number: u8) -> String {
-    let server = if name == "c" { "agent_server = \"http://127.0.0.1:2024\"\n" } else { "" };
-    format!("[profiles.{name}]\nregion = \"us\"\n{server}api_key_env = \"{}\"\n", key_name(name, number))
+    let server = if name == "c" {
+        "agent_server = \"http://127.0.0.1:2024\"\n"
+    } else {
+        ""
+    };
+    format!(
+        "[profiles.{name}]\nregion = \"us\"\n{server}api_key_env = \"{}\"\n",
+        key_name(name, number)
+    )
 }
 
 fn key_name(name: &str, number: u8) -> String {
@@ -435,7 +595,15 @@ fn key_name(name: &str, number: u8) -> String {
 }
 
 fn key_name_of(profile: &Profile) -> String {
-    profile.key.as_ref().unwrap().to_string().rsplit(' ').next().unwrap().to_string()
+    profile
+        .key
+        .as_ref()
+        .unwrap()
+        .to_string()
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .to_string()
 }
 
 /// A pending request, with the key name of the definition that started it.
@@ -455,28 +623,41 @@ struct Simulation {
 
 impl Simulation {
     fn active_key_name(&self, name: &str) -> Option<String> {
-        self.active.1.iter().find(|p| p.name == name).map(key_name_of)
+        self.active
+            .1
+            .iter()
+            .find(|p| p.name == name)
+            .map(key_name_of)
     }
 
     fn run(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::UseProfiles(generation, list) => self.active = (generation, list),
-                Effect::Try(number, profile) => self.pending.push(Pending::Check(number, key_name_of(&profile))),
+                Effect::Try(number, profile) => self
+                    .pending
+                    .push(Pending::Check(number, key_name_of(&profile))),
                 Effect::Describe(ref what) => {
-                    let key_name = self.active_key_name(what.profile()).expect("the described profile is active");
-                    self.pending.push(Pending::Effect(self.active.0, effect, key_name));
+                    let key_name = self
+                        .active_key_name(what.profile())
+                        .expect("the described profile is active");
+                    self.pending
+                        .push(Pending::Effect(self.active.0, effect, key_name));
                 }
                 Effect::FetchInfo(ref server) => {
-                    let key_name = self.active_key_name(&server.profile).expect("the server's profile is active");
-                    self.pending.push(Pending::Effect(self.active.0, effect, key_name));
+                    let key_name = self
+                        .active_key_name(&server.profile)
+                        .expect("the server's profile is active");
+                    self.pending
+                        .push(Pending::Effect(self.active.0, effect, key_name));
                 }
                 _ => {}
             }
         }
         // Like the runtime, starts new subscriptions with the active profiles.
         let wanted = subscriptions(&self.dash.app);
-        self.subscribed.retain(|key, epoch| wanted.iter().any(|s| s.key == *key && s.epoch == *epoch));
+        self.subscribed
+            .retain(|key, epoch| wanted.iter().any(|s| s.key == *key && s.epoch == *epoch));
         for sub in wanted {
             if self.subscribed.get(&sub.key) == Some(&sub.epoch) {
                 continue;
@@ -494,7 +675,8 @@ impl Simulation {
                 .active_key_name(profile)
                 .unwrap_or_else(|| panic!("{:?} is started without an active profile", sub.key));
             self.subscribed.insert(sub.key.clone(), sub.epoch);
-            self.pending.push(Pending::Poll(sub.key, sub.epoch, key_name));
+            self.pending
+                .push(Pending::Poll(sub.key, sub.epoch, key_name));
         }
     }
 
@@ -506,15 +688,19 @@ impl Simulation {
         // A poll keeps responding, and may not know yet that it was stopped.
         let error = |key_name: &str, profile: &str| ApiError {
             kind: Kind::Server(503),
-            at: Place { profile: profile.into(), ..Place::default() },
+            at: Place {
+                profile: profile.into(),
+                ..Place::default()
+            },
             detail: format!("failed with {key_name}"),
             hint: None,
         };
         let msg = match &self.pending[which] {
             Pending::Poll(key @ SubscriptionId::Deployments(profile), epoch, key_name) => {
-                let items =
-                    serde_json::from_value(json!([{"id": key_name, "name": key_name, "latest_revision_id": "r"}]))
-                        .unwrap();
+                let items = serde_json::from_value(
+                    json!([{"id": key_name, "name": key_name, "latest_revision_id": "r"}]),
+                )
+                .unwrap();
                 let answer = if ok {
                     listed(items)
                 } else {
@@ -528,19 +714,44 @@ impl Simulation {
                         next,
                     }
                 };
-                Msg::Subscription { key: key.clone(), epoch: *epoch, event: answer }
+                Msg::Subscription {
+                    key: key.clone(),
+                    epoch: *epoch,
+                    event: answer,
+                }
             }
             Pending::Poll(key @ SubscriptionId::Newest(_), epoch, key_name) => {
-                let revision = serde_json::from_value(json!({"id": "r", "status": key_name})).unwrap();
-                let answer = SubscriptionEvent::Newest { deployment: key_name.as_str().into(), revision: Ok(revision) };
-                Msg::Subscription { key: key.clone(), epoch: *epoch, event: answer }
+                let revision =
+                    serde_json::from_value(json!({"id": "r", "status": key_name})).unwrap();
+                let answer = SubscriptionEvent::Newest {
+                    deployment: key_name.as_str().into(),
+                    revision: Ok(revision),
+                };
+                Msg::Subscription {
+                    key: key.clone(),
+                    epoch: *epoch,
+                    event: answer,
+                }
             }
             Pending::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, key_name) => {
                 let next = runtail_tui::session::msg::NextPoll::Stopped;
-                let items = serde_json::from_value(json!([{"id": "r", "status": key_name}])).unwrap();
-                let listed = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
-                let result = if ok { Ok(listed) } else { Err(error(key_name, profile)) };
-                Msg::Subscription { key: key.clone(), epoch: *epoch, event: SubscriptionEvent::Revisions(result, next) }
+                let items =
+                    serde_json::from_value(json!([{"id": "r", "status": key_name}])).unwrap();
+                let listed = runtail_api::Revisions {
+                    items,
+                    was_sorted: true,
+                    unread: Default::default(),
+                };
+                let result = if ok {
+                    Ok(listed)
+                } else {
+                    Err(error(key_name, profile))
+                };
+                Msg::Subscription {
+                    key: key.clone(),
+                    epoch: *epoch,
+                    event: SubscriptionEvent::Revisions(result, next),
+                }
             }
             Pending::Poll(..) => return,
             Pending::Effect(since, Effect::Describe(what), key_name) => {
@@ -549,7 +760,10 @@ impl Simulation {
                 } else {
                     Err(error(key_name, what.profile()))
                 };
-                Msg::Effect { epoch: *since, result: EffectResult::Described(what.clone(), result) }
+                Msg::Effect {
+                    epoch: *since,
+                    result: EffectResult::Described(what.clone(), result),
+                }
             }
             Pending::Effect(since, Effect::FetchInfo(server), key_name) => Msg::Effect {
                 epoch: *since,
@@ -557,7 +771,11 @@ impl Simulation {
             },
             Pending::Effect(..) => return,
             Pending::Check(number, key_name) => {
-                let result = if ok { Ok(()) } else { Err(error(key_name, "tried")) };
+                let result = if ok {
+                    Ok(())
+                } else {
+                    Err(error(key_name, "tried"))
+                };
                 Msg::done(EffectResult::Tried(*number, result))
             }
         };
@@ -572,29 +790,57 @@ impl Simulation {
     fn check(&mut self) {
         let active_keys: Vec<String> = self.active.1.iter().map(key_name_of).collect();
         assert_eq!(
-            self.active.1.iter().map(|p| p.name.clone()).collect::<Vec<_>>(),
+            self.active
+                .1
+                .iter()
+                .map(|p| p.name.clone())
+                .collect::<Vec<_>>(),
             used(&self.dash),
             "the runtime and the dashboard use the same profiles"
         );
         let app = &self.dash.app;
         for row in &app.deployments.list.rows {
             let name = row.deployment.as_ref().map(|_| row.name.clone());
-            assert!(name.iter().all(|n| active_keys.contains(n)), "a row of {name:?}; active: {active_keys:?}");
-            assert_eq!(Some(&*row.profile_name), app.session.profiles.get(row.profile).map(|p| &*p.name));
+            assert!(
+                name.iter().all(|n| active_keys.contains(n)),
+                "a row of {name:?}; active: {active_keys:?}"
+            );
+            assert_eq!(
+                Some(&*row.profile_name),
+                app.session.profiles.get(row.profile).map(|p| &*p.name)
+            );
             if let Some(newest) = &row.newest {
-                assert!(active_keys.contains(&newest.status), "{newest:?} of a row; active: {active_keys:?}");
+                assert!(
+                    active_keys.contains(&newest.status),
+                    "{newest:?} of a row; active: {active_keys:?}"
+                );
             }
         }
         for history in app.deployments.histories.values() {
             for revision in &history.revisions {
-                assert!(active_keys.contains(&revision.status), "{revision:?}; active: {active_keys:?}");
+                assert!(
+                    active_keys.contains(&revision.status),
+                    "{revision:?}; active: {active_keys:?}"
+                );
             }
-            assert!(history.error.iter().all(|e| active_keys.iter().any(|m| e.detail.ends_with(m))));
+            assert!(
+                history
+                    .error
+                    .iter()
+                    .all(|e| active_keys.iter().any(|m| e.detail.ends_with(m)))
+            );
         }
         for profile in &app.session.profiles {
-            let infos = app.agent.infos.values().filter_map(|info| info.error.as_ref());
+            let infos = app
+                .agent
+                .infos
+                .values()
+                .filter_map(|info| info.error.as_ref());
             for error in profile.error.iter().chain(&profile.partial).chain(infos) {
-                assert!(active_keys.iter().any(|m| error.detail.ends_with(m)), "{error:?}; active: {active_keys:?}");
+                assert!(
+                    active_keys.iter().any(|m| error.detail.ends_with(m)),
+                    "{error:?}; active: {active_keys:?}"
+                );
             }
         }
     }
@@ -667,7 +913,9 @@ fn documents_requested_before_a_switch_are_not_shown() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
     let effects = dash.keys("d");
-    let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Describe(what)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert!(matches!(what, Described::Deployment(..)));
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     check_finished(&mut dash, &effects, Ok(()));
@@ -676,9 +924,16 @@ fn documents_requested_before_a_switch_are_not_shown() {
         result: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
-    let server = ServerRef { profile: "us".into(), name: "support-bot".into(), url: "https://x".into() };
+    let server = ServerRef {
+        profile: "us".into(),
+        name: "support-bot".into(),
+        url: "https://x".into(),
+    };
     let error = dash.error("us", Kind::Network);
-    dash.feed(Msg::Effect { epoch: Epoch(0), result: EffectResult::Info(server, Err(error)) });
+    dash.feed(Msg::Effect {
+        epoch: Epoch(0),
+        result: EffectResult::Info(server, Err(error)),
+    });
     assert!(dash.app.agent.infos.is_empty());
 }
 
@@ -711,7 +966,10 @@ fn failed_profiles_say_why_and_what_helps() {
     dash.refuse("us");
     choose(&mut dash, "us");
     let screen = dash.screen();
-    assert!(screen.contains("to do       Set K to a key and start Runtail again."), "{screen}");
+    assert!(
+        screen.contains("to do       Set K to a key and start Runtail again."),
+        "{screen}"
+    );
     assert!(screen.contains("checked     us: 401"), "{screen}");
     // The environment can't be changed while Runtail runs; a keychain can.
     choose(&mut dash, "eu");
@@ -719,7 +977,10 @@ fn failed_profiles_say_why_and_what_helps() {
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.keys("<Esc>");
     let screen = dash.screen();
-    assert!(screen.contains("keyring:langsmith") && screen.contains("the keychain entry langsmith/eu"), "{screen}");
+    assert!(
+        screen.contains("keyring:langsmith") && screen.contains("the keychain entry langsmith/eu"),
+        "{screen}"
+    );
     #[cfg(target_os = "linux")]
     assert!(
         screen.contains("Store a key: secret-tool store --label=LangSmith service langsmith account eu, then press t."),
@@ -729,7 +990,9 @@ fn failed_profiles_say_why_and_what_helps() {
 
 /// Creates the requested draft like the runtime.
 fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
-    let [Effect::DraftFile(path, typed)] = effects else { panic!("{effects:?}") };
+    let [Effect::DraftFile(path, typed)] = effects else {
+        panic!("{effects:?}")
+    };
     let draft = Draft::new(path, typed.clone()).map(Box::new);
     dash.feed(Msg::done(EffectResult::Drafted(draft)))
 }
@@ -744,32 +1007,57 @@ fn profile_is_edited_checked_used_and_saved() {
     dash.app.session.catalog.origin.file = Some(path.clone());
     choose(&mut dash, "eu");
     assert!(dash.keys("s").is_empty());
-    assert!(dash.screen().contains("There are no unsaved changes"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("There are no unsaved changes"),
+        "{}",
+        dash.screen()
+    );
     // Mistakes are shown while typing, and invalid text is not applied.
     dash.keys("<Enter><ctrl-t><Down><Down><End>x");
-    assert!(dash.screen().contains("line 3, column"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("line 3, column"),
+        "{}",
+        dash.screen()
+    );
     assert!(dash.keys("<ctrl-r>").is_empty());
     dash.keys("<Backspace><Backspace><Backspace>NEW\"<Enter>label = \"PROD\"");
     let screen = dash.screen();
     assert!(
-        screen.contains("label = \"PROD\"") && screen.contains("● Valid profile, for this session only"),
+        screen.contains("label = \"PROD\"")
+            && screen.contains("● Valid profile, for this session only"),
         "{screen}"
     );
     let effects = dash.keys("<ctrl-r>");
-    assert!(dash.screen().contains("checking eu…") && dash.screen().contains("Profiles · "), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("checking eu…") && dash.screen().contains("Profiles · "),
+        "{}",
+        dash.screen()
+    );
     check_finished(&mut dash, &effects, Ok(()));
     assert!(dash.app.is_read_only("eu"), "production");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), file, "nothing is written without a request");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        file,
+        "nothing is written without a request"
+    );
     // Saving shows a diff first; Enter writes nothing.
     let effects = dash.keys("s");
     drafted(&mut dash, &effects);
     let screen = dash.screen();
-    for line in ["╭ Save", "- api_key_env = \"K\"", "+ api_key_env = \"NEW\"", "+ label = \"PROD\"", "ctrl-s write"] {
+    for line in [
+        "╭ Save",
+        "- api_key_env = \"K\"",
+        "+ api_key_env = \"NEW\"",
+        "+ label = \"PROD\"",
+        "ctrl-s write",
+    ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     assert!(dash.keys("<Enter>").is_empty());
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::SaveFile(draft)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     draft.write().unwrap();
     dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
     assert!(!dash.app.session.catalog.is_unsaved());
@@ -783,7 +1071,10 @@ fn profile_is_edited_checked_used_and_saved() {
     );
     // Reloading the saved file changes nothing.
     let effects = reload(&mut dash, &saved);
-    assert!(!has_check(&effects) && !effects.iter().any(|e| matches!(e, Effect::UseProfiles(..))), "{effects:?}");
+    assert!(
+        !has_check(&effects) && !effects.iter().any(|e| matches!(e, Effect::UseProfiles(..))),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -793,18 +1084,30 @@ fn file_changed_by_another_program_is_not_overwritten() {
     std::fs::write(&path, TWO).unwrap();
     let mut dash = Dash::new(TWO, (100, 30));
     dash.app.session.catalog.origin.file = Some(path.clone());
-    dash.app.profile_edited("[profiles.eu]\nregion = \"apac\"\n").unwrap();
+    dash.app
+        .profile_edited("[profiles.eu]\nregion = \"apac\"\n")
+        .unwrap();
     choose(&mut dash, "eu");
     let effects = dash.keys("s");
     drafted(&mut dash, &effects);
     std::fs::write(&path, format!("{TWO}# by hand\n")).unwrap();
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::SaveFile(draft)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     let error = draft.write().unwrap_err();
     dash.feed(Msg::done(EffectResult::Saved(Err(error))));
-    assert!(dash.screen().contains("changed by another program"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("changed by another program"),
+        "{}",
+        dash.screen()
+    );
     assert!(dash.app.session.catalog.is_unsaved());
-    assert!(std::fs::read_to_string(&path).unwrap().ends_with("# by hand\n"));
+    assert!(
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .ends_with("# by hand\n")
+    );
 }
 
 #[test]
@@ -819,8 +1122,16 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     let (_, profile) = started_check(&effects);
     let name = profile.name.clone();
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["us", "eu"], "a new profile is used only on request");
-    assert!(dash.screen().contains(&format!("{name} is reachable")), "{}", dash.screen());
+    assert_eq!(
+        used(&dash),
+        ["us", "eu"],
+        "a new profile is used only on request"
+    );
+    assert!(
+        dash.screen().contains(&format!("{name} is reachable")),
+        "{}",
+        dash.screen()
+    );
     choose(&mut dash, &name);
     let effects = dash.keys("<Space>");
     check_finished(&mut dash, &effects, Ok(()));
@@ -846,7 +1157,10 @@ fn first_run_offers_setup_and_connects() {
     assert!(dash.screen().contains("(x) us"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-s>");
     let (_, profile) = started_check(&effects);
-    assert_eq!((profile.name.as_str(), profile.region.as_deref()), ("us", Some("us")));
+    assert_eq!(
+        (profile.name.as_str(), profile.region.as_deref()),
+        ("us", Some("us"))
+    );
     assert!(dash.screen().contains("checking us…"), "{}", dash.screen());
     check_finished(&mut dash, &effects, Err(Kind::NoKey));
     dash.pass(60);
@@ -858,7 +1172,10 @@ fn first_run_offers_setup_and_connects() {
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["us"]);
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
-    assert!(dash.app.session.catalog.is_unsaved(), "nothing is written without a request");
+    assert!(
+        dash.app.session.catalog.is_unsaved(),
+        "nothing is written without a request"
+    );
 }
 
 #[test]
@@ -866,7 +1183,11 @@ fn first_run_ends_when_a_file_appears() {
     let mut dash = first_run((140, 40));
     insta::assert_snapshot!("first_run_140x40", dash.screen());
     reload(&mut dash, "[profiles.us]\nregion = \"mars\"\n");
-    assert!(dash.screen().contains("unknown region"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("unknown region"),
+        "{}",
+        dash.screen()
+    );
     let effects = reload(&mut dash, TWO);
     assert!(matches!(effects.last(), Some(Effect::UseProfiles(_, list)) if list.len() == 2));
     assert!(dash.app.overlays.is_empty());
@@ -900,7 +1221,13 @@ fn production_is_always_visible() {
         dash.resize(size.0, size.1);
         dash.ascii = ascii;
         let screen = dash.screen();
-        assert!(screen.lines().next().is_some_and(|line| line.contains("PROD")), "{screen}");
+        assert!(
+            screen
+                .lines()
+                .next()
+                .is_some_and(|line| line.contains("PROD")),
+            "{screen}"
+        );
     }
 }
 
@@ -922,11 +1249,17 @@ fn in_memory_key_survives_an_edit_and_is_never_shown() {
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
     profile.key = Some(runtail_core::config::SecretSource::Given(key));
     let dash = Dash::new(TWO, (140, 40));
-    let (mut app, _) =
-        runtail_tui::app::App::new(&[profile], dash.app.session.settings.clone(), (140, 40), dash.app.session.now);
+    let (mut app, _) = runtail_tui::app::App::new(
+        &[profile],
+        dash.app.session.settings.clone(),
+        (140, 40),
+        dash.app.session.now,
+    );
     let text = app.profile_text(Some("us"));
     assert!(!text.contains("canary"));
-    let effects = app.profile_edited(&format!("{text}label = \"mine\"\n")).unwrap();
+    let effects = app
+        .profile_edited(&format!("{text}label = \"mine\"\n"))
+        .unwrap();
     assert!(!has_check(&effects), "only the label changed: {effects:?}");
     assert!(!format!("{app:?}{effects:?}").contains("canary"));
 }

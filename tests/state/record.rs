@@ -18,20 +18,29 @@ struct Disk {
 impl Disk {
     /// Runs one step and returns its result.
     fn step(&mut self, effect: Effect) -> Option<EffectResult> {
-        let Effect::File(number, step) = effect else { return None };
+        let Effect::File(number, step) = effect else {
+            return None;
+        };
         match step {
             FileStep::Record(path) => self.path = Some(path),
             FileStep::Write(chunks) => {
                 assert!(!self.finished && chunks.len() <= 2_000, "{}", chunks.len());
                 for chunk in chunks {
-                    let Chunk::Record(record) = chunk else { panic!("{chunk:?}") };
+                    let Chunk::Record(record) = chunk else {
+                        panic!("{chunk:?}")
+                    };
                     self.records.push(*record);
                 }
             }
             FileStep::Finish => self.finished = true,
-            FileStep::Create(path) | FileStep::Comparison(path, _) | FileStep::Save(path, _) => panic!("{path:?}"),
+            FileStep::Create(path) | FileStep::Comparison(path, _) | FileStep::Save(path, _) => {
+                panic!("{path:?}")
+            }
         }
-        Some(EffectResult::FileStepped(number, Ok(self.records.len() as u64)))
+        Some(EffectResult::FileStepped(
+            number,
+            Ok(self.records.len() as u64),
+        ))
     }
 
     /// Runs all effects and those that follow.
@@ -46,15 +55,28 @@ impl Disk {
     fn events(&self) -> Vec<u64> {
         self.records
             .iter()
-            .filter_map(|record| if let Record::Event(e) = record { Some(e.seq.0) } else { None })
+            .filter_map(|record| {
+                if let Record::Event(e) = record {
+                    Some(e.seq.0)
+                } else {
+                    None
+                }
+            })
             .collect()
     }
 }
 
 /// Sends items to the shown stream and returns the effects.
 fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
-    let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap();
-    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: SubscriptionEvent::Items(items) })
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+        .unwrap();
+    dash.feed(Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event: SubscriptionEvent::Items(items),
+    })
 }
 
 fn event(dash: &Dash, seq: u64) -> Item {
@@ -74,8 +96,15 @@ fn event(dash: &Dash, seq: u64) -> Item {
 fn opened() -> Dash {
     let mut dash = demo_like((120, 40));
     dash.open_thread();
-    let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
-    let items = std::iter::once(open).chain((1..=3).map(|seq| event(&dash, seq))).collect();
+    let open = Item::Record(Record::Open {
+        at: dash.now,
+        conn: 1,
+        status: 200,
+        resumed_after: None,
+    });
+    let items = std::iter::once(open)
+        .chain((1..=3).map(|seq| event(&dash, seq)))
+        .collect();
     receive(&mut dash, items);
     dash
 }
@@ -87,7 +116,11 @@ fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app.session.notices.last().map_or("", |notice| &notice.text)
+    dash.app
+        .session
+        .notices
+        .last()
+        .map_or("", |notice| &notice.text)
 }
 
 #[test]
@@ -97,11 +130,21 @@ fn recording_contains_earlier_and_later_events() {
     let effects = run_command(&mut dash, "record x.jsonl");
     assert_eq!(effects.len(), 1, "{effects:?}");
     disk.run(&mut dash, effects);
-    assert_eq!((disk.path.clone(), disk.events()), (Some("x.jsonl".into()), vec![1, 2, 3]));
+    assert_eq!(
+        (disk.path.clone(), disk.events()),
+        (Some("x.jsonl".into()), vec![1, 2, 3])
+    );
     assert!(matches!(disk.records[0], Record::Open { .. }));
-    insta::assert_snapshot!("recorded_head", dash.screen().lines().take(5).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(
+        "recorded_head",
+        dash.screen().lines().take(5).collect::<Vec<_>>().join("\n")
+    );
     assert!(run_command(&mut dash, "record y").is_empty());
-    assert!(last_notice(&dash).contains("Already"), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("Already"),
+        "{}",
+        last_notice(&dash)
+    );
 
     // Only one part is written at a time, and nothing is lost.
     let item = event(&dash, 4);
@@ -110,11 +153,23 @@ fn recording_contains_earlier_and_later_events() {
     assert!(receive(&mut dash, vec![item]).is_empty());
     disk.run(&mut dash, std::mem::take(&mut first));
     assert_eq!(disk.events(), [1, 2, 3, 4, 5]);
-    let end = Item::Record(Record::End(End { at: dash.now, outcome: Outcome::Success, events: 5, ..End::default() }));
+    let end = Item::Record(Record::End(End {
+        at: dash.now,
+        outcome: Outcome::Success,
+        events: 5,
+        ..End::default()
+    }));
     let effects = receive(&mut dash, vec![end]);
     disk.run(&mut dash, effects);
-    assert!(disk.finished && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success));
-    assert!(last_notice(&dash).starts_with("Recorded 5 events"), "{}", last_notice(&dash));
+    assert!(
+        disk.finished
+            && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success)
+    );
+    assert!(
+        last_notice(&dash).starts_with("Recorded 5 events"),
+        "{}",
+        last_notice(&dash)
+    );
     assert!(!dash.screen().contains("REC"));
 }
 
@@ -134,12 +189,21 @@ fn recording_is_complete_however_it_ends() {
         };
         disk.run(&mut dash, late);
         disk.run(&mut dash, effects);
-        assert!(disk.finished && dash.app.unfinished_files().is_empty(), "{how}");
+        assert!(
+            disk.finished && dash.app.unfinished_files().is_empty(),
+            "{how}"
+        );
         assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
-        let Some(Record::End(end)) = disk.records.last() else { panic!("{how}: {:?}", disk.records.last()) };
+        let Some(Record::End(end)) = disk.records.last() else {
+            panic!("{how}: {:?}", disk.records.last())
+        };
         assert_eq!((end.outcome, end.events), (Outcome::Detached, 4), "{how}");
         // The counts of the end record match the recording, even if the stream was closed.
-        assert_eq!((end.connections, end.gaps, end.malformed, end.bytes), (1, 0, 0, 4), "{how}");
+        assert_eq!(
+            (end.connections, end.gaps, end.malformed, end.bytes),
+            (1, 0, 0, 4),
+            "{how}"
+        );
     }
 }
 
@@ -171,14 +235,27 @@ fn recording_ends_when_the_stream_task_panics() {
     let mut disk = Disk::default();
     let effects = run_command(&mut dash, "record");
     disk.run(&mut dash, effects);
-    let key =
-        subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubscriptionId::Stream(_)));
-    let effects = dash.feed(Msg::TaskPanicked { key, text: "oh".into() });
+    let key = subscriptions(&dash.app)
+        .into_iter()
+        .map(|sub| sub.key)
+        .find(|key| matches!(key, SubscriptionId::Stream(_)));
+    let effects = dash.feed(Msg::TaskPanicked {
+        key,
+        text: "oh".into(),
+    });
     disk.run(&mut dash, effects);
     assert!(disk.finished && dash.app.unfinished_files().is_empty());
-    let Some(Record::End(end)) = disk.records.last() else { panic!("{:?}", disk.records.last()) };
+    let Some(Record::End(end)) = disk.records.last() else {
+        panic!("{:?}", disk.records.last())
+    };
     assert_eq!((end.outcome, end.events), (Outcome::Unknown, 3));
-    assert!(end.detail.as_ref().unwrap().contains("the stream failed: oh"), "{end:?}");
+    assert!(
+        end.detail
+            .as_ref()
+            .unwrap()
+            .contains("the stream failed: oh"),
+        "{end:?}"
+    );
 }
 
 #[test]
@@ -186,8 +263,15 @@ fn evicted_events_are_counted_and_recorded() {
     let mut dash = demo_like((140, 40));
     dash.app.session.settings.event_log.max_rows = 100;
     dash.open_thread();
-    let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
-    let items = std::iter::once(open).chain((1..=20).map(|seq| event(&dash, seq))).collect();
+    let open = Item::Record(Record::Open {
+        at: dash.now,
+        conn: 1,
+        status: 200,
+        resumed_after: None,
+    });
+    let items = std::iter::once(open)
+        .chain((1..=20).map(|seq| event(&dash, seq)))
+        .collect();
     receive(&mut dash, items);
     let mut disk = Disk::default();
     let effects = run_command(&mut dash, "record");
@@ -202,10 +286,17 @@ fn evicted_events_are_counted_and_recorded() {
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
-        assert!(dash.screen().contains("900 evicted  "), "{view}: {}", dash.screen());
+        assert!(
+            dash.screen().contains("900 evicted  "),
+            "{view}: {}",
+            dash.screen()
+        );
     }
     let delivery = dash.screen();
-    let line = delivery.lines().find(|line| line.contains("evicted") && !line.contains("live")).unwrap();
+    let line = delivery
+        .lines()
+        .find(|line| line.contains("evicted") && !line.contains("live"))
+        .unwrap();
     assert!(line.contains("900"), "{line}");
     dash.resize(80, 24);
     assert!(dash.screen().contains("900 evicted  "), "{}", dash.screen());
@@ -217,10 +308,24 @@ fn evicted_events_are_counted_and_recorded() {
     late.run(&mut dash, effects);
     let effects = run_command(&mut dash, "record off");
     late.run(&mut dash, effects);
-    let why = |record: &Record| if let Record::Gap { why, .. } = record { Some(why.clone()) } else { None };
+    let why = |record: &Record| {
+        if let Record::Gap { why, .. } = record {
+            Some(why.clone())
+        } else {
+            None
+        }
+    };
     let gaps: Vec<String> = late.records.iter().filter_map(why).collect();
-    assert_eq!(gaps, [runtail_stream::evicted_before_recording(EventNumber(1), EventNumber(newest - 100))]);
-    let Some(Record::End(end)) = late.records.last() else { panic!("{:?}", late.records.last()) };
+    assert_eq!(
+        gaps,
+        [runtail_stream::evicted_before_recording(
+            EventNumber(1),
+            EventNumber(newest - 100)
+        )]
+    );
+    let Some(Record::End(end)) = late.records.last() else {
+        panic!("{:?}", late.records.last())
+    };
     assert_eq!((end.events, end.gaps, end.connections), (100, 1, 1));
 }
 
@@ -228,8 +333,16 @@ fn evicted_events_are_counted_and_recorded() {
 fn file_errors_end_only_the_recording() {
     let mut dash = opened();
     let effects = run_command(&mut dash, "record x");
-    let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
-    assert!(dash.done(EffectResult::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
+    let [Effect::File(number, FileStep::Record(_))] = effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert!(
+        dash.done(EffectResult::FileStepped(
+            number,
+            Err("there is a file of that name".into())
+        ))
+        .is_empty()
+    );
     assert!(
         last_notice(&dash).contains("Couldn't record to") && dash.app.unfinished_files().is_empty(),
         "{}",
@@ -237,10 +350,19 @@ fn file_errors_end_only_the_recording() {
     );
 
     let effects = run_command(&mut dash, "record y");
-    let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
+    let [Effect::File(number, FileStep::Record(_))] = effects[..] else {
+        panic!("{effects:?}")
+    };
     assert_eq!(dash.done(EffectResult::FileStepped(number, Ok(0))).len(), 1);
-    dash.done(EffectResult::FileStepped(number, Err("no space left on device".into())));
-    assert!(last_notice(&dash).contains("the stream continues: no space left"), "{}", last_notice(&dash));
+    dash.done(EffectResult::FileStepped(
+        number,
+        Err("no space left on device".into()),
+    ));
+    assert!(
+        last_notice(&dash).contains("the stream continues: no space left"),
+        "{}",
+        last_notice(&dash)
+    );
     let item = event(&dash, 4);
     assert!(receive(&mut dash, vec![item]).is_empty());
     assert_eq!(dash.app.viewer().unwrap().event_log.last_seq(), Seq(4));
@@ -252,7 +374,11 @@ fn stream_pauses_for_a_slow_disk() {
     run_command(&mut dash, "record x");
     let is_held = |dash: &Dash| {
         let subs = subscriptions(&dash.app);
-        subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap().params.hold
+        subs.into_iter()
+            .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+            .unwrap()
+            .params
+            .hold
     };
     assert!(!is_held(&dash));
     let items = (4..20_000).map(|seq| event(&dash, seq)).collect();

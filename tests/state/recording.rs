@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 use runtail_stream::{
-    Chain, ChainCheck, Data, End, Event, Head, LineParser, Lines, Outcome, Reader, Record, RunRecord, Seq, write_record,
+    Chain, ChainCheck, Data, End, Event, Head, LineParser, Lines, Outcome, Reader, Record,
+    RunRecord, Seq, write_record,
 };
 
 fn at() -> impl Strategy<Value = Timestamp> {
@@ -19,10 +20,13 @@ fn json() -> impl Strategy<Value = String> {
     ];
     leaf.prop_recursive(4, 32, 4, |inner| {
         prop_oneof![
-            proptest::collection::vec(inner.clone(), 0..4).prop_map(|v| format!("[{}]", v.join(" , "))),
+            proptest::collection::vec(inner.clone(), 0..4)
+                .prop_map(|v| format!("[{}]", v.join(" , "))),
             proptest::collection::vec((any::<String>(), inner), 0..4).prop_map(|v| {
-                let fields: Vec<_> =
-                    v.iter().map(|(k, v)| format!("{}: {v}", serde_json::to_string(k).unwrap())).collect();
+                let fields: Vec<_> = v
+                    .iter()
+                    .map(|(k, v)| format!("{}: {v}", serde_json::to_string(k).unwrap()))
+                    .collect();
                 format!("{{{}}}", fields.join(","))
             }),
         ]
@@ -53,7 +57,13 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn record() -> impl Strategy<Value = Record> {
     let text = || any::<String>();
     prop_oneof![
-        (at(), text(), any::<Option<String>>(), any::<Option<String>>(), proptest::collection::vec(text(), 0..3))
+        (
+            at(),
+            text(),
+            any::<Option<String>>(),
+            any::<Option<String>>(),
+            proptest::collection::vec(text(), 0..3)
+        )
             .prop_map(|(at, server, thread_id, run_id, modes)| Record::Head(Head {
                 at,
                 server,
@@ -61,8 +71,14 @@ fn record() -> impl Strategy<Value = Record> {
                 run_id,
                 modes
             })),
-        (at(), any::<u32>(), any::<u16>(), any::<Option<String>>())
-            .prop_map(|(at, conn, status, resumed_after)| Record::Open { at, conn, status, resumed_after }),
+        (at(), any::<u32>(), any::<u16>(), any::<Option<String>>()).prop_map(
+            |(at, conn, status, resumed_after)| Record::Open {
+                at,
+                conn,
+                status,
+                resumed_after
+            }
+        ),
         (
             at(),
             any::<(u64, bool)>(),
@@ -71,37 +87,67 @@ fn record() -> impl Strategy<Value = Record> {
             any::<Option<String>>(),
             data()
         )
-            .prop_map(|(at, (seq, replayed), name, ns, id, data)| Record::Event(Event {
-                seq: Seq(seq),
-                at,
-                conn: 1,
-                replayed,
-                name: name.into(),
-                ns: ns.into_iter().map(Into::into).collect(),
-                id: id.map(Into::into),
-                data,
-            })),
-        (at(), any::<u32>(), text()).prop_map(|(at, conn, reason)| Record::Close { at, conn, reason }),
+            .prop_map(
+                |(at, (seq, replayed), name, ns, id, data)| Record::Event(Event {
+                    seq: Seq(seq),
+                    at,
+                    conn: 1,
+                    replayed,
+                    name: name.into(),
+                    ns: ns.into_iter().map(Into::into).collect(),
+                    id: id.map(Into::into),
+                    data,
+                })
+            ),
+        (at(), any::<u32>(), text()).prop_map(|(at, conn, reason)| Record::Close {
+            at,
+            conn,
+            reason
+        }),
         (at(), text()).prop_map(|(at, why)| Record::Gap { at, why }),
-        (at(), text(), text(), any::<Option<String>>(), proptest::option::of(outcome())).prop_map(
-            |(at, run_id, status, assistant_id, outcome)| {
+        (
+            at(),
+            text(),
+            text(),
+            any::<Option<String>>(),
+            proptest::option::of(outcome())
+        )
+            .prop_map(|(at, run_id, status, assistant_id, outcome)| {
                 let (started_at, ended_at) = (Some(at), None);
-                Record::Run(RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome })
-            }
-        ),
-        (at(), outcome(), any::<Option<String>>(), any::<(u64, u64, u32, u64, u64, u64)>()).prop_map(
-            |(at, outcome, detail, (events, bytes, connections, duplicates, gaps, malformed))| Record::End(End {
-                at,
-                outcome,
-                detail,
-                events,
-                bytes,
-                connections,
-                duplicates,
-                gaps,
-                malformed,
-            })
-        ),
+                Record::Run(RunRecord {
+                    at,
+                    run_id,
+                    status,
+                    started_at,
+                    ended_at,
+                    assistant_id,
+                    outcome,
+                })
+            }),
+        (
+            at(),
+            outcome(),
+            any::<Option<String>>(),
+            any::<(u64, u64, u32, u64, u64, u64)>()
+        )
+            .prop_map(
+                |(
+                    at,
+                    outcome,
+                    detail,
+                    (events, bytes, connections, duplicates, gaps, malformed),
+                )| Record::End(End {
+                    at,
+                    outcome,
+                    detail,
+                    events,
+                    bytes,
+                    connections,
+                    duplicates,
+                    gaps,
+                    malformed,
+                })
+            ),
     ]
 }
 

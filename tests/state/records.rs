@@ -29,7 +29,11 @@ fn asked(effects: &[Effect]) -> Vec<(u64, RecordQuery)> {
 
 fn answer(dash: &mut Dash, (number, query): (u64, RecordQuery), rows: Value) {
     let rows = rows.as_array().unwrap().clone();
-    dash.done(EffectResult::RecordsListed(number, query, Ok(listing(rows))));
+    dash.done(EffectResult::RecordsListed(
+        number,
+        query,
+        Ok(listing(rows)),
+    ));
 }
 
 pub(crate) fn versions(dash: &mut Dash) {
@@ -41,7 +45,11 @@ pub(crate) fn versions(dash: &mut Dash) {
             "config": {"configurable": {"tone": tone}}, "context": {"tone": tone}, "metadata": {},
             "created_at": "2026-11-20T14:00:00Z", "is_current": is_current})
     };
-    let rows = json!([row(3, "formal", true), row(2, "friendly\u{1b}[31m", false), row(1, "neutral", false)]);
+    let rows = json!([
+        row(3, "formal", true),
+        row(2, "friendly\u{1b}[31m", false),
+        row(1, "neutral", false)
+    ]);
     answer(dash, asked[0].clone(), rows);
 }
 
@@ -62,15 +70,26 @@ pub(crate) fn store(dash: &mut Dash) {
     let effects = dash.keys(":store<Enter>");
     let asked = asked(&effects);
     assert_eq!(asked[0].1, RecordQuery::Namespaces(Vec::new()));
-    answer(dash, asked[0].clone(), json!([["memories", "ana"], ["memories", "bo"], ["policies"]]));
+    answer(
+        dash,
+        asked[0].clone(),
+        json!([["memories", "ana"], ["memories", "bo"], ["policies"]]),
+    );
 }
 
 /// Opens a namespace with items.
 fn ana(dash: &mut Dash) {
-    assert_eq!(asked(&dash.keys("<Enter>"))[0].1, RecordQuery::Items(vec!["memories".into()]));
+    assert_eq!(
+        asked(&dash.keys("<Enter>"))[0].1,
+        RecordQuery::Items(vec!["memories".into()])
+    );
     let effects = dash.keys("<Down><Enter>");
     // The row of the first namespace says that it is loading.
-    let effects = if effects.is_empty() { dash.keys("<Down><Enter>") } else { effects };
+    let effects = if effects.is_empty() {
+        dash.keys("<Down><Enter>")
+    } else {
+        effects
+    };
     let asked = asked(&effects);
     let namespace = vec!["memories".to_string(), "ana".to_string()];
     assert_eq!(asked[0].1, RecordQuery::Items(namespace));
@@ -85,7 +104,12 @@ fn ana(dash: &mut Dash) {
 }
 
 fn preview(title: &str) -> Box<Preview> {
-    let request = PlainRequest { method: "POST".into(), url: "http://h/x".into(), headers: Vec::new(), body: None };
+    let request = PlainRequest {
+        method: "POST".into(),
+        url: "http://h/x".into(),
+        headers: Vec::new(),
+        body: None,
+    };
     Box::new(Preview {
         title: title.into(),
         profile: "local".into(),
@@ -134,7 +158,11 @@ fn a_version_that_was_restored_in_part_says_so() {
     let version = json!({"version": 1, "name": "deep research", "context": {"tone": "neutral"}, "is_current": true,
         "differs": ["context"]});
     answer(&mut dash, asked(&effects)[0].clone(), json!([version]));
-    assert!(dash.screen().contains("current, but not its context"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("current, but not its context"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -142,15 +170,26 @@ fn two_versions_are_compared() {
     let mut dash = dash((120, 30));
     versions(&mut dash);
     dash.keys("=");
-    assert!(dash.screen().contains("Nothing to compare: mark another version"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("Nothing to compare: mark another version"),
+        "{}",
+        dash.screen()
+    );
     // The third version is the current one; without a mark it is compared with that.
     dash.keys("<Down><Down>=");
     let title = "Compare versions   A deep research, version 1   B deep research, version 3";
     assert!(dash.screen().contains(title), "{}", dash.screen());
     dash.keys("<Esc><Space><Up>=");
     let screen = dash.screen();
-    assert!(screen.contains("A deep research, version 1   B deep research, version 2"), "{screen}");
-    assert!(!screen.contains('\u{1b}') && !screen.contains("is_current"), "{screen}");
+    assert!(
+        screen.contains("A deep research, version 1   B deep research, version 2"),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains('\u{1b}') && !screen.contains("is_current"),
+        "{screen}"
+    );
     insta::assert_snapshot!("compare_versions", screen);
     dash.keys("o<Enter>");
     assert!(dash.screen().contains("tone: neutral"), "{}", dash.screen());
@@ -161,16 +200,44 @@ fn a_version_is_restored_after_a_preview() {
     let mut dash = dash((120, 30));
     versions(&mut dash);
     let (number, intent) = planned(&dash.keys("<Down><Down>z"));
-    assert_eq!(intent, ResourceIntent::RestoreVersion { assistant: ASSISTANT.into(), version: 1 });
-    dash.done(EffectResult::Planned(number, Ok(preview("Restore version 1 of deep research"))));
-    assert!(dash.screen().contains("`context` is probably not restored."), "{}", dash.screen());
+    assert_eq!(
+        intent,
+        ResourceIntent::RestoreVersion {
+            assistant: ASSISTANT.into(),
+            version: 1
+        }
+    );
+    dash.done(EffectResult::Planned(
+        number,
+        Ok(preview("Restore version 1 of deep research")),
+    ));
+    assert!(
+        dash.screen()
+            .contains("`context` is probably not restored."),
+        "{}",
+        dash.screen()
+    );
     assert_eq!(dash.keys("<Enter>"), [], "only Ctrl-S sends");
     let effects = dash.keys("<ctrl-s>");
-    assert!(matches!(effects.as_slice(), [Effect::Send(sent, _)] if *sent == number), "{effects:?}");
+    assert!(
+        matches!(effects.as_slice(), [Effect::Send(sent, _)] if *sent == number),
+        "{effects:?}"
+    );
     assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
-    let said = "Restore version 1 of deep research: done. But not restored: context is {}.".to_string();
-    let effects = dash.done(EffectResult::Sent(number, Ok(Applied { said, ..Applied::default() })));
-    assert!(dash.screen().contains("But not restored: context"), "{}", dash.screen());
+    let said =
+        "Restore version 1 of deep research: done. But not restored: context is {}.".to_string();
+    let effects = dash.done(EffectResult::Sent(
+        number,
+        Ok(Applied {
+            said,
+            ..Applied::default()
+        }),
+    ));
+    assert!(
+        dash.screen().contains("But not restored: context"),
+        "{}",
+        dash.screen()
+    );
     assert!(
         matches!(asked(&effects).as_slice(), [(_, RecordQuery::Versions(_))]),
         "the list is read again: {effects:?}"
@@ -182,9 +249,14 @@ fn schemas_are_opened() {
     let mut dash = dash((120, 30));
     versions(&mut dash);
     let effects = dash.keys("d");
-    let [Effect::Describe(what @ Described::Schemas(_, id))] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Describe(what @ Described::Schemas(_, id))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(&**id, ASSISTANT);
-    dash.done(EffectResult::Described(what.clone(), Ok(r#"{"state_schema": {"type": "object"}}"#.into())));
+    dash.done(EffectResult::Described(
+        what.clone(),
+        Ok(r#"{"state_schema": {"type": "object"}}"#.into()),
+    ));
     assert!(dash.screen().contains("state_schema"), "{}", dash.screen());
 }
 
@@ -192,24 +264,49 @@ fn schemas_are_opened() {
 fn a_cron_is_paused_edited_and_deleted() {
     let mut dash = dash((120, 30));
     crons(&mut dash);
-    assert_eq!(planned(&dash.keys("<ctrl-p>")).1, ResourceIntent::EnableCron { cron: CRON.into(), enabled: false });
+    assert_eq!(
+        planned(&dash.keys("<ctrl-p>")).1,
+        ResourceIntent::EnableCron {
+            cron: CRON.into(),
+            enabled: false
+        }
+    );
     dash.keys("<Esc>");
-    assert_eq!(planned(&dash.keys("D")).1, ResourceIntent::DeleteCron { cron: CRON.into() });
+    assert_eq!(
+        planned(&dash.keys("D")).1,
+        ResourceIntent::DeleteCron { cron: CRON.into() }
+    );
     dash.keys("<Esc>u");
     let screen = dash.screen();
-    assert!(screen.contains("Europe/Warsaw") && !screen.contains("cron_id"), "{screen}");
+    assert!(
+        screen.contains("Europe/Warsaw") && !screen.contains("cron_id"),
+        "{screen}"
+    );
     assert_eq!(dash.keys("<ctrl-r>"), []);
-    assert!(dash.screen().contains("Nothing is changed yet."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Nothing is changed yet."),
+        "{}",
+        dash.screen()
+    );
     // The document is edited in an external editor; only the changed setting is sent.
     let edited = r#"{"schedule": "0 10 * * 1", "timezone": "Europe/Warsaw", "end_time": null, "input": {"n": 1},
         "metadata": {"owner": "lea"}, "config": {"configurable": {}}, "on_run_completed": "keep", "enabled": true}"#;
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(edited.into())));
     let (_, intent) = planned(&dash.keys("<ctrl-r>"));
-    assert_eq!(intent, ResourceIntent::UpdateCron { cron: CRON.into(), fields: json!({"schedule": "0 10 * * 1"}) });
+    assert_eq!(
+        intent,
+        ResourceIntent::UpdateCron {
+            cron: CRON.into(),
+            fields: json!({"schedule": "0 10 * * 1"})
+        }
+    );
     dash.keys("<Esc><Esc>");
     dash.keys("<Down>");
     assert!(
-        matches!(planned(&dash.keys("<ctrl-p>")).1, ResourceIntent::EnableCron { enabled: true, .. }),
+        matches!(
+            planned(&dash.keys("<ctrl-p>")).1,
+            ResourceIntent::EnableCron { enabled: true, .. }
+        ),
         "a paused one is resumed"
     );
 }
@@ -220,21 +317,49 @@ fn an_item_is_edited_from_the_value_that_was_shown() {
     store(&mut dash);
     ana(&mut dash);
     dash.keys("<Down>u");
-    assert!(dash.screen().contains("The whole value is replaced."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("The whole value is replaced."),
+        "{}",
+        dash.screen()
+    );
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok("[1]".into())));
-    assert!(dash.screen().contains("must be a JSON object"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("must be a JSON object"),
+        "{}",
+        dash.screen()
+    );
     assert_eq!(dash.keys("<ctrl-r>"), [], "an invalid document is not sent");
-    dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(r#"{"text": "English"}"#.into())));
+    dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(
+        r#"{"text": "English"}"#.into(),
+    )));
     let (number, intent) = planned(&dash.keys("<ctrl-r>"));
     let edited_from = Some(json!({"text": "Polish", "confidence": 0.92}));
-    let (namespace, key) = (vec!["memories".to_string(), "ana".to_string()], "language".to_string());
+    let (namespace, key) = (
+        vec!["memories".to_string(), "ana".to_string()],
+        "language".to_string(),
+    );
     let value = json!({"text": "English"});
-    assert_eq!(intent, ResourceIntent::PutItem { namespace: namespace.clone(), key: key.clone(), value, edited_from });
+    assert_eq!(
+        intent,
+        ResourceIntent::PutItem {
+            namespace: namespace.clone(),
+            key: key.clone(),
+            value,
+            edited_from
+        }
+    );
     let why = "The item has changed since it was opened for editing.".to_string();
     dash.done(EffectResult::Planned(number, Err(PlanError::Unfit(why))));
-    assert!(dash.screen().contains("has changed since it was opened"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("has changed since it was opened"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc><Esc>");
-    assert_eq!(planned(&dash.keys("D")).1, ResourceIntent::DeleteItem { namespace, key });
+    assert_eq!(
+        planned(&dash.keys("D")).1,
+        ResourceIntent::DeleteItem { namespace, key }
+    );
 }
 
 #[test]
@@ -243,8 +368,14 @@ fn values_that_are_no_objects_are_shown_as_they_are() {
     store(&mut dash);
     ana(&mut dash);
     let screen = dash.screen();
-    assert!(screen.contains("only a text") && screen.contains(r#"[1,null,"x"]"#), "{screen}");
-    assert!(!screen.contains("other"), "an item of a deeper namespace is not listed here: {screen}");
+    assert!(
+        screen.contains("only a text") && screen.contains(r#"[1,null,"x"]"#),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains("other"),
+        "an item of a deeper namespace is not listed here: {screen}"
+    );
 }
 
 #[test]
@@ -260,10 +391,16 @@ fn a_server_without_crons_says_so() {
     };
     dash.done(EffectResult::RecordsListed(number, query, Err(error)));
     let screen = dash.screen();
-    assert!(screen.contains("this server doesn't offer crons"), "{screen}");
+    assert!(
+        screen.contains("this server doesn't offer crons"),
+        "{screen}"
+    );
     assert!(!screen.contains("retry"), "{screen}");
     let footer = screen.trim_end().lines().last().unwrap_or_default();
-    assert!(footer.contains("Esc back") && !footer.contains("create") && !footer.contains("pause"), "{footer}");
+    assert!(
+        footer.contains("Esc back") && !footer.contains("create") && !footer.contains("pause"),
+        "{footer}"
+    );
 }
 
 #[test]
@@ -273,7 +410,11 @@ fn a_read_only_profile_opens_no_editor_and_no_preview() {
     dash.seal();
     for key in ["a", "u", "<ctrl-p>", "D"] {
         assert_eq!(dash.keys(key), [], "{key}");
-        assert!(dash.screen().contains("read-only"), "{key}: {}", dash.screen());
+        assert!(
+            dash.screen().contains("read-only"),
+            "{key}: {}",
+            dash.screen()
+        );
     }
 }
 
@@ -284,9 +425,17 @@ fn late_responses_to_an_older_request_are_ignored() {
     let old = asked(&effects).remove(0);
     let effects = dash.keys("r");
     let new = asked(&effects).remove(0);
-    answer(&mut dash, old, json!([{"cron_id": CRON, "schedule": "1 1 1 1 1"}]));
+    answer(
+        &mut dash,
+        old,
+        json!([{"cron_id": CRON, "schedule": "1 1 1 1 1"}]),
+    );
     assert!(!dash.screen().contains("1 1 1 1 1"), "{}", dash.screen());
-    answer(&mut dash, new, json!([{"cron_id": CRON, "schedule": "2 2 2 2 2"}]));
+    answer(
+        &mut dash,
+        new,
+        json!([{"cron_id": CRON, "schedule": "2 2 2 2 2"}]),
+    );
     assert!(dash.screen().contains("2 2 2 2 2"), "{}", dash.screen());
 }
 
@@ -306,7 +455,14 @@ fn the_commands_open_the_selected_deployment() {
 
 #[test]
 fn without_a_server_the_commands_say_what_to_do() {
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (120, 30));
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+        (120, 30),
+    );
     assert_eq!(dash.keys(":crons<Enter>"), []);
-    assert!(dash.screen().contains("No agent server is selected."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("No agent server is selected."),
+        "{}",
+        dash.screen()
+    );
 }

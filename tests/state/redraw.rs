@@ -14,9 +14,15 @@ const MINUTES: u32 = 60;
 /// Returns the screen without the deployments list, whose ages are updated by its polls.
 fn screen_without_list(dash: &mut Dash) -> Buffer {
     let mut buffer = dash.buffer();
-    let pane = dash.app.regions().deployments.filter(|_| dash.app.overlays.is_empty());
+    let pane = dash
+        .app
+        .regions()
+        .deployments
+        .filter(|_| dash.app.overlays.is_empty());
     if let Some(area) = pane.map(|pane| pane.frame.unwrap_or(pane.area)) {
-        for (x, y) in (area.y..area.y + area.h).flat_map(|y| (area.x..area.x + area.w).map(move |x| (x, y))) {
+        for (x, y) in
+            (area.y..area.y + area.h).flat_map(|y| (area.x..area.x + area.w).map(move |x| (x, y)))
+        {
             buffer[(x, y)].reset();
         }
     }
@@ -27,15 +33,20 @@ fn screen_without_list(dash: &mut Dash) -> Buffer {
 /// changed between redraws.
 #[track_caller]
 fn redraws_in(dash: &mut Dash, seconds: u32) -> u32 {
-    let (mut shown, mut next_tick, mut unchanged_for, mut redraws) =
-        (screen_without_list(dash), dash.app.next_tick(), Duration::ZERO, 0);
+    let (mut shown, mut next_tick, mut unchanged_for, mut redraws) = (
+        screen_without_list(dash),
+        dash.app.next_tick(),
+        Duration::ZERO,
+        0,
+    );
     for _ in 0..seconds {
         dash.now += SignedDuration::from_secs(1);
         unchanged_for += Duration::from_secs(1);
         dash.feed(Msg::Tick);
         let now = screen_without_list(dash);
         if next_tick.is_some_and(|next_tick| unchanged_for >= next_tick) {
-            (shown, next_tick, unchanged_for, redraws) = (now, dash.app.next_tick(), Duration::ZERO, redraws + 1);
+            (shown, next_tick, unchanged_for, redraws) =
+                (now, dash.app.next_tick(), Duration::ZERO, redraws + 1);
         } else {
             assert!(
                 now == shown,
@@ -49,7 +60,10 @@ fn redraws_in(dash: &mut Dash, seconds: u32) -> u32 {
 
 /// Opens a stream full-screen.
 fn stream() -> Dash {
-    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
+    let mut dash = Dash::new(
+        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
+        (100, 30),
+    );
     dash.threads();
     dash.keys("<Enter>");
     dash.capture("agent-messages-tuple");
@@ -104,17 +118,29 @@ fn streams_are_redrawn_until_they_end_or_are_covered() {
     for key in ["1", "2", "3", "4", "5", "6", "7", "8"] {
         dash.keys(key);
         let redraws = redraws_in(&mut dash, 2 * MINUTES);
-        assert!(redraws <= 2, "{key}: {redraws} redraws, but only the age of the last run changes:\n{}", dash.screen());
+        assert!(
+            redraws <= 2,
+            "{key}: {redraws} redraws, but only the age of the last run changes:\n{}",
+            dash.screen()
+        );
     }
     dash.keys("<Enter>");
-    assert_eq!(redraws_in(&mut dash, 2 * MINUTES), 0, "its JSON:\n{}", dash.screen());
+    assert_eq!(
+        redraws_in(&mut dash, 2 * MINUTES),
+        0,
+        "its JSON:\n{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn failing_profiles_are_redrawn_only_when_their_text_changes() {
     let us = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-us".into());
     // Without any data nothing changes: a failure is shown until the next key.
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n",
+        (140, 40),
+    );
     dash.refuse("prod-us");
     assert_eq!(redraws_in(&mut dash, 10 * MINUTES), 0, "{}", dash.screen());
     // The age of loaded data is shown in seconds, then in minutes.
@@ -129,5 +155,9 @@ fn failing_profiles_are_redrawn_only_when_their_text_changes() {
     // A rate-limited server.
     dash.fails(us, Kind::RateLimited(Some(Duration::from_secs(300))));
     let redraws = redraws_in(&mut dash, 10 * MINUTES);
-    assert!((60..120).contains(&redraws), "{redraws}:\n{}", dash.screen());
+    assert!(
+        (60..120).contains(&redraws),
+        "{redraws}:\n{}",
+        dash.screen()
+    );
 }

@@ -24,7 +24,14 @@ fn browse_number(effects: &[Effect]) -> u64 {
 
 pub(crate) fn answer(dash: &mut Dash, number: u64, rows: Value) {
     let items = rows.as_array().unwrap().clone();
-    dash.done(EffectResult::Browsed(number, Ok(Listing { items, incomplete: None, unread: Default::default() })));
+    dash.done(EffectResult::Browsed(
+        number,
+        Ok(Listing {
+            items,
+            incomplete: None,
+            unread: Default::default(),
+        }),
+    ));
 }
 
 fn error(kind: Kind, detail: &str) -> ApiError {
@@ -35,7 +42,12 @@ fn error(kind: Kind, detail: &str) -> ApiError {
         path: "/v2/x".into(),
         ..Place::default()
     };
-    ApiError { kind, at, detail: detail.into(), hint: None }
+    ApiError {
+        kind,
+        at,
+        detail: detail.into(),
+        hint: None,
+    }
 }
 
 pub(crate) fn listeners() -> Value {
@@ -61,7 +73,11 @@ fn resource_lists_match_the_snapshots() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
         let number = open(&mut dash, "listeners");
-        assert!(dash.screen().contains("Loading listeners of"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("Loading listeners of"),
+            "{}",
+            dash.screen()
+        );
         answer(&mut dash, number, listeners());
         insta::assert_snapshot!(format!("listeners_{}x{}", size.0, size.1), dash.screen());
         dash.keys("<Esc>");
@@ -82,17 +98,28 @@ fn integrations_open_their_repositories() {
         json!([{"id": "i1", "installation_id": 42, "name": "acme"}, {"id": "i2", "installation_id": 43, "name": "labs"}]),
     );
     let effects = dash.keys("<Down><Enter>");
-    let [Effect::Browse(number, _, of)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(*of, Collection::Repositories(GithubApp::Deployments, "i2".into()));
+    let [Effect::Browse(number, _, of)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        *of,
+        Collection::Repositories(GithubApp::Deployments, "i2".into())
+    );
     answer(
         &mut dash,
         *number,
         json!([{"id": 7, "owner": "labs", "name": "bot", "url": "https://github.com/labs/bot", "default_branch": "main"}]),
     );
     let screen = dash.screen();
-    assert!(screen.contains("Repositories") && screen.contains("Repositories · labs in prod-eu"), "{screen}");
+    assert!(
+        screen.contains("Repositories") && screen.contains("Repositories · labs in prod-eu"),
+        "{screen}"
+    );
     // y copies the URL that a deployment's source uses; Enter shows every field.
-    assert_eq!(dash.keys("y"), [Effect::Copy("https://github.com/labs/bot".into())]);
+    assert_eq!(
+        dash.keys("y"),
+        [Effect::Copy("https://github.com/labs/bot".into())]
+    );
     dash.keys("<Enter>");
     assert!(
         dash.screen().contains(r#""default_branch""#) || dash.screen().contains("default_branch"),
@@ -100,7 +127,11 @@ fn integrations_open_their_repositories() {
         dash.screen()
     );
     dash.keys("<Esc><Esc>");
-    assert!(dash.screen().contains("╭ Integrations"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("╭ Integrations"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -108,16 +139,26 @@ fn switching_profiles_ignores_late_responses() {
     let mut dash = demo_like((120, 30));
     let first = open(&mut dash, "listeners");
     let effects = dash.keys("<Tab>");
-    let [Effect::Browse(second, profile, _)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Browse(second, profile, _)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_ne!(&**profile, "prod-eu");
     answer(&mut dash, first, listeners());
-    assert!(!dash.screen().contains("k8s-prod"), "a response for the previous profile: {}", dash.screen());
+    assert!(
+        !dash.screen().contains("k8s-prod"),
+        "a response for the previous profile: {}",
+        dash.screen()
+    );
     answer(&mut dash, *second, listeners());
     assert!(dash.screen().contains("k8s-prod"));
     // An agent's connections belong to one profile.
     open(&mut dash, "connections support-bot");
     assert_eq!(dash.keys("<Tab>"), []);
-    assert!(dash.screen().contains("other profiles have their own"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("other profiles have their own"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -127,43 +168,91 @@ fn filters_failures_and_incomplete_lists_are_shown() {
     answer(&mut dash, number, listeners());
     dash.keys("/EDGE<Enter>");
     let screen = dash.screen();
-    assert!(screen.contains("1 of 2") && !screen.contains("k8s-prod"), "{screen}");
+    assert!(
+        screen.contains("1 of 2") && !screen.contains("k8s-prod"),
+        "{screen}"
+    );
     dash.keys("<Esc>");
-    assert!(dash.screen().contains("k8s-prod"), "Esc clears the filter first");
+    assert!(
+        dash.screen().contains("k8s-prod"),
+        "Esc clears the filter first"
+    );
     // Rows that were loaded before stay and are marked as outdated.
     let number = browse_number(&dash.keys("r"));
-    dash.done(EffectResult::Browsed(number, Err(error(Kind::Server(503), "busy"))));
+    dash.done(EffectResult::Browsed(
+        number,
+        Err(error(Kind::Server(503), "busy")),
+    ));
     let screen = dash.screen();
-    assert!(screen.contains("k8s-prod") && screen.contains("outdated: 503; r retries"), "{screen}");
+    assert!(
+        screen.contains("k8s-prod") && screen.contains("outdated: 503; r retries"),
+        "{screen}"
+    );
     let number = browse_number(&dash.keys("r"));
     let incomplete = Some(error(Kind::Protocol, "the cursor repeats"));
-    dash.done(EffectResult::Browsed(number, Ok(Listing { items: Vec::new(), incomplete, unread: Default::default() })));
+    dash.done(EffectResult::Browsed(
+        number,
+        Ok(Listing {
+            items: Vec::new(),
+            incomplete,
+            unread: Default::default(),
+        }),
+    ));
     let screen = dash.screen();
-    assert!(screen.contains("No listeners.") && screen.contains("incomplete"), "{screen}");
+    assert!(
+        screen.contains("No listeners.") && screen.contains("incomplete"),
+        "{screen}"
+    );
     dash.keys("<Esc>");
     let number = open(&mut dash, "tokens github");
-    dash.done(EffectResult::Browsed(number, Err(error(Kind::Forbidden, "no access"))));
+    dash.done(EffectResult::Browsed(
+        number,
+        Err(error(Kind::Forbidden, "no access")),
+    ));
     let screen = dash.screen();
-    assert!(screen.contains("403: no access") && screen.contains("Press r to retry"), "{screen}");
+    assert!(
+        screen.contains("403: no access") && screen.contains("Press r to retry"),
+        "{screen}"
+    );
 }
 
 /// Fills in, previews and sends an authentication request, and returns its number.
 #[track_caller]
 fn authenticate(dash: &mut Dash) -> u64 {
     dash.keys(":authenticate google<Enter>");
-    assert!(dash.screen().contains("╭ Authenticate"), "{}", dash.screen());
-    assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before its preview is shown");
-    assert!(dash.screen().contains("Nothing has been sent"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("╭ Authenticate"),
+        "{}",
+        dash.screen()
+    );
+    assert_eq!(
+        dash.typed_ahead("<ctrl-r><ctrl-s>"),
+        [],
+        "nothing is sent before its preview is shown"
+    );
+    assert!(
+        dash.screen().contains("Nothing has been sent"),
+        "{}",
+        dash.screen()
+    );
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!((&**profile, request.provider.as_str(), request.scopes.len()), ("prod-eu", "google", 0));
+    let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (&**profile, request.provider.as_str(), request.scopes.len()),
+        ("prod-eu", "google", 0)
+    );
     assert_eq!(dash.keys("<ctrl-s>"), [], "the request is sent only once");
     *number
 }
 
 fn respond_to_authentication(dash: &mut Dash, number: u64, row: Value) {
-    dash.done(EffectResult::Authenticated(number, Ok(AuthAnswer::new(row))));
+    dash.done(EffectResult::Authenticated(
+        number,
+        Ok(AuthAnswer::new(row)),
+    ));
 }
 
 #[test]
@@ -171,8 +260,10 @@ fn sign_in_link_is_opened_copied_and_awaited() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
         let number = authenticate(&mut dash);
-        let link =
-            format!("https://accounts.example/o/oauth2/authorize?client_id=1&scope={}&state=abc", "mail+".repeat(20));
+        let link = format!(
+            "https://accounts.example/o/oauth2/authorize?client_id=1&scope={}&state=abc",
+            "mail+".repeat(20)
+        );
         respond_to_authentication(
             &mut dash,
             number,
@@ -181,16 +272,26 @@ fn sign_in_link_is_opened_copied_and_awaited() {
         insta::assert_snapshot!(format!("sign_in_{}x{}", size.0, size.1), dash.screen());
         assert_eq!(dash.keys("o"), [Effect::OpenLink(link.clone())]);
         assert_eq!(dash.keys("y"), [Effect::Copy(link)]);
-        let wait_subscription =
-            |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubscriptionId::Wait(number));
-        assert!(wait_subscription(&dash).is_none(), "waiting starts only on request");
+        let wait_subscription = |dash: &Dash| {
+            subscriptions(&dash.app)
+                .into_iter()
+                .find(|s| s.key == SubscriptionId::Wait(number))
+        };
+        assert!(
+            wait_subscription(&dash).is_none(),
+            "waiting starts only on request"
+        );
         dash.keys("w");
         assert!(wait_subscription(&dash).is_some() && dash.app.next_tick().is_some());
         dash.answer(
             |key| matches!(key, SubscriptionId::Wait(_)),
             SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")),
         );
-        assert!(dash.screen().contains("503: busy") && dash.screen().contains("waiting for"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("503: busy") && dash.screen().contains("waiting for"),
+            "{}",
+            dash.screen()
+        );
         dash.keys("w");
         assert!(wait_subscription(&dash).is_none(), "w stops waiting");
         dash.keys("w");
@@ -200,7 +301,10 @@ fn sign_in_link_is_opened_copied_and_awaited() {
             SubscriptionEvent::Waited(Ok(AuthWaited::Ended(ended))),
         );
         let screen = dash.screen();
-        assert!(screen.contains("● completed") && screen.contains("received (not shown)"), "{screen}");
+        assert!(
+            screen.contains("● completed") && screen.contains("received (not shown)"),
+            "{screen}"
+        );
         assert!(!screen.contains("canary") && !format!("{:?}", dash.app).contains("canary"));
         assert!(wait_subscription(&dash).is_none());
         assert_eq!(dash.keys("o"), [], "a used link is not opened");
@@ -219,24 +323,50 @@ fn each_authentication_status_shows_the_next_step() {
         let number = authenticate(&mut dash);
         respond_to_authentication(&mut dash, number, json!({"status": status}));
         let screen = dash.screen();
-        assert!(screen.contains(status) && screen.contains(expected), "{screen}");
+        assert!(
+            screen.contains(status) && screen.contains(expected),
+            "{screen}"
+        );
         dash.keys("w");
-        assert!(dash.screen().contains("Nothing to wait for"), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("Nothing to wait for"),
+            "{}",
+            dash.screen()
+        );
         // Esc returns to the editor.
         dash.keys("<Esc>");
-        assert!(dash.screen().contains("provider = \"google\""), "{}", dash.screen());
+        assert!(
+            dash.screen().contains("provider = \"google\""),
+            "{}",
+            dash.screen()
+        );
     }
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
     let refused = Kind::Invalid(vec!["body.scopes: Field required".into()]);
-    dash.done(EffectResult::Authenticated(number, Err(error(refused, "the server rejected a field"))));
-    assert!(dash.screen().contains("body.scopes: Field required"), "{}", dash.screen());
+    dash.done(EffectResult::Authenticated(
+        number,
+        Err(error(refused, "the server rejected a field")),
+    ));
+    assert!(
+        dash.screen().contains("body.scopes: Field required"),
+        "{}",
+        dash.screen()
+    );
     // If the screen was closed meanwhile, a notice shows the result.
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
     dash.keys("<Esc><Esc>");
-    respond_to_authentication(&mut dash, number, json!({"status": "pending", "auth_id": "a"}));
-    assert!(dash.screen().contains("Authentication: pending"), "{}", dash.screen());
+    respond_to_authentication(
+        &mut dash,
+        number,
+        json!({"status": "pending", "auth_id": "a"}),
+    );
+    assert!(
+        dash.screen().contains("Authentication: pending"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -244,7 +374,10 @@ fn authentication_requests_are_validated_and_refused_when_read_only() {
     let mut dash = demo_like((120, 30));
     dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3<Enter><ctrl-r>");
     let screen = dash.screen();
-    assert!(screen.contains("✗ line 3, column 1: unknown field `scops`"), "{screen}");
+    assert!(
+        screen.contains("✗ line 3, column 1: unknown field `scops`"),
+        "{screen}"
+    );
     let mut dash = demo_like((120, 30));
     dash.seal();
     assert_eq!(dash.keys(":authenticate google<Enter>"), []);
@@ -276,18 +409,30 @@ fn changes_are_edited_then_previewed() {
     assert_eq!(dash.keys("u"), []);
     let screen = dash.screen();
     assert!(
-        screen.contains("╭ Update") && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
+        screen.contains("╭ Update")
+            && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
         "{screen}"
     );
     let (_, what) = planned_change(&dash.keys("<ctrl-r>"));
-    assert_eq!(what, Service::UpdateListener("11111111-1111-4111-8111-111111111111".into()));
+    assert_eq!(
+        what,
+        Service::UpdateListener("11111111-1111-4111-8111-111111111111".into())
+    );
     dash.keys("<Esc><Esc>");
     // Creating starts with an example. A mistake is marked at its position, and nothing is planned.
     dash.keys("a<Down><Down><Home>x");
     assert_eq!(dash.keys("<ctrl-r>"), []);
-    assert!(dash.screen().contains("✗ line 3, column 1: unknown field `xcompute_id`"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("✗ line 3, column 1: unknown field `xcompute_id`"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Backspace>");
-    assert_eq!(planned_change(&dash.keys("<ctrl-r>")).1, Service::CreateListener);
+    assert_eq!(
+        planned_change(&dash.keys("<ctrl-r>")).1,
+        Service::CreateListener
+    );
     dash.keys("<Esc><Esc>");
     assert_eq!(
         planned_change(&dash.keys("<Down>D")).1,
@@ -322,7 +467,11 @@ fn every_resource_change_has_a_key() {
         }
     }
     let number = open(&mut dash, "connections bot");
-    answer(&mut dash, number, json!([{"id": "c1", "provider_id": "github", "oauth_token_id": "t1"}]));
+    answer(
+        &mut dash,
+        number,
+        json!([{"id": "c1", "provider_id": "github", "oauth_token_id": "t1"}]),
+    );
     for keys in ["a<ctrl-r>", "D"] {
         seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
@@ -349,7 +498,10 @@ fn every_resource_change_has_a_key() {
         Service::DeleteToken("t1".into()),
         Service::DeleteTokensOf(github()),
         Service::Connect { agent: agent() },
-        Service::Disconnect { agent: agent(), connection: "c1".into() },
+        Service::Disconnect {
+            agent: agent(),
+            connection: "c1".into(),
+        },
         Service::ForgeLink,
         Service::RevokeSlack,
         Service::ForgeSelect("s1".into()),
@@ -363,7 +515,10 @@ fn lists_reload_after_a_change() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     let (number, _) = planned_change(&dash.keys("D"));
-    let made = Applied { said: "Delete the listener k8s-prod: done.".into(), ..Applied::default() };
+    let made = Applied {
+        said: "Delete the listener k8s-prod: done.".into(),
+        ..Applied::default()
+    };
     let again = browse_number(&dash.done(EffectResult::Sent(number, Ok(made))));
     assert!(dash.screen().contains("loading…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));
@@ -459,10 +614,22 @@ proptest! {
 fn forge_session_is_shown() {
     let mut dash = demo_like((120, 30));
     let effects = dash.keys(":forgesession s-1<Enter>");
-    let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!((what.profile(), what.title().as_str()), ("prod-eu", "session s-1"));
-    dash.done(EffectResult::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}).to_string().into())));
+    let [Effect::Describe(what)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (what.profile(), what.title().as_str()),
+        ("prod-eu", "session s-1")
+    );
+    dash.done(EffectResult::Described(
+        what.clone(),
+        Ok(json!({"installations": [{"id": 7}]}).to_string().into()),
+    ));
     assert!(dash.screen().contains("installations"), "{}", dash.screen());
     assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
-    assert!(dash.screen().contains("the session id is missing"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("the session id is missing"),
+        "{}",
+        dash.screen()
+    );
 }

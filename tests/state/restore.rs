@@ -8,23 +8,38 @@ use runtail_testkit::dash::{Dash, listed};
 use runtail_tui::app::{Pane, subscriptions, update};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::input::key::parse_keys;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, StreamTarget, SubscriptionEvent, SubscriptionId};
-use runtail_tui::session::saved_tabs::{SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, StreamTarget, SubscriptionEvent, SubscriptionId,
+};
+use runtail_tui::session::saved_tabs::{
+    SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile,
+};
 use serde_json::json;
 
 const CONFIG: &str = "[profiles.local]\nagent_server = { bot = \"http://127.0.0.1:2024\" }\n\
                       [profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[ui]\nrestore = true\n";
 
 fn server(profile: &str, name: &str) -> SavedServer {
-    SavedServer { profile: Some(profile.into()), server: name.into() }
+    SavedServer {
+        profile: Some(profile.into()),
+        server: name.into(),
+    }
 }
 
 fn tab(profile: &str, name: &str, thread: &str) -> SavedTab {
-    SavedTab { server: server(profile, name), thread: thread.into(), view: "messages".into(), ..SavedTab::default() }
+    SavedTab {
+        server: server(profile, name),
+        thread: thread.into(),
+        view: "messages".into(),
+        ..SavedTab::default()
+    }
 }
 
 fn file(scope: Scope) -> TabsFile {
-    TabsFile { path: "/nowhere/tabs.json".into(), scope }
+    TabsFile {
+        path: "/nowhere/tabs.json".into(),
+        scope,
+    }
 }
 
 fn started(config: &str, scope: Scope, saved: SavedTabs) -> (Dash, Vec<Effect>) {
@@ -39,52 +54,110 @@ fn list_of_us(dash: &mut Dash, names: &[&str]) {
                "source": "github", "source_config": {}})
     });
     let deployments = serde_json::from_value(deployments.collect()).unwrap();
-    dash.answer(|key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"), listed(deployments));
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"),
+        listed(deployments),
+    );
 }
 
 fn threads(dash: &Dash) -> Vec<String> {
-    dash.app.stream.tabs.all().iter().filter_map(|viewer| viewer.thread_id.clone()).collect()
+    dash.app
+        .stream
+        .tabs
+        .all()
+        .iter()
+        .filter_map(|viewer| viewer.thread_id.clone())
+        .collect()
 }
 
 /// The threads whose streams are read.
 fn read(dash: &Dash) -> Vec<String> {
     let of = |key: &SubscriptionId| match key {
-        SubscriptionId::Stream(id) => dash.app.stream.tabs.all().iter().find(|viewer| viewer.id == *id),
+        SubscriptionId::Stream(id) => dash
+            .app
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.id == *id),
         _ => None,
     };
-    subscriptions(&dash.app).iter().filter_map(|sub| of(&sub.key)?.thread_id.clone()).collect()
+    subscriptions(&dash.app)
+        .iter()
+        .filter_map(|sub| of(&sub.key)?.thread_id.clone())
+        .collect()
 }
 
 fn stream_fails(dash: &mut Dash, thread: &str, kind: Kind) {
-    let id = dash.app.stream.tabs.all().iter().find(|v| v.thread_id.as_deref() == Some(thread)).unwrap().id;
-    let error = ApiError { kind, at: Place::default(), detail: "no".into(), hint: None };
+    let id = dash
+        .app
+        .stream
+        .tabs
+        .all()
+        .iter()
+        .find(|v| v.thread_id.as_deref() == Some(thread))
+        .unwrap()
+        .id;
+    let error = ApiError {
+        kind,
+        at: Place::default(),
+        detail: "no".into(),
+        hint: None,
+    };
     let event = SubscriptionEvent::Items(vec![Item::Failed(Box::new(error))]);
     dash.answer(|key| *key == SubscriptionId::Stream(id), event);
 }
 
 fn notices(dash: &Dash) -> Vec<String> {
-    dash.app.session.notices.iter().map(|notice| notice.text.clone()).collect()
+    dash.app
+        .session
+        .notices
+        .iter()
+        .map(|notice| notice.text.clone())
+        .collect()
 }
 
 #[test]
 fn tabs_come_back_and_only_reading_starts() {
     let mut split = tab("us", "support-bot", "t-us");
     (split.view, split.second_view) = ("state".into(), Some("timeline".into()));
-    let same = SavedTab { second_view: Some("messages".into()), ..tab("local", "bot", "t-same") };
-    let (dash, _) =
-        started(CONFIG, Scope::Profiles, SavedTabs::new(vec![same.clone(), same], None, SavedPlace::Tab(0)));
+    let same = SavedTab {
+        second_view: Some("messages".into()),
+        ..tab("local", "bot", "t-same")
+    };
+    let (dash, _) = started(
+        CONFIG,
+        Scope::Profiles,
+        SavedTabs::new(vec![same.clone(), same], None, SavedPlace::Tab(0)),
+    );
     assert_eq!(
         (threads(&dash).len(), dash.app.viewer().unwrap().split),
         (1, false),
         "a view has no place beside itself"
     );
-    let run = SavedTab { run: Some("r-1".into()), beside: Some((0, true)), ..tab("local", "bot", "t-local") };
-    let saved = SavedTabs::new(vec![split, run], Some(server("us", "support-bot")), SavedPlace::Tab(1));
+    let run = SavedTab {
+        run: Some("r-1".into()),
+        beside: Some((0, true)),
+        ..tab("local", "bot", "t-local")
+    };
+    let saved = SavedTabs::new(
+        vec![split, run],
+        Some(server("us", "support-bot")),
+        SavedPlace::Tab(1),
+    );
     let (mut dash, effects) = started(CONFIG, Scope::Profiles, saved.clone());
-    assert!(effects.iter().all(|effect| matches!(effect, Effect::FetchInfo(_))), "{effects:?}");
+    assert!(
+        effects
+            .iter()
+            .all(|effect| matches!(effect, Effect::FetchInfo(_))),
+        "{effects:?}"
+    );
     // The tabs are there at once, in their order, the current one is shown, and the other one waits for the list of its profile.
     assert_eq!(threads(&dash), ["t-us", "t-local"]);
-    assert_eq!((dash.app.stream.tabs.at(), dash.app.focus), (Some(1), Pane::Stream));
+    assert_eq!(
+        (dash.app.stream.tabs.at(), dash.app.focus),
+        (Some(1), Pane::Stream)
+    );
     assert_eq!(read(&dash), ["t-local"]);
     insta::assert_snapshot!("restored_140x40", dash.screen());
     // A key is for the stream that is shown, and what the list changes behind it doesn't matter.
@@ -94,9 +167,19 @@ fn tabs_come_back_and_only_reading_starts() {
     assert_eq!(dash.app.viewer().unwrap().view(), View::Updates);
     assert_eq!(dash.app.stream.tabs.at(), Some(1));
     let viewer = &dash.app.stream.tabs.all()[0];
-    assert_eq!((viewer.view(), viewer.partner(), viewer.split), (View::State, View::Timeline, true));
+    assert_eq!(
+        (viewer.view(), viewer.partner(), viewer.split),
+        (View::State, View::Timeline, true)
+    );
     assert_eq!(&*viewer.server.url, "https://support-bot.us.langgraph.app");
-    assert!(dash.app.stream.tabs.all().iter().all(|viewer| !viewer.target.is_write()));
+    assert!(
+        dash.app
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .all(|viewer| !viewer.target.is_write())
+    );
     assert_eq!(notices(&dash), [] as [&str; 0]);
     // What was restored is what is saved.
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
@@ -118,17 +201,31 @@ fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
     let saved = SavedTabs::new(tabs, Some(server("us", "night-bot")), SavedPlace::Tab(0));
     let (mut dash, effects) = started(&config, Scope::Profiles, saved);
     let infos = |effects: &[Effect]| -> Vec<String> {
-        let name = |effect: &Effect| if let Effect::FetchInfo(of) = effect { Some(of.name.to_string()) } else { None };
+        let name = |effect: &Effect| {
+            if let Effect::FetchInfo(of) = effect {
+                Some(of.name.to_string())
+            } else {
+                None
+            }
+        };
         effects.iter().filter_map(name).collect()
     };
-    assert_eq!((infos(&effects), read(&dash)), (vec!["d".to_string()], vec!["t-4".to_string()]));
+    assert_eq!(
+        (infos(&effects), read(&dash)),
+        (vec!["d".to_string()], vec!["t-4".to_string()])
+    );
     let list = json!([{"id": "d1", "name": "night-bot", "status": "READY", "url": "https://night-bot.us.langgraph.app",
                        "source": "github", "source_config": {"deployment_type": "serverless"}}]);
     let event = listed(serde_json::from_value(list).unwrap());
-    dash.answer(|key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"), event);
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"),
+        event,
+    );
     assert_eq!(read(&dash), ["t-4"]);
     assert!(
-        dash.words().contains("Not connected, because reading this page wakes a serverless deployment. r connects."),
+        dash.words().contains(
+            "Not connected, because reading this page wakes a serverless deployment. r connects."
+        ),
         "{}",
         dash.words()
     );
@@ -140,13 +237,21 @@ fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
         dash.screen()
     );
     stream_fails(&mut dash, "t-4", Kind::Unauthorized);
-    assert_eq!(notices(&dash), ["Couldn't restore us › night-bot: it is asked only when you open it."]);
+    assert_eq!(
+        notices(&dash),
+        ["Couldn't restore us › night-bot: it is asked only when you open it."]
+    );
     // The key connects the shown page, and showing another one is asking, too.
     assert_eq!(infos(&dash.keys("r")), ["d", "night-bot"]);
     assert_eq!(read(&dash), ["t-1", "t-4"]);
     dash.keys("}");
     assert_eq!(read(&dash), ["t-1", "t-2", "t-4"]);
-    assert!(dash.words().contains("This page keeps a serverless deployment awake."), "{}", dash.words());
+    assert!(
+        dash.words()
+            .contains("This page keeps a serverless deployment awake."),
+        "{}",
+        dash.words()
+    );
     assert!(infos(&dash.keys("}")).contains(&"c".into()));
     assert_eq!(read(&dash).len(), 4);
 }
@@ -165,7 +270,11 @@ fn what_cannot_be_restored_is_said_once() {
     assert_eq!(threads(&dash), ["t-1", "t-4", "t-5"]);
     list_of_us(&mut dash, &["support-bot"]);
     stream_fails(&mut dash, "t-1", Kind::NotFound);
-    assert_eq!(notices(&dash), [] as [&str; 0], "one thread is still being loaded");
+    assert_eq!(
+        notices(&dash),
+        [] as [&str; 0],
+        "one thread is still being loaded"
+    );
     // A server that can't be reached says nothing about the thread.
     stream_fails(&mut dash, "t-5", Kind::Unauthorized);
     assert_eq!(threads(&dash), ["t-5"]);
@@ -177,14 +286,26 @@ fn what_cannot_be_restored_is_said_once() {
 
 #[test]
 fn a_missing_thread_is_named_although_its_deployment_had_no_address_at_first() {
-    let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-gone")], None, SavedPlace::Deployments);
+    let saved = SavedTabs::new(
+        vec![tab("us", "support-bot", "t-gone")],
+        None,
+        SavedPlace::Deployments,
+    );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
-    let unready = json!([{"id": "id-support-bot", "name": "support-bot", "status": "AWAITING_DATABASE"}]);
+    let unready =
+        json!([{"id": "id-support-bot", "name": "support-bot", "status": "AWAITING_DATABASE"}]);
     let unready = listed(serde_json::from_value(unready).unwrap());
-    dash.answer(|key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"), unready);
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"),
+        unready,
+    );
     list_of_us(&mut dash, &["support-bot"]);
     stream_fails(&mut dash, "t-gone", Kind::NotFound);
-    assert!(dash.words().contains("Couldn't restore us › support-bot"), "{}", dash.words());
+    assert!(
+        dash.words().contains("Couldn't restore us › support-bot"),
+        "{}",
+        dash.words()
+    );
 }
 
 #[test]
@@ -197,18 +318,32 @@ fn the_shown_tab_stays_when_it_cannot_be_restored() {
             stream_fails(&mut dash, thread, Kind::NotFound);
         }
         // Its page says why, and a key still meets it.
-        assert_eq!((dash.app.focus, dash.app.viewer().is_some()), (Pane::Stream, true));
-        assert!(notices(&dash).concat().contains("Couldn't restore us › "), "{:?}", notices(&dash));
+        assert_eq!(
+            (dash.app.focus, dash.app.viewer().is_some()),
+            (Pane::Stream, true)
+        );
+        assert!(
+            notices(&dash).concat().contains("Couldn't restore us › "),
+            "{:?}",
+            notices(&dash)
+        );
         dash.keys("3");
         assert_eq!(dash.app.viewer().unwrap().view(), View::State);
         dash.keys("q");
-        assert_eq!((dash.app.viewer().is_none(), dash.app.focus), (true, Pane::Deployments));
+        assert_eq!(
+            (dash.app.viewer().is_none(), dash.app.focus),
+            (true, Pane::Deployments)
+        );
     }
 }
 
 #[test]
 fn a_key_before_the_list_arrives_is_not_lost() {
-    let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-1")], None, SavedPlace::Tab(0));
+    let saved = SavedTabs::new(
+        vec![tab("us", "support-bot", "t-1")],
+        None,
+        SavedPlace::Tab(0),
+    );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     // Before any frame.
     for key in parse_keys("7").unwrap() {
@@ -216,29 +351,58 @@ fn a_key_before_the_list_arrives_is_not_lost() {
     }
     // Nothing can be started on a server without an address, and no other lists replace those behind the page.
     assert_eq!((dash.keys("n"), dash.app.overlays.len()), (Vec::new(), 0));
-    assert!(notices(&dash).concat().contains("Waiting for the list of us."), "{:?}", notices(&dash));
+    assert!(
+        notices(&dash)
+            .concat()
+            .contains("Waiting for the list of us."),
+        "{:?}",
+        notices(&dash)
+    );
     let id = dash.app.viewer().unwrap().id;
     list_of_us(&mut dash, &["support-bot"]);
     let viewer = dash.app.viewer().unwrap();
     assert_eq!((viewer.id, viewer.view()), (id, View::Raw));
     // The lists of a server wait too.
-    let saved = SavedTabs::new(Vec::new(), Some(server("us", "support-bot")), SavedPlace::Lists);
+    let saved = SavedTabs::new(
+        Vec::new(),
+        Some(server("us", "support-bot")),
+        SavedPlace::Lists,
+    );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
-    assert!(subscriptions(&dash.app).iter().all(|sub| !matches!(sub.key, SubscriptionId::Threads(_))));
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .all(|sub| !matches!(sub.key, SubscriptionId::Threads(_)))
+    );
     dash.keys("/status:error<Enter>");
     list_of_us(&mut dash, &["support-bot"]);
-    assert!(subscriptions(&dash.app).iter().any(|sub| matches!(sub.key, SubscriptionId::Threads(_))));
-    assert_eq!(dash.app.agent.server.as_ref().unwrap().threads.text, "status:error");
+    assert!(
+        subscriptions(&dash.app)
+            .iter()
+            .any(|sub| matches!(sub.key, SubscriptionId::Threads(_)))
+    );
+    assert_eq!(
+        dash.app.agent.server.as_ref().unwrap().threads.text,
+        "status:error"
+    );
     // They are gone, and nothing else is shown instead.
     let saved = SavedTabs::new(Vec::new(), Some(server("us", "deleted")), SavedPlace::Lists);
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     list_of_us(&mut dash, &["support-bot"]);
-    assert!(dash.screen().contains("deleted is no longer listed"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("deleted is no longer listed"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
-    let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-1")], None, SavedPlace::Deployments);
+    let saved = SavedTabs::new(
+        vec![tab("us", "support-bot", "t-1")],
+        None,
+        SavedPlace::Deployments,
+    );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved.clone());
     dash.refuse("us");
     dash.keys("}");
@@ -247,22 +411,41 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     dash.keys("<Esc>");
     dash.app.focus = Pane::Deployments;
     assert_eq!(threads(&dash), ["t-1"]);
-    assert!(dash.app.tabs_at_end().is_none_or(|(_, _, tabs)| tabs.tabs == saved.tabs));
+    assert!(
+        dash.app
+            .tabs_at_end()
+            .is_none_or(|(_, _, tabs)| tabs.tabs == saved.tabs)
+    );
     // An incomplete list may lack the deployment. It doesn't delay the report about others.
     let tabs = vec![tab("us", "support-bot", "t-1"), tab("gone", "bot", "t-0")];
     let saved = SavedTabs::new(tabs, None, SavedPlace::Deployments);
-    let listing =
-        Listing { items: Vec::new(), incomplete: Some(dash.error("us", Kind::Network)), unread: Default::default() };
+    let listing = Listing {
+        items: Vec::new(),
+        incomplete: Some(dash.error("us", Kind::Network)),
+        unread: Default::default(),
+    };
     let event = match listed(Vec::new()) {
-        SubscriptionEvent::Deployments { is_truncated, skew, took, next, .. } => {
-            SubscriptionEvent::Deployments { result: Ok(listing), is_truncated, skew, took, next }
-        }
+        SubscriptionEvent::Deployments {
+            is_truncated,
+            skew,
+            took,
+            next,
+            ..
+        } => SubscriptionEvent::Deployments {
+            result: Ok(listing),
+            is_truncated,
+            skew,
+            took,
+            next,
+        },
         _ => unreachable!(),
     };
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
     assert_eq!(threads(&dash), ["t-1"]);
-    let gone = notices(&dash).into_iter().find(|text| text.starts_with("Couldn't restore"));
+    let gone = notices(&dash)
+        .into_iter()
+        .find(|text| text.starts_with("Couldn't restore"));
     assert_eq!(
         gone.as_deref(),
         Some("Couldn't restore gone › bot › thread t-0: the configuration has no such profile.")
@@ -274,23 +457,37 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
 
 #[test]
 fn tabs_of_profiles_that_are_not_in_use_are_kept() {
-    let tabs = vec![tab("us", "support-bot", "t-us"), tab("local", "bot", "t-local")];
+    let tabs = vec![
+        tab("us", "support-bot", "t-us"),
+        tab("local", "bot", "t-local"),
+    ];
     let saved = SavedTabs::new(tabs.clone(), None, SavedPlace::Tab(0));
     let config = format!("default_profiles = [\"local\"]\n{CONFIG}");
     let (mut dash, _) = started(&config, Scope::Profiles, saved.clone());
-    assert_eq!((threads(&dash), notices(&dash)), (vec!["t-local".to_string()], Vec::new()));
+    assert_eq!(
+        (threads(&dash), notices(&dash)),
+        (vec!["t-local".to_string()], Vec::new())
+    );
     let (_, _, again) = dash.app.tabs_at_end().unwrap();
     assert_eq!(again.tabs, [tabs[1].clone(), tabs[0].clone()]);
     // `--deployment` and `--url` have one server, and leave all others alone.
     let one = "[profiles.local]\nagent_server = { bot = \"http://127.0.0.1:2024\" }\n[ui]\nrestore = true\n";
     let (dash, _) = started(one, Scope::OneServer, saved.clone());
-    assert_eq!((threads(&dash), notices(&dash)), (vec!["t-local".to_string()], Vec::new()));
+    assert_eq!(
+        (threads(&dash), notices(&dash)),
+        (vec!["t-local".to_string()], Vec::new())
+    );
     let (mut dash, _) = started(one, Scope::Address, saved);
     assert_eq!((threads(&dash), notices(&dash)), (Vec::new(), Vec::new()));
-    dash.app.open_stream(StreamTarget::Tail { thread: "t-url".into() });
+    dash.app.open_stream(StreamTarget::Tail {
+        thread: "t-url".into(),
+    });
     dash.keys("||");
     let (_, _, with_address) = dash.app.tabs_at_end().unwrap();
-    let of_address = SavedServer { profile: None, server: "http://127.0.0.1:2024/".into() };
+    let of_address = SavedServer {
+        profile: None,
+        server: "http://127.0.0.1:2024/".into(),
+    };
     assert_eq!(with_address.tabs[0].server, of_address);
     let (dash, _) = started(one, Scope::Address, with_address);
     assert_eq!(threads(&dash), ["t-url"]);
@@ -306,29 +503,54 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
         });
         tabs.collect::<Vec<SavedTabs>>()
     };
-    let bot = dash.app.deployments.list.rows[0].server(&dash.app.session.profiles).unwrap();
+    let bot = dash.app.deployments.list.rows[0]
+        .server(&dash.app.session.profiles)
+        .unwrap();
     dash.app.open_server(bot.clone());
-    dash.app.open_stream(StreamTarget::Tail { thread: "t-1".into() });
+    dash.app.open_stream(StreamTarget::Tail {
+        thread: "t-1".into(),
+    });
     // A stream that is only looked at is not kept.
     dash.later(3_000);
     let saved = saves(dash.keys("2"));
-    assert_eq!((saved[0].tabs.len(), saved[0].lists.as_ref()), (0, Some(&server("local", "bot"))));
+    assert_eq!(
+        (saved[0].tabs.len(), saved[0].lists.as_ref()),
+        (0, Some(&server("local", "bot")))
+    );
     // The tabs are compared every few seconds, and after the last key.
     assert_eq!(saves(dash.keys("||")), []);
-    assert!(dash.app.next_tick().is_some_and(|after| after <= std::time::Duration::from_secs(2)));
+    assert!(
+        dash.app
+            .next_tick()
+            .is_some_and(|after| after <= std::time::Duration::from_secs(2))
+    );
     dash.later(3_000);
     let saved = saves(dash.feed(Msg::Tick));
-    assert_eq!(saved[0].tabs, [SavedTab { view: "updates".into(), ..tab("local", "bot", "t-1") }]);
+    assert_eq!(
+        saved[0].tabs,
+        [SavedTab {
+            view: "updates".into(),
+            ..tab("local", "bot", "t-1")
+        }]
+    );
     assert_eq!(saved[0].current, SavedPlace::Tab(0));
     dash.later(3_000);
     assert_eq!(saves(dash.keys("j")), [], "nothing changed");
     // The dashboard may end before the task that writes them has run.
-    assert_eq!(dash.app.tabs_at_end().map(|(_, _, tabs)| tabs).as_ref(), saved.first());
+    assert_eq!(
+        dash.app.tabs_at_end().map(|(_, _, tabs)| tabs).as_ref(),
+        saved.first()
+    );
     // A failure is reported once.
     for _ in 0..2 {
-        dash.done(runtail_tui::session::msg::EffectResult::TabsSaved(Err("the disk is full".into())));
+        dash.done(runtail_tui::session::msg::EffectResult::TabsSaved(Err(
+            "the disk is full".into(),
+        )));
     }
-    assert_eq!(notices(&dash), ["Couldn't save the open tabs: the disk is full"]);
+    assert_eq!(
+        notices(&dash),
+        ["Couldn't save the open tabs: the disk is full"]
+    );
     let off = CONFIG.replace("restore = true", "restore = false");
     let (mut dash, _) = started(&off, Scope::Profiles, SavedTabs::default());
     dash.app.open_server(bot);
@@ -340,25 +562,43 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
 #[test]
 fn a_damaged_file_is_a_warning() {
     let mut dash = Dash::new(CONFIG, (140, 40));
-    dash.app.restore(file(Scope::Profiles), Err("line 3, column 1: not what Runtail writes".into()));
+    dash.app.restore(
+        file(Scope::Profiles),
+        Err("line 3, column 1: not what Runtail writes".into()),
+    );
     let notices = notices(&dash);
     let expected = "Couldn't restore the tabs of the last session: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json\n";
-    assert!(notices.len() == 1 && notices[0].starts_with(expected), "{notices:?}");
-    assert!(notices[0].contains("The file stays as it is"), "{notices:?}");
+    assert!(
+        notices.len() == 1 && notices[0].starts_with(expected),
+        "{notices:?}"
+    );
+    assert!(
+        notices[0].contains("The file stays as it is"),
+        "{notices:?}"
+    );
     assert_eq!(dash.app.tabs_at_end(), None, "it is not overwritten");
     assert!(!dash.app.session.notices[0].error);
 }
 
 #[test]
 fn more_tabs_than_fit_are_named() {
-    let tabs: Vec<SavedTab> = (0..11).map(|n| tab("local", "bot", &format!("t-{n}"))).collect();
-    let (mut dash, _) = started(CONFIG, Scope::Profiles, SavedTabs::new(tabs, None, SavedPlace::Tab(10)));
+    let tabs: Vec<SavedTab> = (0..11)
+        .map(|n| tab("local", "bot", &format!("t-{n}")))
+        .collect();
+    let (mut dash, _) = started(
+        CONFIG,
+        Scope::Profiles,
+        SavedTabs::new(tabs, None, SavedPlace::Tab(10)),
+    );
     assert_eq!(dash.app.stream.tabs.all().len(), 9);
     for n in 0..9 {
         stream_fails(&mut dash, &format!("t-{n}"), Kind::Forbidden);
     }
     let said = notices(&dash).concat();
-    assert!(said.starts_with("Couldn't restore 2 tabs.") && said.contains("9 streams are open"), "{said}");
+    assert!(
+        said.starts_with("Couldn't restore 2 tabs.") && said.contains("9 streams are open"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -369,41 +609,90 @@ fn restore_is_turned_on_in_the_configuration_file_after_a_preview() {
     std::fs::write(&path, &text).unwrap();
     let mut dash = Dash::new(&text, (140, 40));
     dash.app.session.catalog.origin.file = Some(path.clone());
-    assert_eq!(dash.keys(":restore on<Enter>"), [Effect::DraftRestore(path.clone(), true)]);
-    dash.done(EffectResult::Drafted(Draft::restore(&path, true).map(Box::new)));
+    assert_eq!(
+        dash.keys(":restore on<Enter>"),
+        [Effect::DraftRestore(path.clone(), true)]
+    );
+    dash.done(EffectResult::Drafted(
+        Draft::restore(&path, true).map(Box::new),
+    ));
     let screen = dash.screen();
-    for line in ["- restore = false # mine", "+ restore = true # mine", "config.toml"] {
+    for line in [
+        "- restore = false # mine",
+        "+ restore = true # mine",
+        "config.toml",
+    ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::SaveFile(draft)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     draft.write().unwrap();
-    assert!(std::fs::read_to_string(&path).unwrap().ends_with("[ui]\nrestore = true # mine\n"));
+    assert!(
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .ends_with("[ui]\nrestore = true # mine\n")
+    );
     // What it is already changes nothing.
     assert_eq!(dash.keys(":restore off<Enter>"), []);
-    assert!(dash.screen().contains("restore is off already."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("restore is off already."),
+        "{}",
+        dash.screen()
+    );
     let mut dash = Dash::new(CONFIG, (140, 40));
     dash.app.session.settings.demo = true;
     assert!(dash.keys(":restore off<Enter>").is_empty());
-    assert!(dash.screen().contains("The demo keeps no tabs."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("The demo keeps no tabs."),
+        "{}",
+        dash.screen()
+    );
 }
 
 /// Going back from a restored stream selects its thread, which must not freeze the order before the statuses are known.
 #[test]
 fn a_list_behind_a_restored_stream_is_in_order_once_the_statuses_are_known() {
     let copy = "01a1fbb8-1f78-73e0-8673-6126729aa3fd";
-    let saved = SavedTabs::new(vec![tab("local", "bot", copy)], Some(server("local", "bot")), SavedPlace::Tab(0));
+    let saved = SavedTabs::new(
+        vec![tab("local", "bot", copy)],
+        Some(server("local", "bot")),
+        SavedPlace::Tab(0),
+    );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     dash.keys("q");
     dash.threads();
     dash.screen();
-    let facts = dash.app.agent.server.as_ref().unwrap().threads.row(copy).unwrap().facts.clone();
-    let of = runtail_tui::session::msg::WantedStatus { thread: copy.into(), facts };
+    let facts = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .threads
+        .row(copy)
+        .unwrap()
+        .facts
+        .clone();
+    let of = runtail_tui::session::msg::WantedStatus {
+        thread: copy.into(),
+        facts,
+    };
     // Its own record calls a copy that waits idle.
-    let question = Question { value: json!("Send it?"), ..Question::default() };
-    let status = Ok(ThreadStatus::Waiting { since: None, questions: vec![question] });
+    let question = Question {
+        value: json!("Send it?"),
+        ..Question::default()
+    };
+    let status = Ok(ThreadStatus::Waiting {
+        since: None,
+        questions: vec![question],
+    });
     let event = SubscriptionEvent::ThreadStatus { of, status };
-    dash.answer(|key| matches!(key, SubscriptionId::ThreadStatuses(_)), event);
+    dash.answer(
+        |key| matches!(key, SubscriptionId::ThreadStatuses(_)),
+        event,
+    );
     dash.screen();
     let open = dash.app.agent.server.as_ref().unwrap();
     assert_eq!(

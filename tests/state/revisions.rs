@@ -5,7 +5,9 @@ use runtail_api::{Kind, Revisions, ServerInfo, ServerKind};
 use runtail_core::model::{Evidence, FailureCard, LogEvidence};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId,
+};
 use serde_json::{Value, json};
 
 /// The newest revision of support-bot in the test deployments, and the one that serves traffic.
@@ -33,10 +35,16 @@ fn runs_name_the_revision_that_ran_them() {
     for (run, revision) in [
         ("run 4 ", "newest revision main@9fceb02"),
         ("run 3", "serving revision main@77ab10c"),
-        ("run 2", "revision 99999999…9999, the newest is main@9fceb02"),
+        (
+            "run 2",
+            "revision 99999999…9999, the newest is main@9fceb02",
+        ),
         ("run 1", "unknown revision"),
     ] {
-        let line = screen.lines().find(|line| line.contains(run)).unwrap_or_else(|| panic!("{run}: {screen}"));
+        let line = screen
+            .lines()
+            .find(|line| line.contains(run))
+            .unwrap_or_else(|| panic!("{run}: {screen}"));
         assert!(line.contains(revision), "{revision}: {screen}");
     }
     insta::assert_snapshot!("runs_by_revision", screen);
@@ -46,19 +54,39 @@ fn runs_name_the_revision_that_ran_them() {
 fn the_revision_list_shows_what_the_server_reports() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    let server = dash.app.agent.server.as_ref().map(|open| open.server.clone()).expect("an open server");
+    let server = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .map(|open| open.server.clone())
+        .expect("an open server");
     dash.keys("<Esc>");
     let info = |revision: &str| ServerInfo {
         kind: ServerKind::Python,
         version: "0.16.7".into(),
         raw: json!({"host": {"host_revision_id": revision}}),
     };
-    assert!(!dash.screen().contains("reported by the server"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("reported by the server"),
+        "{}",
+        dash.screen()
+    );
     dash.done(EffectResult::Info(server.clone(), Ok(info(NEWEST))));
-    assert!(dash.screen().contains("reported by the server, 0s ago"), "{}", dash.screen());
-    dash.done(EffectResult::Info(server, Ok(info("99999999-9999-4999-8999-999999999999"))));
+    assert!(
+        dash.screen().contains("reported by the server, 0s ago"),
+        "{}",
+        dash.screen()
+    );
+    dash.done(EffectResult::Info(
+        server,
+        Ok(info("99999999-9999-4999-8999-999999999999")),
+    ));
     let screen = dash.screen();
-    assert!(screen.contains("The server reports 99999999…9999, not listed here."), "{screen}");
+    assert!(
+        screen.contains("The server reports 99999999…9999, not listed here."),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -67,14 +95,24 @@ fn a_revision_in_progress_counts_from_its_creation() {
     // It was created 2m10s before Runtail first saw it.
     let line = |dash: &mut Dash| {
         let screen = dash.screen();
-        let mut rows = screen.lines().filter(|line| line.contains("◐ BUILDING") && line.contains("main@9fceb02"));
-        rows.next_back().map(str::to_string).unwrap_or_else(|| panic!("{screen}"))
+        let mut rows = screen
+            .lines()
+            .filter(|line| line.contains("◐ BUILDING") && line.contains("main@9fceb02"));
+        rows.next_back()
+            .map(str::to_string)
+            .unwrap_or_else(|| panic!("{screen}"))
     };
     assert!(line(&mut dash).contains(" 3m56s"), "{}", line(&mut dash));
     let screen = dash.screen();
     assert!(screen.contains("so far   3m56s   queued ≥"), "{screen}");
     // Without the server's time, only what was observed is known.
-    let history = dash.app.deployments.histories.values_mut().next().expect("a history");
+    let history = dash
+        .app
+        .deployments
+        .histories
+        .values_mut()
+        .next()
+        .expect("a history");
     history.revisions[0].created_at = None;
     assert!(line(&mut dash).contains(" ≥1m46s"), "{}", line(&mut dash));
 }
@@ -92,7 +130,9 @@ fn explained(dash: &mut Dash, status: &str) {
         now: dash.now,
         log: LogEvidence::None,
     });
-    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else { panic!("no page") };
+    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else {
+        panic!("no page")
+    };
     let of = page.page.of.clone();
     dash.done(EffectResult::Card(of, Ok(Box::new(card))));
 }
@@ -100,10 +140,15 @@ fn explained(dash: &mut Dash, status: &str) {
 /// Sends the revisions of the selected deployment, the newest with this status, and returns the effects.
 fn polled(dash: &mut Dash, status: &str) -> Vec<Effect> {
     let items = json!([{"id": NEWEST, "status": status, "created_at": "2026-11-21T13:57:50Z"}]);
-    let revisions =
-        Revisions { items: serde_json::from_value(items).unwrap(), was_sorted: true, unread: Default::default() };
+    let revisions = Revisions {
+        items: serde_json::from_value(items).unwrap(),
+        was_sorted: true,
+        unread: Default::default(),
+    };
     let next = NextPoll::At(dash.now + jiff::SignedDuration::from_secs(30));
-    let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Revisions(..)));
+    let sub = subscriptions(&dash.app)
+        .into_iter()
+        .find(|sub| matches!(sub.key, SubscriptionId::Revisions(..)));
     let sub = sub.expect("a poll of the revisions");
     dash.feed(Msg::Subscription {
         key: sub.key,
@@ -117,44 +162,87 @@ fn an_explanation_follows_its_revision() {
     let mut dash = demo_like((140, 40));
     dash.keys("e");
     explained(&mut dash, "BUILDING");
-    assert!(dash.screen().contains("Time: 3m56s so far"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Time: 3m56s so far"),
+        "{}",
+        dash.screen()
+    );
     dash.pass(25);
-    assert!(dash.screen().contains("Time: 4m21s so far"), "{}", dash.screen());
-    assert!(dash.app.next_tick().is_some_and(|tick| tick.as_secs() <= 1), "the time advances by itself");
+    assert!(
+        dash.screen().contains("Time: 4m21s so far"),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.app.next_tick().is_some_and(|tick| tick.as_secs() <= 1),
+        "the time advances by itself"
+    );
     // The same status is no news; another one is loaded with all that depends on it.
     let loads = |effects: &[Effect]| match effects {
         [Effect::Explain(of, address, times)] => {
-            assert_eq!((&*of.revision, address.as_str()), (NEWEST, "prod-eu/support-bot"));
-            Some(times.iter().map(|time| time.status.clone()).collect::<Vec<_>>().join(" "))
+            assert_eq!(
+                (&*of.revision, address.as_str()),
+                (NEWEST, "prod-eu/support-bot")
+            );
+            Some(
+                times
+                    .iter()
+                    .map(|time| time.status.clone())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
         }
         _ => None,
     };
     assert_eq!(loads(&polled(&mut dash, "BUILDING")), None);
-    assert_eq!(loads(&polled(&mut dash, "DEPLOYING")).as_deref(), Some("QUEUED BUILDING DEPLOYING"));
-    assert_eq!(loads(&polled(&mut dash, "DEPLOYING")), None, "it is being loaded");
+    assert_eq!(
+        loads(&polled(&mut dash, "DEPLOYING")).as_deref(),
+        Some("QUEUED BUILDING DEPLOYING")
+    );
+    assert_eq!(
+        loads(&polled(&mut dash, "DEPLOYING")),
+        None,
+        "it is being loaded"
+    );
     explained(&mut dash, "DEPLOYING");
     assert!(dash.screen().contains(": DEPLOYING"), "{}", dash.screen());
     assert_eq!(loads(&polled(&mut dash, "DEPLOYING")), None);
     // r loads it again. What was loaded stays if that fails, with its age, and its time stops.
     assert!(loads(&dash.keys("r")).is_some());
-    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else { panic!("no page") };
+    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else {
+        panic!("no page")
+    };
     let of = page.page.of.clone();
     let error = dash.error("prod-eu", Kind::Server(503));
     dash.done(EffectResult::Card(of, Err(error)));
     dash.pass(10);
     let screen = dash.screen();
-    assert!(screen.contains("Loaded 10s ago. Loading it again failed.") && screen.contains("4m21s so far"), "{screen}");
+    assert!(
+        screen.contains("Loaded 10s ago. Loading it again failed.")
+            && screen.contains("4m21s so far"),
+        "{screen}"
+    );
     // A status that is final stops the time.
     assert!(loads(&polled(&mut dash, "DEPLOYED")).is_some());
     explained(&mut dash, "DEPLOYED");
-    assert!(!dash.screen().contains("so far") && !dash.screen().contains("Loaded"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("so far") && !dash.screen().contains("Loaded"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_status_that_was_first_seen_late_has_no_time_in_the_details() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
-        let history = dash.app.deployments.histories.values_mut().next().expect("a history");
+        let history = dash
+            .app
+            .deployments
+            .histories
+            .values_mut()
+            .next()
+            .expect("a history");
         let periods = history.periods.get_mut(NEWEST).expect("its periods");
         periods.drain(..periods.len() - 1);
         periods[0].from_start = false;
@@ -162,7 +250,10 @@ fn a_status_that_was_first_seen_late_has_no_time_in_the_details() {
             dash.keys("<Tab>");
         }
         let screen = dash.screen();
-        assert!(screen.contains("3m56s") && !screen.contains('≥') && !screen.contains("  building "), "{screen}");
+        assert!(
+            screen.contains("3m56s") && !screen.contains('≥') && !screen.contains("  building "),
+            "{screen}"
+        );
     }
 }
 
@@ -173,21 +264,40 @@ fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
     explained(&mut dash, "BUILDING");
     let screen = dash.screen();
     // As the list and the tabs name it, and not as the command line does.
-    assert!(screen.contains("eu › support-bot 4444") && !screen.contains("prod-eu/"), "{screen}");
+    assert!(
+        screen.contains("eu › support-bot 4444") && !screen.contains("prod-eu/"),
+        "{screen}"
+    );
     assert!(screen.contains("Time: 3m56s so far"), "{screen}");
-    for step in ["w  Be notified when it finishes", "b  Follow its build log", "x  Interrupt it if it should not"] {
+    for step in [
+        "w  Be notified when it finishes",
+        "b  Follow its build log",
+        "x  Interrupt it if it should not",
+    ] {
         assert!(screen.contains(step), "{step}: {screen}");
     }
     let footer = screen.lines().last().unwrap_or_default();
-    let offered = ["b build log", "w notify me", "x interrupt"].iter().all(|hint| footer.contains(hint));
-    assert!(offered && !footer.contains("roll back") && !footer.contains("redeploy"), "{footer}");
+    let offered = ["b build log", "w notify me", "x interrupt"]
+        .iter()
+        .all(|hint| footer.contains(hint));
+    assert!(
+        offered && !footer.contains("roll back") && !footer.contains("redeploy"),
+        "{footer}"
+    );
     dash.keys("w");
     assert_eq!(dash.app.deployments.watches.len(), 1);
     dash.keys("x");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))),
+        "{}",
+        dash.screen()
+    );
     // The pane offers them, too.
     dash.keys("<Esc><Esc><Tab>");
     let screen = dash.screen();
     let footer = screen.lines().last().unwrap_or_default();
-    assert!(footer.contains("x interrupt") && !footer.contains("redeploy"), "{footer}");
+    assert!(
+        footer.contains("x interrupt") && !footer.contains("redeploy"),
+        "{footer}"
+    );
 }

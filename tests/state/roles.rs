@@ -39,11 +39,16 @@ fn role(cell: &Cell) -> char {
 
 /// Returns a row and its roles, without the blanks at their ends.
 fn pair(buffer: &Buffer, y: u16) -> String {
-    let row = &buffer.content[usize::from(y * buffer.area.width)..usize::from((y + 1) * buffer.area.width)];
+    let row = &buffer.content
+        [usize::from(y * buffer.area.width)..usize::from((y + 1) * buffer.area.width)];
     let text: String = row.iter().map(Cell::symbol).collect();
     let roles: String = row.iter().map(role).collect();
     let shown = text.trim_end().chars().count();
-    format!("{}\n{}", text.trim_end(), roles.chars().take(shown).collect::<String>())
+    format!(
+        "{}\n{}",
+        text.trim_end(),
+        roles.chars().take(shown).collect::<String>()
+    )
 }
 
 fn assert_pairs(name: &str, dash: &mut Dash, rows: &[u16]) {
@@ -69,7 +74,11 @@ fn rows_of_the_deployments_list_have_their_roles() {
         let mut dash = demo_like((width, 40));
         dash.keys("<Home>");
         dash.last_day();
-        let rows: &[u16] = if width == 140 { &[0, 1, 2, 3, 4, 5, 6, 7] } else { &[0, 1, 2, 3, 4, 5] };
+        let rows: &[u16] = if width == 140 {
+            &[0, 1, 2, 3, 4, 5, 6, 7]
+        } else {
+            &[0, 1, 2, 3, 4, 5]
+        };
         assert_pairs(&format!("deployments_{width}"), &mut dash, rows);
     }
 }

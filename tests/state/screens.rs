@@ -28,7 +28,11 @@ fn too_small_terminals_show_a_message() {
     let mut dash = demo_like((59, 12));
     assert!(dash.screen().contains("too small"), "{}", dash.screen());
     // The key that it names works while a text is typed.
-    assert!(dash.screen().contains("Press ctrl-c to quit."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Press ctrl-c to quit."),
+        "{}",
+        dash.screen()
+    );
     for keys in ["", "/", ":"] {
         let mut dash = demo_like((59, 12));
         dash.keys(&format!("{keys}<ctrl-c>"));
@@ -41,16 +45,28 @@ fn a_notice_of_a_view_ends_with_it() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.keys("w");
-    assert!(dash.screen().contains("Long lines are wrapped."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Long lines are wrapped."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
     assert!(!dash.screen().contains("Long lines"), "{}", dash.screen());
     dash.keys("!");
-    assert!(dash.screen().contains("Long lines are wrapped."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Long lines are wrapped."),
+        "{}",
+        dash.screen()
+    );
     // What was not caused by a key stays.
     dash.keys("<Esc>");
     dash.feed(Msg::Edited(Err("The editor failed.".into())));
     dash.keys("<Down>");
-    assert!(dash.screen().contains("The editor failed."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("The editor failed."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -93,7 +109,11 @@ fn scrolling_up_pauses_and_end_follows() {
     dash.open_thread();
     dash.capture("agent-events");
     dash.keys("7");
-    assert!(dash.screen().contains("● live") && !dash.screen().contains("‖"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("● live") && !dash.screen().contains("‖"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Up><PageUp>");
     assert!(dash.screen().contains("‖ paused · G"), "{}", dash.screen());
     let paused = dash.body();
@@ -117,7 +137,12 @@ fn views_in_a_split_share_the_cursor() {
     dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
     let at = dash.app.viewer().unwrap().anchor().unwrap();
-    assert_eq!(dash.screen().matches('▌').count(), 2, "both views show the cursor: {}", dash.screen());
+    assert_eq!(
+        dash.screen().matches('▌').count(),
+        2,
+        "both views show the cursor: {}",
+        dash.screen()
+    );
     // The state view selects the state after the update.
     dash.keys("3");
     let viewer = dash.app.viewer().unwrap();
@@ -136,11 +161,19 @@ fn streams_are_shown_in_tabs() {
     insta::assert_snapshot!("tabs_140x40", dash.screen());
     // New events arrive in the first stream.
     dash.capture("agent-messages-tuple");
-    assert!(dash.screen().contains("9775 ◐*"), "the other tab is marked as changed: {}", dash.screen());
+    assert!(
+        dash.screen().contains("9775 ◐*"),
+        "the other tab is marked as changed: {}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
     assert!(dash.screen().contains("9775 ◐*"), "{}", dash.screen());
     dash.keys("}");
-    assert!(dash.screen().contains("9775 ◐ ") && !dash.screen().contains('*'), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("9775 ◐ ") && !dash.screen().contains('*'),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -153,14 +186,18 @@ fn connection_state_is_always_shown() {
     dash.retrying(3, 4, "connection reset by peer");
     let screen = dash.screen();
     assert!(
-        screen.contains("◐ reconnecting in 4s, attempt 3") && screen.contains("connection reset by peer"),
+        screen.contains("◐ reconnecting in 4s, attempt 3")
+            && screen.contains("connection reset by peer"),
         "{screen}"
     );
     dash.capture("approval-interrupt");
     dash.end(runtail_stream::Outcome::Interrupted);
     let screen = dash.screen();
     assert!(screen.contains("■ stream ended 14:01:47"), "{screen}");
-    assert!(screen.contains("◆ waiting for you") && screen.contains("a answer"), "{screen}");
+    assert!(
+        screen.contains("◆ waiting for you") && screen.contains("a answer"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -172,17 +209,30 @@ fn composer_shows_json_errors_and_sends_nothing() {
     insta::assert_snapshot!("composer", dash.screen());
     dash.keys("<Home>oops<ctrl-s>");
     let screen = dash.screen();
-    assert!(screen.contains("✗ line 1, column 1: expected value"), "{screen}");
+    assert!(
+        screen.contains("✗ line 1, column 1: expected value"),
+        "{screen}"
+    );
     assert!(screen.contains("Nothing was sent"), "{screen}");
     assert!(dash.app.viewer().is_none());
     // Closing the composer keeps the draft.
     dash.keys("<Esc>n");
     assert!(dash.screen().contains("oops{"), "{}", dash.screen());
     dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-s>");
-    let Some(viewer) = dash.app.viewer() else { panic!("{}", dash.screen()) };
-    let StreamTarget::Start { body, .. } = &viewer.target else { panic!() };
-    assert_eq!(body.input.as_ref().unwrap()["messages"][0]["content"], "weather in Kraków?");
-    assert!(!body.extra.contains_key("multitask_strategy"), "a new thread has no other run");
+    let Some(viewer) = dash.app.viewer() else {
+        panic!("{}", dash.screen())
+    };
+    let StreamTarget::Start { body, .. } = &viewer.target else {
+        panic!()
+    };
+    assert_eq!(
+        body.input.as_ref().unwrap()["messages"][0]["content"],
+        "weather in Kraków?"
+    );
+    assert!(
+        !body.extra.contains_key("multitask_strategy"),
+        "a new thread has no other run"
+    );
 }
 
 #[test]
@@ -247,10 +297,17 @@ fn deployments_are_filtered_while_typing() {
 fn two_keys_open_a_thread_from_a_cold_start() {
     let mut dash = demo_like((140, 40));
     let effects = dash.keys("<Enter>");
-    assert!(effects.iter().any(|e| matches!(e, Effect::FetchAssistants(_))));
+    assert!(
+        effects
+            .iter()
+            .any(|e| matches!(e, Effect::FetchAssistants(_)))
+    );
     dash.threads();
     dash.keys("<Enter>");
-    assert!(matches!(dash.app.viewer().unwrap().target, StreamTarget::Tail { .. }));
+    assert!(matches!(
+        dash.app.viewer().unwrap().target,
+        StreamTarget::Tail { .. }
+    ));
     // Esc leaves the stream, which stays in its tab until it is closed, without a request to the server.
     assert!(dash.keys("<Esc>").is_empty());
     assert!(dash.app.viewer().is_none());
@@ -262,7 +319,12 @@ fn server_text_cannot_control_the_terminal() {
     let mut dash = demo_like((140, 40));
     dash.hostile_names();
     let screen = dash.screen();
-    assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen:?}");
+    assert!(
+        !screen
+            .chars()
+            .any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'),
+        "{screen:?}"
+    );
 }
 
 #[test]
@@ -285,7 +347,12 @@ fn screens_render_at_any_size() {
 fn help_starts_with_the_current_context() {
     fn first(dash: &mut dash::Dash, keys: &str) -> String {
         dash.keys(keys);
-        dash.screen().lines().nth(2).unwrap_or_default().trim_matches(['│', ' ']).to_string()
+        dash.screen()
+            .lines()
+            .nth(2)
+            .unwrap_or_default()
+            .trim_matches(['│', ' '])
+            .to_string()
     }
     let mut dash = demo_like((80, 24));
     assert_eq!(first(&mut dash, "?"), "HERE: DEPLOYMENTS");
@@ -296,7 +363,10 @@ fn help_starts_with_the_current_context() {
     dash.capture("agent-values");
     assert_eq!(first(&mut dash, "?"), "HERE: MESSAGES");
     assert_eq!(first(&mut dash, "<Esc>M?"), "HERE: STREAM MODES");
-    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "HERE: JSON DOCUMENT");
+    assert_eq!(
+        first(&mut dash, "<Esc><Esc>7<Up><Enter>?"),
+        "HERE: JSON DOCUMENT"
+    );
 }
 
 #[test]
@@ -309,7 +379,12 @@ fn wide_table_shows_both_statuses_and_the_live_revision() {
 /// Returns the names in the order shown.
 fn order(dash: &mut dash::Dash) -> Vec<String> {
     dash.app.relayout();
-    dash.app.deployments.list.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
+    dash.app
+        .deployments
+        .list
+        .all_shown()
+        .map(|row| format!("{}/{}", row.tag, row.name))
+        .collect()
 }
 
 #[test]
@@ -317,7 +392,10 @@ fn sorting_by_any_order_keeps_the_selection() {
     let mut dash = demo_like((160, 24));
     dash.keys("f");
     // Problems first: failed revisions, then those in progress.
-    assert_eq!(order(&mut dash)[..3], ["us/invoice-agent", "us/triage", "eu/support-bot"]);
+    assert_eq!(
+        order(&mut dash)[..3],
+        ["us/invoice-agent", "us/triage", "eu/support-bot"]
+    );
     let selected = dash.app.deployments.list.selection.selected.clone();
     dash.keys("S");
     assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
@@ -334,7 +412,10 @@ fn sorting_by_any_order_keeps_the_selection() {
     let name = dash.app.columns()[0];
     for reversed in [false, true, false] {
         let heading = dash.app.regions().deployments.unwrap().area;
-        dash.feed(Msg::Click { x: heading.x + name.x, y: heading.y });
+        dash.feed(Msg::Click {
+            x: heading.x + name.x,
+            y: heading.y,
+        });
         let sort = dash.app.deployments.list.sort();
         assert_eq!((sort.order.word(), sort.reversed), ("by name", reversed));
     }
@@ -346,7 +427,10 @@ fn filter_supports_fields_negation_and_fuzzy_matches() {
     for (filter, expected) in [
         ("newest:failed", vec!["us/invoice-agent"]),
         ("region:eu !unused", vec!["eu/support-bot"]),
-        ("live:older type:prod", vec!["us/invoice-agent", "eu/support-bot"]),
+        (
+            "live:older type:prod",
+            vec!["us/invoice-agent", "eu/support-bot"],
+        ),
         ("spbt", vec!["eu/support-bot", "us/support-bot"]),
         ("nothing-like-it", vec![]),
     ] {
@@ -354,7 +438,11 @@ fn filter_supports_fields_negation_and_fuzzy_matches() {
         assert_eq!(order(&mut dash), expected, "{filter}");
     }
     let screen = dash.screen();
-    assert!(screen.contains("No match for “nothing-like-it”") && screen.contains("newest:failed filters"), "{screen}");
+    assert!(
+        screen.contains("No match for “nothing-like-it”")
+            && screen.contains("newest:failed filters"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -362,22 +450,40 @@ fn logs_of_marked_deployments_are_merged() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Home>mm");
     let screen = dash.screen();
-    assert!(screen.contains("+invoice-agent") && screen.contains("+triage") && screen.contains("2 marked"), "{screen}");
+    assert!(
+        screen.contains("+invoice-agent")
+            && screen.contains("+triage")
+            && screen.contains("2 marked"),
+        "{screen}"
+    );
     dash.keys("l");
     assert!(dash.screen().contains("Loading lines"), "{}", dash.screen());
     dash.log_lines();
     insta::assert_snapshot!("logs_merged", dash.screen());
     // The level and the time are filtered by the server, words are filtered here.
     dash.keys("&&T");
-    assert!(dash.screen().contains("warning and worse   of the last 15m"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("warning and worse   of the last 15m"),
+        "{}",
+        dash.screen()
+    );
     dash.log_lines();
     dash.keys("/!slow level:warn<Enter>");
-    assert!(dash.screen().contains("4 lines, 0 shown"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("4 lines, 0 shown"),
+        "{}",
+        dash.screen()
+    );
     // Esc clears the filter first, then closes the logs.
     dash.keys("<Esc>");
     assert!(dash.screen().contains("Slow request"), "{}", dash.screen());
     dash.keys("<Enter>");
-    assert!(dash.screen().contains("level: ERROR"), "the whole line: {}", dash.screen());
+    assert!(
+        dash.screen().contains("level: ERROR"),
+        "the whole line: {}",
+        dash.screen()
+    );
     dash.keys("<Esc><Esc>");
     assert!(dash.app.logs.is_none() && dash.app.focus == Pane::Deployments);
 }
@@ -387,34 +493,72 @@ fn logs_report_new_and_possibly_missing_lines() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Home>l");
     dash.log_lines();
-    assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
-    dash.app.logs.as_mut().expect("logs").note_incomplete(0, true);
-    assert!(dash.screen().contains("4 lines   the server may have more lines"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("may have more lines"),
+        "{}",
+        dash.screen()
+    );
+    dash.app
+        .logs
+        .as_mut()
+        .expect("logs")
+        .note_incomplete(0, true);
+    assert!(
+        dash.screen()
+            .contains("4 lines   the server may have more lines"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Up>");
     dash.log_lines();
     assert!(dash.screen().contains("‖ 4 new · G"), "{}", dash.screen());
     dash.keys("/slow<Enter>");
     assert!(dash.screen().contains("‖ 1 new · G"), "{}", dash.screen());
     dash.keys("<Esc><End><Up>");
-    assert!(dash.screen().contains("‖ paused · G") && !dash.screen().contains(" new"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("‖ paused · G") && !dash.screen().contains(" new"),
+        "{}",
+        dash.screen()
+    );
     // A new level starts a new request.
     dash.keys("&");
-    assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("may have more lines"),
+        "{}",
+        dash.screen()
+    );
     // With several logs, the message names the deployment.
     dash.keys("<Esc><Home>mml");
-    dash.app.logs.as_mut().expect("logs").note_incomplete(1, true);
-    assert!(dash.screen().contains("us › triage: the server may have more lines"), "{}", dash.screen());
+    dash.app
+        .logs
+        .as_mut()
+        .expect("logs")
+        .note_incomplete(1, true);
+    assert!(
+        dash.screen()
+            .contains("us › triage: the server may have more lines"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");
-    assert!(dash.screen().contains("Loading its record"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Loading its record"),
+        "{}",
+        dash.screen()
+    );
     dash.card();
     insta::assert_snapshot!("failure_card", dash.screen());
     dash.keys("b");
-    assert!(dash.screen().contains("Build log of us › invoice-agent"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Build log of us › invoice-agent"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -423,8 +567,14 @@ fn keys_of_the_failure_card_act_on_the_revision() {
     dash.keys("<Home>e");
     dash.card();
     let screen = dash.screen();
-    assert!(!screen.contains("runtail revisions"), "keys, not commands: {screen}");
-    for line in ["b  Read the whole build log", "z  Roll back to the last good revision"] {
+    assert!(
+        !screen.contains("runtail revisions"),
+        "keys, not commands: {screen}"
+    );
+    for line in [
+        "b  Read the whole build log",
+        "z  Roll back to the last good revision",
+    ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     let planned = |effects: &[Effect]| {
@@ -437,28 +587,48 @@ fn keys_of_the_failure_card_act_on_the_revision() {
     assert!(rollback.contains("Rollback"), "{rollback}");
     dash.keys("<Esc>");
     let redeploy = planned(&dash.keys("R")).unwrap();
-    assert!(redeploy.contains("Redeploy") && redeploy.contains("d3-r"), "{redeploy}");
+    assert!(
+        redeploy.contains("Redeploy") && redeploy.contains("d3-r"),
+        "{redeploy}"
+    );
     dash.keys("<Esc>=");
     let screen = dash.screen();
-    assert!(screen.contains("Compare revisions   A us › invoice-agent › "), "{screen}");
+    assert!(
+        screen.contains("Compare revisions   A us › invoice-agent › "),
+        "{screen}"
+    );
 }
 
 #[test]
 fn watched_revision_alerts_when_it_ends() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
-    assert!(dash.screen().contains("▌»support-bot") && dash.screen().contains("» 1 watched"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("▌»support-bot") && dash.screen().contains("» 1 watched"),
+        "{}",
+        dash.screen()
+    );
     assert!(dash.watched("DEPLOYING").is_empty());
     // The alert is sent from any screen.
     dash.keys("<Home><Enter>");
     let effects = dash.watched("DEPLOYED");
-    let [Effect::Alert(title, text)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Alert(title, text)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(title, "eu › support-bot › 44444444…4444");
     assert!(text.starts_with("is DEPLOYED"), "{text}");
-    assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
+    assert!(
+        dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"),
+        "{}",
+        dash.screen()
+    );
     // A revision that has ended can't be watched.
     dash.keys("<Esc><Home>w");
-    assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to watch"), "{}", dash.screen());
+    assert!(
+        dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to watch"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -466,14 +636,21 @@ fn rejected_key_stops_its_profile_until_a_retry() {
     let mut dash = demo_like((140, 40));
     let polls = |dash: &dash::Dash| {
         let of = |key: &SubscriptionId| match key {
-            SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) | SubscriptionId::Revisions(p, _) => {
-                &**p == "prod-eu"
-            }
+            SubscriptionId::Deployments(p)
+            | SubscriptionId::Newest(p)
+            | SubscriptionId::Revisions(p, _) => &**p == "prod-eu",
             _ => false,
         };
-        runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
+        runtail_tui::app::subscriptions(&dash.app)
+            .iter()
+            .filter(|s| of(&s.key))
+            .count()
     };
-    assert_eq!(polls(&dash), 3, "the selected deployment is of this profile");
+    assert_eq!(
+        polls(&dash),
+        3,
+        "the selected deployment is of this profile"
+    );
     dash.refuse("prod-eu");
     assert_eq!(polls(&dash), 0);
     dash.keys("r");
@@ -489,14 +666,24 @@ fn json_documents_can_be_searched() {
     dash.keys("<Enter>]");
     assert!(dash.screen().contains("/url 2 of 2"), "{}", dash.screen());
     dash.keys("y");
-    assert!(dash.screen().contains("Copied https://y"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("Copied https://y"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn header_shows_the_status_of_eight_profiles() {
     let regions = ["us", "eu", "apac", "aws"];
-    let profiles: String =
-        (0..8).map(|n| format!("[profiles.p{n}]\nregion = \"{}\"\napi_key_env = \"K\"\n", regions[n % 4])).collect();
+    let profiles: String = (0..8)
+        .map(|n| {
+            format!(
+                "[profiles.p{n}]\nregion = \"{}\"\napi_key_env = \"K\"\n",
+                regions[n % 4]
+            )
+        })
+        .collect();
     let mut dash = dash::Dash::new(&profiles, (140, 24));
     let of = |n: usize| {
         let name: std::sync::Arc<str> = format!("p{n}").into();
@@ -506,7 +693,15 @@ fn header_shows_the_status_of_eight_profiles() {
         dash.answer(of(n), dash::listed(Vec::new()));
     }
     // Profiles of one region are distinguished by their names.
-    assert!(dash.screen().lines().next().unwrap().contains("p5 ●  p6 ●  p7 ●"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .lines()
+            .next()
+            .unwrap()
+            .contains("p5 ●  p6 ●  p7 ●"),
+        "{}",
+        dash.screen()
+    );
     dash.fails(of(1), Kind::RateLimited(Some(Duration::from_secs(40))));
     dash.fails(of(2), Kind::Server(503));
     dash.fails(of(3), Kind::Unauthorized);
@@ -515,7 +710,11 @@ fn header_shows_the_status_of_eight_profiles() {
         dash.resize(width, 24);
         dash.screen().lines().next().unwrap().to_string()
     };
-    for part in ["p0 ●  p1 ? 429, 10s 30s old", "p2 ✗ 503 30s old, retry in 0s", "p3 ✗ 401, r retries 30s old"] {
+    for part in [
+        "p0 ●  p1 ? 429, 10s 30s old",
+        "p2 ✗ 503 30s old, retry in 0s",
+        "p3 ✗ 401, r retries 30s old",
+    ] {
         assert!(header(140).contains(part), "{part}: {}", header(140));
     }
     for part in ["  5 ●", "p1 ? 429, 10s", "p2 ✗ 503", "p3 ✗ 401, r retries"] {

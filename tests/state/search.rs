@@ -22,7 +22,11 @@ fn opened(size: (u16, u16), capture: &str) -> Dash {
 fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
     let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
     let event = |seq: u64| {
-        let word = if seq.is_multiple_of(each) { "needle" } else { "hay" };
+        let word = if seq.is_multiple_of(each) {
+            "needle"
+        } else {
+            "hay"
+        };
         let data = Data::Json(format!(r#"{{"word":"{word}","n":{seq}}}"#).into());
         let at = at + SignedDuration::from_micros(seq as i64);
         Item::Record(Record::Event(Event {
@@ -38,7 +42,12 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
     };
     let mut items = Vec::new();
     if from == 1 {
-        items.push(Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None }));
+        items.push(Item::Record(Record::Open {
+            at,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        }));
     }
     items.extend((from..from + count).map(event));
     items
@@ -47,7 +56,11 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
 /// Ticks until the search is complete, and returns the number of ticks.
 fn finish(dash: &mut Dash) -> usize {
     let mut ticks = 0;
-    while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
+    while dash
+        .app
+        .next_tick()
+        .is_some_and(|pause| pause < Duration::from_millis(100))
+    {
         dash.feed(Msg::Tick);
         ticks += 1;
         assert!(ticks < 100_000, "the search never ends");
@@ -57,7 +70,12 @@ fn finish(dash: &mut Dash) -> usize {
 
 /// Returns the line under the tabs.
 fn status_line(dash: &mut Dash) -> String {
-    dash.screen().lines().nth(3).unwrap_or_default().trim().to_string()
+    dash.screen()
+        .lines()
+        .nth(3)
+        .unwrap_or_default()
+        .trim()
+        .to_string()
 }
 
 fn anchor(dash: &Dash) -> Option<Seq> {
@@ -73,7 +91,10 @@ fn search_highlights_hits_and_steps_between_them() {
     finish(&mut dash);
     let first = anchor(&dash).unwrap();
     let place = status_line(&mut dash);
-    assert!(place.starts_with("/weather  ") && place.contains(" of "), "{place}");
+    assert!(
+        place.starts_with("/weather  ") && place.contains(" of "),
+        "{place}"
+    );
     dash.keys("]");
     let next = anchor(&dash).unwrap();
     assert_ne!(first, next);
@@ -81,14 +102,21 @@ fn search_highlights_hits_and_steps_between_them() {
     assert_eq!(anchor(&dash), Some(first));
     // Hits are reversed, which is visible without color.
     let buffer = dash.buffer();
-    let highlighted = buffer.content.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED)).count();
+    let highlighted = buffer
+        .content
+        .iter()
+        .filter(|cell| cell.modifier.contains(Modifier::REVERSED))
+        .count();
     assert!(highlighted >= "weather".len(), "{highlighted}");
     // The other views of the tab are searched too.
     dash.keys("1");
     finish(&mut dash);
     insta::assert_snapshot!("search_messages", dash.screen());
     dash.keys("<Esc>");
-    assert!(!dash.screen().contains("/weather"), "Esc clears the search first");
+    assert!(
+        !dash.screen().contains("/weather"),
+        "Esc clears the search first"
+    );
     assert!(dash.app.viewer().is_some());
 }
 
@@ -99,13 +127,27 @@ fn state_search_counts_hits_and_is_cleared_before_leaving() {
     let line = status_line(&mut dash);
     assert!(line.contains("/weather 1 of "), "{line}");
     dash.keys("]");
-    assert!(status_line(&mut dash).contains("/weather 2 of "), "{}", status_line(&mut dash));
-    assert!(dash.screen().lines().last().unwrap().contains("Esc clear"), "the footer says what Esc does");
+    assert!(
+        status_line(&mut dash).contains("/weather 2 of "),
+        "{}",
+        status_line(&mut dash)
+    );
+    assert!(
+        dash.screen().lines().last().unwrap().contains("Esc clear"),
+        "the footer says what Esc does"
+    );
     dash.keys("<Esc>");
     let line = status_line(&mut dash);
-    assert!(line.starts_with("state ") && !line.contains("/weather"), "Esc clears the search first: {line}");
+    assert!(
+        line.starts_with("state ") && !line.contains("/weather"),
+        "Esc clears the search first: {line}"
+    );
     dash.keys("/no such thing<Enter>");
-    assert!(status_line(&mut dash).contains("no hit"), "{}", status_line(&mut dash));
+    assert!(
+        status_line(&mut dash).contains("no hit"),
+        "{}",
+        status_line(&mut dash)
+    );
     dash.keys("<Esc><Esc>");
     assert!(dash.app.viewer().is_none(), "and the next Esc leaves");
 }
@@ -119,14 +161,26 @@ fn footer_lists_the_views_keys() {
     };
     assert!(!footer("1").contains("End follow"), "already following");
     let values = footer("3");
-    assert!(values.contains("⏎ fold") && values.contains("= compare"), "{values}");
+    assert!(
+        values.contains("⏎ fold") && values.contains("= compare"),
+        "{values}"
+    );
     let changes = footer("=");
-    assert!(!changes.contains("go there") && changes.contains("= whole state"), "not at the heading: {changes}");
+    assert!(
+        !changes.contains("go there") && changes.contains("= whole state"),
+        "not at the heading: {changes}"
+    );
     assert!(footer("<Down>").contains("⏎ go there"));
     let raw = footer("7");
-    assert!(raw.contains("⏎ event") && raw.contains("v as received"), "{raw}");
+    assert!(
+        raw.contains("⏎ event") && raw.contains("v as received"),
+        "{raw}"
+    );
     assert!(footer("v").contains("v summary"));
-    assert!(footer("<Up>").contains("End follow"), "following is offered after moving up");
+    assert!(
+        footer("<Up>").contains("End follow"),
+        "following is offered after moving up"
+    );
 }
 
 /// Returns the screen without colors, with highlighted text in brackets.
@@ -163,7 +217,10 @@ fn search_hits_are_visible_without_color_on_small_screens() {
     insta::assert_snapshot!("search_80x24_no_color", highlights_without_color(&mut dash));
     dash.keys("1");
     finish(&mut dash);
-    insta::assert_snapshot!("search_messages_80x24_no_color", highlights_without_color(&mut dash));
+    insta::assert_snapshot!(
+        "search_messages_80x24_no_color",
+        highlights_without_color(&mut dash)
+    );
 }
 
 #[test]
@@ -211,13 +268,25 @@ fn navigation_continues_from_an_evicted_event() {
     dash.keys("7");
     dash.app.viewer_mut().unwrap().go_to(Seq(5));
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
-    assert_eq!(dash.app.viewer().unwrap().event_log.first_seq(), Some(Seq(201)));
+    assert_eq!(
+        dash.app.viewer().unwrap().event_log.first_seq(),
+        Some(Seq(201))
+    );
     dash.keys("]");
-    assert_eq!(anchor(&dash), Some(Seq(210)), "the oldest failure still in memory");
+    assert_eq!(
+        anchor(&dash),
+        Some(Seq(210)),
+        "the oldest failure still in memory"
+    );
     dash.app.viewer_mut().unwrap().go_to(Seq(1));
     dash.items(failures(301));
     dash.keys("[");
-    assert!(dash.screen().contains("No earlier failure, gap or run end."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("No earlier failure, gap or run end."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -250,7 +319,11 @@ fn esc_restores_the_position_and_enter_keeps_it() {
     let found = anchor(&dash);
     assert_ne!(found, before);
     dash.keys("/<Esc>");
-    assert_eq!(anchor(&dash), found, "Esc returns to the position that Enter kept");
+    assert_eq!(
+        anchor(&dash),
+        found,
+        "Esc returns to the position that Enter kept"
+    );
     // Following continues after a canceled search.
     dash.keys("<Esc><End>/on_chain<Esc>");
     assert_eq!(anchor(&dash), None);
@@ -262,10 +335,18 @@ fn invalid_regex_is_reported_and_searched_as_text() {
     dash.app.zoom = true;
     dash.keys("7/sunny(");
     let line = status_line(&mut dash);
-    assert!(line.contains("no hit") && line.contains("invalid regex (unclosed group); searched as text"), "{line}");
+    assert!(
+        line.contains("no hit")
+            && line.contains("invalid regex (unclosed group); searched as text"),
+        "{line}"
+    );
     dash.keys("<Backspace>");
     finish(&mut dash);
-    assert!(!status_line(&mut dash).contains("not a regex"), "{}", status_line(&mut dash));
+    assert!(
+        !status_line(&mut dash).contains("not a regex"),
+        "{}",
+        status_line(&mut dash)
+    );
 }
 
 #[test]
@@ -274,7 +355,11 @@ fn distant_hit_in_a_long_line_is_shown() {
     dash.open_thread();
     let mut items = events(1, 1, 7);
     let at: Timestamp = "2026-11-21T14:00:01Z".parse().unwrap();
-    let long = format!(r#"{{"text":"{}the ne\u0065dle is here{}"}}"#, "x".repeat(5_000_000), "y".repeat(5_000));
+    let long = format!(
+        r#"{{"text":"{}the ne\u0065dle is here{}"}}"#,
+        "x".repeat(5_000_000),
+        "y".repeat(5_000)
+    );
     let (name, ns, data) = ("values".into(), [].into(), Data::Json(long.into()));
     items.push(Item::Record(Record::Event(Event {
         seq: Seq(2),
@@ -288,7 +373,10 @@ fn distant_hit_in_a_long_line_is_shown() {
     })));
     dash.items(items);
     dash.keys("7/needle is");
-    assert!(finish(&mut dash) > 0, "five megabytes take more than one tick");
+    assert!(
+        finish(&mut dash) > 0,
+        "five megabytes take more than one tick"
+    );
     let screen = dash.screen();
     assert!(screen.contains("the needle is hereyyy"), "{screen}");
     assert_eq!(anchor(&dash), Some(Seq(2)));
@@ -302,18 +390,42 @@ fn filter_counts_hidden_events_and_applies_to_every_view() {
     insta::assert_snapshot!("filter_raw", dash.screen());
     dash.keys("2");
     finish(&mut dash);
-    assert!(dash.screen().contains("No match for ns:sub mode:values."), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("No match for ns:sub mode:values."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("8");
-    assert!(status_line(&mut dash).contains("this view is not filtered"), "{}", status_line(&mut dash));
+    assert!(
+        status_line(&mut dash).contains("this view is not filtered"),
+        "{}",
+        status_line(&mut dash)
+    );
     dash.keys("7&<Backspace><Backspace>");
-    assert!(dash.screen().lines().last().unwrap().starts_with(" &ns:sub mode:valu"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .lines()
+            .last()
+            .unwrap()
+            .starts_with(" &ns:sub mode:valu"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
-    assert!(status_line(&mut dash).contains("&ns:sub mode:values"), "{}", status_line(&mut dash));
+    assert!(
+        status_line(&mut dash).contains("&ns:sub mode:values"),
+        "{}",
+        status_line(&mut dash)
+    );
     dash.keys("<Esc>");
     assert!(!status_line(&mut dash).contains("ns:sub"));
     dash.keys("&is:green");
     let line = status_line(&mut dash);
-    assert!(line.contains("? is:green: expected error, odd or heartbeat") && !line.contains("incomplete"), "{line}");
+    assert!(
+        line.contains("? is:green: expected error, odd or heartbeat")
+            && !line.contains("incomplete"),
+        "{line}"
+    );
 }
 
 #[test]
@@ -330,9 +442,16 @@ fn following_works_with_a_filter() {
     );
     dash.items(events(101, 105, 10));
     finish(&mut dash);
-    assert!(status_line(&mut dash).contains("185 of 205 hidden"), "{}", status_line(&mut dash));
+    assert!(
+        status_line(&mut dash).contains("185 of 205 hidden"),
+        "{}",
+        status_line(&mut dash)
+    );
     let body = dash.body();
-    assert!(body.contains("needle · n 200") && !body.contains("hay"), "{body}");
+    assert!(
+        body.contains("needle · n 200") && !body.contains("hay"),
+        "{body}"
+    );
     // While paused, only matching events count as new.
     dash.keys("<Up>");
     dash.items(events(206, 20, 10));
@@ -340,7 +459,10 @@ fn following_works_with_a_filter() {
     assert!(dash.screen().contains("‖ 2 new · G"), "{}", dash.screen());
     dash.keys("]");
     let screen = dash.screen();
-    assert!(screen.contains("No later failure, gap or run end yet."), "without a search ] goes to failures: {screen}");
+    assert!(
+        screen.contains("No later failure, gap or run end yet."),
+        "without a search ] goes to failures: {screen}"
+    );
 }
 
 #[test]
@@ -350,19 +472,38 @@ fn search_continues_while_events_arrive_and_are_evicted() {
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
-    assert!(status_line(&mut dash).contains("searching"), "{}", status_line(&mut dash));
-    assert_eq!(anchor(&dash), Some(Seq(100)), "the nearest hit is selected at once");
+    assert!(
+        status_line(&mut dash).contains("searching"),
+        "{}",
+        status_line(&mut dash)
+    );
+    assert_eq!(
+        anchor(&dash),
+        Some(Seq(100)),
+        "the nearest hit is selected at once"
+    );
     for batch in 0..3 {
         dash.items(events(40_001 + batch * 10_000, 10_000, 100));
         dash.feed(Msg::Tick);
     }
     finish(&mut dash);
-    assert!(status_line(&mut dash).contains("500 hits"), "{}", status_line(&mut dash));
+    assert!(
+        status_line(&mut dash).contains("500 hits"),
+        "{}",
+        status_line(&mut dash)
+    );
     dash.keys("]");
     let place = status_line(&mut dash);
-    assert!(place.contains("1 of 500") || place.contains("2 of 500"), "{place}");
+    assert!(
+        place.contains("1 of 500") || place.contains("2 of 500"),
+        "{place}"
+    );
     dash.keys("<Home>[");
-    assert_eq!(anchor(&dash), Some(Seq(70_000)), "wraps at the start to the last hit");
+    assert_eq!(
+        anchor(&dash),
+        Some(Seq(70_000)),
+        "wraps at the start to the last hit"
+    );
 }
 
 #[test]
@@ -376,12 +517,24 @@ fn million_events_are_searched_in_short_steps_with_progress() {
     dash.keys("7/needle<Enter>");
     let line = status_line(&mut dash);
     assert!(line.contains("searching") && line.contains("%"), "{line}");
-    assert_eq!(anchor(&dash), Some(Seq(1_000_000)), "the nearest hit is selected at once");
+    assert_eq!(
+        anchor(&dash),
+        Some(Seq(1_000_000)),
+        "the nearest hit is selected at once"
+    );
     let ticks = finish(&mut dash);
     assert!(ticks > 50, "only {ticks} ticks");
-    assert!(status_line(&mut dash).contains("1,000 of 1,000"), "{}", status_line(&mut dash));
+    assert!(
+        status_line(&mut dash).contains("1,000 of 1,000"),
+        "{}",
+        status_line(&mut dash)
+    );
     dash.keys("]");
-    assert_eq!(anchor(&dash), Some(Seq(1000)), "wraps at the end to the first hit");
+    assert_eq!(
+        anchor(&dash),
+        Some(Seq(1000)),
+        "wraps at the end to the first hit"
+    );
 }
 
 #[test]
@@ -389,7 +542,11 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>m<Down><Down><Down><Down>m");
     let (screen, here) = (dash.screen(), anchor(&dash));
-    assert_eq!(screen.lines().filter(|line| line.starts_with('◆')).count(), 2, "{screen}");
+    assert_eq!(
+        screen.lines().filter(|line| line.starts_with('◆')).count(),
+        2,
+        "{screen}"
+    );
     assert!(screen.contains("2 marked  ‖ paused · G"), "{screen}");
     dash.keys("\"");
     assert_ne!(anchor(&dash), here);
@@ -398,9 +555,17 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     dash.keys("'");
     assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
     dash.keys("1");
-    assert!(dash.screen().lines().any(|line| line.starts_with('◆')), "{}", dash.screen());
+    assert!(
+        dash.screen().lines().any(|line| line.starts_with('◆')),
+        "{}",
+        dash.screen()
+    );
     dash.keys("7m");
-    assert!(dash.screen().contains("1 marked  ‖ paused · G"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("1 marked  ‖ paused · G"),
+        "{}",
+        dash.screen()
+    );
     dash.ascii = true;
     assert!(dash.screen().is_ascii());
 }
@@ -409,9 +574,19 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
 fn errors_messages_and_steps_are_navigable_from_any_view() {
     let mut dash = opened((100, 30), "fanout-many-subgraphs");
     // Steps have no default keys.
-    let keys = [("stream.next_step", ")"), ("stream.prev_step", "("), ("stream.next_message", "M")];
-    let keys = keys.into_iter().chain([("stream.prev_message", "N"), ("stream.modes", "ctrl-t")]);
-    let (keymap, problems) = Keymap::new(&keys.map(|(id, key)| (id.into(), vec![key.into()])).collect());
+    let keys = [
+        ("stream.next_step", ")"),
+        ("stream.prev_step", "("),
+        ("stream.next_message", "M"),
+    ];
+    let keys = keys
+        .into_iter()
+        .chain([("stream.prev_message", "N"), ("stream.modes", "ctrl-t")]);
+    let (keymap, problems) = Keymap::new(
+        &keys
+            .map(|(id, key)| (id.into(), vec![key.into()]))
+            .collect(),
+    );
     assert_eq!(problems, [""; 0]);
     dash.app.session.keymap = keymap;
     dash.keys("7<Home>)");
@@ -422,7 +597,12 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     dash.keys("((");
     assert_eq!(anchor(&dash), Some(first));
     dash.keys("]");
-    assert!(dash.screen().contains("No later failure, gap or run end yet."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("No later failure, gap or run end yet."),
+        "{}",
+        dash.screen()
+    );
     let mut dash = opened((100, 30), "broken-values");
     dash.keys("1[");
     let failed = anchor(&dash).unwrap_or_else(|| panic!("{}", dash.screen()));
@@ -431,7 +611,11 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
     assert!(marked.contains("error"), "{failed}: {screen}");
     dash.keys("G]");
-    assert_eq!(anchor(&dash), Some(failed), "while following, the newest failure is the next one");
+    assert_eq!(
+        anchor(&dash),
+        Some(failed),
+        "while following, the newest failure is the next one"
+    );
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>)");
     let first = anchor(&dash).unwrap();

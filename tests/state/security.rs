@@ -14,7 +14,10 @@ fn rows() -> Vec<(String, Vec<(String, String)>)> {
     rows.map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let shown = cells.last().unwrap_or(&"").split(", ").map(|test| {
-            let (file, name) = test.trim_matches('`').split_once("::").unwrap_or((test, ""));
+            let (file, name) = test
+                .trim_matches('`')
+                .split_once("::")
+                .unwrap_or((test, ""));
             (file.to_string(), name.to_string())
         });
         (cells[0].to_string(), shown.collect())
@@ -29,16 +32,23 @@ fn tests_named_in_the_security_page_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (promise, tests) in rows {
         for (file, name) in tests {
-            let text = std::fs::read_to_string(root.join(&file)).unwrap_or_else(|e| panic!("{promise}: {file}: {e}"));
-            let (before, _) =
-                text.split_once(&format!("fn {name}(")).unwrap_or_else(|| panic!("{promise}: no {name} in {file}"));
+            let text = std::fs::read_to_string(root.join(&file))
+                .unwrap_or_else(|e| panic!("{promise}: {file}: {e}"));
+            let (before, _) = text
+                .split_once(&format!("fn {name}("))
+                .unwrap_or_else(|| panic!("{promise}: no {name} in {file}"));
             // The attribute is a few lines above; in a property test it is inside the macro.
             let close: Vec<&str> = before.lines().rev().take(8).collect();
             assert!(
-                close.iter().any(|line| line.contains("test]") || line.contains("::test(")),
+                close
+                    .iter()
+                    .any(|line| line.contains("test]") || line.contains("::test(")),
                 "{promise}: {name} in {file} is not a test"
             );
-            assert!(!close.iter().any(|line| line.contains("#[ignore")), "{promise}: {name} is not run");
+            assert!(
+                !close.iter().any(|line| line.contains("#[ignore")),
+                "{promise}: {name} is not run"
+            );
         }
     }
 }

@@ -11,8 +11,15 @@ const US: &str = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n";
 fn asked(dash: &mut Dash) -> Vec<String> {
     dash.app.relayout();
     let of = |sub: runtail_tui::session::msg::Subscription| match sub.key {
-        SubscriptionId::Inbox(_) => sub.params.servers.iter().map(|server| server.name.to_string()).collect(),
-        SubscriptionId::Threads(server) | SubscriptionId::Health(server) | SubscriptionId::ThreadStatuses(server) => {
+        SubscriptionId::Inbox(_) => sub
+            .params
+            .servers
+            .iter()
+            .map(|server| server.name.to_string())
+            .collect(),
+        SubscriptionId::Threads(server)
+        | SubscriptionId::Health(server)
+        | SubscriptionId::ThreadStatuses(server) => {
             vec![server.name.to_string()]
         }
         _ => Vec::new(),
@@ -29,7 +36,10 @@ fn with_two(size: (u16, u16)) -> Dash {
         json!({"id": id, "name": name, "status": "READY", "url": format!("https://{name}.us.langgraph.app"),
                "source": "internal_source", "source_config": {"deployment_type": kind}})
     };
-    let list = json!([row("d1", "night-bot", "serverless"), row("d2", "support-bot", "prod")]);
+    let list = json!([
+        row("d1", "night-bot", "serverless"),
+        row("d2", "support-bot", "prod")
+    ]);
     let list = listed(serde_json::from_value(list).unwrap());
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), list);
     dash
@@ -41,10 +51,20 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
         let mut dash = with_two(size);
         assert_eq!(asked(&mut dash), ["support-bot"]);
         let screen = dash.screen();
-        let row = |name: &str| screen.lines().find(|line| line.contains(name)).unwrap_or_default().to_string();
+        let row = |name: &str| {
+            screen
+                .lines()
+                .find(|line| line.contains(name))
+                .unwrap_or_default()
+                .to_string()
+        };
         assert!(row("night-bot").contains("▌ night-bot z "), "{screen}");
-        assert!(!row("night-bot").contains('…') && row("support-bot").contains('…'), "no counts are awaited: {screen}");
-        let list = json!([{"id": "r1", "status": "DEPLOYED", "created_at": "2026-11-20T13:00:00Z"}]);
+        assert!(
+            !row("night-bot").contains('…') && row("support-bot").contains('…'),
+            "no counts are awaited: {screen}"
+        );
+        let list =
+            json!([{"id": "r1", "status": "DEPLOYED", "created_at": "2026-11-20T13:00:00Z"}]);
         let list = runtail_api::Revisions {
             items: serde_json::from_value(list).unwrap(),
             was_sorted: true,
@@ -54,39 +74,74 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
         dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), event);
         assert!(dash.screen().contains("erverless"), "{}", dash.screen());
         dash.keys("i");
-        assert!(dash.words().contains("only while open: us › night-bot"), "{}", dash.words());
+        assert!(
+            dash.words().contains("only while open: us › night-bot"),
+            "{}",
+            dash.words()
+        );
         dash.keys("<Esc>");
         // Opening it is asking, and the page says so.
         let effects = dash.keys("<Enter>");
-        assert!(effects.iter().any(|effect| matches!(effect, Effect::FetchInfo(of) if &*of.name == "night-bot")));
+        assert!(
+            effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::FetchInfo(of) if &*of.name == "night-bot"))
+        );
         assert_eq!(asked(&mut dash), ["night-bot", "support-bot"]);
-        assert!(dash.screen().contains("serverless, kept awake by this page"), "{}", dash.screen());
+        assert!(
+            dash.screen()
+                .contains("serverless, kept awake by this page"),
+            "{}",
+            dash.screen()
+        );
         dash.threads();
         dash.keys("<Enter>");
         assert_eq!(asked(&mut dash), ["night-bot", "support-bot"]);
-        assert!(dash.words().contains("This page keeps a serverless deployment awake."), "{}", dash.words());
+        assert!(
+            dash.words()
+                .contains("This page keeps a serverless deployment awake."),
+            "{}",
+            dash.words()
+        );
         // Once everything of it is closed, it may sleep, also when the rest is refreshed.
         dash.keys("qqq");
         assert_eq!(asked(&mut dash), ["support-bot"]);
         dash.later(2_000);
         let effects = dash.keys("r");
-        assert!(!effects.iter().any(|effect| matches!(effect, Effect::FetchInfo(_))), "{effects:?}");
+        assert!(
+            !effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::FetchInfo(_))),
+            "{effects:?}"
+        );
     }
 }
 
 #[test]
 fn a_profile_without_polling_asks_its_servers_only_while_they_are_open() {
-    let toml =
-        "[profiles.lab]\npoll = false\nagent_server = { a = \"http://127.0.0.1:1\", b = \"http://127.0.0.1:2\" }\n";
+    let toml = "[profiles.lab]\npoll = false\nagent_server = { a = \"http://127.0.0.1:1\", b = \"http://127.0.0.1:2\" }\n";
     let mut dash = Dash::new(toml, (140, 40));
     assert_eq!(asked(&mut dash), [""; 0]);
     assert!(dash.screen().contains("○ not asked"), "{}", dash.screen());
-    assert!(dash.words().contains("Not asked, because of `poll = false`."), "{}", dash.words());
+    assert!(
+        dash.words()
+            .contains("Not asked, because of `poll = false`."),
+        "{}",
+        dash.words()
+    );
     dash.keys("<Enter>");
     assert_eq!(asked(&mut dash), ["a"]);
     // It may concern one server only.
-    let mut dash = Dash::new(&toml.replace("poll = false", "poll = { b = false }"), (140, 40));
+    let mut dash = Dash::new(
+        &toml.replace("poll = false", "poll = { b = false }"),
+        (140, 40),
+    );
     assert_eq!(asked(&mut dash), ["a"]);
     dash.keys("j");
-    assert!(dash.words().contains("Not asked, because of `poll = false`."), "{}", dash.words());
+    assert!(
+        dash.words()
+            .contains("Not asked, because of `poll = false`."),
+        "{}",
+        dash.words()
+    );
 }

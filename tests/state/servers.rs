@@ -10,10 +10,21 @@ use serde_json::Value;
 /// The inbox with every kind of row, after each server reported its software.
 fn servers(size: (u16, u16)) -> Dash {
     let mut dash = inbox::full(size);
-    for (profile, name, port) in [("eu", "support-bot", 2001), ("us", "invoice-agent", 2002), ("us", "triage", 2003)] {
-        let info = ServerInfo { kind: ServerKind::Python, version: "0.16.7".into(), raw: Value::Null };
-        let server =
-            ServerRef { profile: profile.into(), name: name.into(), url: format!("http://127.0.0.1:{port}/").into() };
+    for (profile, name, port) in [
+        ("eu", "support-bot", 2001),
+        ("us", "invoice-agent", 2002),
+        ("us", "triage", 2003),
+    ] {
+        let info = ServerInfo {
+            kind: ServerKind::Python,
+            version: "0.16.7".into(),
+            raw: Value::Null,
+        };
+        let server = ServerRef {
+            profile: profile.into(),
+            name: name.into(),
+            url: format!("http://127.0.0.1:{port}/").into(),
+        };
         dash.done(EffectResult::Info(server, Ok(info)));
     }
     dash
@@ -31,19 +42,28 @@ fn a_server_shows_what_needs_a_person_in_place_of_revisions() {
     inbox::answer(&mut dash, &inbox::support(), Err(Kind::Unauthorized));
     dash.keys("<Esc>/support<Enter>");
     let screen = dash.screen();
-    assert!(screen.contains("is not known") && !screen.contains("Nothing needs you"), "{screen}");
+    assert!(
+        screen.contains("is not known") && !screen.contains("Nothing needs you"),
+        "{screen}"
+    );
 }
 
 #[test]
 fn more_rows_than_fit_are_counted() {
     let mut dash = servers((140, 24));
-    let thread = |n: usize| InboxThread { thread_id: format!("thread {n}"), ..inbox::approval(&dash) };
+    let thread = |n: usize| InboxThread {
+        thread_id: format!("thread {n}"),
+        ..inbox::approval(&dash)
+    };
     let threads = (0..40).map(thread).collect();
     inbox::answer(&mut dash, &inbox::support(), inbox::listed(threads));
     dash.keys("/support<Enter>");
     let screen = dash.screen();
     let shown = screen.matches("Approve this payment?").count();
-    assert!(shown > 4 && screen.contains(&format!("… {} more", 40 - shown)), "{screen}");
+    assert!(
+        shown > 4 && screen.contains(&format!("… {} more", 40 - shown)),
+        "{screen}"
+    );
     assert!(screen.contains("i inbox"), "{screen}");
 }
 
@@ -52,9 +72,15 @@ fn a_list_that_fails_on_every_profile_says_all_of_it() {
     let toml = "[profiles.a]\nurl = \"http://127.0.0.1:2001\"\n[profiles.b]\nurl = \"http://127.0.0.1:2002\"\n";
     let mut dash = Dash::new(toml, (140, 40));
     for profile in ["a", "b"] {
-        dash.fails(|key| matches!(key, SubscriptionId::Deployments(of) if **of == *profile), Kind::NotFound);
+        dash.fails(
+            |key| matches!(key, SubscriptionId::Deployments(of) if **of == *profile),
+            Kind::NotFound,
+        );
     }
     let screen = dash.screen();
-    assert!(screen.contains("a: ") && screen.contains("b: ") && screen.contains("Press r to retry"), "{screen}");
+    assert!(
+        screen.contains("a: ") && screen.contains("b: ") && screen.contains("Press r to retry"),
+        "{screen}"
+    );
     assert!(!screen.contains("No deployment selected"), "{screen}");
 }

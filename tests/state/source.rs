@@ -7,8 +7,8 @@ use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{
-    Capabilities, Connection, End, Event, Item, Outcome, Record, Replayed, RunState, SourceOptions, Transport, follow,
-    framed,
+    Capabilities, Connection, End, Event, Item, Outcome, Record, Replayed, RunState, SourceOptions,
+    Transport, follow, framed,
 };
 use std::collections::VecDeque;
 use std::future::Future;
@@ -20,13 +20,23 @@ use tokio::sync::mpsc;
 type Body = BoxStream<'static, Result<Bytes, ApiError>>;
 
 fn failure(kind: Kind) -> ApiError {
-    ApiError { kind, at: Place::default(), detail: "scripted".into(), hint: None }
+    ApiError {
+        kind,
+        at: Place::default(),
+        detail: "scripted".into(),
+        hint: None,
+    }
 }
 
 /// Runs a future with a paused clock, so that waits take no time.
 fn run<F: Future>(future: F) -> F::Output {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_time().start_paused(true).build().unwrap().block_on(future)
+    runtime
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 /// Follows a source to its end and returns all items.
@@ -60,7 +70,10 @@ fn end(items: &[Item]) -> &End {
 }
 
 fn gaps(items: &[Item]) -> usize {
-    items.iter().filter(|i| matches!(i, Item::Record(Record::Gap { .. }))).count()
+    items
+        .iter()
+        .filter(|i| matches!(i, Item::Record(Record::Gap { .. })))
+        .count()
 }
 
 fn reasons(items: &[Item]) -> Vec<&str> {
@@ -73,7 +86,9 @@ fn reasons(items: &[Item]) -> Vec<&str> {
 
 fn resumed(items: &[Item]) -> Vec<Option<&str>> {
     let after = |item| match item {
-        &Item::Record(Record::Open { ref resumed_after, .. }) => Some(resumed_after.as_deref()),
+        &Item::Record(Record::Open {
+            ref resumed_after, ..
+        }) => Some(resumed_after.as_deref()),
         _ => None,
     };
     items.iter().filter_map(after).collect()
@@ -89,11 +104,19 @@ struct ScriptedEvent {
 
 impl ScriptedEvent {
     fn new(name: &'static str, id: Option<&str>, data: &str) -> ScriptedEvent {
-        ScriptedEvent { name, id: id.map(String::from), data: data.into() }
+        ScriptedEvent {
+            name,
+            id: id.map(String::from),
+            data: data.into(),
+        }
     }
 
     fn bytes(&self) -> String {
-        let id = self.id.as_ref().map(|id| format!("id: {id}\r\n")).unwrap_or_default();
+        let id = self
+            .id
+            .as_ref()
+            .map(|id| format!("id: {id}\r\n"))
+            .unwrap_or_default();
         format!("event: {}\r\ndata: {}\r\n{id}\r\n", self.name, self.data)
     }
 }
@@ -118,7 +141,13 @@ struct Server {
 
 impl Server {
     fn new(events: Vec<ScriptedEvent>, cuts: impl IntoIterator<Item = (usize, bool)>) -> Server {
-        Server { events, cuts: cuts.into_iter().collect(), chunk: 7, everything: Some("-1"), ..Server::default() }
+        Server {
+            events,
+            cuts: cuts.into_iter().collect(),
+            chunk: 7,
+            everything: Some("-1"),
+            ..Server::default()
+        }
     }
 }
 
@@ -130,21 +159,37 @@ fn order(id: &str) -> (u64, u64) {
 
 impl Transport for Server {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { everything: self.everything, ..Capabilities::default() }
+        Capabilities {
+            everything: self.everything,
+            ..Capabilities::default()
+        }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         self.requested.lock().unwrap().push(after.map(String::from));
         let (written, first) = (self.written, self.written == 0);
         let is_sent = |(i, event): (usize, &ScriptedEvent)| match (&event.id, after) {
             _ if first && after.is_none() => true,
-            (Some(id), Some("-1" | "-")) => !id.is_empty() && (event.name != "error" || i >= written),
-            (Some(id), Some(after)) => order(id) > order(after) && (event.name != "error" || i >= written),
+            (Some(id), Some("-1" | "-")) => {
+                !id.is_empty() && (event.name != "error" || i >= written)
+            }
+            (Some(id), Some(after)) => {
+                order(id) > order(after) && (event.name != "error" || i >= written)
+            }
             _ => i >= written,
         };
         let mut body = String::new();
         let cut = self.cuts.pop_front();
-        for (i, event) in self.events.iter().enumerate().filter(|&(i, e)| is_sent((i, e))) {
+        for (i, event) in self
+            .events
+            .iter()
+            .enumerate()
+            .filter(|&(i, e)| is_sent((i, e)))
+        {
             if cut.is_none_or(|(at, _)| body.len() < at) {
                 self.written = self.written.max(i + 1);
             }
@@ -159,7 +204,10 @@ impl Transport for Server {
             }
             _ => self.finished = true,
         }
-        let chunks: Vec<_> = bytes.chunks(self.chunk.max(1)).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
+        let chunks: Vec<_> = bytes
+            .chunks(self.chunk.max(1))
+            .map(|c| Ok(Bytes::copy_from_slice(c)))
+            .collect();
         let tail = broken.then(|| Err(failure(Kind::Network)));
         Ok(Connection {
             status: 200,
@@ -167,7 +215,10 @@ impl Transport for Server {
             run_id: None,
             answered: None,
             past: Replayed::Unknown,
-            body: framed(stream::iter(chunks.into_iter().chain(tail)).boxed(), max_event),
+            body: framed(
+                stream::iter(chunks.into_iter().chain(tail)).boxed(),
+                max_event,
+            ),
         })
     }
 
@@ -175,7 +226,10 @@ impl Transport for Server {
         if !self.finished && !self.ended {
             return Ok(RunState::Active);
         }
-        Ok(self.outcome.clone().unwrap_or(RunState::Finished(Outcome::Success, None)))
+        Ok(self
+            .outcome
+            .clone()
+            .unwrap_or(RunState::Finished(Outcome::Success, None)))
     }
 }
 
@@ -196,13 +250,32 @@ fn repeating(groups: &[u8]) -> Vec<ScriptedEvent> {
 }
 
 fn assert_exact(items: &[Item], sent: &[ScriptedEvent]) {
-    let got: Vec<_> = events(items).iter().map(|e| (e.seq.0, e.id.as_deref(), e.data.text().to_string())).collect();
-    let expected: Vec<_> = sent.iter().zip(1..).map(|(s, seq)| (seq, s.id.as_deref(), s.data.clone())).collect();
+    let got: Vec<_> = events(items)
+        .iter()
+        .map(|e| (e.seq.0, e.id.as_deref(), e.data.text().to_string()))
+        .collect();
+    let expected: Vec<_> = sent
+        .iter()
+        .zip(1..)
+        .map(|(s, seq)| (seq, s.id.as_deref(), s.data.clone()))
+        .collect();
     assert_eq!(got, expected);
-    assert_eq!((end(items).events, end(items).gaps, gaps(items)), (sent.len() as u64, 0, 0));
+    assert_eq!(
+        (end(items).events, end(items).gaps, gaps(items)),
+        (sent.len() as u64, 0, 0)
+    );
     assert_eq!(end(items).outcome, Outcome::Success);
-    let repeated = |item: &Item| if let Item::Repeated { events, .. } = item { *events } else { 0 };
-    assert_eq!(end(items).duplicates, items.iter().map(repeated).sum::<u64>());
+    let repeated = |item: &Item| {
+        if let Item::Repeated { events, .. } = item {
+            *events
+        } else {
+            0
+        }
+    };
+    assert_eq!(
+        end(items).duplicates,
+        items.iter().map(repeated).sum::<u64>()
+    );
 }
 
 proptest! {
@@ -282,13 +355,28 @@ proptest! {
 
 #[test]
 fn cuts_without_ids_are_gaps() {
-    let sent: Vec<_> = (0..10).map(|i| ScriptedEvent::new("custom", None, &i.to_string())).collect();
+    let sent: Vec<_> = (0..10)
+        .map(|i| ScriptedEvent::new("custom", None, &i.to_string()))
+        .collect();
     let items = collect(Server::new(sent, [(150, false)]), SourceOptions::default());
     assert_eq!(gaps(&items), 1);
-    let data: Vec<i32> = events(&items).iter().map(|e| e.data.text().parse().unwrap()).collect();
-    assert!(data.is_sorted() && data.len() < 10 && *data.last().unwrap() == 9, "{data:?}");
+    let data: Vec<i32> = events(&items)
+        .iter()
+        .map(|e| e.data.text().parse().unwrap())
+        .collect();
+    assert!(
+        data.is_sorted() && data.len() < 10 && *data.last().unwrap() == 9,
+        "{data:?}"
+    );
     assert_eq!(resumed(&items), [None, None]);
-    assert_eq!((end(&items).outcome, end(&items).gaps, end(&items).connections), (Outcome::Success, 1, 2));
+    assert_eq!(
+        (
+            end(&items).outcome,
+            end(&items).gaps,
+            end(&items).connections
+        ),
+        (Outcome::Success, 1, 2)
+    );
 }
 
 #[test]
@@ -311,11 +399,17 @@ fn missing_replay_is_a_gap() {
         async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Connection, ApiError> {
             self.0 += 1;
             let numbers = self.0 * 10..self.0 * 10 + if self.0 < 3 { 3 } else { 0 };
-            let text: String = numbers.map(|i| format!("event: custom\ndata: 1\nid: {i}\n\n")).collect();
+            let text: String = numbers
+                .map(|i| format!("event: custom\ndata: 1\nid: {i}\n\n"))
+                .collect();
             Ok(opened(vec![Ok(text.into())], Tail::End))
         }
         async fn run_state(&mut self) -> Result<RunState, ApiError> {
-            Ok(if self.0 < 2 { RunState::Active } else { RunState::Finished(Outcome::Success, None) })
+            Ok(if self.0 < 2 {
+                RunState::Active
+            } else {
+                RunState::Finished(Outcome::Success, None)
+            })
         }
     }
     let items = collect(NoReplay(0), SourceOptions::default());
@@ -334,7 +428,14 @@ fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Connection {
         Tail::Silence => chunks.chain(stream::pending()).boxed(),
     };
     let body = framed(body, 64 << 20);
-    Connection { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Replayed::Unknown, body }
+    Connection {
+        status: 200,
+        thread_id: Some("t".into()),
+        run_id: None,
+        answered: None,
+        past: Replayed::Unknown,
+        body,
+    }
 }
 
 type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
@@ -348,16 +449,26 @@ struct Script {
 }
 
 fn script(connections: Vec<Connect>, verdicts: Vec<RunState>) -> Script {
-    Script { connections: connections.into(), verdicts: verdicts.into_iter().map(Ok).collect(), endless: false }
+    Script {
+        connections: connections.into(),
+        verdicts: verdicts.into_iter().map(Ok).collect(),
+        endless: false,
+    }
 }
 
 impl Transport for Script {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { is_endless: self.endless, ..Capabilities::default() }
+        Capabilities {
+            is_endless: self.endless,
+            ..Capabilities::default()
+        }
     }
 
     async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
-        let (chunks, tail) = self.connections.pop_front().unwrap_or(Err(failure(Kind::Network)))?;
+        let (chunks, tail) = self
+            .connections
+            .pop_front()
+            .unwrap_or(Err(failure(Kind::Network)))?;
         let body = stream::iter(chunks).then(|(seconds, text)| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             match text {
@@ -404,7 +515,15 @@ fn clean_end_of_an_active_run_reconnects() {
         vec![RunState::Active, RunState::Active, done(), done()],
     );
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((events(&items).len(), end(&items).duplicates, end(&items).connections, gaps(&items)), (2, 2, 3, 0));
+    assert_eq!(
+        (
+            events(&items).len(),
+            end(&items).duplicates,
+            end(&items).connections,
+            gaps(&items)
+        ),
+        (2, 2, 3, 0)
+    );
 }
 
 #[test]
@@ -412,19 +531,28 @@ fn lagging_run_status_is_awaited() {
     // Without ids, an unnecessary reconnect would be reported as a gap.
     let without_id = "event: values\r\ndata: {}\r\n\r\n";
     let items = collect(
-        script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![RunState::Active, done()]),
+        script(
+            vec![Ok((vec![(0, without_id)], Tail::End))],
+            vec![RunState::Active, done()],
+        ),
         SourceOptions::default(),
     );
     assert_eq!((end(&items).connections, gaps(&items)), (1, 0));
     // The stream may report an interrupt before the thread's status does.
     let interrupt = "event: updates\ndata: {\"__interrupt__\":[{\"value\":1}]}\n\n";
     let items = collect(
-        script(vec![Ok((vec![(0, without_id), (0, interrupt)], Tail::End))], vec![done()]),
+        script(
+            vec![Ok((vec![(0, without_id), (0, interrupt)], Tail::End))],
+            vec![done()],
+        ),
         SourceOptions::default(),
     );
     assert_eq!(end(&items).outcome, Outcome::Interrupted);
     let items = collect(
-        script(vec![Ok((vec![(0, interrupt), (0, without_id)], Tail::End))], vec![done()]),
+        script(
+            vec![Ok((vec![(0, interrupt), (0, without_id)], Tail::End))],
+            vec![done()],
+        ),
         SourceOptions::default(),
     );
     assert_eq!(end(&items).outcome, Outcome::Success);
@@ -433,8 +561,14 @@ fn lagging_run_status_is_awaited() {
 #[test]
 fn cancelled_run_ends_without_a_final_event() {
     let cancelled = RunState::Finished(Outcome::Cancelled, None);
-    let items = collect(script(vec![Ok((vec![(0, EVENT_1)], Tail::End))], vec![cancelled]), SourceOptions::default());
-    assert_eq!((end(&items).outcome, end(&items).connections, gaps(&items)), (Outcome::Cancelled, 1, 0));
+    let items = collect(
+        script(vec![Ok((vec![(0, EVENT_1)], Tail::End))], vec![cancelled]),
+        SourceOptions::default(),
+    );
+    assert_eq!(
+        (end(&items).outcome, end(&items).connections, gaps(&items)),
+        (Outcome::Cancelled, 1, 0)
+    );
 }
 
 #[test]
@@ -450,7 +584,13 @@ fn missing_heartbeats_reconnect() {
     );
     let items = collect(transport, SourceOptions::default());
     assert_eq!(reasons(&items), ["idle", "eof", "eof"]);
-    assert_eq!(items.iter().filter(|i| matches!(i, Item::Heartbeat { .. })).count(), 3);
+    assert_eq!(
+        items
+            .iter()
+            .filter(|i| matches!(i, Item::Heartbeat { .. }))
+            .count(),
+        3
+    );
     assert_eq!((events(&items).len(), end(&items).duplicates), (2, 2));
 }
 
@@ -463,25 +603,41 @@ struct ActiveUntilEnd {
 
 impl ActiveUntilEnd {
     fn new(connections: Vec<Connect>) -> ActiveUntilEnd {
-        ActiveUntilEnd { script: script(connections, vec![]), over: Arc::default(), sends_heartbeats: false }
+        ActiveUntilEnd {
+            script: script(connections, vec![]),
+            over: Arc::default(),
+            sends_heartbeats: false,
+        }
     }
 }
 
 impl Transport for ActiveUntilEnd {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sends_heartbeats: self.sends_heartbeats, ..Capabilities::default() }
+        Capabilities {
+            sends_heartbeats: self.sends_heartbeats,
+            ..Capabilities::default()
+        }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         let mut opened = self.script.connect(after, max_event).await?;
         let over = self.over.clone();
-        let last = stream::once(async move { over.store(true, Ordering::SeqCst) }).filter_map(async |()| None);
+        let last = stream::once(async move { over.store(true, Ordering::SeqCst) })
+            .filter_map(async |()| None);
         opened.body = opened.body.chain(last).boxed();
         Ok(opened)
     }
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
-        Ok(if self.over.load(Ordering::SeqCst) { done() } else { RunState::Active })
+        Ok(if self.over.load(Ordering::SeqCst) {
+            done()
+        } else {
+            RunState::Active
+        })
     }
 }
 
@@ -502,15 +658,26 @@ impl Transport for Unresponsive {
 fn stopping_before_the_first_connection_writes_head_and_end() {
     let options = SourceOptions::default();
     options.stop.cancel();
-    let records: Vec<_> =
-        collect(Unresponsive, options).into_iter().filter(|item| matches!(item, Item::Record(_))).collect();
-    assert!(matches!(&records[..], [Item::Record(Record::Head(_)), Item::Record(Record::End(_))]), "{records:?}");
+    let records: Vec<_> = collect(Unresponsive, options)
+        .into_iter()
+        .filter(|item| matches!(item, Item::Record(_)))
+        .collect();
+    assert!(
+        matches!(
+            &records[..],
+            [Item::Record(Record::Head(_)), Item::Record(Record::End(_))]
+        ),
+        "{records:?}"
+    );
 }
 
 #[test]
 fn silence_without_heartbeats_does_not_reconnect() {
     let slow = vec![(0, EVENT_1), (7200, BEAT), (3600, EVENT_2)];
-    let items = collect(ActiveUntilEnd::new(vec![Ok((slow, Tail::End))]), SourceOptions::default());
+    let items = collect(
+        ActiveUntilEnd::new(vec![Ok((slow, Tail::End))]),
+        SourceOptions::default(),
+    );
     assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
 }
 
@@ -523,22 +690,41 @@ fn dead_connection_before_the_first_heartbeat_is_detected() {
     let mut transport = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
     transport.sends_heartbeats = true;
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
+    assert_eq!(
+        (reasons(&items), events(&items).len(), gaps(&items)),
+        (vec!["idle", "eof", "eof"], 2, 0)
+    );
     // Otherwise detected by the end of the run.
     let transport = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
     transport.over.store(true, Ordering::SeqCst);
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
+    assert_eq!(
+        (reasons(&items), events(&items).len(), gaps(&items)),
+        (vec!["idle", "eof", "eof"], 2, 0)
+    );
     // A proxy that drops heartbeats doesn't cause repeated reconnects.
-    let mut transport = ActiveUntilEnd::new(vec![dead(), Ok((vec![(0, EVENT_1), (3600, EVENT_2)], Tail::End)), last()]);
+    let mut transport = ActiveUntilEnd::new(vec![
+        dead(),
+        Ok((vec![(0, EVENT_1), (3600, EVENT_2)], Tail::End)),
+        last(),
+    ]);
     transport.sends_heartbeats = true;
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((reasons(&items), events(&items).len()), (vec!["idle", "eof", "eof"], 2));
+    assert_eq!(
+        (reasons(&items), events(&items).len()),
+        (vec!["idle", "eof", "eof"], 2)
+    );
 }
 
 /// Returns the reasons of the gaps.
 fn gap_reasons(items: &[Item]) -> Vec<&str> {
-    let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(why.as_str()) } else { None };
+    let why = |item| {
+        if let &Item::Record(Record::Gap { ref why, .. }) = item {
+            Some(why.as_str())
+        } else {
+            None
+        }
+    };
     items.iter().filter_map(why).collect()
 }
 
@@ -555,23 +741,44 @@ fn gaps_report_the_length_of_the_outage() {
     let mut connections = vec![reset_after(EVENT_1)];
     connections.extend(outage());
     let three = "event: values\r\ndata: {}\r\nid: 9-0\r\n\r\n";
-    connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
-    let items = collect(script(connections, vec![RunState::Active, done(), done()]), SourceOptions::default());
+    connections.extend([
+        Ok((vec![(0, three)], Tail::End)),
+        Ok((vec![(0, three)], Tail::End)),
+    ]);
+    let items = collect(
+        script(connections, vec![RunState::Active, done(), done()]),
+        SourceOptions::default(),
+    );
     assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
-    assert!(is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("did not replay"), "{items:?}");
+    assert!(
+        is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("did not replay"),
+        "{items:?}"
+    );
     // The server dropped all events.
     let mut connections = vec![reset_after(EVENT_1)];
     connections.extend(outage());
     connections.extend([Ok((vec![], Tail::End)), Ok((vec![], Tail::End))]);
-    let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
-    assert!(is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("did not replay"), "{items:?}");
+    let items = collect(
+        script(connections, vec![done(), done(), done()]),
+        SourceOptions::default(),
+    );
+    assert!(
+        is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("did not replay"),
+        "{items:?}"
+    );
     // The server never sent ids.
     let without_id = "event: values\r\ndata: {}\r\n\r\n";
     let mut connections = vec![reset_after(without_id)];
     connections.extend(outage());
     connections.push(Ok((vec![(0, without_id)], Tail::End)));
-    let items = collect(script(connections, vec![RunState::Active, done()]), SourceOptions::default());
-    assert!(is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("no ids"), "{items:?}");
+    let items = collect(
+        script(connections, vec![RunState::Active, done()]),
+        SourceOptions::default(),
+    );
+    assert!(
+        is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("no ids"),
+        "{items:?}"
+    );
     assert_eq!(gaps(&items), 1);
 }
 
@@ -587,9 +794,19 @@ fn gaps_report_only_the_time_without_a_connection() {
         cap: Duration::from_millis(700),
         ..runtail_stream::Retries::default()
     };
-    let items = collect(transport, SourceOptions { retries, ..SourceOptions::default() });
+    let items = collect(
+        transport,
+        SourceOptions {
+            retries,
+            ..SourceOptions::default()
+        },
+    );
     for why in gap_reasons(&items) {
-        let outage = why.strip_prefix("disconnected for ").and_then(|rest| rest.split_once("s;")).unwrap().0;
+        let outage = why
+            .strip_prefix("disconnected for ")
+            .and_then(|rest| rest.split_once("s;"))
+            .unwrap()
+            .0;
         assert!(outage.parse::<f64>().unwrap() <= 0.8, "{why}");
     }
 }
@@ -602,9 +819,15 @@ fn forgotten_run_is_not_rejoined() {
         (vec![(0, EVENT_1), (0, "RESET")], Outcome::Unknown, 1),
         (vec![(0, EVENT_1)], Outcome::Unknown, 1),
     ] {
-        let transport = script(vec![Ok((end, Tail::End))], vec![RunState::NotFound(outcome, Some("gone".into()))]);
+        let transport = script(
+            vec![Ok((end, Tail::End))],
+            vec![RunState::NotFound(outcome, Some("gone".into()))],
+        );
         let items = collect(transport, SourceOptions::default());
-        assert_eq!((end_of(&items), gaps(&items), reasons(&items).len()), ((outcome, Some("gone")), lost, 1));
+        assert_eq!(
+            (end_of(&items), gaps(&items), reasons(&items).len()),
+            ((outcome, Some("gone")), lost, 1)
+        );
         assert!(!items.iter().any(|i| matches!(i, Item::Failed(_))));
     }
 }
@@ -617,17 +840,34 @@ fn end_of(items: &[Item]) -> (Outcome, Option<&str>) {
 fn backoff_grows_to_a_limit_with_full_jitter() {
     let mut waits = vec![Vec::new(); 12];
     for _ in 0..100 {
-        let items =
-            collect(script(vec![Ok((vec![(0, EVENT_1), (0, "RESET")], Tail::End))], vec![]), SourceOptions::default());
-        let all = items.iter().filter_map(|i| if let Item::Retrying { wait, .. } = i { Some(*wait) } else { None });
+        let items = collect(
+            script(
+                vec![Ok((vec![(0, EVENT_1), (0, "RESET")], Tail::End))],
+                vec![],
+            ),
+            SourceOptions::default(),
+        );
+        let all = items.iter().filter_map(|i| {
+            if let Item::Retrying { wait, .. } = i {
+                Some(*wait)
+            } else {
+                None
+            }
+        });
         all.zip(&mut waits).for_each(|(wait, all)| all.push(wait));
     }
     for (n, waits) in waits.iter().enumerate() {
-        let limit = Duration::from_millis(500).saturating_mul(1 << n).min(Duration::from_secs(30));
+        let limit = Duration::from_millis(500)
+            .saturating_mul(1 << n)
+            .min(Duration::from_secs(30));
         assert_eq!(waits.len(), 100);
         assert!(waits.iter().all(|wait| *wait <= limit), "{n}: {waits:?}");
         // Anywhere between zero and the limit, so that clients don't reconnect all at the same time.
-        assert!(waits.iter().any(|wait| *wait < limit / 4) && waits.iter().any(|wait| *wait > limit * 3 / 4), "{n}");
+        assert!(
+            waits.iter().any(|wait| *wait < limit / 4)
+                && waits.iter().any(|wait| *wait > limit * 3 / 4),
+            "{n}"
+        );
     }
 }
 
@@ -650,7 +890,11 @@ impl Drop for Reader {
 
 impl Transport for SharedQueue {
     async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
-        assert_eq!(self.readers.fetch_add(1, Ordering::SeqCst), 0, "a second reader takes events away from the first");
+        assert_eq!(
+            self.readers.fetch_add(1, Ordering::SeqCst),
+            0,
+            "a second reader takes events away from the first"
+        );
         let reader = Reader(self.readers.clone());
         let cut = self.cuts.pop_front();
         let (mut text, mut broken) = (String::new(), None);
@@ -663,26 +907,64 @@ impl Transport for SharedQueue {
             }
         }
         let chunks = stream::iter([Ok(Bytes::from(text))].into_iter().chain(broken));
-        let body = framed(chunks.map(move |chunk| (&reader, chunk).1).boxed(), max_event);
-        Ok(Connection { status: 200, thread_id: None, run_id: None, answered: None, past: Replayed::Unknown, body })
+        let body = framed(
+            chunks.map(move |chunk| (&reader, chunk).1).boxed(),
+            max_event,
+        );
+        Ok(Connection {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            answered: None,
+            past: Replayed::Unknown,
+            body,
+        })
     }
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
-        assert_eq!(self.readers.load(Ordering::SeqCst), 0, "the connection is closed before the status is requested");
-        Ok(if self.queue.is_empty() { done() } else { RunState::Active })
+        assert_eq!(
+            self.readers.load(Ordering::SeqCst),
+            0,
+            "the connection is closed before the status is requested"
+        );
+        Ok(if self.queue.is_empty() {
+            done()
+        } else {
+            RunState::Active
+        })
     }
 }
 
 #[test]
 fn shared_queue_has_one_reader_at_a_time() {
     let event = |i| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
-    let transport =
-        SharedQueue { queue: (1..=30).map(event).collect(), cuts: [300, 200].into(), ..SharedQueue::default() };
-    let items = collect(transport, SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() });
-    let numbers: Vec<u32> = events(&items).iter().map(|event| event.data.text().parse().unwrap()).collect();
+    let transport = SharedQueue {
+        queue: (1..=30).map(event).collect(),
+        cuts: [300, 200].into(),
+        ..SharedQueue::default()
+    };
+    let items = collect(
+        transport,
+        SourceOptions {
+            first_after: Some("-1".into()),
+            ..SourceOptions::default()
+        },
+    );
+    let numbers: Vec<u32> = events(&items)
+        .iter()
+        .map(|event| event.data.text().parse().unwrap())
+        .collect();
     // Events in flight at a cut are lost. Nothing is duplicated, and each cut is reported as a gap.
-    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&30) && numbers.len() >= 26, "{numbers:?}");
-    assert_eq!((end(&items).outcome, gaps(&items)), (Outcome::Success, 2), "{:?}", gap_reasons(&items));
+    assert!(
+        numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&30) && numbers.len() >= 26,
+        "{numbers:?}"
+    );
+    assert_eq!(
+        (end(&items).outcome, gaps(&items)),
+        (Outcome::Success, 2),
+        "{:?}",
+        gap_reasons(&items)
+    );
 }
 
 #[test]
@@ -697,13 +979,22 @@ fn events_missed_at_the_end_of_a_run_are_fetched() {
         vec![done(), done(), done()],
     );
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["reset", "eof", "eof"], 2, 0));
+    assert_eq!(
+        (reasons(&items), events(&items).len(), gaps(&items)),
+        (vec!["reset", "eof", "eof"], 2, 0)
+    );
     // If the server dropped the events, a gap is reported.
     let broken = vec![(0, EVENT_1), (0, "RESET")];
     let empty = || Ok((vec![], Tail::End));
-    let transport = script(vec![Ok((broken, Tail::End)), empty(), empty()], vec![done(), done(), done()]);
+    let transport = script(
+        vec![Ok((broken, Tail::End)), empty(), empty()],
+        vec![done(), done(), done()],
+    );
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((events(&items).len(), gaps(&items), end(&items).outcome), (1, 1, Outcome::Success));
+    assert_eq!(
+        (events(&items).len(), gaps(&items), end(&items).outcome),
+        (1, 1, Outcome::Success)
+    );
 }
 
 #[test]
@@ -717,7 +1008,10 @@ fn end_inside_an_event_is_a_cut() {
         vec![done(), done(), done()],
     );
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((reasons(&items), events(&items).len()), (vec!["cut", "eof", "eof"], 2));
+    assert_eq!(
+        (reasons(&items), events(&items).len()),
+        (vec!["cut", "eof", "eof"], 2)
+    );
 }
 
 #[test]
@@ -725,17 +1019,34 @@ fn error_event_is_the_outcome() {
     let error = "event: error\ndata: {\"error\":\"ValueError\",\"message\":\"boom\"}\n\n";
     // The run's status may lag behind the event.
     let over = RunState::Finished(Outcome::Error, None);
-    let transport = script(vec![Ok((vec![(0, error)], Tail::End))], vec![RunState::Active, RunState::Active, over]);
+    let transport = script(
+        vec![Ok((vec![(0, error)], Tail::End))],
+        vec![RunState::Active, RunState::Active, over],
+    );
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((end(&items).outcome, end(&items).detail.as_deref()), (Outcome::Error, Some("ValueError: boom")));
+    assert_eq!(
+        (end(&items).outcome, end(&items).detail.as_deref()),
+        (Outcome::Error, Some("ValueError: boom"))
+    );
     assert_eq!(end(&items).connections, 1);
     // The thread's own error takes precedence.
     let over = RunState::Finished(Outcome::Error, Some("from the thread".into()));
-    let items = collect(script(vec![Ok((vec![(0, error)], Tail::End))], vec![over]), SourceOptions::default());
+    let items = collect(
+        script(vec![Ok((vec![(0, error)], Tail::End))], vec![over]),
+        SourceOptions::default(),
+    );
     assert_eq!(end(&items).detail.as_deref(), Some("from the thread"));
     let without_id = "event: error\ndata: \"Run not found\"\n\n";
-    let transport = script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![RunState::NoStatus]);
-    assert_eq!(end(&collect(transport, SourceOptions::default())).detail.as_deref(), Some("Run not found"));
+    let transport = script(
+        vec![Ok((vec![(0, without_id)], Tail::End))],
+        vec![RunState::NoStatus],
+    );
+    assert_eq!(
+        end(&collect(transport, SourceOptions::default()))
+            .detail
+            .as_deref(),
+        Some("Run not found")
+    );
 }
 
 #[test]
@@ -746,7 +1057,10 @@ fn stateless_run_ends_with_its_response() {
         (vec![(0, EVENT_1), (0, stop)], Outcome::Interrupted, 0),
         (vec![(0, EVENT_1), (0, "RESET")], Outcome::Unknown, 1),
     ] {
-        let items = collect(script(vec![Ok((chunks, Tail::End))], vec![RunState::NoStatus]), SourceOptions::default());
+        let items = collect(
+            script(vec![Ok((chunks, Tail::End))], vec![RunState::NoStatus]),
+            SourceOptions::default(),
+        );
         assert_eq!((end(&items).outcome, gaps(&items)), (outcome, gap));
     }
 }
@@ -754,9 +1068,18 @@ fn stateless_run_ends_with_its_response() {
 #[test]
 fn runs_are_given_up_after_many_failures_but_threads_never() {
     let first = || vec![Ok((vec![(0, EVENT_1), (0, "RESET")], Tail::End))];
-    let items = collect(script(first(), vec![RunState::Active]), SourceOptions::default());
-    let retries = items.iter().filter(|i| matches!(i, Item::Retrying { .. })).count();
-    assert_eq!((end(&items).outcome, retries, gaps(&items)), (Outcome::Unknown, 12, 1));
+    let items = collect(
+        script(first(), vec![RunState::Active]),
+        SourceOptions::default(),
+    );
+    let retries = items
+        .iter()
+        .filter(|i| matches!(i, Item::Retrying { .. }))
+        .count();
+    assert_eq!(
+        (end(&items).outcome, retries, gaps(&items)),
+        (Outcome::Unknown, 12, 1)
+    );
     assert!(end(&items).detail.is_some());
 
     let mut connections = first();
@@ -766,26 +1089,50 @@ fn runs_are_given_up_after_many_failures_but_threads_never() {
     let mut transport = script(connections, vec![RunState::Endless, RunState::Endless]);
     transport.endless = true;
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((events(&items).len(), end(&items).outcome), (2, Outcome::Unknown));
-    assert!(items.iter().any(|i| matches!(i, Item::Failed(error) if error.kind == Kind::Forbidden)));
+    assert_eq!(
+        (events(&items).len(), end(&items).outcome),
+        (2, Outcome::Unknown)
+    );
+    assert!(
+        items
+            .iter()
+            .any(|i| matches!(i, Item::Failed(error) if error.kind == Kind::Forbidden))
+    );
 }
 
 #[test]
 fn retry_after_of_the_server_is_honored() {
     let busy = Err(failure(Kind::RateLimited(Some(Duration::from_secs(77)))));
-    let items =
-        collect(script(vec![busy, Ok((vec![(0, EVENT_1)], Tail::End))], vec![done()]), SourceOptions::default());
-    assert!(items.iter().any(|i| matches!(i, Item::Retrying { wait, .. } if *wait == Duration::from_secs(77))));
+    let items = collect(
+        script(
+            vec![busy, Ok((vec![(0, EVENT_1)], Tail::End))],
+            vec![done()],
+        ),
+        SourceOptions::default(),
+    );
+    assert!(
+        items
+            .iter()
+            .any(|i| matches!(i, Item::Retrying { wait, .. } if *wait == Duration::from_secs(77)))
+    );
     assert_eq!(end(&items).events, 1);
 }
 
 #[test]
 fn failed_first_connection_is_reported_immediately() {
-    let items = collect(script(vec![Err(failure(Kind::NotFound))], vec![]), SourceOptions::default());
+    let items = collect(
+        script(vec![Err(failure(Kind::NotFound))], vec![]),
+        SourceOptions::default(),
+    );
     assert!(
         matches!(
             &items[..],
-            [Item::Connecting { .. }, Item::Record(Record::Head(_)), Item::Failed(_), Item::Record(Record::End(_))]
+            [
+                Item::Connecting { .. },
+                Item::Record(Record::Head(_)),
+                Item::Failed(_),
+                Item::Record(Record::End(_))
+            ]
         ),
         "{items:?}"
     );
@@ -794,7 +1141,10 @@ fn failed_first_connection_is_reported_immediately() {
 #[test]
 fn items_are_sent_in_a_fixed_order() {
     let text = "event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":1}\n\n";
-    let items = collect(script(vec![Ok((vec![(0, text)], Tail::End))], vec![done()]), SourceOptions::default());
+    let items = collect(
+        script(vec![Ok((vec![(0, text)], Tail::End))], vec![done()]),
+        SourceOptions::default(),
+    );
     let [
         Item::Connecting { conn: 1, .. },
         Item::Record(Record::Head(_)),
@@ -812,13 +1162,34 @@ fn items_are_sent_in_a_fixed_order() {
 
 #[test]
 fn oversized_events_are_truncated_and_counted() {
-    let body: &'static str = format!("event: values\ndata: \"{}\"\nid: 1-0\n\n{EVENT_2}", "x".repeat(20_000)).leak();
-    let options = SourceOptions { max_event: 10_000, ..SourceOptions::default() };
-    let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), options);
+    let body: &'static str = format!(
+        "event: values\ndata: \"{}\"\nid: 1-0\n\n{EVENT_2}",
+        "x".repeat(20_000)
+    )
+    .leak();
+    let options = SourceOptions {
+        max_event: 10_000,
+        ..SourceOptions::default()
+    };
+    let items = collect(
+        script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]),
+        options,
+    );
     let events = events(&items);
-    assert!(matches!(events[0].data, runtail_stream::Data::TooLarge { size: 20_002, .. }), "{:?}", events[0].data);
+    assert!(
+        matches!(
+            events[0].data,
+            runtail_stream::Data::TooLarge { size: 20_002, .. }
+        ),
+        "{:?}",
+        events[0].data
+    );
     assert_eq!(
-        (events[0].id.as_deref(), events[1].id.as_deref(), end(&items).malformed),
+        (
+            events[0].id.as_deref(),
+            events[1].id.as_deref(),
+            end(&items).malformed
+        ),
         (Some("1-0"), Some("2-0"), 1)
     );
 }
@@ -829,7 +1200,11 @@ fn events_are_delivered_immediately_and_streams_can_be_stopped() {
         let (sender, mut receiver) = mpsc::channel(8);
         let options = SourceOptions::default();
         let stop = options.stop.clone();
-        let task = tokio::spawn(follow(script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], vec![]), options, sender));
+        let task = tokio::spawn(follow(
+            script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], vec![]),
+            options,
+            sender,
+        ));
         let mut items = Vec::new();
         while events(&items).is_empty() {
             items.extend(receiver.recv().await.unwrap());
@@ -838,7 +1213,10 @@ fn events_are_delivered_immediately_and_streams_can_be_stopped() {
         while let Some(batch) = receiver.recv().await {
             items.extend(batch);
         }
-        assert_eq!((end(&items).outcome, end(&items).events), (Outcome::Detached, 1));
+        assert_eq!(
+            (end(&items).outcome, end(&items).events),
+            (Outcome::Detached, 1)
+        );
         task.await.unwrap();
 
         let (sender, receiver) = mpsc::channel(8);
@@ -876,10 +1254,18 @@ struct ThreadWithUnreplayed(Script);
 
 impl Transport for ThreadWithUnreplayed {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { is_endless: true, never_replayed: Some("state updates"), ..Capabilities::default() }
+        Capabilities {
+            is_endless: true,
+            never_replayed: Some("state updates"),
+            ..Capabilities::default()
+        }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         self.0.connect(after, max_event).await
     }
 
@@ -895,16 +1281,38 @@ fn unreplayable_events_are_a_gap_once_per_outage() {
     let mut connections = vec![reset_after(EVENT_1)];
     connections.extend(outage());
     // A connection without events is part of the outage.
-    connections.extend([Ok((vec![(0, "RESET")], Tail::End)), reset_after(EVENT_2), Err(failure(Kind::Forbidden))]);
-    let items = collect(ThreadWithUnreplayed(script(connections, vec![])), SourceOptions::default());
+    connections.extend([
+        Ok((vec![(0, "RESET")], Tail::End)),
+        reset_after(EVENT_2),
+        Err(failure(Kind::Forbidden)),
+    ]);
+    let items = collect(
+        ThreadWithUnreplayed(script(connections, vec![])),
+        SourceOptions::default(),
+    );
     let why = gap_reasons(&items);
-    let count = why.iter().filter(|why| why.contains("state updates are never replayed")).count();
-    assert!(count == 1 && why[0].starts_with("disconnected for 1m"), "{why:?}");
+    let count = why
+        .iter()
+        .filter(|why| why.contains("state updates are never replayed"))
+        .count();
+    assert!(
+        count == 1 && why[0].starts_with("disconnected for 1m"),
+        "{why:?}"
+    );
     // A second outage is a second gap.
     let mut connections = vec![reset_after(EVENT_1), reset_after(EVENT_2)];
-    connections.extend([reset_after("event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n"), Err(failure(Kind::Forbidden))]);
-    let items = collect(ThreadWithUnreplayed(script(connections, vec![])), SourceOptions::default());
-    let count = gap_reasons(&items).iter().filter(|why| why.contains("state updates are never replayed")).count();
+    connections.extend([
+        reset_after("event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n"),
+        Err(failure(Kind::Forbidden)),
+    ]);
+    let items = collect(
+        ThreadWithUnreplayed(script(connections, vec![])),
+        SourceOptions::default(),
+    );
+    let count = gap_reasons(&items)
+        .iter()
+        .filter(|why| why.contains("state updates are never replayed"))
+        .count();
     assert_eq!(count, 2, "{:?}", gap_reasons(&items));
 }
 
@@ -925,7 +1333,11 @@ fn error_of_a_retried_attempt_does_not_end_the_stream() {
         vec![RunState::Active, done(), done(), done()],
     );
     let items = collect(transport, SourceOptions::default());
-    assert_eq!((end(&items).outcome, events(&items).len(), gaps(&items)), (Outcome::Success, 4, 0), "{items:?}");
+    assert_eq!(
+        (end(&items).outcome, events(&items).len(), gaps(&items)),
+        (Outcome::Success, 4, 0),
+        "{items:?}"
+    );
 }
 
 #[test]
@@ -933,30 +1345,51 @@ fn outage_without_evidence_of_a_replay_is_a_gap() {
     // Only an error event had an id, and errors are never replayed.
     let error = "event: error\r\ndata: {}\r\nid: 1-0\r\n\r\n";
     let mut connections = vec![Ok((vec![(0, error), (0, "RESET")], Tail::End))];
-    connections.extend((0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20)))))));
-    connections.extend([Ok((vec![(0, EVENT_2), (0, "RESET")], Tail::End)), Err(failure(Kind::Forbidden))]);
+    connections
+        .extend((0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20)))))));
+    connections.extend([
+        Ok((vec![(0, EVENT_2), (0, "RESET")], Tail::End)),
+        Err(failure(Kind::Forbidden)),
+    ]);
     let mut transport = script(connections, vec![RunState::Endless, RunState::Endless]);
     transport.endless = true;
     let items = collect(transport, SourceOptions::default());
-    assert!(is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("nothing shows"), "{items:?}");
+    assert!(
+        is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("nothing shows"),
+        "{items:?}"
+    );
 }
 
 #[test]
 fn events_taken_by_another_reader_are_a_gap() {
     let event = |i: u32| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
-    let body: &'static str = (1..=20).filter(|i| !(7..10).contains(i)).map(event).collect::<String>().leak();
-    let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), SourceOptions::default());
+    let body: &'static str = (1..=20)
+        .filter(|i| !(7..10).contains(i))
+        .map(event)
+        .collect::<String>()
+        .leak();
+    let items = collect(
+        script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]),
+        SourceOptions::default(),
+    );
     assert!(
         matches!(&gap_reasons(&items)[..], [why] if why.starts_with("3 event ids are missing")),
         "{:?}",
         gap_reasons(&items)
     );
-    let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
-    assert!(matches!(&items[at + 1], Item::Record(Record::Event(event)) if event.id.as_deref() == Some("r_event_10")));
+    let at = items
+        .iter()
+        .position(|item| matches!(item, Item::Record(Record::Gap { .. })))
+        .unwrap();
+    assert!(
+        matches!(&items[at + 1], Item::Record(Record::Event(event)) if event.id.as_deref() == Some("r_event_10"))
+    );
 }
 
 fn counted(ids: std::ops::RangeInclusive<u32>) -> &'static str {
-    ids.map(|id| format!("event: custom\ndata: {id}\nid: {id}\n\n")).collect::<String>().leak()
+    ids.map(|id| format!("event: custom\ndata: {id}\nid: {id}\n\n"))
+        .collect::<String>()
+        .leak()
 }
 
 fn replayed(items: &[Item]) -> Vec<bool> {
@@ -966,21 +1399,62 @@ fn replayed(items: &[Item]) -> Vec<bool> {
 #[test]
 fn replayed_events_without_server_time_have_no_time() {
     // Stored events are sent first; after a pause events are live. Events sent during an outage are replayed too.
-    let first = vec![(0, counted(0..=1)), (0, counted(2..=2)), (1, counted(3..=3)), (0, "RESET")];
-    let second = vec![(0, counted(3..=4)), (0, counted(5..=5)), (9, counted(6..=6))];
-    let connections = || vec![Ok((first.clone(), Tail::End)), Ok((second.clone(), Tail::End)), Ok((vec![], Tail::End))];
-    let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
-    let items = collect(script(connections(), vec![RunState::Active, done(), done()]), options);
-    assert_eq!(replayed(&items), [true, true, true, false, true, true, false]);
-    assert!(events(&items).iter().all(|event| event.time() == (!event.replayed).then_some(event.at)));
+    let first = vec![
+        (0, counted(0..=1)),
+        (0, counted(2..=2)),
+        (1, counted(3..=3)),
+        (0, "RESET"),
+    ];
+    let second = vec![
+        (0, counted(3..=4)),
+        (0, counted(5..=5)),
+        (9, counted(6..=6)),
+    ];
+    let connections = || {
+        vec![
+            Ok((first.clone(), Tail::End)),
+            Ok((second.clone(), Tail::End)),
+            Ok((vec![], Tail::End)),
+        ]
+    };
+    let options = SourceOptions {
+        first_after: Some("-1".into()),
+        ..SourceOptions::default()
+    };
+    let items = collect(
+        script(connections(), vec![RunState::Active, done(), done()]),
+        options,
+    );
+    assert_eq!(
+        replayed(&items),
+        [true, true, true, false, true, true, false]
+    );
+    assert!(
+        events(&items)
+            .iter()
+            .all(|event| event.time() == (!event.replayed).then_some(event.at))
+    );
     // A run that we start is live from its first event.
-    let items = collect(script(connections(), vec![RunState::Active, done(), done()]), SourceOptions::default());
-    assert_eq!(replayed(&items), [false, false, false, false, true, true, false]);
+    let items = collect(
+        script(connections(), vec![RunState::Active, done(), done()]),
+        SourceOptions::default(),
+    );
+    assert_eq!(
+        replayed(&items),
+        [false, false, false, false, true, true, false]
+    );
     // Events fetched after the run's end are replayed, regardless of pauses.
     let broken = vec![(0, counted(0..=0)), (0, "RESET")];
     let rest = vec![(0, counted(0..=1)), (5, counted(2..=2))];
-    let connections = vec![Ok((broken, Tail::End)), Ok((rest, Tail::End)), Ok((vec![], Tail::End))];
-    let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
+    let connections = vec![
+        Ok((broken, Tail::End)),
+        Ok((rest, Tail::End)),
+        Ok((vec![], Tail::End)),
+    ];
+    let items = collect(
+        script(connections, vec![done(), done(), done()]),
+        SourceOptions::default(),
+    );
     assert_eq!(replayed(&items), [false, true, true]);
 }
 
@@ -990,7 +1464,10 @@ fn slow_consumer_does_not_make_replayed_events_live() {
     let transport = script(vec![Ok((chunks, Tail::End))], vec![done()]);
     let items = run(async {
         let (sender, mut receiver) = mpsc::channel(1);
-        let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+        let options = SourceOptions {
+            first_after: Some("-1".into()),
+            ..SourceOptions::default()
+        };
         tokio::spawn(follow(transport, options, sender));
         let mut items = Vec::new();
         loop {
@@ -1005,7 +1482,13 @@ fn slow_consumer_does_not_make_replayed_events_live() {
 }
 
 fn silences(items: &[Item]) -> Vec<u64> {
-    let silent = |item: &Item| if let Item::Silent { silent, .. } = item { Some(silent.as_secs()) } else { None };
+    let silent = |item: &Item| {
+        if let Item::Silent { silent, .. } = item {
+            Some(silent.as_secs())
+        } else {
+            None
+        }
+    };
     items.iter().filter_map(silent).collect()
 }
 
@@ -1014,20 +1497,40 @@ fn silent_active_run_is_reported_at_growing_intervals() {
     // A server without heartbeats, whose status is requested once a minute until the run is over.
     let mut verdicts = vec![RunState::Active; 45];
     verdicts.extend([done(), done(), done()]);
-    let items = collect(script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], verdicts), SourceOptions::default());
+    let items = collect(
+        script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], verdicts),
+        SourceOptions::default(),
+    );
     let reported = silences(&items);
-    assert_eq!(reported.iter().map(|seconds| seconds / 60).collect::<Vec<_>>(), [5, 10, 20, 40], "{reported:?}");
+    assert_eq!(
+        reported
+            .iter()
+            .map(|seconds| seconds / 60)
+            .collect::<Vec<_>>(),
+        [5, 10, 20, 40],
+        "{reported:?}"
+    );
     // Heartbeats show that the connection is alive, but not that the run is.
-    let sends_heartbeats =
-        std::iter::once((0, EVENT_1)).chain((0..150).map(|_| (5, BEAT))).chain([(5, EVENT_2)]).collect();
+    let sends_heartbeats = std::iter::once((0, EVENT_1))
+        .chain((0..150).map(|_| (5, BEAT)))
+        .chain([(5, EVENT_2)])
+        .collect();
     let transport = ActiveUntilEnd::new(vec![Ok((sends_heartbeats, Tail::End))]);
     let items = collect(transport, SourceOptions::default());
     assert_eq!(silences(&items).len(), 2, "{:?}", silences(&items));
     assert_eq!(end(&items).outcome, Outcome::Success);
     // A thread may be silent for days.
     let sends_heartbeats = (0..2000).map(|_| (5, BEAT)).collect();
-    let mut transport =
-        script(vec![Ok((sends_heartbeats, Tail::End)), Err(failure(Kind::Forbidden))], vec![RunState::Endless]);
+    let mut transport = script(
+        vec![
+            Ok((sends_heartbeats, Tail::End)),
+            Err(failure(Kind::Forbidden)),
+        ],
+        vec![RunState::Endless],
+    );
     transport.endless = true;
-    assert_eq!(silences(&collect(transport, SourceOptions::default())), [0; 0]);
+    assert_eq!(
+        silences(&collect(transport, SourceOptions::default())),
+        [0; 0]
+    );
 }

@@ -6,10 +6,12 @@ mod server;
 
 use proptest::prelude::*;
 use runtail_api::{
-    Acted, ApiError, CancelState, CancelTarget, Choice, Kind, LoadedThread, Place, PlanError, StartError, StartFailure,
-    Started, ThreadIntent,
+    Acted, ApiError, CancelState, CancelTarget, Choice, Kind, LoadedThread, Place, PlanError,
+    StartError, StartFailure, Started, ThreadIntent,
 };
-use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts};
+use runtail_core::model::{
+    Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts,
+};
 use runtail_core::text;
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
@@ -40,7 +42,11 @@ pub(crate) fn records(status: &str, case: &str, runs: Value) -> Records {
     if let Some(error) = case["thread"].get("error") {
         thread["error"] = error.clone();
     }
-    Records { thread, state, runs }
+    Records {
+        thread,
+        state,
+        runs,
+    }
 }
 
 /// Returns a captured case, or a finished thread.
@@ -49,7 +55,10 @@ fn fixture(case: &str) -> Value {
         let metadata = json!({"source": "loop"});
         return json!({"state": {"values": {}, "next": [], "tasks": [], "metadata": metadata, "checkpoint": {"checkpoint_id": "c"}}});
     }
-    let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/tests/fixtures/threads/{case}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let mut case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     if case["state"].is_null() {
         // The capture has only the thread's record, which names the next step.
@@ -92,9 +101,15 @@ pub(crate) fn snapshot(dash: &mut Dash, records: &Records) {
         (SnapshotPart::State, &records.state),
         (SnapshotPart::Runs, &records.runs),
     ];
-    let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
+    let parts = parts
+        .into_iter()
+        .map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
     let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
-    let event = ThreadSnapshot { at: dash.now, parts: parts.collect() }.into_event(seq);
+    let event = ThreadSnapshot {
+        at: dash.now,
+        parts: parts.collect(),
+    }
+    .into_event(seq);
     dash.items(vec![Item::Record(Record::Event(event))]);
 }
 
@@ -112,17 +127,26 @@ fn thread() -> ThreadRef {
         name: "support-bot".into(),
         url: "https://support-bot.us.langgraph.app".into(),
     };
-    ThreadRef { server, id: THREAD.into() }
+    ThreadRef {
+        server,
+        id: THREAD.into(),
+    }
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app.session.notices.last().map_or("", |notice| &notice.text)
+    dash.app
+        .session
+        .notices
+        .last()
+        .map_or("", |notice| &notice.text)
 }
 
 /// Returns the body of the run that an effect would start.
 fn started(effects: &[Effect]) -> Option<(u64, Value)> {
     effects.iter().find_map(|effect| match effect {
-        Effect::StartRun(number, _, start) => Some((*number, serde_json::to_value(&start.body).unwrap())),
+        Effect::StartRun(number, _, start) => {
+            Some((*number, serde_json::to_value(&start.body).unwrap()))
+        }
         _ => None,
     })
 }
@@ -158,9 +182,21 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
 }
 
 fn failed(failure: StartFailure, kind: Kind) -> StartError {
-    let at =
-        Place { method: "POST".into(), host: "http://h".into(), path: "/threads/t/runs".into(), ..Place::default() };
-    StartError { failure, error: ApiError { kind, at, detail: "no response in time".into(), hint: None } }
+    let at = Place {
+        method: "POST".into(),
+        host: "http://h".into(),
+        path: "/threads/t/runs".into(),
+        ..Place::default()
+    };
+    StartError {
+        failure,
+        error: ApiError {
+            kind,
+            at,
+            detail: "no response in time".into(),
+            hint: None,
+        },
+    }
 }
 
 fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
@@ -182,7 +218,10 @@ fn answer_cards_match_the_snapshots() {
             let mut dash = page(size, &waiting(case));
             dash.keys("a");
             dash.keys(keys);
-            insta::assert_snapshot!(format!("answer_{case}_{}x{}", size.0, size.1), dash.screen());
+            insta::assert_snapshot!(
+                format!("answer_{case}_{}x{}", size.0, size.1),
+                dash.screen()
+            );
         }
     }
     let mut dash = page((140, 40), &waiting("question-hitl"));
@@ -193,9 +232,13 @@ fn answer_cards_match_the_snapshots() {
 /// A thread that waits in a captured state of an agent with approvals, or that of a case from the field.
 fn waiting_agent(state: &str) -> Records {
     let path = format!("{}/tests/{state}.json", env!("CARGO_MANIFEST_DIR"));
-    let mut captured: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut captured: Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let body = captured["response"]["body"].take();
-    Records { state: if body.is_null() { captured } else { body }, ..waiting("question") }
+    Records {
+        state: if body.is_null() { captured } else { body },
+        ..waiting("question")
+    }
 }
 
 #[test]
@@ -203,14 +246,30 @@ fn batches_of_javascript_get_a_decision_for_each_action() {
     let records = waiting_agent("fixtures/cases/14-hitl-camel-case/state");
     for size in [(140, 40), (80, 24)] {
         let mut dash = page(size, &records);
-        assert!(dash.screen().contains("◆ Approve 2 actions: send_email(to=x@example.com"), "{}", dash.screen());
+        assert!(
+            dash.screen()
+                .contains("◆ Approve 2 actions: send_email(to=x@example.com"),
+            "{}",
+            dash.screen()
+        );
         dash.keys("a");
         let screen = dash.screen();
-        assert!(screen.contains("1 approve   ( ) 2 edit   ( ) 3 reject"), "{screen}");
-        assert!(screen.contains("( ) 1 approve   ( ) 3 reject"), "an edit isn't allowed: {screen}");
+        assert!(
+            screen.contains("1 approve   ( ) 2 edit   ( ) 3 reject"),
+            "{screen}"
+        );
+        assert!(
+            screen.contains("( ) 1 approve   ( ) 3 reject"),
+            "an edit isn't allowed: {screen}"
+        );
         dash.keys("2z<Down><Down>1");
         let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
-        let resume = body["command"]["resume"].as_object().unwrap().values().next().unwrap();
+        let resume = body["command"]["resume"]
+            .as_object()
+            .unwrap()
+            .values()
+            .next()
+            .unwrap();
         let args = json!({"to": "x@example.comz", "body": "Hi"});
         let edited = json!({"type": "edit", "editedAction": {"name": "send_email", "args": args}});
         assert_eq!(*resume, json!({"decisions": [edited, {"type": "approve"}]}));
@@ -226,14 +285,27 @@ fn batches_of_javascript_get_a_decision_for_each_action() {
 
 #[test]
 fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
-    let (mail, file) = ("3212c5e7f9b86dd43958302eb65b154d", "72bfaf4dc60ecf079b29c974118a3bab");
+    let (mail, file) = (
+        "3212c5e7f9b86dd43958302eb65b154d",
+        "72bfaf4dc60ecf079b29c974118a3bab",
+    );
     let records = waiting_agent("captures/agents/percall-state");
-    let resume = |dash: &mut Dash| started(&dash.keys("<ctrl-s>")).map(|(_, body)| body["command"]["resume"].clone());
+    let resume = |dash: &mut Dash| {
+        started(&dash.keys("<ctrl-s>")).map(|(_, body)| body["command"]["resume"].clone())
+    };
     let mut dash = page((140, 40), &records);
-    assert!(dash.screen().contains("◆ Approve 2 actions: send_email(to=ann@example.com"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("◆ Approve 2 actions: send_email(to=ann@example.com"),
+        "{}",
+        dash.screen()
+    );
     assert!(dash.keys("A").is_empty());
     insta::assert_snapshot!("answer_calls_140x40", dash.screen());
-    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
+    let (yes, no) = (
+        json!({"type": "approve"}),
+        json!({"type": "reject", "message": "no"}),
+    );
     assert_eq!(resume(&mut dash), Some(json!({mail: yes, file: yes})));
     // One of them alone; the other one stays open.
     let mut dash = page((80, 24), &records);
@@ -243,20 +315,32 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     // A decision that is taken back leaves the call open, too.
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>1<Backspace>");
-    assert!(dash.screen().contains("1 of 2 answered; the other stays open."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("1 of 2 answered; the other stays open."),
+        "{}",
+        dash.screen()
+    );
     assert_eq!(resume(&mut dash), Some(json!({ mail: yes })));
     // Problems name the action by its number in the list, and arguments are checked by the call's schema.
     let mut dash = page((140, 40), &records);
     dash.keys("a4 <ctrl-s>");
-    assert_eq!(last_notice(&dash), "Nothing was sent. Action 1 needs the text of the response.");
+    assert_eq!(
+        last_notice(&dash),
+        "Nothing was sent. Action 1 needs the text of the response."
+    );
     let mut records = waiting_agent("captures/agents/aegra-percall-state");
     let tasks = records.state["tasks"].as_array_mut().unwrap();
     tasks.reverse();
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>4<ctrl-s>");
-    assert_eq!(last_notice(&dash), "Nothing was sent. Action 2 needs the text of the response.");
+    assert_eq!(
+        last_notice(&dash),
+        "Nothing was sent. Action 2 needs the text of the response."
+    );
     assert!(
-        dash.screen().contains("The server doesn't say which decisions and arguments the graph allows"),
+        dash.screen()
+            .contains("The server doesn't say which decisions and arguments the graph allows"),
         "{}",
         dash.screen()
     );
@@ -269,19 +353,37 @@ fn an_approval_of_an_unknown_shape_is_shown_as_json_and_takes_only_json() {
     assert!(!dash.screen().contains("A approve"), "{}", dash.screen());
     dash.keys("a");
     let screen = dash.screen();
-    assert!(screen.contains(r#""toolCall": {"#) && !screen.contains("Answer as"), "{screen}");
-    assert!(screen.contains("is not understood (it looks like an approval, in an unknown format)"), "{screen}");
-    assert!(started(&dash.keys("approve<ctrl-s>")).is_none(), "{}", dash.screen());
+    assert!(
+        screen.contains(r#""toolCall": {"#) && !screen.contains("Answer as"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("is not understood (it looks like an approval, in an unknown format)"),
+        "{screen}"
+    );
+    assert!(
+        started(&dash.keys("approve<ctrl-s>")).is_none(),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<ctrl-n>");
     let (_, body) = started(&dash.keys("{\"ok\": true}<ctrl-s>")).expect("a run");
-    let answers: Vec<&Value> = body["command"]["resume"].as_object().unwrap().values().collect();
+    let answers: Vec<&Value> = body["command"]["resume"]
+        .as_object()
+        .unwrap()
+        .values()
+        .collect();
     assert_eq!(answers, [&json!({"ok": true})]);
 }
 
 #[test]
 fn the_answer_card_shows_what_is_approved_in_full() {
     let mut records = waiting("question-hitl");
-    let lines = |count: usize| (1..=count).map(|n| format!("line {n}.\n")).collect::<String>();
+    let lines = |count: usize| {
+        (1..=count)
+            .map(|n| format!("line {n}.\n"))
+            .collect::<String>()
+    };
     let question = |body: String| {
         json!({"action_requests": [{"name": "send_email", "args": {"body": body, "to": "ann@example.com"}}],
                "review_configs": [{"action_name": "send_email", "allowed_decisions": ["approve", "reject"]}]})
@@ -290,8 +392,14 @@ fn the_answer_card_shows_what_is_approved_in_full() {
     let mut dash = page((80, 24), &records);
     dash.keys("a");
     let screen = dash.screen();
-    assert!((1..=12).all(|n| screen.contains(&format!(" line {n}."))), "{screen}");
-    assert!(screen.contains("ann@example.com") && !screen.contains("more"), "{screen}");
+    assert!(
+        (1..=12).all(|n| screen.contains(&format!(" line {n}."))),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("ann@example.com") && !screen.contains("more"),
+        "{screen}"
+    );
     // What has no room is a page away, and the frame says so.
     records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(30));
     let mut dash = page((80, 24), &records);
@@ -306,9 +414,13 @@ fn the_answer_card_shows_what_is_approved_in_full() {
     );
     dash.keys("<PageDown>");
     let screen = dash.screen();
-    assert!(screen.contains(" line 30.") && screen.contains(" more PageUp "), "{screen}");
+    assert!(
+        screen.contains(" line 30.") && screen.contains(" more PageUp "),
+        "{screen}"
+    );
     // The form of a question without actions shows its fields in full, too.
-    records.state["tasks"][0]["interrupts"][0]["value"] = json!({"question": "Send it?", "body": lines(12)});
+    records.state["tasks"][0]["interrupts"][0]["value"] =
+        json!({"question": "Send it?", "body": lines(12)});
     let mut dash = page((140, 40), &records);
     dash.keys("a");
     assert!(dash.screen().contains(" line 12."), "{}", dash.screen());
@@ -316,7 +428,12 @@ fn the_answer_card_shows_what_is_approved_in_full() {
     records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(400));
     let mut dash = page((140, 40), &records);
     dash.keys("a<PageDown><PageDown><PageDown>");
-    assert!(dash.screen().contains("cut here; :state on the thread's page shows the rest"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("cut here; :state on the thread's page shows the rest"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -341,7 +458,11 @@ fn only_calls_that_the_question_names_are_marked_as_waiting() {
     records.state = state;
     let mut dash = page((140, 40), &records);
     let screen = dash.screen();
-    let shown: Vec<&str> = screen.lines().filter(|line| line.contains("└ ")).map(str::trim).collect();
+    let shown: Vec<&str> = screen
+        .lines()
+        .filter(|line| line.contains("└ "))
+        .map(str::trim)
+        .collect();
     let (waiting, open) = ("└ ◆ waiting for you", "└ ◌ no result yet");
     assert_eq!(shown, [open, open, waiting, waiting], "{screen}");
 }
@@ -349,17 +470,39 @@ fn only_calls_that_the_question_names_are_marked_as_waiting() {
 #[test]
 fn only_ctrl_s_sends_an_answer() {
     let mut dash = page((140, 40), &waiting("question"));
-    assert!(dash.keys("a").is_empty(), "the page has all records, so nothing is loaded");
+    assert!(
+        dash.keys("a").is_empty(),
+        "the page has all records, so nothing is loaded"
+    );
     assert!(started(&dash.keys("<Enter><ctrl-r><ctrl-r>")).is_none());
-    assert!(started(&dash.keys("<ctrl-s>")).is_none() && last_notice(&dash).contains("Nothing is answered yet"));
+    assert!(
+        started(&dash.keys("<ctrl-s>")).is_none()
+            && last_notice(&dash).contains("Nothing is answered yet")
+    );
     dash.keys("approved");
     let (number, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    let id = waiting("question").loaded().answerable()[0].id.clone().unwrap();
-    assert_eq!(body["command"], json!({"resume": {id: "\napproved"}}), "Enter is a new line");
-    assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-support"), &json!("reject")));
+    let id = waiting("question").loaded().answerable()[0]
+        .id
+        .clone()
+        .unwrap();
+    assert_eq!(
+        body["command"],
+        json!({"resume": {id: "\napproved"}}),
+        "Enter is a new line"
+    );
+    assert_eq!(
+        (&body["assistant_id"], &body["multitask_strategy"]),
+        (&json!("a-support"), &json!("reject"))
+    );
     assert_eq!(dash.app.stream.tabs.all().len(), 1);
-    assert!(started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(), "the answer is sent only once");
-    let acted = Acted::Started(Started { run_id: "r2".into(), was_found: false });
+    assert!(
+        started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(),
+        "the answer is sent only once"
+    );
+    let acted = Acted::Started(Started {
+        run_id: "r2".into(),
+        was_found: false,
+    });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
     assert!(dash.app.overlays.is_empty());
@@ -375,7 +518,11 @@ fn typed_ahead_ctrl_s_does_not_send_an_answer() {
     let mut dash = page((140, 40), &waiting("question"));
     assert!(started(&dash.typed_ahead("aapproved<ctrl-s>")).is_none());
     dash.later(2000);
-    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+    assert!(
+        started(&dash.keys("<ctrl-s>")).is_some(),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -384,22 +531,45 @@ fn answer_drafts_survive_closing_and_rejections() {
     dash.keys("aapproved<Esc>");
     assert!(dash.app.overlays.is_empty());
     dash.keys("a");
-    assert!(dash.screen().contains("approved") && last_notice(&dash).contains("Restored your earlier draft"));
+    assert!(
+        dash.screen().contains("approved")
+            && last_notice(&dash).contains("Restored your earlier draft")
+    );
     for (failure, message) in [
-        (StartFailure::Answered, "Someone answered first. Your draft is kept."),
-        (StartFailure::Busy, "Another run is active on the thread, so the server refused the answer."),
+        (
+            StartFailure::Answered,
+            "Someone answered first. Your draft is kept.",
+        ),
+        (
+            StartFailure::Busy,
+            "Another run is active on the thread, so the server refused the answer.",
+        ),
         (StartFailure::NotOpen, "This question is no longer open."),
         (StartFailure::Refused, "The server refused the answer."),
     ] {
         let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-        dash.done(EffectResult::Acted(number, thread(), Err(failed(failure, Kind::Conflict))));
+        dash.done(EffectResult::Acted(
+            number,
+            thread(),
+            Err(failed(failure, Kind::Conflict)),
+        ));
         let screen = dash.screen();
-        assert!(screen.contains(message) && screen.contains("approved"), "{screen}");
+        assert!(
+            screen.contains(message) && screen.contains("approved"),
+            "{screen}"
+        );
     }
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Unknown, Kind::Timeout))));
+    dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Err(failed(StartFailure::Unknown, Kind::Timeout)),
+    ));
     insta::assert_snapshot!("answer_unknown_140x40", dash.screen());
-    assert!(started(&dash.keys("x<ctrl-s>")).is_none(), "an answer that may have been received is not sent again");
+    assert!(
+        started(&dash.keys("x<ctrl-s>")).is_none(),
+        "an answer that may have been received is not sent again"
+    );
     assert!(last_notice(&dash).contains("may have been received"));
     dash.keys("<ctrl-n><Esc>a");
     assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
@@ -410,18 +580,39 @@ fn open_answer_card_says_that_its_question_was_closed() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved");
     assert!(dash.screen().contains("asked "), "{}", dash.screen());
-    snapshot(&mut dash, &records("busy", "finished-state", json!([run("r2", "running")])));
+    snapshot(
+        &mut dash,
+        &records("busy", "finished-state", json!([run("r2", "running")])),
+    );
     let screen = dash.screen();
-    assert!(screen.contains("no longer open") && screen.contains("a run is active on the thread"), "{screen}");
+    assert!(
+        screen.contains("no longer open") && screen.contains("a run is active on the thread"),
+        "{screen}"
+    );
     assert!(screen.contains("approved"), "{screen}");
-    snapshot(&mut dash, &records("idle", "finished-state", json!([run("r2", "success")])));
+    snapshot(
+        &mut dash,
+        &records("idle", "finished-state", json!([run("r2", "success")])),
+    );
     let screen = dash.screen();
-    assert!(screen.contains("This question is no longer open: the thread's status is now “idle”."), "{screen}");
+    assert!(
+        screen.contains("This question is no longer open: the thread's status is now “idle”."),
+        "{screen}"
+    );
     // Records that show it again, as after a failed run.
     snapshot(&mut dash, &waiting("question"));
-    assert!(!dash.screen().contains("no longer open"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("no longer open"),
+        "{}",
+        dash.screen()
+    );
     snapshot(&mut dash, &waiting("question-hitl"));
-    assert!(dash.screen().contains("the thread asks another question now"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("the thread asks another question now"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -430,20 +621,34 @@ fn answer_card_names_the_questions_that_stay_open() {
     let mut dash = page((80, 24), &both);
     dash.keys("akeep");
     let tasks = both.state["tasks"].as_array_mut().unwrap();
-    let asks = |task: &Value| task["interrupts"].as_array().is_some_and(|list| !list.is_empty());
+    let asks = |task: &Value| {
+        task["interrupts"]
+            .as_array()
+            .is_some_and(|list| !list.is_empty())
+    };
     let first = tasks.iter().position(asks).unwrap();
     tasks[first]["interrupts"] = json!([]);
     tasks[first]["result"] = json!({});
     snapshot(&mut dash, &both);
     let screen = dash.screen();
-    assert!(screen.contains("1 of the 3 questions is no longer open. The answer leaves out"), "{screen}");
+    assert!(
+        screen.contains("1 of the 3 questions is no longer open. The answer leaves out"),
+        "{screen}"
+    );
     assert!(screen.contains("· 1 of 3 no longer open"), "{screen}");
     // The draft of the closed question is not sent.
-    assert!(started(&dash.keys("<ctrl-s>")).is_none() && last_notice(&dash).contains("Nothing is answered yet"));
+    assert!(
+        started(&dash.keys("<ctrl-s>")).is_none()
+            && last_notice(&dash).contains("Nothing is answered yet")
+    );
     dash.keys("<Down><Down>yes");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     let resume = body["command"]["resume"].as_object().unwrap();
-    assert_eq!((resume.len(), resume.values().next()), (1, Some(&json!("yes"))), "{body}");
+    assert_eq!(
+        (resume.len(), resume.values().next()),
+        (1, Some(&json!("yes"))),
+        "{body}"
+    );
 }
 
 #[test]
@@ -453,13 +658,20 @@ fn starting_over_can_be_undone() {
     assert!(!dash.screen().contains("approved"), "{}", dash.screen());
     dash.keys("<alt-u>");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    assert!(body["command"].to_string().contains("\"approved\""), "{body}");
+    assert!(
+        body["command"].to_string().contains("\"approved\""),
+        "{body}"
+    );
     // An argument, and an answer as JSON.
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("a2bob<ctrl-t>x<ctrl-n>");
     assert!(!dash.screen().contains("combob"), "{}", dash.screen());
     dash.keys("2<alt-u>");
-    assert!(dash.screen().contains("ann@example.combob"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("ann@example.combob"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<ctrl-n><ctrl-t>");
     assert!(!dash.screen().contains("}x"), "{}", dash.screen());
     dash.keys("<alt-u>");
@@ -471,11 +683,18 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     let mut dash = page((140, 40), &waiting("question-inbox"));
     assert!(dash.keys("A").is_empty());
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    let answers: Vec<&Value> = body["command"]["resume"].as_object().unwrap().values().collect();
+    let answers: Vec<&Value> = body["command"]["resume"]
+        .as_object()
+        .unwrap()
+        .values()
+        .collect();
     assert_eq!(answers, [&json!([{"type": "accept", "args": null}])]);
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
-    assert_eq!(last_notice(&dash), "Not every question can be approved. Answer the rest yourself.");
+    assert_eq!(
+        last_notice(&dash),
+        "Not every question can be approved. Answer the rest yourself."
+    );
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
 }
 
@@ -483,7 +702,10 @@ fn approve_all_opens_the_card_and_sends_nothing() {
 fn answer_key_without_a_question_suggests_other_actions() {
     let done = || json!([run("r1", "success")]);
     for (records, message) in [
-        (records("idle", "finished-state", done()), "No question is open. Press n to start a run."),
+        (
+            records("idle", "finished-state", done()),
+            "No question is open. Press n to start a run.",
+        ),
         (
             records("error", "failed", json!([run("r1", "error")])),
             "The last run failed. Press R to retry, e to explain.",
@@ -492,8 +714,14 @@ fn answer_key_without_a_question_suggests_other_actions() {
             records("error", "poisoned", json!([run("r1", "error")])),
             "The step failed with its answer, which the server keeps. Press R to ask again.",
         ),
-        (records("busy", "finished-state", json!([run("r1", "running")])), "A run is active. Press x to cancel it."),
-        (records("busy", "finished-state", done()), "The thread is stuck. Press e to explain."),
+        (
+            records("busy", "finished-state", json!([run("r1", "running")])),
+            "A run is active. Press x to cancel it.",
+        ),
+        (
+            records("busy", "finished-state", done()),
+            "The thread is stuck. Press e to explain.",
+        ),
     ] {
         let mut dash = page((140, 40), &records);
         assert!(dash.keys("a").is_empty());
@@ -501,10 +729,23 @@ fn answer_key_without_a_question_suggests_other_actions() {
         assert!(dash.app.overlays.is_empty());
     }
     for case in ["breakpoint", "cancelled"] {
-        let status = if case == "cancelled" { "interrupted" } else { "success" };
-        let mut dash = page((140, 40), &records("interrupted", case, json!([run("r1", status)])));
+        let status = if case == "cancelled" {
+            "interrupted"
+        } else {
+            "success"
+        };
+        let mut dash = page(
+            (140, 40),
+            &records("interrupted", case, json!([run("r1", status)])),
+        );
         let (_, intent) = planned(&dash.keys("a")).expect("a plan");
-        assert_eq!(intent, ThreadIntent::Continue { thread: THREAD.into() }, "{case}");
+        assert_eq!(
+            intent,
+            ThreadIntent::Continue {
+                thread: THREAD.into()
+            },
+            "{case}"
+        );
     }
 }
 
@@ -524,32 +765,65 @@ fn answering_from_the_list_loads_the_thread_first() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let effects = dash.keys("a");
-    let [Effect::LoadThread(number, target)] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::LoadThread(number, target)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(*target, thread());
     assert!(dash.screen().contains("Loading the thread's questions…"));
     // The key was pressed before the card was shown.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
+    dash.done(EffectResult::ThreadLoaded(
+        *number,
+        Ok(Box::new(waiting("question").loaded())),
+    ));
     assert!(started(&dash.keys("ok<ctrl-s>")).is_none());
     dash.later(2000);
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    let acted = Acted::Started(Started { run_id: "r2".into(), was_found: true });
+    let acted = Acted::Started(Started {
+        run_id: "r2".into(),
+        was_found: true,
+    });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
-    assert_eq!(shown, Some(StreamTarget::Tail { thread: THREAD.into() }), "the page of the thread");
+    assert_eq!(
+        shown,
+        Some(StreamTarget::Tail {
+            thread: THREAD.into()
+        }),
+        "the page of the thread"
+    );
     assert!(last_notice(&dash).contains("The server's reply was lost, but the run was started."));
     // Threads without a question and threads that fail to load are reported.
     dash.keys("<Esc>");
-    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
+        panic!()
+    };
     let idle = records("idle", "finished-state", json!([run("r1", "success")]));
-    dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(idle.loaded()))));
+    dash.done(EffectResult::ThreadLoaded(
+        number,
+        Ok(Box::new(idle.loaded())),
+    ));
     assert!(last_notice(&dash).starts_with("No question is open"));
-    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
+        panic!()
+    };
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::default())));
-    assert!(last_notice(&dash).starts_with("This server has no call that reads a thread's questions."));
-    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
-    dash.done(EffectResult::ThreadLoaded(number, Err(failed(StartFailure::Unchecked, Kind::Forbidden).error)));
-    assert!(dash.screen().contains("Couldn't load the thread's questions. Nothing was sent."), "{}", dash.screen());
+    assert!(
+        last_notice(&dash).starts_with("This server has no call that reads a thread's questions.")
+    );
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
+        panic!()
+    };
+    dash.done(EffectResult::ThreadLoaded(
+        number,
+        Err(failed(StartFailure::Unchecked, Kind::Forbidden).error),
+    ));
+    assert!(
+        dash.screen()
+            .contains("Couldn't load the thread's questions. Nothing was sent."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -558,35 +832,72 @@ fn a_question_that_only_the_stream_knows_is_awaited() {
     // The records may also be those of an earlier question.
     for before in [running, waiting("question-hitl")] {
         let mut dash = page((140, 40), &before);
-        dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+        dash.event(
+            "updates",
+            r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#,
+        );
         dash.end(runtail_stream::Outcome::Interrupted);
         assert!(dash.screen().contains("◆ send 5 EUR?"), "{}", dash.screen());
         let effects = dash.keys("a");
-        let [Effect::LoadWaitingThread(number, target)] = effects.as_slice() else { panic!("{effects:?}") };
+        let [Effect::LoadWaitingThread(number, target)] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
         assert_eq!(*target, thread());
-        dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
+        dash.done(EffectResult::ThreadLoaded(
+            *number,
+            Ok(Box::new(waiting("question").loaded())),
+        ));
         assert_eq!(card(&dash).stage, AnswerStage::Editing);
     }
 }
 
 #[test]
 fn cancel_is_previewed_tracked_and_reported() {
-    let running = records("busy", "finished-state", json!([run("r2", "pending"), run(RUN, "running")]));
+    let running = records(
+        "busy",
+        "finished-state",
+        json!([run("r2", "pending"), run(RUN, "running")]),
+    );
     let mut dash = page((140, 40), &running);
     let (number, intent) = planned(&dash.keys("x")).expect("a plan");
-    assert!(matches!(&intent, ThreadIntent::Cancel { run: None, with_queue: false, .. }), "{intent:?}");
-    let choice = Some(Choice::Queue { queued: 1, included: false });
+    assert!(
+        matches!(
+            &intent,
+            ThreadIntent::Cancel {
+                run: None,
+                with_queue: false,
+                ..
+            }
+        ),
+        "{intent:?}"
+    );
+    let choice = Some(Choice::Queue {
+        queued: 1,
+        included: false,
+    });
     dash.done(EffectResult::PlannedAction(
         number,
-        Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone())),
+        Ok((
+            preview("Cancel run 01a1fbb5…288a", Consent::Key),
+            choice.clone(),
+        )),
     ));
     insta::assert_snapshot!("cancel_140x40", dash.screen());
     // Including the queue requests a new plan.
     let effects = dash.keys("<ctrl-t>");
     assert!(effects.contains(&Effect::Forget(number)));
     let (number, intent) = planned(&effects).expect("a plan");
-    assert!(matches!(&intent, ThreadIntent::Cancel { with_queue: true, .. }));
-    dash.done(EffectResult::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice))));
+    assert!(matches!(
+        &intent,
+        ThreadIntent::Cancel {
+            with_queue: true,
+            ..
+        }
+    ));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice)),
+    ));
     let effects = dash.keys("<ctrl-s>");
     assert_eq!(effects, [Effect::Act(number, thread())]);
     let mut target = CancelTarget {
@@ -596,12 +907,28 @@ fn cancel_is_previewed_tracked_and_reported() {
         was_active: true,
         error: None,
     };
-    let effects = dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Cancelling(vec![target.clone()]))));
-    assert_eq!(effects, [Effect::FollowCancel(thread(), vec![target.clone()])]);
+    let effects = dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Ok(Acted::Cancelling(vec![target.clone()])),
+    ));
+    assert_eq!(
+        effects,
+        [Effect::FollowCancel(thread(), vec![target.clone()])]
+    );
     dash.pass(3);
-    assert!(dash.screen().contains("◐ cancelling, asked 3s ago"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("◐ cancelling, asked 3s ago"),
+        "{}",
+        dash.screen()
+    );
     dash.event("custom", "{}");
-    assert!(dash.screen().contains("cancelling, asked 3s ago, still sending events"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("cancelling, asked 3s ago, still sending events"),
+        "{}",
+        dash.screen()
+    );
     target.state = CancelState::Stopped;
     dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
     assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
@@ -611,8 +938,14 @@ fn cancel_is_previewed_tracked_and_reported() {
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
     let message = last_notice(&dash);
-    assert!(message.starts_with("Couldn't verify that run 1 stopped: no response in time."), "{message}");
-    assert!(message.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{message}");
+    assert!(
+        message.starts_with("Couldn't verify that run 1 stopped: no response in time."),
+        "{message}"
+    );
+    assert!(
+        message.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")),
+        "{message}"
+    );
 }
 
 #[test]
@@ -620,31 +953,71 @@ fn cancel_outcomes_are_reported() {
     let running = records("busy", "finished-state", json!([run(RUN, "running")]));
     for (state, status, message) in [
         (CancelState::Stopped, "interrupted", "Run 1 was cancelled."),
-        (CancelState::Stopped, "deleted", "Run 1 was cancelled and rolled back."),
-        (CancelState::Stopped, "error", "Run 1 was cancelled; the server marks it as failed."),
-        (CancelState::Finished, "success", "Run 1 ended before it could be cancelled: success."),
+        (
+            CancelState::Stopped,
+            "deleted",
+            "Run 1 was cancelled and rolled back.",
+        ),
+        (
+            CancelState::Stopped,
+            "error",
+            "Run 1 was cancelled; the server marks it as failed.",
+        ),
+        (
+            CancelState::Finished,
+            "success",
+            "Run 1 ended before it could be cancelled: success.",
+        ),
     ] {
         let mut dash = page((140, 40), &running);
-        let target =
-            CancelTarget { run_id: RUN.into(), state, run_status: Some(status.into()), was_active: true, error: None };
-        dash.done(EffectResult::Acted(1, thread(), Ok(Acted::Cancelling(vec![target]))));
+        let target = CancelTarget {
+            run_id: RUN.into(),
+            state,
+            run_status: Some(status.into()),
+            was_active: true,
+            error: None,
+        };
+        dash.done(EffectResult::Acted(
+            1,
+            thread(),
+            Ok(Acted::Cancelling(vec![target])),
+        ));
         assert_eq!(last_notice(&dash), message);
     }
     // Without an active run, no dialog opens.
     let mut dash = page((140, 40), &waiting("question"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Err(PlanError::Nothing(
+            "No run is active on this thread.".into(),
+        )),
+    ));
     assert!(dash.app.overlays.is_empty());
-    assert_eq!(last_notice(&dash), "No run is active. To end the thread, press e, then x.");
+    assert_eq!(
+        last_notice(&dash),
+        "No run is active. To end the thread, press e, then x."
+    );
     // A thread that has nothing to end.
-    let mut dash = page((140, 40), &records("idle", "finished-state", json!([run("r1", "success")])));
+    let mut dash = page(
+        (140, 40),
+        &records("idle", "finished-state", json!([run("r1", "success")])),
+    );
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Err(PlanError::Nothing(
+            "No run is active on this thread.".into(),
+        )),
+    ));
     assert_eq!(last_notice(&dash), "No run is active on this thread.");
     // A server without rollback.
     let mut dash = page((140, 40), &running);
     let (number, _) = planned(&dash.keys("X")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(number, Ok((preview("Cancel and roll back run 1", Consent::Key), None))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview("Cancel and roll back run 1", Consent::Key), None)),
+    ));
     dash.keys("<ctrl-s>");
     let error = Some(failed(StartFailure::Refused, Kind::Invalid(Vec::new())).error);
     let target = CancelTarget {
@@ -654,10 +1027,16 @@ fn cancel_outcomes_are_reported() {
         was_active: true,
         error,
     };
-    dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Cancelling(vec![target]))));
+    dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Ok(Acted::Cancelling(vec![target])),
+    ));
     let screen = dash.screen();
     assert!(
-        screen.contains("The server refused to roll back run 1. x cancels it and keeps finished steps."),
+        screen.contains(
+            "The server refused to roll back run 1. x cancels it and keeps finished steps."
+        ),
         "{screen}"
     );
 }
@@ -666,10 +1045,18 @@ fn cancel_outcomes_are_reported() {
 fn deleting_a_thread_requires_its_id() {
     let mut dash = page((140, 40), &waiting("question"));
     let (number, intent) = planned(&dash.keys("D")).expect("a plan");
-    assert_eq!(intent, ThreadIntent::Delete { thread: THREAD.into() });
+    assert_eq!(
+        intent,
+        ThreadIntent::Delete {
+            thread: THREAD.into()
+        }
+    );
     dash.done(EffectResult::PlannedAction(
         number,
-        Ok((preview("Delete thread 01a1fbb5…9775", Consent::Id(THREAD.into())), None)),
+        Ok((
+            preview("Delete thread 01a1fbb5…9775", Consent::Id(THREAD.into())),
+            None,
+        )),
     ));
     insta::assert_snapshot!("delete_thread_80x24", {
         dash.resize(80, 24);
@@ -682,34 +1069,75 @@ fn deleting_a_thread_requires_its_id() {
     assert!(dash.app.viewer().is_none(), "its tab is closed");
     assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
-    let has_row = screen.lines().any(|line| line.contains("01a1fbb5…9775") && !line.contains("was deleted"));
+    let has_row = screen
+        .lines()
+        .any(|line| line.contains("01a1fbb5…9775") && !line.contains("was deleted"));
     assert!(!has_row, "its row is removed: {screen}");
 }
 
 #[test]
 fn retry_after_the_recursion_limit_offers_a_higher_limit() {
-    let mut dash = page((140, 40), &records("error", "failed", json!([run("r1", "error")])));
+    let mut dash = page(
+        (140, 40),
+        &records("error", "failed", json!([run("r1", "error")])),
+    );
     let (number, intent) = planned(&dash.keys("R")).expect("a plan");
-    assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
-    let plan = |title: &str, limit| Ok((preview(title, Consent::Key), Some(Choice::RecursionLimit(limit))));
-    dash.done(EffectResult::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 50)));
+    assert_eq!(
+        intent,
+        ThreadIntent::Again {
+            thread: THREAD.into(),
+            recursion_limit: None
+        }
+    );
+    let plan = |title: &str, limit| {
+        Ok((
+            preview(title, Consent::Key),
+            Some(Choice::RecursionLimit(limit)),
+        ))
+    };
+    dash.done(EffectResult::PlannedAction(
+        number,
+        plan("Retry thread 01a1fbb5…9775", 50),
+    ));
     insta::assert_snapshot!("retry_limit_140x40", dash.screen());
     // A changed limit is previewed before it is sent.
     let effects = dash.keys("x100<ctrl-s>");
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Act(..))));
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Act(..)))
+    );
     let (number, intent) = planned(&effects).expect("a new plan");
-    assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: Some(100) });
-    dash.done(EffectResult::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 100)));
+    assert_eq!(
+        intent,
+        ThreadIntent::Again {
+            thread: THREAD.into(),
+            recursion_limit: Some(100)
+        }
+    );
+    dash.done(EffectResult::PlannedAction(
+        number,
+        plan("Retry thread 01a1fbb5…9775", 100),
+    ));
     assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
-    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
-    assert!(dash.screen().contains("Another run is active on this thread, so the server refused this one."));
+    dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Err(failed(StartFailure::Busy, Kind::Conflict)),
+    ));
+    assert!(
+        dash.screen()
+            .contains("Another run is active on this thread, so the server refused this one.")
+    );
 }
 
 #[test]
 fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("n");
-    assert!(dash.screen().contains("Starting a run drops the open question. Press Esc, then a to answer it instead."));
+    assert!(dash.screen().contains(
+        "Starting a run drops the open question. Press Esc, then a to answer it instead."
+    ));
     dash.keys("hi");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
@@ -722,14 +1150,26 @@ fn no_sentence_of_the_composer_is_cut_at_80_columns() {
     let mut dash = page((80, 24), &waiting("question"));
     dash.keys("n<Backspace>");
     let screen = dash.screen();
-    let said = screen.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
-    for part in ["Press Esc, then a to answer it instead.", "( ) stateless, not saved", "✗ line 1, column"] {
+    let said = screen
+        .split_whitespace()
+        .filter(|word| *word != "│")
+        .collect::<Vec<_>>()
+        .join(" ");
+    for part in [
+        "Press Esc, then a to answer it instead.",
+        "( ) stateless, not saved",
+        "✗ line 1, column",
+    ] {
         assert!(said.contains(part), "{part}: {screen}");
     }
     dash.keys("<alt-u>");
     dash.feed(Msg::Paste("\ta".into()));
     let screen = dash.screen();
-    let said = screen.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let said = screen
+        .split_whitespace()
+        .filter(|word| *word != "│")
+        .collect::<Vec<_>>()
+        .join(" ");
     let whole = "control character (\\u0000-\\u001F) found while parsing a string";
     assert!(said.contains(whole), "{screen}");
 }
@@ -741,7 +1181,11 @@ fn read_only_profiles_refuse_thread_actions() {
     for key in ["a", "A", "x", "X", "R", "D", "n"] {
         assert!(dash.keys(key).is_empty(), "{key}");
         assert!(dash.app.overlays.is_empty(), "{key}");
-        assert!(last_notice(&dash).contains("is read-only; nothing was sent"), "{key}: {}", last_notice(&dash));
+        assert!(
+            last_notice(&dash).contains("is read-only; nothing was sent"),
+            "{key}: {}",
+            last_notice(&dash)
+        );
     }
 }
 

@@ -6,7 +6,8 @@ use runtail_api::{Kind, ServerInbox};
 use runtail_core::model::{InboxCause, InboxThread, Question, ThreadStatus};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::session::msg::{
-    EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, ThreadsRead, WantedStatus,
+    EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, ThreadsRead,
+    WantedStatus,
 };
 use serde_json::json;
 
@@ -29,12 +30,23 @@ fn message() -> RowDetail {
 fn the_selected_thread_is_read_once_it_stays_selected() {
     let mut dash = opened((140, 40));
     dash.keys("<Home>");
-    assert_eq!(read(&tick(&mut dash, 100)), None, "the row is not selected for long enough");
+    assert_eq!(
+        read(&tick(&mut dash, 100)),
+        None,
+        "the row is not selected for long enough"
+    );
     dash.keys("<Down>");
     assert_eq!(read(&tick(&mut dash, 100)), None);
-    assert!(dash.app.next_tick().is_some_and(|after| after.as_millis() <= 50));
+    assert!(
+        dash.app
+            .next_tick()
+            .is_some_and(|after| after.as_millis() <= 50)
+    );
     let of = read(&tick(&mut dash, 100)).expect("the thread is read");
-    assert!(matches!(&of, InboxTarget::Thread(thread) if thread.id.ends_with("715e")), "{of:?}");
+    assert!(
+        matches!(&of, InboxTarget::Thread(thread) if thread.id.ends_with("715e")),
+        "{of:?}"
+    );
     assert_eq!(read(&tick(&mut dash, 1000)), None, "it is read once");
     dash.done(EffectResult::RowRead(of, Ok(message())));
     insta::assert_snapshot!("thread_preview_waiting_140x40", dash.screen());
@@ -45,7 +57,12 @@ fn the_selected_thread_is_read_once_it_stays_selected() {
     let of = read(&tick(&mut dash, 200)).expect("the thread is read");
     let error = dash.error("prod-us", Kind::Timeout);
     dash.done(EffectResult::RowRead(of, Err(error)));
-    assert!(dash.screen().contains("── the details couldn't be read (timeout) ──"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("── the details couldn't be read (timeout) ──"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -59,7 +76,11 @@ fn small_terminals_other_lists_and_dialogs_have_no_preview() {
     dash.keys("2");
     assert_eq!(read(&tick(&mut dash, 1000)), None);
     dash.keys("1?");
-    assert_eq!(read(&tick(&mut dash, 1000)), None, "the help covers the list");
+    assert_eq!(
+        read(&tick(&mut dash, 1000)),
+        None,
+        "the help covers the list"
+    );
     dash.keys("<Esc>");
     assert!(read(&tick(&mut dash, 1000)).is_some());
 }
@@ -68,11 +89,25 @@ fn small_terminals_other_lists_and_dialogs_have_no_preview() {
 fn the_keys_of_the_preview_write_only_where_writing_is_allowed() {
     let mut dash = opened((140, 40));
     dash.keys("<Home><Down>");
-    assert!(dash.screen().contains("A approve   a answer   ⏎ open the thread"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("A approve   a answer   ⏎ open the thread"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Home>");
-    assert!(dash.screen().contains("e explain   R retry   ⏎ open the thread"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("e explain   R retry   ⏎ open the thread"),
+        "{}",
+        dash.screen()
+    );
     dash.seal();
-    assert!(dash.screen().contains("e explain   ⏎ open the thread"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("e explain   ⏎ open the thread"),
+        "{}",
+        dash.screen()
+    );
 }
 
 const RUNNING: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -81,15 +116,44 @@ const IDLE: &str = "01a1fbb8-1f78-73e0-8673-6126729aa3fd";
 
 /// Delivers the status of a listed thread.
 fn load_status(dash: &mut Dash, thread: &str, status: ThreadStatus) {
-    let facts = dash.app.agent.server.as_ref().unwrap().threads.row(thread).unwrap().facts.clone();
-    let of = WantedStatus { thread: thread.into(), facts };
-    let event = SubscriptionEvent::ThreadStatus { of, status: Ok(status) };
-    dash.answer(|key| matches!(key, SubscriptionId::ThreadStatuses(_)), event);
+    let facts = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .threads
+        .row(thread)
+        .unwrap()
+        .facts
+        .clone();
+    let of = WantedStatus {
+        thread: thread.into(),
+        facts,
+    };
+    let event = SubscriptionEvent::ThreadStatus {
+        of,
+        status: Ok(status),
+    };
+    dash.answer(
+        |key| matches!(key, SubscriptionId::ThreadStatuses(_)),
+        event,
+    );
 }
 
 /// Selects a thread, wherever it is in the list.
 fn select(dash: &mut Dash, thread: &str) {
-    let at = dash.app.agent.server.as_ref().unwrap().threads.shown().iter().position(|id| id == thread).unwrap();
+    let at = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .threads
+        .shown()
+        .iter()
+        .position(|id| id == thread)
+        .unwrap();
     dash.keys("<Home>");
     dash.keys(&"<Down>".repeat(at));
 }
@@ -97,16 +161,42 @@ fn select(dash: &mut Dash, thread: &str) {
 #[test]
 fn keys_of_a_question_and_a_breakpoint_suit_them() {
     let mut dash = opened((140, 40));
-    let question = Question { value: json!({"question": "Which supplier is it?"}), ..Question::default() };
-    load_status(&mut dash, WAITING, ThreadStatus::Waiting { since: None, questions: vec![question] });
+    let question = Question {
+        value: json!({"question": "Which supplier is it?"}),
+        ..Question::default()
+    };
+    load_status(
+        &mut dash,
+        WAITING,
+        ThreadStatus::Waiting {
+            since: None,
+            questions: vec![question],
+        },
+    );
     select(&mut dash, WAITING);
     let screen = dash.screen();
-    assert!(screen.contains("│ a answer   ⏎ open the thread"), "a question that A can't approve:\n{screen}");
-    let paused = ThreadStatus::Paused { since: None, next: vec!["write_ledger".into()], after: false };
+    assert!(
+        screen.contains("│ a answer   ⏎ open the thread"),
+        "a question that A can't approve:\n{screen}"
+    );
+    let paused = ThreadStatus::Paused {
+        since: None,
+        next: vec!["write_ledger".into()],
+        after: false,
+    };
     load_status(&mut dash, WAITING, paused);
-    assert!(dash.screen().contains("│ a continue   e explain   ⏎ open the thread"), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("│ a continue   e explain   ⏎ open the thread"),
+        "{}",
+        dash.screen()
+    );
     dash.seal();
-    assert!(dash.screen().contains("│ e explain   ⏎ open the thread"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("│ e explain   ⏎ open the thread"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -117,27 +207,45 @@ fn the_time_since_the_request_is_not_called_the_duration_of_the_run() {
     load_status(&mut dash, IDLE, ThreadStatus::Idle { ended, began });
     select(&mut dash, IDLE);
     let screen = dash.screen();
-    assert!(screen.contains(" ago, 2.5s after its request") && !screen.contains("took"), "{screen}");
+    assert!(
+        screen.contains(" ago, 2.5s after its request") && !screen.contains("took"),
+        "{screen}"
+    );
 }
 
 #[test]
 fn stuck_threads_have_the_words_of_the_inbox() {
-    for (name, size) in [("threads_stuck_140x40", (140, 40)), ("threads_stuck_80x24", (80, 24))] {
+    for (name, size) in [
+        ("threads_stuck_140x40", (140, 40)),
+        ("threads_stuck_80x24", (80, 24)),
+    ] {
         let mut dash = opened(size);
         let server = dash.app.agent.server.as_ref().unwrap().server.clone();
         let stuck = InboxThread {
             thread_id: RUNNING.into(),
             status: "busy".into(),
             cause: Some(InboxCause::Stuck),
-            detail: "running, but its records have not changed for 52m (events were not read)".into(),
+            detail: "running, but its records have not changed for 52m (events were not read)"
+                .into(),
             ..InboxThread::default()
         };
-        let inbox = ServerInbox { threads: vec![stuck], busy: 1, ..ServerInbox::default() };
+        let inbox = ServerInbox {
+            threads: vec![stuck],
+            busy: 1,
+            ..ServerInbox::default()
+        };
         crate::inbox::answer(&mut dash, &server, Ok(inbox));
         select(&mut dash, RUNNING);
         insta::assert_snapshot!(name, dash.screen());
         // Its run ended: the list knows that before the inbox does.
-        load_status(&mut dash, RUNNING, ThreadStatus::Idle { ended: None, began: None });
+        load_status(
+            &mut dash,
+            RUNNING,
+            ThreadStatus::Idle {
+                ended: None,
+                began: None,
+            },
+        );
         let row = dash.screen();
         assert!(!row.contains("? stuck"), "{row}");
     }
@@ -147,25 +255,54 @@ fn stuck_threads_have_the_words_of_the_inbox() {
 fn stuck_threads_are_listed_below_waiting_ones_and_above_running_ones() {
     let mut dash = opened((140, 40));
     let server = dash.app.agent.server.as_ref().unwrap().server.clone();
-    load_status(&mut dash, IDLE, ThreadStatus::Queued { since: None, waiting: 1, run_id: None });
+    load_status(
+        &mut dash,
+        IDLE,
+        ThreadStatus::Queued {
+            since: None,
+            waiting: 1,
+            run_id: None,
+        },
+    );
     let stuck = InboxThread {
         thread_id: IDLE.into(),
         cause: Some(InboxCause::Stuck),
         detail: "a run".into(),
         ..Default::default()
     };
-    let inbox = ServerInbox { threads: vec![stuck], busy: 2, ..ServerInbox::default() };
+    let inbox = ServerInbox {
+        threads: vec![stuck],
+        busy: 2,
+        ..ServerInbox::default()
+    };
     crate::inbox::answer(&mut dash, &server, Ok(inbox));
     dash.screen();
-    let shown = dash.app.agent.server.as_ref().unwrap().threads.shown().to_vec();
+    let shown = dash
+        .app
+        .agent
+        .server
+        .as_ref()
+        .unwrap()
+        .threads
+        .shown()
+        .to_vec();
     assert_eq!(shown[1..], [WAITING, IDLE, RUNNING]);
 }
 
 /// Reads the selected thread with fields of a state; `hidden` others are left out.
 fn read_state(dash: &mut Dash, fields: usize, hidden: usize) -> String {
     let of = read(&tick(dash, 200)).expect("the thread is read");
-    let rows = (0..fields).map(|n| (format!("field {n}"), format!("value {n}"))).collect();
-    dash.done(EffectResult::RowRead(of, Ok(RowDetail { title: "state".into(), rows, hidden })));
+    let rows = (0..fields)
+        .map(|n| (format!("field {n}"), format!("value {n}")))
+        .collect();
+    dash.done(EffectResult::RowRead(
+        of,
+        Ok(RowDetail {
+            title: "state".into(),
+            rows,
+            hidden,
+        }),
+    ));
     dash.screen()
 }
 
@@ -174,16 +311,32 @@ fn the_preview_has_the_rows_that_a_short_list_leaves_free() {
     let mut dash = opened((140, 40));
     select(&mut dash, IDLE);
     let screen = read_state(&mut dash, 12, 3);
-    assert!(screen.contains("value 11") && screen.contains(" +3 more"), "{screen}");
+    assert!(
+        screen.contains("value 11") && screen.contains(" +3 more"),
+        "{screen}"
+    );
     // A long list keeps its rows.
-    let threads: Vec<_> = (0..60).map(|n| json!({"thread_id": format!("thread-{n:04}"), "status": "idle"})).collect();
+    let threads: Vec<_> = (0..60)
+        .map(|n| json!({"thread_id": format!("thread-{n:04}"), "status": "idle"}))
+        .collect();
     let threads = ThreadsRead::all(Ok(serde_json::from_value(json!(threads)).unwrap()));
-    dash.answer(|k| matches!(k, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(threads));
+    dash.answer(
+        |k| matches!(k, SubscriptionId::Threads(_)),
+        SubscriptionEvent::Threads(threads),
+    );
     dash.keys("<Home>");
     let screen = read_state(&mut dash, 12, 0);
-    assert!(screen.contains("value 4") && !screen.contains("value 11"), "{screen}");
-    let shown = (0..12).filter(|n| screen.contains(&format!("value {n}"))).count();
-    assert!(screen.contains(&format!(" +{} more", 12 - shown)) && !screen.contains(" …"), "{screen}");
+    assert!(
+        screen.contains("value 4") && !screen.contains("value 11"),
+        "{screen}"
+    );
+    let shown = (0..12)
+        .filter(|n| screen.contains(&format!("value {n}")))
+        .count();
+    assert!(
+        screen.contains(&format!(" +{} more", 12 - shown)) && !screen.contains(" …"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -191,10 +344,29 @@ fn a_cut_value_and_values_that_are_not_shown_have_different_marks() {
     let mut dash = opened((140, 28));
     select(&mut dash, IDLE);
     let of = read(&tick(&mut dash, 200)).expect("the thread is read");
-    let rows = vec![("draft".into(), "A long letter. ".repeat(200)), ("amount".into(), "5".into())];
-    dash.done(EffectResult::RowRead(of, Ok(RowDetail { title: "state".into(), rows, hidden: 0 })));
+    let rows = vec![
+        ("draft".into(), "A long letter. ".repeat(200)),
+        ("amount".into(), "5".into()),
+    ];
+    dash.done(EffectResult::RowRead(
+        of,
+        Ok(RowDetail {
+            title: "state".into(),
+            rows,
+            hidden: 0,
+        }),
+    ));
     let screen = dash.screen();
-    let letter = screen.lines().rfind(|line| line.contains("A long letter")).unwrap();
-    assert!(letter.trim_end_matches([' ', '│']).ends_with(" …"), "{screen}");
-    assert!(screen.contains(" +1 more") && !screen.contains("amount"), "{screen}");
+    let letter = screen
+        .lines()
+        .rfind(|line| line.contains("A long letter"))
+        .unwrap();
+    assert!(
+        letter.trim_end_matches([' ', '│']).ends_with(" …"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains(" +1 more") && !screen.contains("amount"),
+        "{screen}"
+    );
 }

@@ -28,7 +28,11 @@ fn views(dash: &mut Dash) -> Vec<String> {
         dash.screen();
         let lines = dash.app.viewer().unwrap().window(*view);
         let text = |line: &runtail_tui::widgets::line::Line| {
-            line.left.iter().chain(&line.right).map(|piece| piece.text.clone()).collect::<String>()
+            line.left
+                .iter()
+                .chain(&line.right)
+                .map(|piece| piece.text.clone())
+                .collect::<String>()
         };
         all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
     }
@@ -37,7 +41,10 @@ fn views(dash: &mut Dash) -> Vec<String> {
 
 /// Removes the differences between a live stream, which loads the outcome of a run, and a recording, which can't.
 fn normalized(views: Vec<String>) -> Vec<String> {
-    let same = |view: String| view.replace("ended · loading the outcome", "outcome unknown").replace('─', "");
+    let same = |view: String| {
+        view.replace("ended · loading the outcome", "outcome unknown")
+            .replace('─', "")
+    };
     views.into_iter().map(same).collect()
 }
 
@@ -50,8 +57,17 @@ fn stopped_at(capture: &str, position: usize) -> Vec<String> {
     let mut dash = demo_like((120, 40));
     dash.open_thread();
     // Before the first event there is no connection either.
-    let mut items = if position > 0 { vec![Item::Record(open)] } else { Vec::new() };
-    items.extend(events.iter().cloned().map(|event| Item::Record(Record::Event(event))));
+    let mut items = if position > 0 {
+        vec![Item::Record(open)]
+    } else {
+        Vec::new()
+    };
+    items.extend(
+        events
+            .iter()
+            .cloned()
+            .map(|event| Item::Record(Record::Event(event))),
+    );
     dash.now = events.last().map_or(whole.now, |event| event.at);
     whole.keys("1");
     dash.items(items);
@@ -64,13 +80,21 @@ fn stopped_at(capture: &str, position: usize) -> Vec<String> {
 }
 
 fn playhead(dash: &Dash) -> Playhead {
-    dash.app.viewer().unwrap().playhead().expect("time travel is on")
+    dash.app
+        .viewer()
+        .unwrap()
+        .playhead()
+        .expect("time travel is on")
 }
 
 /// Ticks until the seek is complete, and returns the number of ticks.
 fn finish(dash: &mut Dash) -> usize {
     let mut ticks = 0;
-    while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
+    while dash
+        .app
+        .next_tick()
+        .is_some_and(|pause| pause < Duration::from_millis(100))
+    {
         dash.feed(Msg::Tick);
         ticks += 1;
         assert!(ticks < 10_000, "the seek never ends");
@@ -125,11 +149,18 @@ fn playback_uses_arrival_times() {
     dash.later(550);
     dash.feed(Msg::Tick);
     dash.screen();
-    assert_eq!(playhead(&dash).at, Seq(6), "the first event is played immediately");
+    assert_eq!(
+        playhead(&dash).at,
+        Seq(6),
+        "the first event is played immediately"
+    );
     dash.keys("<Space>");
     dash.later(1000);
     dash.feed(Msg::Tick);
-    assert_eq!((playhead(&dash).at, playhead(&dash).playing), (Seq(6), false));
+    assert_eq!(
+        (playhead(&dash).at, playhead(&dash).playing),
+        (Seq(6), false)
+    );
     dash.keys("SS<Space>");
     dash.later(100);
     dash.feed(Msg::Tick);
@@ -137,7 +168,11 @@ fn playback_uses_arrival_times() {
     assert_eq!(playhead(&dash).at, Seq(16.min(newest.0)));
     dash.keys("S");
     finish(&mut dash);
-    assert_eq!(dash.app.viewer().unwrap().playhead(), None, "playback ends in the live view");
+    assert_eq!(
+        dash.app.viewer().unwrap().playhead(),
+        None,
+        "playback ends in the live view"
+    );
 }
 
 /// If the clock is set back by hours, playback continues from the current position.
@@ -168,14 +203,26 @@ fn later_events_are_hidden_in_time_travel() {
     viewer.mark();
     dash.keys("7");
     viewer_at(&mut dash, 10);
-    let marked = |dash: &Dash| dash.app.viewer().unwrap().marked(View::Raw).iter().filter(|marked| **marked).count();
+    let marked = |dash: &Dash| {
+        dash.app
+            .viewer()
+            .unwrap()
+            .marked(View::Raw)
+            .iter()
+            .filter(|marked| **marked)
+            .count()
+    };
     dash.screen();
     assert_eq!(marked(&dash), 1, "{}", dash.screen());
     dash.keys("\"");
     dash.screen();
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)));
     dash.keys("'");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)), "there is no later mark at this position");
+    assert_eq!(
+        dash.app.viewer().unwrap().anchor(),
+        Some(Seq(5)),
+        "there is no later mark at this position"
+    );
     assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
     dash.keys("G");
     dash.screen();
@@ -185,11 +232,20 @@ fn later_events_are_hidden_in_time_travel() {
 #[test]
 fn answered_questions_stay_answered_in_time_travel() {
     let mut dash = opened("agent-messages-tuple");
-    dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
-    dash.event("metadata", r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"run_done"}"#);
+    dash.event(
+        "updates",
+        r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#,
+    );
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"run_done"}"#,
+    );
     let question = span(&dash).1;
     assert_eq!(dash.app.viewer().unwrap().questions().len(), 1);
-    dash.event("metadata", r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#);
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#,
+    );
     assert!(dash.app.viewer().unwrap().questions().is_empty());
     viewer_at(&mut dash, question.0);
     assert!(dash.app.viewer().unwrap().questions().is_empty());
@@ -203,10 +259,17 @@ fn viewer_at(dash: &mut Dash, position: u64) {
 /// Returns the row and the columns of the slider on screen.
 fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
     let screen = dash.screen();
-    let (row, line) =
-        screen.lines().enumerate().find(|(_, line)| line.contains("PAST ") && line.contains("event ")).unwrap();
-    let drawn: Vec<u16> =
-        (0..).zip(line.chars()).skip(10).filter(|(_, c)| "━●─".contains(*c)).map(|(x, _)| x).collect();
+    let (row, line) = screen
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains("PAST ") && line.contains("event "))
+        .unwrap();
+    let drawn: Vec<u16> = (0..)
+        .zip(line.chars())
+        .skip(10)
+        .filter(|(_, c)| "━●─".contains(*c))
+        .map(|(x, _)| x)
+        .collect();
     (row as u16, drawn[0]..drawn[drawn.len() - 1] + 1)
 }
 
@@ -219,13 +282,25 @@ fn slider_follows_the_mouse() {
     finish(&mut dash);
     let (row, columns) = slider(&mut dash);
     let last = columns.end - 1;
-    for (x, at) in [(columns.start, 0), (last, 10_000), ((columns.start + last) / 2, 5_000)] {
+    for (x, at) in [
+        (columns.start, 0),
+        (last, 10_000),
+        ((columns.start + last) / 2, 5_000),
+    ] {
         dash.feed(Msg::Click { x, y: row });
         finish(&mut dash);
         let near = 10_000 / u64::from(last - columns.start);
-        assert!(playhead(&dash).at.0.abs_diff(at) <= near, "{x}: {:?}", playhead(&dash));
+        assert!(
+            playhead(&dash).at.0.abs_diff(at) <= near,
+            "{x}: {:?}",
+            playhead(&dash)
+        );
         let line = dash.screen().lines().nth(row.into()).unwrap().to_string();
-        assert_eq!(line.chars().nth(x.into()), Some('●'), "the slider is where the click was: {line}");
+        assert_eq!(
+            line.chars().nth(x.into()),
+            Some('●'),
+            "the slider is where the click was: {line}"
+        );
     }
     // While dragging, the slider follows the pointer outside its row and beyond its ends.
     dash.feed(Msg::Drag { x: 0, y: row + 9 });
@@ -234,12 +309,21 @@ fn slider_follows_the_mouse() {
     finish(&mut dash);
     assert_eq!(playhead(&dash).at, Seq(10_000));
     // A drag that started elsewhere, or in the live view, moves nothing.
-    dash.feed(Msg::Click { x: columns.start, y: row + 3 });
-    dash.feed(Msg::Drag { x: columns.start, y: row });
+    dash.feed(Msg::Click {
+        x: columns.start,
+        y: row + 3,
+    });
+    dash.feed(Msg::Drag {
+        x: columns.start,
+        y: row,
+    });
     assert_eq!(playhead(&dash).at, Seq(10_000));
     dash.feed(Msg::Click { x: last, y: row });
     dash.keys("G");
-    dash.feed(Msg::Drag { x: columns.start, y: row });
+    dash.feed(Msg::Drag {
+        x: columns.start,
+        y: row,
+    });
     assert_eq!(dash.app.viewer().unwrap().playhead(), None);
 }
 
@@ -255,15 +339,32 @@ fn export_in_time_travel_ends_at_the_playhead() {
         let mut part = Part::default();
         let range = viewer.export_range(view, Format::Jsonl);
         viewer.export_part(view, Format::Jsonl, range, Seq(0), &mut part);
-        part.chunks
-            .into_iter()
-            .map(|chunk| if let Chunk::Record(record) = chunk { *record } else { panic!("{chunk:?}") })
+        part.chunks.into_iter().map(|chunk| {
+            if let Chunk::Record(record) = chunk {
+                *record
+            } else {
+                panic!("{chunk:?}")
+            }
+        })
     };
     let records: Vec<Record> = written(View::Raw).collect();
-    assert_eq!(records.iter().filter(|record| matches!(record, Record::Event(_))).count(), 6);
-    assert!(!records.iter().any(|record| matches!(record, Record::End(_))), "{records:?}");
+    assert_eq!(
+        records
+            .iter()
+            .filter(|record| matches!(record, Record::Event(_)))
+            .count(),
+        6
+    );
+    assert!(
+        !records
+            .iter()
+            .any(|record| matches!(record, Record::End(_))),
+        "{records:?}"
+    );
     // The Delivery export always ends with totals, here those at the playhead.
-    let Some(Record::End(end)) = written(View::Delivery).last() else { panic!() };
+    let Some(Record::End(end)) = written(View::Delivery).last() else {
+        panic!()
+    };
     assert_eq!((end.events, end.outcome), (6, Outcome::Detached));
 }
 
@@ -302,8 +403,14 @@ fn distant_seeks_take_few_ticks() {
         // Only the events after the nearest checkpoint are applied.
         let ticks = finish(&mut dash);
         assert!(ticks <= 4, "{target}: {ticks}");
-        assert_eq!((playhead(&dash).at, playhead(&dash).span), (Seq(target), (Seq(0), Seq(60_000))));
-        assert_eq!(dash.app.viewer().unwrap().projections.delivery.received, target);
+        assert_eq!(
+            (playhead(&dash).at, playhead(&dash).span),
+            (Seq(target), (Seq(0), Seq(60_000)))
+        );
+        assert_eq!(
+            dash.app.viewer().unwrap().projections.delivery.received,
+            target
+        );
     }
     // Steps back by single events are immediate.
     dash.app.viewer_mut().unwrap().seek_to(Seq(30_000));
@@ -326,13 +433,20 @@ fn recorded(dash: &Dash) -> Vec<Item> {
         write_record(&mut lines, &Record::Event(event.clone())).unwrap();
     }
     marks.for_each(|mark| write_record(&mut lines, &mark.record).unwrap());
-    Reader::new(std::io::Cursor::new(lines)).unwrap().map(|read| Item::Record(read.unwrap())).collect()
+    Reader::new(std::io::Cursor::new(lines))
+        .unwrap()
+        .map(|read| Item::Record(read.unwrap()))
+        .collect()
 }
 
 #[test]
 fn recording_shows_the_same_views_as_the_ended_stream() {
-    let captures = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path());
-    let mut captures: Vec<_> = captures.filter(|path| path.extension().is_some_and(|end| end == "sse")).collect();
+    let captures = std::fs::read_dir("tests/captures")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut captures: Vec<_> = captures
+        .filter(|path| path.extension().is_some_and(|end| end == "sse"))
+        .collect();
     captures.sort();
     let mut compared = 0;
     for path in captures.iter().step_by(2) {
@@ -348,7 +462,9 @@ fn recording_shows_the_same_views_as_the_ended_stream() {
         // In one batch, or event by event.
         match compared % 2 {
             0 => again.items(recorded(&live)),
-            _ => recorded(&live).into_iter().for_each(|item| again.items(vec![item])),
+            _ => recorded(&live)
+                .into_iter()
+                .for_each(|item| again.items(vec![item])),
         }
         let live_views = normalized(views(&mut live));
         assert_eq!(live_views, normalized(views(&mut again)), "{name}");
@@ -359,8 +475,16 @@ fn recording_shows_the_same_views_as_the_ended_stream() {
         assert_eq!(live_views, normalized(views(&mut again)), "{name}, played");
         again.keys("<<>>>");
         finish(&mut again);
-        assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}: after the newest event comes the live view");
-        assert_eq!(live_views, normalized(views(&mut again)), "{name}, after jumps");
+        assert_eq!(
+            again.app.viewer().unwrap().playhead(),
+            None,
+            "{name}: after the newest event comes the live view"
+        );
+        assert_eq!(
+            live_views,
+            normalized(views(&mut again)),
+            "{name}, after jumps"
+        );
         compared += 1;
     }
     assert!(compared > 30, "{compared}");
@@ -369,21 +493,38 @@ fn recording_shows_the_same_views_as_the_ended_stream() {
 #[test]
 fn recordings_offer_no_server_actions() {
     let mut live = opened("agent-messages-tuple");
-    live.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+    live.event(
+        "updates",
+        r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#,
+    );
     live.end(Outcome::Interrupted);
     assert!(live.screen().contains("d details"), "{}", live.screen());
     let mut dash = demo_like((120, 40));
     dash.app.open_recording("a.jsonl".into());
     dash.keys("e");
-    assert!(dash.screen().contains("No run in the recording at this point."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("No run in the recording at this point."),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>");
     dash.items(recorded(&live));
     let screen = dash.screen();
-    assert!(screen.contains("◆ send 5 EUR?") && !screen.contains("d details"), "{screen}");
-    assert!(!screen.contains("a answer") && screen.contains("R play"), "{screen}");
+    assert!(
+        screen.contains("◆ send 5 EUR?") && !screen.contains("d details"),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains("a answer") && screen.contains("R play"),
+        "{screen}"
+    );
     dash.keys("e");
     let screen = dash.screen();
-    assert!(screen.contains("This is a recording.") && !screen.contains("as the server has them"), "{screen}");
+    assert!(
+        screen.contains("This is a recording.") && !screen.contains("as the server has them"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -405,7 +546,10 @@ fn evicted_events_are_unreachable_in_time_travel() {
     finish(&mut dash);
     assert!(playhead(&dash).at > Seq(2_000) && playhead(&dash).at == playhead(&dash).span.0);
     dash.keys("G");
-    assert_eq!(dash.app.viewer().unwrap().projections.delivery.received, 3_000);
+    assert_eq!(
+        dash.app.viewer().unwrap().projections.delivery.received,
+        3_000
+    );
 }
 
 proptest! {
@@ -447,16 +591,26 @@ fn checkpoints_stay_within_the_memory_budget() {
             id: None,
             data: Data::Json(format!(r#"{{"i":{i}}}"#).into()),
         };
-        let items = (0..100).map(|i| Item::Record(Record::Event(custom(i)))).collect();
+        let items = (0..100)
+            .map(|i| Item::Record(Record::Event(custom(i))))
+            .collect();
         dash.items(items);
-        assert!(dash.app.viewer().unwrap().bytes() <= 8 << 20, "after {n} times a hundred");
+        assert!(
+            dash.app.viewer().unwrap().bytes() <= 8 << 20,
+            "after {n} times a hundred"
+        );
     }
     let evicted = dash.app.viewer().unwrap().event_log.evicted_rows();
     assert_eq!(evicted, 0, "checkpoints are evicted before events");
     dash.keys("6<<");
     finish(&mut dash);
-    let Playhead { at, target, span, .. } = playhead(&dash);
-    assert!(at == target && at < span.1, "the seek still reaches its target: {at} {span:?}");
+    let Playhead {
+        at, target, span, ..
+    } = playhead(&dash);
+    assert!(
+        at == target && at < span.1,
+        "the seek still reaches its target: {at} {span:?}"
+    );
 }
 
 #[test]
@@ -468,15 +622,27 @@ fn a_stream_without_events_has_no_time_to_travel_in() {
     for key in [",", "<Space>", "."] {
         dash.keys(key);
         let screen = dash.screen();
-        assert!(screen.contains("no events to go back to") && !screen.contains("PAST"), "{screen}");
+        assert!(
+            screen.contains("no events to go back to") && !screen.contains("PAST"),
+            "{screen}"
+        );
         // Nothing of Delivery is known either, so its tab is as dim as the others without content.
         let buffer = dash.buffer();
-        let row: String = (0..140).map(|x| buffer[(x, 2)].symbol().to_string()).collect();
+        let row: String = (0..140)
+            .map(|x| buffer[(x, 2)].symbol().to_string())
+            .collect();
         let at = |name: &str| u16::try_from(row.find(name).unwrap()).unwrap();
-        assert_eq!(buffer[(at("Delivery"), 2)].style(), buffer[(at("Custom"), 2)].style(), "{row}");
+        assert_eq!(
+            buffer[(at("Delivery"), 2)].style(),
+            buffer[(at("Custom"), 2)].style(),
+            "{row}"
+        );
     }
     dash.keys("3");
     // The time of this state is unknown.
     let screen = dash.screen();
-    assert!(screen.contains("state 1 of 1 · ") && !screen.contains("–"), "{screen}");
+    assert!(
+        screen.contains("state 1 of 1 · ") && !screen.contains("–"),
+        "{screen}"
+    );
 }

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use proptest::prelude::*;
-use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Projections, Timeline, message_key};
+use runtail_stream::projection::{
+    Attempt, Bar, BarKind, BarState, Projections, Timeline, message_key,
+};
 use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record, Seq};
 use runtail_tui::features::stream::views::timeline_rows::{Frame as TimelineFrame, TimelineRows};
 use runtail_tui::widgets::scroll::Place;
@@ -23,7 +25,11 @@ pub(super) fn events(name: &str) -> Vec<Event> {
         }
     }
     let at = |seq: u64| Timestamp::from_millisecond(1_800_000_000_000 + 10 * seq as i64).unwrap();
-    events.into_iter().zip(1..).map(|(event, seq)| event.at(Seq(seq), at(seq), 1, false)).collect()
+    events
+        .into_iter()
+        .zip(1..)
+        .map(|(event, seq)| event.at(Seq(seq), at(seq), 1, false))
+        .collect()
 }
 
 pub(super) fn project(events: impl IntoIterator<Item = Event>) -> Projections {
@@ -43,7 +49,9 @@ fn tree(timeline: &Timeline) -> String {
     let mut out = String::new();
     for (_, attempt) in timeline.attempts() {
         let sources: Vec<&str> = attempt.sources().map(|s| s.word()).collect();
-        let ended = attempt.ended.map_or("…".into(), |e| millis(attempt.started, e).to_string());
+        let ended = attempt
+            .ended
+            .map_or("…".into(), |e| millis(attempt.started, e).to_string());
         let _ = writeln!(
             out,
             "attempt {} {:?} {ended} ms {:?} {}",
@@ -61,7 +69,9 @@ fn branch(timeline: &Timeline, attempt: &Attempt, keys: &[u64], depth: usize, ou
     for &key in keys {
         let bar = timeline.bar(key).unwrap();
         let step = timeline.step(bar).map_or("-".into(), |s| s.to_string());
-        let ended = bar.ended.map_or("…".into(), |e| millis(attempt.started, e).to_string());
+        let ended = bar
+            .ended
+            .map_or("…".into(), |e| millis(attempt.started, e).to_string());
         let started = millis(attempt.started, bar.started);
         let (estimate, indent) = (if bar.estimated { "~" } else { "" }, "  ".repeat(depth));
         let _ = write!(
@@ -91,20 +101,64 @@ fn nodes(name: &str) -> Vec<String> {
 
 #[test]
 fn all_modes_give_the_same_nodes() {
-    let modes = ["tasks", "debug", "events", "updates", "checkpoints", "messages-tuple"];
-    for (server, modes) in [("", &modes[..]), ("js-", &modes[..]), ("aegra-", &modes[..])] {
+    let modes = [
+        "tasks",
+        "debug",
+        "events",
+        "updates",
+        "checkpoints",
+        "messages-tuple",
+    ];
+    for (server, modes) in [
+        ("", &modes[..]),
+        ("js-", &modes[..]),
+        ("aegra-", &modes[..]),
+    ] {
         for mode in modes {
             let name = format!("{server}agent-{mode}");
-            assert_eq!(nodes(&name), ["1 1 chat", "1 2 tools", "1 3 chat"], "{name}");
+            assert_eq!(
+                nodes(&name),
+                ["1 1 chat", "1 2 tools", "1 3 chat"],
+                "{name}"
+            );
         }
     }
-    let fanout = ["1 1 left", "1 1 middle", "1 1 right", "1 1 sub", "2 1 sub_a", "2 2 sub_b", "1 2 join"];
-    for name in ["fanout-debug-subgraphs", "fanout-events-subgraphs", "fanout-many-subgraphs", "aegra-fanout-many"] {
+    let fanout = [
+        "1 1 left",
+        "1 1 middle",
+        "1 1 right",
+        "1 1 sub",
+        "2 1 sub_a",
+        "2 2 sub_b",
+        "1 2 join",
+    ];
+    for name in [
+        "fanout-debug-subgraphs",
+        "fanout-events-subgraphs",
+        "fanout-many-subgraphs",
+        "aegra-fanout-many",
+    ] {
         assert_eq!(nodes(name), fanout, "{name}");
     }
-    assert_eq!(nodes("js-fanout-many"), ["1 1 left", "1 1 right", "1 1 sub", "2 1 sub_a", "2 2 sub_b", "1 2 join"]);
-    assert_eq!(nodes("fanout-many-nosub"), ["1 1 left", "1 1 middle", "1 1 right", "1 1 sub", "1 2 join"]);
-    assert_eq!(nodes("thread-all-modes"), ["1 1 sub", "1 1 left", "1 1 middle", "1 1 right", "1 2 join"]);
+    assert_eq!(
+        nodes("js-fanout-many"),
+        [
+            "1 1 left",
+            "1 1 right",
+            "1 1 sub",
+            "2 1 sub_a",
+            "2 2 sub_b",
+            "1 2 join"
+        ]
+    );
+    assert_eq!(
+        nodes("fanout-many-nosub"),
+        ["1 1 left", "1 1 middle", "1 1 right", "1 1 sub", "1 2 join"]
+    );
+    assert_eq!(
+        nodes("thread-all-modes"),
+        ["1 1 sub", "1 1 left", "1 1 middle", "1 1 right", "1 2 join"]
+    );
 }
 
 #[test]
@@ -129,7 +183,10 @@ fn bars_are_built_from_every_kind_of_stream() {
         "v2-events-approval",
         "js-v2-events-agent",
     ] {
-        all.push_str(&format!("== {name}\n{}", tree(&project(events(name)).timeline)));
+        all.push_str(&format!(
+            "== {name}\n{}",
+            tree(&project(events(name)).timeline)
+        ));
     }
     insta::assert_snapshot!(all);
 }
@@ -143,11 +200,22 @@ fn check(timeline: &Timeline) {
         while let Some(key) = next.pop() {
             let bar = timeline.bar(key).unwrap();
             assert_eq!(bar.attempt, number);
-            assert!(bar.ended.is_none_or(|ended| ended >= bar.started), "{bar:?}");
-            assert_eq!(bar.ended.is_none(), bar.state == BarState::Running, "{bar:?}");
+            assert!(
+                bar.ended.is_none_or(|ended| ended >= bar.started),
+                "{bar:?}"
+            );
+            assert_eq!(
+                bar.ended.is_none(),
+                bar.state == BarState::Running,
+                "{bar:?}"
+            );
             assert!(bar.first_seq <= bar.last_seq);
             assert!(attempt.ended.is_none() || bar.ended.is_some(), "{bar:?}");
-            assert!(bar.children.iter().all(|child| *child > key && timeline.bar(*child).unwrap().parent == Some(key)));
+            assert!(
+                bar.children
+                    .iter()
+                    .all(|child| *child > key && timeline.bar(*child).unwrap().parent == Some(key))
+            );
             reached.push(key);
             next.extend(bar.children.iter().rev());
         }
@@ -239,8 +307,10 @@ fn every_capture_gives_a_consistent_tree() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     for file in std::fs::read_dir(dir).unwrap() {
         let path = file.unwrap().path();
-        if let Some(name) =
-            path.file_stem().and_then(|s| s.to_str()).filter(|_| path.extension().is_some_and(|e| e == "sse"))
+        if let Some(name) = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .filter(|_| path.extension().is_some_and(|e| e == "sse"))
         {
             check(&project(events(name)).timeline);
         }
@@ -253,12 +323,28 @@ fn a_model_call_includes_its_time_to_first_token() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sse")) else { continue };
+        let Some(name) = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_suffix(".sse"))
+        else {
+            continue;
+        };
         let projections = project(events(name));
         for message in projections.messages.items() {
-            let (Some(first), Some(id)) = (message.first_token(), message.id.as_deref()) else { continue };
-            let is_of = |bar: &&Bar| bar.kind == BarKind::Model && bar.id() == Some(message_key(id));
-            let Some(took) = projections.timeline.bars().iter().find(is_of).and_then(Bar::took) else { continue };
+            let (Some(first), Some(id)) = (message.first_token(), message.id.as_deref()) else {
+                continue;
+            };
+            let is_of =
+                |bar: &&Bar| bar.kind == BarKind::Model && bar.id() == Some(message_key(id));
+            let Some(took) = projections
+                .timeline
+                .bars()
+                .iter()
+                .find(is_of)
+                .and_then(Bar::took)
+            else {
+                continue;
+            };
             assert!(first.after <= took, "{name}: {first:?} of {took:?}");
             calls += 1;
         }

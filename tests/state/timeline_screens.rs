@@ -19,9 +19,18 @@ impl ScriptedThread {
         let mut dash = demo_like(size);
         dash.open_thread();
         let at = dash.app.session.now;
-        dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
+        dash.items(vec![Item::Record(Record::Open {
+            at,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        })]);
         dash.keys("4");
-        ScriptedThread { dash, at, seq: Seq::START }
+        ScriptedThread {
+            dash,
+            at,
+            seq: Seq::START,
+        }
     }
 
     fn send(&mut self, after: i64, name: &str, data: Value) {
@@ -30,20 +39,41 @@ impl ScriptedThread {
         self.dash.later(after);
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.to_string().into());
-        let event = Event { seq: self.seq, at: self.at, conn: 1, replayed: false, name, ns, id: None, data };
+        let event = Event {
+            seq: self.seq,
+            at: self.at,
+            conn: 1,
+            replayed: false,
+            name,
+            ns,
+            id: None,
+            data,
+        };
         self.dash.items(vec![Item::Record(Record::Event(event))]);
     }
 
     fn start(&mut self, after: i64, ns: &str, id: &str, node: &str) {
-        self.send(after, &format!("tasks{ns}"), json!({"id": id, "name": node, "input": {}, "triggers": []}));
+        self.send(
+            after,
+            &format!("tasks{ns}"),
+            json!({"id": id, "name": node, "input": {}, "triggers": []}),
+        );
     }
 
     fn done(&mut self, after: i64, ns: &str, id: &str, node: &str) {
-        self.send(after, &format!("tasks{ns}"), json!({"id": id, "name": node, "result": {}, "interrupts": []}));
+        self.send(
+            after,
+            &format!("tasks{ns}"),
+            json!({"id": id, "name": node, "result": {}, "interrupts": []}),
+        );
     }
 
     fn run(&mut self, after: i64, attempt: u64) {
-        self.send(after, "metadata", json!({"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc573a", "attempt": attempt}));
+        self.send(
+            after,
+            "metadata",
+            json!({"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc573a", "attempt": attempt}),
+        );
     }
 
     /// A run with parallel branches, a subgraph, a model and a tool, and a node that is still running.
@@ -58,7 +88,10 @@ impl ScriptedThread {
         let origin = json!({"langgraph_node": "fetch", "langgraph_checkpoint_ns": "research:c|fetch:d", "ls_model_name": "gpt-5"});
         let chunk = |more: Value| {
             let mut chunk = json!({"id": "run-m", "type": "AIMessageChunk", "content": "x"});
-            chunk.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            chunk
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
             json!([chunk, origin])
         };
         self.send(40, "messages|research:c", chunk(json!({})));
@@ -67,7 +100,11 @@ impl ScriptedThread {
             "messages|research:c",
             chunk(json!({"tool_call_chunks": [{"id": "c1", "name": "get_weather"}]})),
         );
-        self.send(100, "messages|research:c", chunk(json!({"chunk_position": "last"})));
+        self.send(
+            100,
+            "messages|research:c",
+            chunk(json!({"chunk_position": "last"})),
+        );
         let result = json!([{"type": "tool", "tool_call_id": "c1", "content": "21 °C"}, origin]);
         self.send(382, "messages|research:c", result);
         self.done(10, sub, "d", "fetch");
@@ -87,12 +124,22 @@ fn an_open_question_is_noted_in_words() {
     let mut thread = ScriptedThread::new((140, 40));
     thread.run(0, 1);
     thread.start(20, "", "a", "ask");
-    thread.send(2000, "tasks", json!({"id": "a", "name": "ask", "result": null, "interrupts": question}));
+    thread.send(
+        2000,
+        "tasks",
+        json!({"id": "a", "name": "ask", "result": null, "interrupts": question}),
+    );
     thread.send(1, "updates", json!({"__interrupt__": question}));
     thread.dash.end(Outcome::Interrupted);
     let screen = thread.dash.screen();
-    assert!(screen.contains("  waiting since ◆ · whole run shown · client times"), "{screen}");
-    assert!(screen.contains("Approve? · draft: se") && !screen.contains("{\"question\""), "{screen}");
+    assert!(
+        screen.contains("  waiting since ◆ · whole run shown · client times"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("Approve? · draft: se") && !screen.contains("{\"question\""),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -104,7 +151,13 @@ fn timeline_shows_live_and_ended_runs() {
     // Running bars grow without new events.
     thread.dash.later(900);
     thread.dash.feed(Msg::Tick);
-    let join = thread.dash.screen().lines().find(|line| line.contains("3  join")).map(str::to_string).unwrap();
+    let join = thread
+        .dash
+        .screen()
+        .lines()
+        .find(|line| line.contains("3  join"))
+        .map(str::to_string)
+        .unwrap();
     assert!(join.contains("1.3s") && join.contains("►"), "{join}");
     thread.dash.end(Outcome::Success);
     insta::assert_snapshot!("timeline_ended_140x40", thread.dash.screen());
@@ -130,10 +183,20 @@ fn timeline_names_its_run_while_a_newer_one_is_queued() {
     let first = run("01a1fbb5-1743-72b0-bac9-4236eccc573a", "success", 50);
     let records = |runs: Value| crate::thread_actions::records("busy", "finished-state", runs);
     crate::thread_actions::snapshot(&mut thread.dash, &records(json!([first])));
-    assert!(!thread.dash.screen().contains("run 1 of"), "{}", thread.dash.screen());
-    crate::thread_actions::snapshot(&mut thread.dash, &records(json!([run("r2", "pending", 51), first])));
+    assert!(
+        !thread.dash.screen().contains("run 1 of"),
+        "{}",
+        thread.dash.screen()
+    );
+    crate::thread_actions::snapshot(
+        &mut thread.dash,
+        &records(json!([run("r2", "pending", 51), first])),
+    );
     let screen = thread.dash.screen();
-    assert!(screen.contains("run 1 of 2 · run 2 has not started"), "{screen}");
+    assert!(
+        screen.contains("run 1 of 2 · run 2 has not started"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -146,9 +209,18 @@ fn timeline_is_readable_without_color() {
     thread.start(50, "", "b", "plan");
     let failed = json!({"id": "b", "name": "plan", "error": {"error": "ValueError", "message": "boom: no such city"}, "result": {}});
     thread.send(700, "tasks", failed);
-    thread.send(1, "error", json!({"error": "ValueError", "message": "boom: no such city"}));
+    thread.send(
+        1,
+        "error",
+        json!({"error": "ValueError", "message": "boom: no such city"}),
+    );
     thread.dash.color = false;
-    let plain = thread.dash.buffer().content.iter().all(|cell| cell.fg == ratatui::style::Color::Reset);
+    let plain = thread
+        .dash
+        .buffer()
+        .content
+        .iter()
+        .all(|cell| cell.fg == ratatui::style::Color::Reset);
     assert!(plain, "there are no colors");
     insta::assert_snapshot!("timeline_attempts_100x30", thread.dash.screen());
 }
@@ -161,7 +233,11 @@ fn subgraphs_can_be_folded() {
     // Selects the subgraph.
     thread.dash.keys("<Home><Down><Down>");
     assert!(
-        thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("research")),
+        thread
+            .dash
+            .body()
+            .lines()
+            .any(|line| line.contains('▌') && line.contains("research")),
         "{}",
         thread.dash.screen()
     );
@@ -170,19 +246,31 @@ fn subgraphs_can_be_folded() {
     // New bars inside stay folded, and the cursor doesn't move.
     thread.start(100, "", "g", "more");
     assert!(
-        thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("research ▸ 4")),
+        thread
+            .dash
+            .body()
+            .lines()
+            .any(|line| line.contains('▌') && line.contains("research ▸ 4")),
         "{}",
         thread.dash.screen()
     );
     thread.dash.keys("<Right><Down><Down>");
     assert!(
-        thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("model gpt-5")),
+        thread
+            .dash
+            .body()
+            .lines()
+            .any(|line| line.contains('▌') && line.contains("model gpt-5")),
         "{}",
         thread.dash.screen()
     );
     thread.dash.keys("<Left>");
     assert!(
-        thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("fetch")),
+        thread
+            .dash
+            .body()
+            .lines()
+            .any(|line| line.contains('▌') && line.contains("fetch")),
         "{}",
         thread.dash.screen()
     );
@@ -196,12 +284,25 @@ fn timeline_shares_the_cursor_with_other_views() {
     thread.dash.keys("<Home><Down>");
     let at = thread.dash.app.viewer().unwrap().anchor().unwrap();
     assert!(
-        thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("search")),
+        thread
+            .dash
+            .body()
+            .lines()
+            .any(|line| line.contains('▌') && line.contains("search")),
         "{}",
         thread.dash.screen()
     );
     thread.dash.keys("7");
-    assert_eq!(thread.dash.app.viewer().unwrap().event_under_cursor().map(|event| event.seq), Some(at));
+    assert_eq!(
+        thread
+            .dash
+            .app
+            .viewer()
+            .unwrap()
+            .event_under_cursor()
+            .map(|event| event.seq),
+        Some(at)
+    );
     // The event that ends a bar selects that bar.
     for (down, name) in [(9, "search"), (0, "join")] {
         thread.dash.keys("7<Home>");
@@ -209,7 +310,11 @@ fn timeline_shares_the_cursor_with_other_views() {
         thread.dash.keys(&"<Down>".repeat(seq - 1));
         thread.dash.keys("4");
         assert!(
-            thread.dash.body().lines().any(|line| line.contains('▌') && line.contains(name)),
+            thread
+                .dash
+                .body()
+                .lines()
+                .any(|line| line.contains('▌') && line.contains(name)),
             "{}",
             thread.dash.screen()
         );
@@ -217,14 +322,19 @@ fn timeline_shares_the_cursor_with_other_views() {
     // Enter shows the event in Messages.
     thread.dash.keys("<Enter>");
     let viewer = thread.dash.app.viewer().unwrap();
-    assert_eq!((viewer.view(), viewer.anchor()), (View::Messages, Some(Seq(16))));
+    assert_eq!(
+        (viewer.view(), viewer.anchor()),
+        (View::Messages, Some(Seq(16)))
+    );
 }
 
 #[test]
 fn timelines_of_captures_match_the_snapshots() {
-    for (capture, name) in
-        [("agent-updates", "updates"), ("fanout-many-subgraphs", "fanout"), ("v2-events-agent", "v2")]
-    {
+    for (capture, name) in [
+        ("agent-updates", "updates"),
+        ("fanout-many-subgraphs", "fanout"),
+        ("v2-events-agent", "v2"),
+    ] {
         let mut dash = demo_like((140, 40));
         dash.open_thread();
         dash.capture_now(capture);
@@ -244,7 +354,11 @@ fn timeline_search_and_filter_include_new_bars() {
     thread.dash.keys("f");
     thread.send_run();
     thread.dash.keys("/rank<Enter>");
-    let at_rank = |dash: &mut Dash| dash.body().lines().any(|line| line.contains('▌') && line.contains("rank"));
+    let at_rank = |dash: &mut Dash| {
+        dash.body()
+            .lines()
+            .any(|line| line.contains('▌') && line.contains("rank"))
+    };
     assert!(at_rank(&mut thread.dash), "{}", thread.dash.screen());
     // New bars above shift the row numbers.
     thread.start(10, "|research:c", "h", "above");
@@ -254,8 +368,14 @@ fn timeline_search_and_filter_include_new_bars() {
     assert!(at_rank(&mut thread.dash), "{}", thread.dash.screen());
     thread.dash.keys("<Esc>&node:search<Enter>");
     let body = thread.dash.body();
-    assert!(body.contains("search") && !body.contains("1  plan"), "{body}");
-    assert!(body.contains("STEP  NODE") && body.contains("0s"), "the axis is still shown: {body}");
+    assert!(
+        body.contains("search") && !body.contains("1  plan"),
+        "{body}"
+    );
+    assert!(
+        body.contains("STEP  NODE") && body.contains("0s"),
+        "the axis is still shown: {body}"
+    );
 }
 
 #[test]
@@ -271,7 +391,11 @@ fn filter_scan_finishes_while_bars_are_added() {
         thread.dash.screen();
     }
     let viewer = thread.dash.app.viewer().unwrap();
-    assert!(!viewer.finding().is_scanning(), "the scan restarts with each bar: {:?}", viewer.hidden());
+    assert!(
+        !viewer.finding().is_scanning(),
+        "the scan restarts with each bar: {:?}",
+        viewer.hidden()
+    );
     assert_eq!(viewer.hidden().map(|(hidden, ..)| hidden), Some(6));
 }
 
@@ -283,24 +407,53 @@ fn timeline_zooms_sorts_and_shows_the_critical_path_only() {
     thread.dash.end(Outcome::Success);
     let names = |dash: &mut Dash| {
         let screen = dash.screen();
-        let rows = screen.lines().skip_while(|line| !line.contains("STEP  NODE")).skip(1);
+        let rows = screen
+            .lines()
+            .skip_while(|line| !line.contains("STEP  NODE"))
+            .skip(1);
         let words = ["plan", "search", "research", "fetch", "rank", "join"];
-        let of = |line: &str| words.into_iter().find(|word| line.split(' ').any(|part| part == *word));
-        rows.take_while(|line| !line.contains('│') || line.contains(" │ ")).filter_map(of).collect::<Vec<_>>()
+        let of = |line: &str| {
+            words
+                .into_iter()
+                .find(|word| line.split(' ').any(|part| part == *word))
+        };
+        rows.take_while(|line| !line.contains('│') || line.contains(" │ "))
+            .filter_map(of)
+            .collect::<Vec<_>>()
     };
     let all = names(&mut thread.dash);
     thread.dash.keys("c");
     let critical = names(&mut thread.dash);
-    assert!(critical.contains(&"research") && !critical.contains(&"search"), "{all:?} {critical:?}");
+    assert!(
+        critical.contains(&"research") && !critical.contains(&"search"),
+        "{all:?} {critical:?}"
+    );
     thread.dash.keys("cs");
-    assert!(thread.dash.screen().contains("by duration"), "{}", thread.dash.screen());
-    assert_eq!(names(&mut thread.dash).first(), Some(&"research"), "{}", thread.dash.screen());
+    assert!(
+        thread.dash.screen().contains("by duration"),
+        "{}",
+        thread.dash.screen()
+    );
+    assert_eq!(
+        names(&mut thread.dash).first(),
+        Some(&"research"),
+        "{}",
+        thread.dash.screen()
+    );
     thread.dash.keys("ss<Home>+");
-    assert!(!thread.dash.screen().contains("whole run shown"), "{}", thread.dash.screen());
+    assert!(
+        !thread.dash.screen().contains("whole run shown"),
+        "{}",
+        thread.dash.screen()
+    );
     thread.dash.keys("<Right>");
     insta::assert_snapshot!("timeline_zoomed_140x40", thread.dash.screen());
     thread.dash.keys("<Left>-");
-    assert!(thread.dash.screen().contains("whole run shown"), "{}", thread.dash.screen());
+    assert!(
+        thread.dash.screen().contains("whole run shown"),
+        "{}",
+        thread.dash.screen()
+    );
 }
 
 #[test]
@@ -311,13 +464,24 @@ fn the_critical_path_has_nodes_and_adds_up_to_the_whole_run() {
         thread.send_run();
         thread.dash.end(Outcome::Success);
         let screen = thread.dash.screen();
-        let (_, path) = screen.split_once("path: ").unwrap_or_else(|| panic!("{screen}"));
+        let (_, path) = screen
+            .split_once("path: ")
+            .unwrap_or_else(|| panic!("{screen}"));
         let path = path.lines().next().unwrap();
-        let shares = path.split([' ', '·']).filter_map(|word| word.trim().strip_suffix('%')?.parse::<u32>().ok());
+        let shares = path
+            .split([' ', '·'])
+            .filter_map(|word| word.trim().strip_suffix('%')?.parse::<u32>().ok());
         assert_eq!(shares.sum::<u32>(), 100, "{path}");
         assert!(path.contains("fetch ") && !path.contains("gpt-5"), "{path}");
         // Nothing ran before the last node started.
-        assert!(path.contains(if width == 140 { "outside nodes" } else { "rest" }), "{path}");
+        assert!(
+            path.contains(if width == 140 {
+                "outside nodes"
+            } else {
+                "rest"
+            }),
+            "{path}"
+        );
     }
 }
 
@@ -327,9 +491,16 @@ fn nodes_of_subgraphs_show_the_step_that_contains_theirs() {
     thread.dash.keys("f");
     thread.send_run();
     let screen = thread.dash.screen();
-    let row = |name: &str| screen.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{screen}"));
+    let row = |name: &str| {
+        screen
+            .lines()
+            .find(|line| line.contains(name))
+            .unwrap_or_else(|| panic!("{screen}"))
+    };
     assert!(
-        row("├ fetch").contains(" 2.1 ") && row("└ rank").contains(" 2.2 ") && row("  join").contains(" 3 "),
+        row("├ fetch").contains(" 2.1 ")
+            && row("└ rank").contains(" 2.2 ")
+            && row("  join").contains(" 3 "),
         "{screen}"
     );
 }
@@ -342,9 +513,16 @@ fn long_names_and_notes_get_free_columns() {
     let name = "summarize_the_open_questions_of_the_customer";
     thread.start(10, "", "a", name);
     let error = json!({"error": "ValueError", "message": "no such city: Atlantis"});
-    thread.send(700, "tasks", json!({"id": "a", "name": name, "error": error, "result": {}}));
+    thread.send(
+        700,
+        "tasks",
+        json!({"id": "a", "name": name, "error": error, "result": {}}),
+    );
     let screen = thread.dash.screen();
-    assert!(screen.contains(name) && screen.contains("no such city: Atlantis"), "{screen}");
+    assert!(
+        screen.contains(name) && screen.contains("no such city: Atlantis"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -357,7 +535,10 @@ fn nodes_without_room_are_counted_in_their_times() {
         thread.done(500, "", &format!("t{n}"), &format!("collect_{n}"));
     }
     let screen = thread.dash.screen();
-    let line = screen.lines().find(|line| line.contains("time by node")).unwrap_or_else(|| panic!("{screen}"));
+    let line = screen
+        .lines()
+        .find(|line| line.contains("time by node"))
+        .unwrap_or_else(|| panic!("{screen}"));
     let shown = line.matches("collect_").count();
     assert!(line.contains(&format!("… {} more", 12 - shown)), "{line}");
 }
@@ -374,14 +555,21 @@ fn the_slowest_of_parallel_nodes_with_one_time_is_unknown() {
         let mut dash = demo_like((140, 40));
         dash.open_thread();
         let (began, ended) = ("2026-11-23T11:00:00Z", "2026-11-23T11:00:03Z");
-        let runs = json!([{"run_id": "r", "status": "success", "created_at": began, "updated_at": ended}]);
+        let runs =
+            json!([{"run_id": "r", "status": "success", "created_at": began, "updated_at": ended}]);
         let history = json!([entry(1, ended, &[]), entry(0, began, tasks)]);
-        dash.snapshot(vec![(SnapshotPart::Runs, runs), (SnapshotPart::History, history)]);
+        dash.snapshot(vec![
+            (SnapshotPart::Runs, runs),
+            (SnapshotPart::History, history),
+        ]);
         dash.keys("4");
         dash.screen()
     };
     let both = path(&["papers", "critic"]);
-    assert!(both.contains("critical path unknown: parallel nodes share one time"), "{both}");
+    assert!(
+        both.contains("critical path unknown: parallel nodes share one time"),
+        "{both}"
+    );
     let one = path(&["papers"]);
     assert!(one.contains("critical path: papers 100%"), "{one}");
 }
@@ -394,20 +582,31 @@ fn calls_of_a_replayed_run_have_their_tokens() {
         dash.open_thread();
         let usage = json!({"input_tokens": 17, "output_tokens": 15, "total_tokens": 32});
         if is_loaded {
-            let messages =
-                json!([{"id": "lc_run--a", "type": "ai", "content": "Hello there", "usage_metadata": usage}]);
-            dash.snapshot(vec![(SnapshotPart::State, json!({"values": {"messages": messages}}))]);
+            let messages = json!([{"id": "lc_run--a", "type": "ai", "content": "Hello there", "usage_metadata": usage}]);
+            dash.snapshot(vec![(
+                SnapshotPart::State,
+                json!({"values": {"messages": messages}}),
+            )]);
         }
         let chunk = |text: &str, usage: Value| {
             let of = json!({"langgraph_node": "chat", "langgraph_step": 1, "run_id": "r"});
             json!([{"id": "lc_run--a", "type": "AIMessageChunk", "content": text, "usage_metadata": usage}, of])
                 .to_string()
         };
-        dash.items(vec![Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None })]);
+        dash.items(vec![Item::Record(Record::Open {
+            at: dash.now,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        })]);
         dash.event("metadata", r#"{"run_id":"r"}"#);
         dash.event("messages", &chunk("Hello", Value::Null));
         dash.event("messages", &chunk(" there", usage));
         dash.keys("4");
-        assert!(dash.screen().contains("17→15"), "{is_loaded}: {}", dash.screen());
+        assert!(
+            dash.screen().contains("17→15"),
+            "{is_loaded}: {}",
+            dash.screen()
+        );
     }
 }

@@ -16,10 +16,15 @@ fn two_tabs(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     for (row, thread) in [(1, FIRST), (2, SECOND)] {
         let servers = dash.app.deployments.list.rows.iter();
-        let named = servers.filter(|found| found.name == "support-bot").nth(row - 1).unwrap();
+        let named = servers
+            .filter(|found| found.name == "support-bot")
+            .nth(row - 1)
+            .unwrap();
         let server = named.server(&dash.app.session.profiles).unwrap();
         dash.app.open_server(server);
-        dash.app.open_stream(StreamTarget::Tail { thread: thread.into() });
+        dash.app.open_stream(StreamTarget::Tail {
+            thread: thread.into(),
+        });
         // An action keeps the tab.
         dash.keys("||");
     }
@@ -42,19 +47,30 @@ fn another_open_stream_is_shown_beside() {
     assert_eq!(focused(&dash), FIRST);
     dash.keys("7<Home>");
     let view = |dash: &Dash, at: usize| dash.app.stream.tabs.all()[at].view();
-    assert_eq!((view(&dash, 0), view(&dash, 1)), (View::Raw, View::Messages));
+    assert_eq!(
+        (view(&dash, 0), view(&dash, 1)),
+        (View::Raw, View::Messages)
+    );
     dash.keys("<Tab>2");
     assert_eq!((focused(&dash), view(&dash, 1)), (SECOND, View::Updates));
     dash.resize(80, 24);
     insta::assert_snapshot!("two_streams_80x24", dash.screen());
     // In a small pane, and with full screen, one is shown at a time, with its number.
     dash.keys("f");
-    assert!(dash.screen().contains(" 1/2 ") && !dash.screen().contains('╭'), "{}", dash.screen());
+    assert!(
+        dash.screen().contains(" 1/2 ") && !dash.screen().contains('╭'),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Tab>");
     assert!(dash.screen().contains(" 2/2 "), "{}", dash.screen());
     dash.keys("f");
     dash.resize(80, 16);
-    assert!(dash.screen().contains(" 2/2 ") && !dash.screen().contains('╭'), "{}", dash.screen());
+    assert!(
+        dash.screen().contains(" 2/2 ") && !dash.screen().contains('╭'),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -69,10 +85,21 @@ fn actions_concern_the_stream_with_the_focus() {
             Effect::PlanAction(_, of, intent) => Some((of.clone(), (**intent).clone())),
             _ => None,
         });
-        assert_eq!(planned, Some((server.clone(), ThreadIntent::Delete { thread: thread.into() })));
+        assert_eq!(
+            planned,
+            Some((
+                server.clone(),
+                ThreadIntent::Delete {
+                    thread: thread.into()
+                }
+            ))
+        );
         // The preview names its target.
         let screen = dash.screen();
-        assert!(screen.contains(&*server.profile) && screen.contains(&thread[thread.len() - 4..]), "{screen}");
+        assert!(
+            screen.contains(&*server.profile) && screen.contains(&thread[thread.len() - 4..]),
+            "{screen}"
+        );
         dash.keys("<Esc>");
     }
 }
@@ -88,13 +115,24 @@ fn marks_of_production_are_in_each_title() {
     let is_eu_first = dash.app.viewer().unwrap().server.profile.as_ref() == "prod-eu";
     let title = dash.screen().lines().nth(1).unwrap().to_string();
     let (left, right) = title.split_once("╮╭").unwrap();
-    let (marked, plain) = if is_eu_first { (left, right) } else { (right, left) };
-    assert!(marked.contains("PROD READ-ONLY") && !plain.contains("PROD"), "{title}");
+    let (marked, plain) = if is_eu_first {
+        (left, right)
+    } else {
+        (right, left)
+    };
+    assert!(
+        marked.contains("PROD READ-ONLY") && !plain.contains("PROD"),
+        "{title}"
+    );
     // A narrow half has the marks and the end of the id.
     dash.resize(100, 30);
     let title = dash.screen().lines().nth(1).unwrap().to_string();
     let (left, right) = title.split_once("╮╭").unwrap();
-    let (marked, id) = if is_eu_first { (left, "715e") } else { (right, "9775") };
+    let (marked, id) = if is_eu_first {
+        (left, "715e")
+    } else {
+        (right, "9775")
+    };
     assert!(marked.contains("PROD RO") && marked.contains(id), "{title}");
 }
 
@@ -112,7 +150,10 @@ fn the_end_of_a_pair_keeps_both_tabs_and_remembers_the_partner() {
         assert_eq!((focused(&dash), tabs(&dash)), (kept, 2), "{end}");
         if kept == FIRST {
             dash.keys("\\");
-            assert!(dash.app.stream.tabs.partner().is_some(), "the other one is remembered");
+            assert!(
+                dash.app.stream.tabs.partner().is_some(),
+                "the other one is remembered"
+            );
             dash.keys("<Tab>|");
         }
     }
@@ -129,29 +170,58 @@ fn the_end_of_a_pair_keeps_both_tabs_and_remembers_the_partner() {
     assert_eq!((focused(&dash), tabs(&dash)), (SECOND, 1));
     // Alone there is nothing to show beside it.
     dash.keys("\\");
-    assert!(dash.app.session.notices.last().unwrap().text.starts_with("No other stream is open."));
+    assert!(
+        dash.app
+            .session
+            .notices
+            .last()
+            .unwrap()
+            .text
+            .starts_with("No other stream is open.")
+    );
 }
 
 #[test]
 fn the_key_goes_through_the_open_streams() {
     let mut dash = two_tabs((140, 40));
-    dash.app.open_stream(StreamTarget::Tail { thread: "third".into() });
+    dash.app.open_stream(StreamTarget::Tail {
+        thread: "third".into(),
+    });
     dash.keys("||");
     let mut partners = Vec::new();
     for _ in 0..4 {
         dash.keys("\\");
         let tabs = &dash.app.stream.tabs;
-        partners.push(tabs.partner().and_then(|at| tabs.all()[at].thread_id.clone()));
+        partners.push(
+            tabs.partner()
+                .and_then(|at| tabs.all()[at].thread_id.clone()),
+        );
     }
-    assert_eq!(partners, [Some(FIRST.into()), Some(SECOND.into()), None, Some(FIRST.into())]);
+    assert_eq!(
+        partners,
+        [
+            Some(FIRST.into()),
+            Some(SECOND.into()),
+            None,
+            Some(FIRST.into())
+        ]
+    );
     // After an end by Esc, the last partner is back.
     dash.keys("\\<Esc>\\");
     let tabs = &dash.app.stream.tabs;
-    assert_eq!(tabs.partner().and_then(|at| tabs.all()[at].thread_id.as_deref()), Some(SECOND));
+    assert_eq!(
+        tabs.partner()
+            .and_then(|at| tabs.all()[at].thread_id.as_deref()),
+        Some(SECOND)
+    );
     // A partner that is closed leaves the stream alone, and the next one can be shown.
     dash.keys("<Tab>q\\");
     let tabs = &dash.app.stream.tabs;
-    assert_eq!(tabs.partner().and_then(|at| tabs.all()[at].thread_id.as_deref()), Some(FIRST));
+    assert_eq!(
+        tabs.partner()
+            .and_then(|at| tabs.all()[at].thread_id.as_deref()),
+        Some(FIRST)
+    );
 }
 
 #[test]
@@ -159,7 +229,8 @@ fn the_command_names_the_stream_to_show_beside() {
     let mut dash = two_tabs((140, 40));
     let partner = |dash: &Dash| {
         let tabs = &dash.app.stream.tabs;
-        tabs.partner().and_then(|at| tabs.all()[at].thread_id.clone())
+        tabs.partner()
+            .and_then(|at| tabs.all()[at].thread_id.clone())
     };
     dash.keys(":split 1<Enter>");
     assert_eq!(partner(&dash).as_deref(), Some(FIRST));
@@ -170,36 +241,61 @@ fn the_command_names_the_stream_to_show_beside() {
     for (what, why) in [
         ("2", "is shown already"),
         ("7", "neither the number of a tab nor the id"),
-        ("01a1fbb8-1f78-73e0-8673-6126729aa3fd", "no listed thread has this id"),
+        (
+            "01a1fbb8-1f78-73e0-8673-6126729aa3fd",
+            "no listed thread has this id",
+        ),
     ] {
         dash.keys(&format!(":split {what}"));
         let screen = dash.screen();
         dash.keys("<Enter>");
         let said = dash.app.session.notices.last().unwrap().text.clone();
         assert!(said.contains(why), "{what}: {said}\n{screen}");
-        dash.keys(if dash.app.overlays.is_empty() { "" } else { "<Esc>" });
+        dash.keys(if dash.app.overlays.is_empty() {
+            ""
+        } else {
+            "<Esc>"
+        });
         assert_eq!(partner(&dash), None, "{what}");
     }
     // A thread of a listed server is opened by its URL, without leaving this one.
     let url = dash.app.stream.tabs.all()[0].server.url.clone();
-    dash.keys(&format!(":split {url}/threads/01a1fbb8-1f78-73e0-8673-6126729aa3fd<Enter>"));
-    assert_eq!(partner(&dash).as_deref(), Some("01a1fbb8-1f78-73e0-8673-6126729aa3fd"));
-    assert_eq!((focused(&dash), dash.app.stream.tabs.all().len()), (SECOND, 3));
+    dash.keys(&format!(
+        ":split {url}/threads/01a1fbb8-1f78-73e0-8673-6126729aa3fd<Enter>"
+    ));
+    assert_eq!(
+        partner(&dash).as_deref(),
+        Some("01a1fbb8-1f78-73e0-8673-6126729aa3fd")
+    );
+    assert_eq!(
+        (focused(&dash), dash.app.stream.tabs.all().len()),
+        (SECOND, 3)
+    );
 }
 
 #[test]
 fn a_click_chooses_the_stream_and_the_wheel_does_not() {
     let mut dash = two_tabs((140, 40));
     dash.keys("\\");
-    dash.feed(Msg::Wheel { lines: 3, x: 100, y: 20 });
+    dash.feed(Msg::Wheel {
+        lines: 3,
+        x: 100,
+        y: 20,
+    });
     assert_eq!(focused(&dash), SECOND);
     dash.feed(Msg::Click { x: 100, y: 20 });
     assert_eq!(focused(&dash), FIRST);
     // The tabs of the views are in the first row of the frame.
     let row = dash.screen().lines().nth(2).unwrap().to_string();
     let (before, _) = row.rsplit_once(" 7").unwrap();
-    dash.feed(Msg::Click { x: runtail_core::text::width(before) as u16 + 1, y: 2 });
-    assert_eq!((focused(&dash), dash.app.viewer().unwrap().view()), (FIRST, View::Raw));
+    dash.feed(Msg::Click {
+        x: runtail_core::text::width(before) as u16 + 1,
+        y: 2,
+    });
+    assert_eq!(
+        (focused(&dash), dash.app.viewer().unwrap().view()),
+        (FIRST, View::Raw)
+    );
 }
 
 #[test]
@@ -208,7 +304,12 @@ fn a_stream_that_is_loaded_again_keeps_its_place_beside() {
     dash.keys("\\<Tab>:reopen<Enter>");
     assert_eq!(focused(&dash), FIRST);
     assert!(
-        dash.app.stream.tabs.partner().is_some() && dash.app.overlays.iter().all(|o| !matches!(o, Overlay::Command(_)))
+        dash.app.stream.tabs.partner().is_some()
+            && dash
+                .app
+                .overlays
+                .iter()
+                .all(|o| !matches!(o, Overlay::Command(_)))
     );
     dash.keys("<Tab>:reopen<Enter>");
     assert_eq!(focused(&dash), SECOND);
@@ -222,7 +323,10 @@ fn read(dash: &mut Dash) -> Vec<String> {
         SubscriptionKind::Stream(_, StreamTarget::Tail { thread }) => Some(thread),
         _ => None,
     };
-    subscriptions(&dash.app).into_iter().filter_map(target).collect()
+    subscriptions(&dash.app)
+        .into_iter()
+        .filter_map(target)
+        .collect()
 }
 
 #[test]
@@ -231,14 +335,23 @@ fn a_page_in_the_background_gives_way_and_is_read_again_when_shown() {
     assert_eq!(read(&mut dash), [FIRST, SECOND]);
     dash.app.session.settings.event_log.total = 100_000;
     // The newest event of a log is never evicted, so the whole page gives way.
-    dash.snapshot(vec![(SnapshotPart::State, json!({"values": {"text": "x".repeat(200_000)}}))]);
+    dash.snapshot(vec![(
+        SnapshotPart::State,
+        json!({"values": {"text": "x".repeat(200_000)}}),
+    )]);
     assert_eq!(read(&mut dash), [SECOND]);
     let said = dash.words();
-    assert!(said.contains("The open pages take more than 100.0 kB ([limits] total): "), "{said}");
+    assert!(
+        said.contains("The open pages take more than 100.0 kB ([limits] total): "),
+        "{said}"
+    );
     assert!(said.contains("will be read again when shown."), "{said}");
     dash.keys("{");
     assert_eq!(read(&mut dash), [FIRST, SECOND]);
     // The shown page stays, whatever it takes.
-    dash.snapshot(vec![(SnapshotPart::State, json!({"values": {"text": "x".repeat(200_000)}}))]);
+    dash.snapshot(vec![(
+        SnapshotPart::State,
+        json!({"values": {"text": "x".repeat(200_000)}}),
+    )]);
     assert!(read(&mut dash).contains(&FIRST.to_string()));
 }

@@ -5,16 +5,23 @@ use ratatui::style::{Color, Modifier};
 use runtail_api::{Kind, ServerInfo, ServerKind};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::subscriptions;
-use runtail_tui::session::msg::{EffectResult, NextPoll, ServerRef, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{
+    EffectResult, NextPoll, ServerRef, SubscriptionEvent, SubscriptionId,
+};
 
 /// Returns the agent servers that the inbox polls.
 fn servers(dash: &Dash) -> Vec<ServerRef> {
-    let polls = subscriptions(&dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Inbox(_)));
+    let polls = subscriptions(&dash.app)
+        .into_iter()
+        .filter(|sub| matches!(sub.key, SubscriptionId::Inbox(_)));
     polls.flat_map(|sub| sub.params.servers.to_vec()).collect()
 }
 
 fn server(dash: &Dash, name: &str) -> ServerRef {
-    servers(dash).into_iter().find(|server| &*server.name == name).expect("the server is polled")
+    servers(dash)
+        .into_iter()
+        .find(|server| &*server.name == name)
+        .expect("the server is polled")
 }
 
 fn fail_all(dash: &mut Dash) {
@@ -30,7 +37,11 @@ fn header(dash: &mut Dash) -> String {
 /// Returns the row of a deployment in the list.
 fn row(dash: &mut Dash, name: &str) -> String {
     let cell = format!(" {name} ");
-    dash.screen().lines().find(|line| line.contains(&cell)).unwrap_or_default().to_string()
+    dash.screen()
+        .lines()
+        .find(|line| line.contains(&cell))
+        .unwrap_or_default()
+        .to_string()
 }
 
 #[test]
@@ -38,38 +49,85 @@ fn a_tile_is_not_idle_while_its_threads_are_unknown() {
     let mut dash = demo_like((140, 40));
     dash.keys("PP");
     let screen = dash.screen();
-    assert!(screen.contains("? support-bot us") && screen.contains("asking…"), "{screen}");
+    assert!(
+        screen.contains("? support-bot us") && screen.contains("asking…"),
+        "{screen}"
+    );
     assert!(!screen.contains("idle"), "{screen}");
     fail_all(&mut dash);
     let screen = dash.screen();
-    assert!(screen.contains("? support-bot us") && screen.contains("threads not read: "), "{screen}");
-    assert!(!screen.contains("idle") && !screen.contains("● support-bot us"), "{screen}");
-    assert!(screen.contains("BUILD_FAILED"), "what the control plane reports stays: {screen}");
-    let us = servers(&dash).into_iter().find(|one| &*one.profile == "prod-us" && &*one.name == "support-bot").unwrap();
+    assert!(
+        screen.contains("? support-bot us") && screen.contains("threads not read: "),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains("idle") && !screen.contains("● support-bot us"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("BUILD_FAILED"),
+        "what the control plane reports stays: {screen}"
+    );
+    let us = servers(&dash)
+        .into_iter()
+        .find(|one| &*one.profile == "prod-us" && &*one.name == "support-bot")
+        .unwrap();
     answer(&mut dash, &us, listed(Vec::new()));
     let screen = dash.screen();
-    assert!(screen.contains("● support-bot us") && screen.contains("idle"), "{screen}");
+    assert!(
+        screen.contains("● support-bot us") && screen.contains("idle"),
+        "{screen}"
+    );
 }
 
 #[test]
 fn unknown_counts_are_not_blank_and_have_a_reason() {
     let mut dash = demo_like((140, 40));
-    assert!(row(&mut dash, "invoice-agent us").contains('…'), "{}", dash.screen());
+    assert!(
+        row(&mut dash, "invoice-agent us").contains('…'),
+        "{}",
+        dash.screen()
+    );
     let invoice = server(&dash, "invoice-agent");
     answer(&mut dash, &invoice, listed(Vec::new()));
     let known = row(&mut dash, "invoice-agent us");
-    assert!(!known.contains('…') && !known.contains('?'), "a zero is blank: {known}");
+    assert!(
+        !known.contains('…') && !known.contains('?'),
+        "a zero is blank: {known}"
+    );
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, Err(Kind::Network));
-    assert_eq!(row(&mut dash, "triage        us").matches('?').count(), 3, "{}", dash.screen());
+    assert_eq!(
+        row(&mut dash, "triage        us").matches('?').count(),
+        3,
+        "{}",
+        dash.screen()
+    );
     let screen = dash.screen();
-    assert!(screen.contains("us › triage: threads not read ("), "{screen}");
+    assert!(
+        screen.contains("us › triage: threads not read ("),
+        "{screen}"
+    );
     dash.resize(80, 24);
-    assert!(dash.screen().contains("us › triage: threads not read ("), "{}", dash.screen());
-    let notices = dash.app.session.notices.iter().filter(|notice| notice.text.contains("threads not read"));
+    assert!(
+        dash.screen().contains("us › triage: threads not read ("),
+        "{}",
+        dash.screen()
+    );
+    let notices = dash
+        .app
+        .session
+        .notices
+        .iter()
+        .filter(|notice| notice.text.contains("threads not read"));
     assert_eq!(notices.count(), 1);
     answer(&mut dash, &triage, Err(Kind::Network));
-    let notices = dash.app.session.notices.iter().filter(|notice| notice.text.contains("threads not read"));
+    let notices = dash
+        .app
+        .session
+        .notices
+        .iter()
+        .filter(|notice| notice.text.contains("threads not read"));
     assert_eq!(notices.count(), 1, "not at each poll");
 }
 
@@ -83,9 +141,16 @@ fn header_counters_are_qualified_until_every_server_was_read() {
         answer(&mut dash, &other, Err(Kind::Network));
     }
     let shown = header(&mut dash);
-    assert!(shown.contains("◆ 1+ waiting   ✗ 1+ failed   ? 4 not checked"), "{shown}");
+    assert!(
+        shown.contains("◆ 1+ waiting   ✗ 1+ failed   ? 4 not checked"),
+        "{shown}"
+    );
     dash.resize(80, 24);
-    assert!(header(&mut dash).contains("◆ 1+  ✗ 1+"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).contains("◆ 1+  ✗ 1+"),
+        "{}",
+        header(&mut dash)
+    );
     let mut dash = crate::inbox::dash((80, 24));
     fail_all(&mut dash);
     assert!(header(&mut dash).contains("◆ ?"), "{}", header(&mut dash));
@@ -94,7 +159,9 @@ fn header_counters_are_qualified_until_every_server_was_read() {
 /// Returns the modifiers and colors of a text in the first line.
 fn header_style(dash: &mut Dash, text: &str) -> (Color, Modifier) {
     let line = header(dash);
-    let at = line.find(text).unwrap_or_else(|| panic!("no {text}: {line}"));
+    let at = line
+        .find(text)
+        .unwrap_or_else(|| panic!("no {text}: {line}"));
     let x = line[..at].chars().count() as u16;
     let buffer = dash.buffer();
     (buffer[(x, 0)].fg, buffer[(x, 0)].modifier)
@@ -103,12 +170,24 @@ fn header_style(dash: &mut Dash, text: &str) -> (Color, Modifier) {
 #[test]
 fn any_failed_request_marks_the_profile_at_once() {
     let mut dash = demo_like((140, 40));
-    assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).ends_with("us ●  eu ●"),
+        "{}",
+        header(&mut dash)
+    );
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, Err(Kind::Network));
-    assert!(header(&mut dash).ends_with("us ✗ 1 server  eu ●"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).ends_with("us ✗ 1 server  eu ●"),
+        "{}",
+        header(&mut dash)
+    );
     answer(&mut dash, &triage, listed(Vec::new()));
-    assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).ends_with("us ●  eu ●"),
+        "{}",
+        header(&mut dash)
+    );
     // Revisions of prod-eu are polled more often than its list.
     let revisions = |key: &SubscriptionId| matches!(key, SubscriptionId::Revisions(..));
     let error = dash.error("prod-eu", Kind::Network);
@@ -118,24 +197,53 @@ fn any_failed_request_marks_the_profile_at_once() {
     assert!(header(&mut dash).contains("eu ✗ no connection"), "{screen}");
     assert!(screen.contains("eu: no connection, as of "), "{screen}");
     let buffer = dash.buffer();
-    let below: Vec<_> = buffer.content.iter().filter(|cell| cell.symbol() == "◐").collect();
-    assert!(below.iter().all(|cell| cell.fg == Color::Reset && cell.modifier.contains(Modifier::DIM)), "{screen}");
+    let below: Vec<_> = buffer
+        .content
+        .iter()
+        .filter(|cell| cell.symbol() == "◐")
+        .collect();
+    assert!(
+        below
+            .iter()
+            .all(|cell| cell.fg == Color::Reset && cell.modifier.contains(Modifier::DIM)),
+        "{screen}"
+    );
     // The control plane answers again, even with an error.
     let error = dash.error("prod-eu", Kind::NotFound);
     dash.answer(revisions, SubscriptionEvent::Revisions(Err(error), next));
-    assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).ends_with("us ●  eu ●"),
+        "{}",
+        header(&mut dash)
+    );
 }
 
 #[test]
 fn an_agent_server_that_stops_answering_is_not_up() {
     let mut dash = crate::inbox::dash((140, 40));
     let lab = server(&dash, "lab");
-    let info = ServerInfo { kind: ServerKind::Python, version: "1".into(), raw: serde_json::Value::Null };
+    let info = ServerInfo {
+        kind: ServerKind::Python,
+        version: "1".into(),
+        raw: serde_json::Value::Null,
+    };
     dash.done(EffectResult::Info(lab.clone(), Ok(info)));
-    assert!(row(&mut dash, "lab           lab").contains("● up"), "{}", dash.screen());
+    assert!(
+        row(&mut dash, "lab           lab").contains("● up"),
+        "{}",
+        dash.screen()
+    );
     answer(&mut dash, &lab, Err(Kind::Network));
-    assert!(row(&mut dash, "lab           lab").contains("✗ down"), "{}", dash.screen());
-    assert!(header(&mut dash).contains("lab ✗ no connection"), "{}", header(&mut dash));
+    assert!(
+        row(&mut dash, "lab           lab").contains("✗ down"),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        header(&mut dash).contains("lab ✗ no connection"),
+        "{}",
+        header(&mut dash)
+    );
 }
 
 #[test]
@@ -143,19 +251,39 @@ fn counters_with_outdated_rows_are_dim() {
     let mut dash = demo_like((140, 40));
     let waiting = approval(&dash);
     for server in servers(&dash) {
-        let rows = if &*server.name == "triage" { vec![waiting.clone()] } else { Vec::new() };
+        let rows = if &*server.name == "triage" {
+            vec![waiting.clone()]
+        } else {
+            Vec::new()
+        };
         answer(&mut dash, &server, listed(rows));
     }
     assert_eq!(header_style(&mut dash, "1 waiting").0, Color::Yellow);
-    assert!(header(&mut dash).contains("✗ 1 failed"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).contains("✗ 1 failed"),
+        "{}",
+        header(&mut dash)
+    );
     fail_all(&mut dash);
     for profile in ["prod-us", "prod-eu"] {
-        dash.fails(move |key| *key == SubscriptionId::Deployments(profile.into()), Kind::Network);
+        dash.fails(
+            move |key| *key == SubscriptionId::Deployments(profile.into()),
+            Kind::Network,
+        );
     }
     let expected = (Color::Reset, Modifier::DIM);
     assert_eq!(header_style(&mut dash, "1? waiting"), expected);
-    assert_eq!(header_style(&mut dash, "1? failed"), expected, "{}", header(&mut dash));
-    assert!(header(&mut dash).contains("? 5 not checked"), "{}", header(&mut dash));
+    assert_eq!(
+        header_style(&mut dash, "1? failed"),
+        expected,
+        "{}",
+        header(&mut dash)
+    );
+    assert!(
+        header(&mut dash).contains("? 5 not checked"),
+        "{}",
+        header(&mut dash)
+    );
 }
 
 #[test]
@@ -166,19 +294,45 @@ fn a_request_that_takes_long_is_shown() {
     }
     let triage = server(&dash, "triage");
     let inbox = |key: &SubscriptionId| *key == SubscriptionId::Inbox("prod-us".into());
-    let overdue = SubscriptionEvent::Overdue { server: Some(triage.clone()), since: dash.now };
+    let overdue = SubscriptionEvent::Overdue {
+        server: Some(triage.clone()),
+        since: dash.now,
+    };
     dash.pass(15);
     dash.answer(inbox, overdue);
-    assert!(header(&mut dash).contains("us ◐ asking 15s"), "{}", header(&mut dash));
-    assert!(header(&mut dash).contains("? 1 not checked"), "{}", header(&mut dash));
-    assert!(dash.app.next_tick().is_some_and(|tick| tick <= std::time::Duration::from_secs(1)));
+    assert!(
+        header(&mut dash).contains("us ◐ asking 15s"),
+        "{}",
+        header(&mut dash)
+    );
+    assert!(
+        header(&mut dash).contains("? 1 not checked"),
+        "{}",
+        header(&mut dash)
+    );
+    assert!(
+        dash.app
+            .next_tick()
+            .is_some_and(|tick| tick <= std::time::Duration::from_secs(1))
+    );
     answer(&mut dash, &triage, listed(Vec::new()));
-    assert!(header(&mut dash).contains("us ●  eu ●"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).contains("us ●  eu ●"),
+        "{}",
+        header(&mut dash)
+    );
     let list = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-eu".into());
-    let overdue = SubscriptionEvent::Overdue { server: None, since: dash.now };
+    let overdue = SubscriptionEvent::Overdue {
+        server: None,
+        since: dash.now,
+    };
     dash.pass(12);
     dash.answer(list, overdue);
-    assert!(header(&mut dash).contains("eu ◐ asking 12s"), "{}", header(&mut dash));
+    assert!(
+        header(&mut dash).contains("eu ◐ asking 12s"),
+        "{}",
+        header(&mut dash)
+    );
 }
 
 #[test]
@@ -189,30 +343,58 @@ fn outdated_tiles_keep_their_last_state() {
     }
     dash.keys("PP");
     dash.pass(600);
-    dash.fails(|key| *key == SubscriptionId::Deployments("prod-us".into()), Kind::Network);
+    dash.fails(
+        |key| *key == SubscriptionId::Deployments("prod-us".into()),
+        Kind::Network,
+    );
     let screen = dash.screen();
-    assert!(screen.contains("? invoice-agent us") && screen.contains("BUILD_FAILED 41m · as of 14:00"), "{screen}");
-    assert!(screen.contains("? support-bot us") && screen.contains("idle · as of 14:00"), "{screen}");
+    assert!(
+        screen.contains("? invoice-agent us") && screen.contains("BUILD_FAILED 41m · as of 14:00"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("? support-bot us") && screen.contains("idle · as of 14:00"),
+        "{screen}"
+    );
     assert!(!screen.contains("not up to date"), "{screen}");
     let buffer = dash.buffer();
-    let filled =
-        buffer.content.iter().filter(|cell| cell.symbol() == "B" && cell.modifier.contains(Modifier::REVERSED));
+    let filled = buffer
+        .content
+        .iter()
+        .filter(|cell| cell.symbol() == "B" && cell.modifier.contains(Modifier::REVERSED));
     assert_eq!(filled.count(), 0, "an outdated tile is dim: {screen}");
 }
 
 #[test]
 fn a_tile_of_an_agent_server_has_a_word() {
-    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
+        (140, 40),
+    );
     let local = server(&dash, "local");
     dash.keys("P");
-    assert!(dash.screen().contains("? local ") && dash.screen().contains("asking…"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("? local ") && dash.screen().contains("asking…"),
+        "{}",
+        dash.screen()
+    );
     answer(&mut dash, &local, listed(Vec::new()));
     let screen = dash.screen();
-    assert!(screen.contains("● local ") && screen.contains("   up ") && !screen.contains("local local"), "{screen}");
+    assert!(
+        screen.contains("● local ") && screen.contains("   up ") && !screen.contains("local local"),
+        "{screen}"
+    );
     let footer = screen.trim_end().lines().last().unwrap_or_default();
-    assert!(footer.contains("P back") && !footer.contains("at a glance"), "{footer}");
+    assert!(
+        footer.contains("P back") && !footer.contains("at a glance"),
+        "{footer}"
+    );
     answer(&mut dash, &local, Err(Kind::Network));
-    assert!(dash.screen().contains("up · as of 14:00"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("up · as of 14:00"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -223,28 +405,42 @@ fn labels_of_counts_are_whole_or_left_away() {
     }
     dash.keys("P");
     let screen = dash.screen();
-    assert!(screen.contains("At a glance") && !screen.contains("W…") && !screen.contains("WA…"), "{screen}");
+    assert!(
+        screen.contains("At a glance") && !screen.contains("W…") && !screen.contains("WA…"),
+        "{screen}"
+    );
     assert!(screen.contains("FAILED"), "{screen}");
 }
 
 #[test]
 fn profiles_that_fail_keep_their_names_in_the_header() {
-    let toml =
-        "[profiles.prod-us]\nurl = \"http://127.0.0.1:2001\"\n[profiles.prod-eu]\nurl = \"http://127.0.0.1:2002\"\n";
+    let toml = "[profiles.prod-us]\nurl = \"http://127.0.0.1:2001\"\n[profiles.prod-eu]\nurl = \"http://127.0.0.1:2002\"\n";
     let mut dash = Dash::new(toml, (100, 24));
     for profile in ["prod-us", "prod-eu"] {
-        dash.fails(move |key| *key == SubscriptionId::Deployments(profile.into()), Kind::Network);
+        dash.fails(
+            move |key| *key == SubscriptionId::Deployments(profile.into()),
+            Kind::Network,
+        );
     }
     let shown = header(&mut dash);
-    assert!(shown.contains("prod-us ✗ no connection  prod-eu ✗ no connection"), "{shown}");
+    assert!(
+        shown.contains("prod-us ✗ no connection  prod-eu ✗ no connection"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn a_missing_key_is_named_and_nothing_was_refused() {
-    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K1\"\n", (140, 40));
+    let mut dash = Dash::new(
+        "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K1\"\n",
+        (140, 40),
+    );
     let error = runtail_api::ApiError {
         kind: Kind::NoKey,
-        at: runtail_api::Place { profile: "prod-us".into(), ..Default::default() },
+        at: runtail_api::Place {
+            profile: "prod-us".into(),
+            ..Default::default()
+        },
         detail: "the environment variable K1 is not set".into(),
         hint: Some("the key comes from api_key_env in the profile".into()),
     };
@@ -258,8 +454,14 @@ fn a_missing_key_is_named_and_nothing_was_refused() {
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
     let screen = dash.screen();
     assert!(header(&mut dash).contains("us ✗ no key"), "{screen}");
-    assert!(screen.contains("prod-us: K1 isn't set; set it and start Runtail again."), "{screen}");
-    assert!(!screen.contains("refused") && !screen.contains("Press r to retry"), "{screen}");
+    assert!(
+        screen.contains("prod-us: K1 isn't set; set it and start Runtail again."),
+        "{screen}"
+    );
+    assert!(
+        !screen.contains("refused") && !screen.contains("Press r to retry"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -270,14 +472,25 @@ fn the_inbox_names_what_was_not_checked_and_cuts_no_count() {
     answer(&mut dash, &bot, listed(vec![waiting]));
     dash.keys("i");
     let title = |dash: &mut Dash| dash.screen().lines().nth(2).unwrap_or_default().to_string();
-    assert!(title(&mut dash).contains("Inbox · 1 waiting, 0 failed · asking lab, us…"), "{}", dash.screen());
+    assert!(
+        title(&mut dash).contains("Inbox · 1 waiting, 0 failed · asking lab, us…"),
+        "{}",
+        dash.screen()
+    );
     let (lab, invoice) = (server(&dash, "lab"), server(&dash, "invoice-agent"));
     answer(&mut dash, &lab, Err(Kind::Unauthorized));
     let said = title(&mut dash);
-    assert!(said.contains("1 waiting, 0 failed · asking us…") && said.contains("lab: not checked (401)"), "{said}");
+    assert!(
+        said.contains("1 waiting, 0 failed · asking us…")
+            && said.contains("lab: not checked (401)"),
+        "{said}"
+    );
     answer(&mut dash, &invoice, Err(Kind::Server(503)));
     let triage = server(&dash, "triage");
     answer(&mut dash, &triage, listed(Vec::new()));
     let said = title(&mut dash);
-    assert!(said.contains("not checked: lab (401), us › invoice-agent (503)"), "{said}");
+    assert!(
+        said.contains("not checked: lab (401), us › invoice-agent (503)"),
+        "{said}"
+    );
 }

@@ -21,7 +21,12 @@ fn events(from: u64, texts: &[String]) -> Vec<Item> {
         id: None,
         data: Data::Json(serde_json::to_string(text).unwrap().into()),
     };
-    texts.iter().enumerate().map(event).map(|event| Item::Record(Record::Event(event))).collect()
+    texts
+        .iter()
+        .enumerate()
+        .map(event)
+        .map(|event| Item::Record(Record::Event(event)))
+        .collect()
 }
 
 fn with_events(size: (u16, u16), texts: &[String]) -> Dash {
@@ -53,7 +58,11 @@ fn wrapping_shows_long_lines_completely() {
     let texts: Vec<String> = (0..40).map(|n| format!("{n}: {long}")).collect();
     let mut dash = with_events((90, 30), &texts);
     dash.keys("7f<Home>jjw");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)), "the cursor stays on its event");
+    assert_eq!(
+        dash.app.viewer().unwrap().anchor(),
+        Some(Seq(3)),
+        "the cursor stays on its event"
+    );
     insta::assert_snapshot!("raw_wrapped_90x30", dash.screen());
     // j moves by wrapped lines to the next event, and unwrapping stays on it.
     let steps = (0..20).take_while(|_| {
@@ -67,8 +76,18 @@ fn wrapping_shows_long_lines_completely() {
     dash.keys("w<End>");
     assert!(dash.app.viewer().unwrap().follows());
     let window = dash.app.viewer().unwrap().window(View::Raw);
-    let last: String = window.last().unwrap().0.left.iter().map(|p| p.text.as_str()).collect();
-    assert!(last.trim_end().ends_with("line."), "the end is visible: {last}");
+    let last: String = window
+        .last()
+        .unwrap()
+        .0
+        .left
+        .iter()
+        .map(|p| p.text.as_str())
+        .collect();
+    assert!(
+        last.trim_end().ends_with("line."),
+        "the end is visible: {last}"
+    );
 }
 
 #[test]
@@ -78,18 +97,32 @@ fn frozen_screen_does_not_change_while_data_arrives() {
     dash.keys("7F");
     let frozen = dash.screen();
     let row = |screen: &str, row: usize| screen.lines().nth(row).unwrap_or_default().to_string();
-    assert!(row(&frozen, 2).contains("FROZEN · F") && frozen.matches("FROZEN").count() == 1, "{frozen}");
+    assert!(
+        row(&frozen, 2).contains("FROZEN · F") && frozen.matches("FROZEN").count() == 1,
+        "{frozen}"
+    );
     dash.items(events(11, &texts));
     dash.pass(30);
     dash.keys("1<Home>x:quit<Enter>");
     dash.feed(Msg::Paste("#3".into()));
-    dash.feed(Msg::Wheel { lines: 3, x: 60, y: 10 });
+    dash.feed(Msg::Wheel {
+        lines: 3,
+        x: 60,
+        y: 10,
+    });
     assert_eq!(dash.screen(), frozen);
-    assert_eq!(dash.app.viewer().unwrap().event_log.last_seq(), Seq(20), "events are still received");
+    assert_eq!(
+        dash.app.viewer().unwrap().event_log.last_seq(),
+        Seq(20),
+        "events are still received"
+    );
     assert!(!dash.app.quit && dash.app.next_tick().is_none());
     dash.keys("F");
     let resumed = dash.screen();
-    assert!(resumed.contains("event 9") && resumed.contains("    20 "), "{resumed}");
+    assert!(
+        resumed.contains("event 9") && resumed.contains("    20 "),
+        "{resumed}"
+    );
     // Resizing unfreezes the screen, because the frozen frame no longer fits.
     dash.keys("F");
     dash.resize(80, 24);
@@ -103,12 +136,25 @@ fn a_frozen_list_says_so_in_the_place_of_notices() {
         let before = dash.screen();
         dash.keys("F");
         let (frozen, buffer) = (dash.screen(), dash.buffer());
-        assert_eq!(frozen.lines().next(), before.lines().next(), "the first row never changes place");
-        assert!(frozen.lines().last().unwrap().ends_with("FROZEN · F"), "{frozen}");
+        assert_eq!(
+            frozen.lines().next(),
+            before.lines().next(),
+            "the first row never changes place"
+        );
+        assert!(
+            frozen.lines().last().unwrap().ends_with("FROZEN · F"),
+            "{frozen}"
+        );
         let cell = &buffer[(size.0 - 3, size.1 - 1)];
-        assert!(cell.modifier.contains(ratatui::style::Modifier::REVERSED), "{cell:?}");
+        assert!(
+            cell.modifier.contains(ratatui::style::Modifier::REVERSED),
+            "{cell:?}"
+        );
         let after = &buffer[(size.0 - 1, size.1 - 1)];
-        assert!(after.style().fg == Some(ratatui::style::Color::Reset) && after.modifier.is_empty(), "{after:?}");
+        assert!(
+            after.style().fg == Some(ratatui::style::Color::Reset) && after.modifier.is_empty(),
+            "{after:?}"
+        );
     }
 }
 
@@ -118,7 +164,10 @@ fn mouse_selects_entries_tabs_and_split_halves() {
     let mut dash = with_events((200, 40), &texts);
     dash.keys("f7<Home>");
     let screen = dash.screen();
-    let row = screen.lines().position(|line| line.trim_end().ends_with("event 5")).expect(&screen) as u16;
+    let row = screen
+        .lines()
+        .position(|line| line.trim_end().ends_with("event 5"))
+        .expect(&screen) as u16;
     dash.feed(Msg::Click { x: 30, y: row });
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(6)));
     // A click on a view's name shows that view.
@@ -126,16 +175,26 @@ fn mouse_selects_entries_tabs_and_split_halves() {
         let line = dash.screen().lines().nth(2).unwrap().to_string();
         runtail_core::text::width(line.split_once(name).unwrap().0) as u16
     };
-    for (name, view) in
-        [("Custom", View::Custom), ("Delivery", View::Delivery), ("Messages", View::Messages), ("Raw", View::Raw)]
-    {
+    for (name, view) in [
+        ("Custom", View::Custom),
+        ("Delivery", View::Delivery),
+        ("Messages", View::Messages),
+        ("Raw", View::Raw),
+    ] {
         let x = column(&mut dash, name);
         dash.feed(Msg::Click { x, y: 2 });
         assert_eq!(dash.app.viewer().unwrap().view(), view);
     }
     // The wheel moves the half under the pointer; a click focuses it.
     dash.keys("|");
-    let shown: Vec<View> = dash.app.viewer().unwrap().shown().into_iter().map(|(view, _)| view).collect();
+    let shown: Vec<View> = dash
+        .app
+        .viewer()
+        .unwrap()
+        .shown()
+        .into_iter()
+        .map(|(view, _)| view)
+        .collect();
     let focus = dash.app.viewer().unwrap().view();
     let other = usize::from(shown[0] == focus);
     let x = if other == 0 { 20 } else { 150 };
@@ -216,37 +275,92 @@ fn thread_opens_in_the_browser_and_its_url_opens_the_thread() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let effects = dash.keys("o");
-    let [Effect::OpenLink(link)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert!(link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"), "{link}");
-    assert!(dash.app.session.notices.last().unwrap().text.contains(link), "the notice shows the link");
+    let [Effect::OpenLink(link)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(
+        link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"),
+        "{link}"
+    );
+    assert!(
+        dash.app.session.notices.last().unwrap().text.contains(link),
+        "the notice shows the link"
+    );
     let here = dash.app.viewer().unwrap().target.clone();
     dash.keys("<Esc>");
     dash.feed(Msg::Paste(link.clone()));
     assert_eq!(dash.app.viewer().unwrap().target, here);
     // If no browser can be started, the notice shows the link, which is also copied.
-    let failed = |link: &str| EffectResult::LinkNotOpened(link.into(), "couldn't start xdg-open: not found".into());
+    let failed = |link: &str| {
+        EffectResult::LinkNotOpened(link.into(), "couldn't start xdg-open: not found".into())
+    };
     assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
     let notice = dash.app.session.notices.last().unwrap();
-    assert!(notice.error && notice.text.starts_with("Couldn't open the browser. URL copied: "), "{}", notice.text);
-    assert_eq!(dash.done(failed("javascript:alert(1)")), [], "only web links are offered");
-    assert!(!dash.app.session.notices.last().unwrap().text.contains("javascript"));
+    assert!(
+        notice.error
+            && notice
+                .text
+                .starts_with("Couldn't open the browser. URL copied: "),
+        "{}",
+        notice.text
+    );
+    assert_eq!(
+        dash.done(failed("javascript:alert(1)")),
+        [],
+        "only web links are offered"
+    );
+    assert!(
+        !dash
+            .app
+            .session
+            .notices
+            .last()
+            .unwrap()
+            .text
+            .contains("javascript")
+    );
 }
 
 #[test]
 fn local_server_is_named_once_and_its_state_fits_the_column() {
-    let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (140, 40));
-    let server =
-        dash.app.deployments.list.selected().and_then(|row| row.server(&dash.app.session.profiles)).expect("a server");
-    let error = ApiError { kind: Kind::Network, at: Place::default(), detail: "refused".into(), hint: None };
+    let mut dash = Dash::new(
+        "[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n",
+        (140, 40),
+    );
+    let server = dash
+        .app
+        .deployments
+        .list
+        .selected()
+        .and_then(|row| row.server(&dash.app.session.profiles))
+        .expect("a server");
+    let error = ApiError {
+        kind: Kind::Network,
+        at: Place::default(),
+        detail: "refused".into(),
+        hint: None,
+    };
     dash.done(EffectResult::Info(server, Err(error)));
     // With one server its threads are shown first.
     dash.app.focus = runtail_tui::app::Pane::Deployments;
-    let row = dash.screen().lines().skip(1).find(|line| line.contains(" lab ")).map(str::to_string);
-    assert!(row.as_ref().is_some_and(|row| row.contains("✗ down")), "{row:?}");
+    let row = dash
+        .screen()
+        .lines()
+        .skip(1)
+        .find(|line| line.contains(" lab "))
+        .map(str::to_string);
+    assert!(
+        row.as_ref().is_some_and(|row| row.contains("✗ down")),
+        "{row:?}"
+    );
     dash.app.focus = runtail_tui::app::Pane::Stream;
     dash.assistants();
     dash.threads();
     dash.keys("n");
     let head = dash.screen().lines().nth(1).map(str::to_string);
-    assert!(head.is_some_and(|head| head.starts_with("╭ New run · lab ─")), "{}", dash.screen());
+    assert!(
+        head.is_some_and(|head| head.starts_with("╭ New run · lab ─")),
+        "{}",
+        dash.screen()
+    );
 }

@@ -10,12 +10,22 @@ use runtail_tui::session::msg::Msg;
 use serde_json::json;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, a waiting run, a failed run.
-const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];
+const THREAD: [&str; 4] = [
+    "agent-messages-tuple",
+    "fanout-many-subgraphs",
+    "approval-interrupt",
+    "broken-values",
+];
 pub(crate) fn thread(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     let at = dash.app.session.now;
-    dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
+    dash.items(vec![Item::Record(Record::Open {
+        at,
+        conn: 1,
+        status: 200,
+        resumed_after: None,
+    })]);
     for capture in THREAD {
         dash.continue_capture_now(capture);
         dash.run_done();
@@ -31,7 +41,15 @@ fn positions() -> [(&'static str, Dash); 2] {
     let followed = thread((140, 40));
     let mut read = thread((80, 24));
     let wrote = |event: &Event| &*event.name == "updates" && !event.ns.is_empty();
-    let middle = read.app.viewer().unwrap().event_log.iter_from(Seq(1)).find(wrote).unwrap().seq;
+    let middle = read
+        .app
+        .viewer()
+        .unwrap()
+        .event_log
+        .iter_from(Seq(1))
+        .find(wrote)
+        .unwrap()
+        .seq;
     read.feed(Msg::Paste(format!("#{middle}")));
     assert_eq!(read.app.viewer().unwrap().anchor(), Some(middle));
     [("140x40", followed), ("80x24", read)]
@@ -45,21 +63,32 @@ fn scenes() -> Vec<(&'static str, Dash)> {
         let mut dash = thread((120, 36));
         change(&mut dash);
         let is_over_the_stream = ["modes", "json", "help"].contains(&name);
-        assert_eq!(!dash.app.overlays.is_empty(), is_over_the_stream, "{name}: {}", dash.screen());
+        assert_eq!(
+            !dash.app.overlays.is_empty(),
+            is_over_the_stream,
+            "{name}: {}",
+            dash.screen()
+        );
         scenes.push((name, dash));
     };
     scene("split", |dash| drop(dash.keys("|<Tab>m")));
     scene("tabs", |dash| drop(dash.keys("<Esc><Down><Enter>{")));
-    scene("found", |dash| drop(dash.keys("/sub|boom<Enter>]&!node:left<Enter>")));
+    scene("found", |dash| {
+        drop(dash.keys("/sub|boom<Enter>]&!node:left<Enter>"))
+    });
     scene("typed", |dash| drop(dash.keys("/[")));
     scene("changes", |dash| drop(dash.keys("3=")));
     scene("compared", |dash| drop(dash.keys("3<Home>[m[[=")));
     scene("wrapped", |dash| drop(dash.keys("wTTv")));
-    scene("folded", |dash| drop(dash.keys("4<Home><Down><Down><Down><Left>")));
+    scene("folded", |dash| {
+        drop(dash.keys("4<Home><Down><Down><Down><Left>"))
+    });
     scene("modes", |dash| drop(dash.keys("M")));
     scene("json", |dash| drop(dash.keys("7<Enter>")));
     scene("help", |dash| drop(dash.keys("?")));
-    scene("lost", |dash| dash.retrying(3, 4, "connection reset by peer"));
+    scene("lost", |dash| {
+        dash.retrying(3, 4, "connection reset by peer")
+    });
     scene("silent", |dash| {
         dash.event("metadata", r#"{"run_id":"r","attempt":1}"#);
         dash.pass(45);
@@ -82,7 +111,9 @@ fn scenes() -> Vec<(&'static str, Dash)> {
 
 /// Returns the key and the name of each view.
 fn views() -> impl Iterator<Item = (String, String)> {
-    VIEWS.into_iter().map(|view| (view.digit().to_string(), view.title().to_lowercase()))
+    VIEWS
+        .into_iter()
+        .map(|view| (view.digit().to_string(), view.title().to_lowercase()))
 }
 
 /// Returns the style of a cell.
@@ -99,7 +130,9 @@ fn style(cell: &Cell) -> String {
         .filter(|(modifier, _)| cell.modifier.contains(*modifier))
         .map(|(_, word)| word.to_string())
         .collect();
-    let colors = [(cell.fg, ""), (cell.bg, "on ")].into_iter().filter(|(color, _)| *color != Color::Reset);
+    let colors = [(cell.fg, ""), (cell.bg, "on ")]
+        .into_iter()
+        .filter(|(color, _)| *color != Color::Reset);
     words.extend(colors.map(|(color, on)| format!("{on}{color}").to_lowercase()));
     words.join(" ")
 }
@@ -107,8 +140,17 @@ fn style(cell: &Cell) -> String {
 /// Returns the styled text in a stream's pane below the tabs: for each line, its stretches of one style.
 fn styles(buffer: &Buffer) -> String {
     let mut out = String::new();
-    let (width, height) = (usize::from(buffer.area.width), usize::from(buffer.area.height));
-    for (number, row) in buffer.content.chunks(width).enumerate().take(height - 2).skip(3) {
+    let (width, height) = (
+        usize::from(buffer.area.width),
+        usize::from(buffer.area.height),
+    );
+    for (number, row) in buffer
+        .content
+        .chunks(width)
+        .enumerate()
+        .take(height - 2)
+        .skip(3)
+    {
         let mut runs: Vec<(String, String)> = Vec::new();
         for cell in row {
             let style = style(cell);
@@ -121,7 +163,10 @@ fn styles(buffer: &Buffer) -> String {
         if runs.is_empty() {
             continue;
         }
-        let runs: Vec<String> = runs.iter().map(|(style, text)| format!("{style} ‹{}›", text.trim())).collect();
+        let runs: Vec<String> = runs
+            .iter()
+            .map(|(style, text)| format!("{style} ‹{}›", text.trim()))
+            .collect();
         out.push_str(&format!("{number:>2} {}\n", runs.join("  ")));
     }
     out
@@ -166,13 +211,22 @@ fn themes_change_only_colors() {
         Color::LightMagenta,
         Color::LightCyan,
     ];
-    let symbols = |buffer: &Buffer| buffer.content.iter().map(|c| c.symbol().to_string()).collect::<Vec<_>>();
+    let symbols = |buffer: &Buffer| {
+        buffer
+            .content
+            .iter()
+            .map(|c| c.symbol().to_string())
+            .collect::<Vec<_>>()
+    };
     for (position, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
             let buffer = dash.buffer();
             for cell in &buffer.content {
-                assert!(terminal_colors.contains(&cell.fg) && cell.bg == Color::Reset, "{name}, {position}: {cell:?}");
+                assert!(
+                    terminal_colors.contains(&cell.fg) && cell.bg == Color::Reset,
+                    "{name}, {position}: {cell:?}"
+                );
             }
             let expected = symbols(&buffer);
             for theme in ["color-blind", "high-contrast", "mono"] {
@@ -180,7 +234,10 @@ fn themes_change_only_colors() {
                 let buffer = dash.buffer();
                 assert_eq!(symbols(&buffer), expected, "{name}, {position}, {theme}");
                 let has_no_background = buffer.content.iter().all(|cell| cell.bg == Color::Reset);
-                assert!(has_no_background, "{name}, {position}, {theme}: a background color");
+                assert!(
+                    has_no_background,
+                    "{name}, {position}, {theme}: a background color"
+                );
             }
             // Without color every theme looks like `mono`.
             let mono = dash.buffer();
@@ -189,7 +246,10 @@ fn themes_change_only_colors() {
             let plain = dash.buffer();
             dash.color = true;
             assert_eq!(plain, mono, "{name}, {position}");
-            assert!(plain.content.iter().all(|cell| cell.fg == Color::Reset), "{name}, {position}: a color");
+            assert!(
+                plain.content.iter().all(|cell| cell.fg == Color::Reset),
+                "{name}, {position}: a color"
+            );
         }
     }
 }
@@ -213,7 +273,11 @@ fn every_symbol_has_an_ascii_version() {
                 assert!(plain.symbol().is_ascii(), "{name}, {position}: {plain:?}");
                 assert_eq!(style(rich), style(plain), "{name}, {position}");
                 let is_lost = plain.symbol() == "?" && rich.symbol() != "?";
-                assert!(!is_lost || server_text.contains(rich.symbol()), "{name}, {position}: {:?}", rich.symbol());
+                assert!(
+                    !is_lost || server_text.contains(rich.symbol()),
+                    "{name}, {position}: {:?}",
+                    rich.symbol()
+                );
             }
         }
     }
@@ -242,10 +306,23 @@ fn test_thread_has_entries_in_every_view() {
     let dash = thread((80, 24));
     let viewer = dash.app.viewer().unwrap();
     let projections = &viewer.projections;
-    let roles: Vec<&Role> = projections.messages.items().iter().map(|message| &message.role).collect();
-    assert!(roles.contains(&&Role::Ai) && roles.contains(&&Role::Tool), "{roles:?}");
+    let roles: Vec<&Role> = projections
+        .messages
+        .items()
+        .iter()
+        .map(|message| &message.role)
+        .collect();
+    assert!(
+        roles.contains(&&Role::Ai) && roles.contains(&&Role::Tool),
+        "{roles:?}"
+    );
     for view in VIEWS.into_iter().take(7) {
-        assert!(viewer.count(view) > 3, "{}: {}", view.title(), viewer.count(view));
+        assert!(
+            viewer.count(view) > 3,
+            "{}: {}",
+            view.title(),
+            viewer.count(view)
+        );
     }
 }
 
@@ -257,7 +334,11 @@ fn empty_streams_have_no_cursor_in_any_view() {
             dash.open_thread();
             dash.keys(&format!("{view}{keys}"));
             dash.screen();
-            assert_eq!(dash.app.viewer().unwrap().anchor(), None, "view {view}, key {keys}");
+            assert_eq!(
+                dash.app.viewer().unwrap().anchor(),
+                None,
+                "view {view}, key {keys}"
+            );
         }
     }
 }
@@ -271,17 +352,35 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
         serde_json::json!({"run_id": format!("01a1fc40-0000-7000-8000-00000000000{n}"), "status": "success",
                            "created_at": at, "updated_at": at})
     };
-    dash.items(vec![Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None })]);
-    dash.event("metadata", r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","attempt":1}"#);
-    dash.event("metadata", r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","status":"run_done"}"#);
+    dash.items(vec![Item::Record(Record::Open {
+        at: dash.now,
+        conn: 1,
+        status: 200,
+        resumed_after: None,
+    })]);
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","attempt":1}"#,
+    );
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","status":"run_done"}"#,
+    );
     let runs = [run(4, 40), run(3, 30), run(2, 20), run(1, 10)];
-    dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!(runs))]);
+    dash.snapshot(vec![(
+        runtail_stream::SnapshotPart::Runs,
+        serde_json::json!(runs),
+    )]);
     dash.keys("5");
     let listed = |dash: &mut Dash| {
         let screen = dash.screen();
-        let rows = screen
-            .lines()
-            .filter_map(|line| line.split("● run ").nth(1).or(line.split("◐ run ").nth(1))?.chars().next());
+        let rows = screen.lines().filter_map(|line| {
+            line.split("● run ")
+                .nth(1)
+                .or(line.split("◐ run ").nth(1))?
+                .chars()
+                .next()
+        });
         rows.filter(char::is_ascii_digit).collect::<String>()
     };
     assert_eq!(listed(&mut dash), "12234", "{}", dash.screen());
@@ -294,9 +393,15 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
     };
     let before = under_cursor(&mut dash);
     assert!(before.contains("run 2 finished"), "{before}");
-    dash.event("metadata", r#"{"run_id":"01a1fc40-0000-7000-8000-000000000005","attempt":1}"#);
+    dash.event(
+        "metadata",
+        r#"{"run_id":"01a1fc40-0000-7000-8000-000000000005","attempt":1}"#,
+    );
     let runs = [run(6, 50), run(4, 40), run(3, 30), run(2, 20), run(1, 10)];
-    dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!(runs))]);
+    dash.snapshot(vec![(
+        runtail_stream::SnapshotPart::Runs,
+        serde_json::json!(runs),
+    )]);
     assert_eq!(under_cursor(&mut dash), before);
     assert_eq!(listed(&mut dash), "1223456", "{}", dash.screen());
 }
@@ -310,24 +415,45 @@ fn ended_threads_are_not_said_to_continue() {
         let mut dash = demo_like((140, 40));
         dash.open_thread();
         dash.snapshot(vec![
-            (SnapshotPart::Thread, json!({"thread_id": "t", "status": "idle"})),
-            (SnapshotPart::State, json!({"values": {}, "next": [], "tasks": [], "created_at": at})),
+            (
+                SnapshotPart::Thread,
+                json!({"thread_id": "t", "status": "idle"}),
+            ),
+            (
+                SnapshotPart::State,
+                json!({"values": {}, "next": [], "tasks": [], "created_at": at}),
+            ),
             (SnapshotPart::Runs, runs),
         ]);
-        for (key, what) in [("2", "No updates"), ("6", "No custom events"), ("8", "No events")] {
+        for (key, what) in [
+            ("2", "No updates"),
+            ("6", "No custom events"),
+            ("8", "No events"),
+        ] {
             dash.keys(key);
             let screen = dash.screen();
-            assert!(screen.contains(what) && screen.contains(" yet") != is_over, "{screen}");
-            assert_eq!(screen.contains("the page was opened after the runs"), is_over, "{screen}");
+            assert!(
+                screen.contains(what) && screen.contains(" yet") != is_over,
+                "{screen}"
+            );
+            assert_eq!(
+                screen.contains("the page was opened after the runs"),
+                is_over,
+                "{screen}"
+            );
         }
     }
 }
 
 #[test]
 fn runs_without_messages_say_where_to_look() {
-    let mut dash = crate::thread_actions::page((100, 30), &crate::thread_actions::waiting("question"));
+    let mut dash =
+        crate::thread_actions::page((100, 30), &crate::thread_actions::waiting("question"));
     let screen = dash.screen();
-    assert!(screen.contains("── run 1") && screen.contains("No messages"), "{screen}");
+    assert!(
+        screen.contains("── run 1") && screen.contains("No messages"),
+        "{screen}"
+    );
     let mut dash = demo_like((100, 30));
     dash.open_thread();
     dash.capture("agent-messages-tuple");
@@ -336,13 +462,25 @@ fn runs_without_messages_say_where_to_look() {
 
 #[test]
 fn the_whole_question_is_shown_where_there_are_no_messages() {
-    let body = format!("Dear Ann,\n{}\nKind regards", "your order left our warehouse this morning. ".repeat(4));
+    let body = format!(
+        "Dear Ann,\n{}\nKind regards",
+        "your order left our warehouse this morning. ".repeat(4)
+    );
     let value = json!({"question": "Send this?", "body": body, "to": "ann@example.com"});
     for size in [(80, 24), (140, 40)] {
-        let mut dash = crate::thread_actions::page(size, &crate::thread_actions::asking(value.clone()));
+        let mut dash =
+            crate::thread_actions::page(size, &crate::thread_actions::asking(value.clone()));
         let screen = dash.screen();
-        let fields = ["◆ Send this?", "Kind regards", "ann@example.com", "No messages"];
-        assert!(fields.iter().all(|field| screen.contains(field)), "{screen}");
+        let fields = [
+            "◆ Send this?",
+            "Kind regards",
+            "ann@example.com",
+            "No messages",
+        ];
+        assert!(
+            fields.iter().all(|field| screen.contains(field)),
+            "{screen}"
+        );
         // Messages leave no room for it, and the other views have rows of their own.
         dash.keys("5");
         assert!(!dash.screen().contains("Kind regards"), "{}", dash.screen());

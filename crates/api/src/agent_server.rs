@@ -33,8 +33,15 @@ use std::sync::Arc;
 
 /// The fields of a thread in a list: all but its values, which may be megabytes each. All servers with `select` accept
 /// these; `error` is not one of them.
-const THREAD_FIELDS: [&str; 7] =
-    ["thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "interrupts"];
+const THREAD_FIELDS: [&str; 7] = [
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+    "metadata",
+    "status",
+    "interrupts",
+];
 
 /// Maximum number of states that are read to skip the newest ones.
 const MAX_SKIPPED: usize = 1_000;
@@ -111,7 +118,9 @@ pub struct ServerInfo {
 impl ServerInfo {
     /// Returns the revision of the deployment that answered.
     pub fn revision(&self) -> Option<&str> {
-        self.raw["host"]["host_revision_id"].as_str().filter(|id| !id.is_empty())
+        self.raw["host"]["host_revision_id"]
+            .as_str()
+            .filter(|id| !id.is_empty())
     }
 }
 
@@ -161,17 +170,25 @@ const OPTIONS: [&str; 3] = ["stream_resumable", "on_disconnect", "metadata"];
 
 /// Returns whether an invalid request was refused for one of our optional fields.
 fn names_option(error: &ApiError) -> bool {
-    let Kind::Invalid(fields) = &error.kind else { return false };
-    fields.iter().chain([&error.detail]).any(|said| OPTIONS.iter().any(|name| said.contains(name)))
+    let Kind::Invalid(fields) = &error.kind else {
+        return false;
+    };
+    fields
+        .iter()
+        .chain([&error.detail])
+        .any(|said| OPTIONS.iter().any(|name| said.contains(name)))
 }
 
 /// Removes our optional fields from a start, but not the user's metadata. Returns whether it had any.
 fn remove_options(body: &mut Value) -> bool {
-    let Some(fields) = body.as_object_mut() else { return false };
+    let Some(fields) = body.as_object_mut() else {
+        return false;
+    };
     let before = fields.len();
     fields.retain(|name, value| {
         let is_ours = |metadata: &Map<String, Value>| metadata.keys().all(|key| key == MARK);
-        !OPTIONS.contains(&&**name) || (name == "metadata" && !value.as_object().is_some_and(is_ours))
+        !OPTIONS.contains(&&**name)
+            || (name == "metadata" && !value.as_object().is_some_and(is_ours))
     });
     fields.len() < before
 }
@@ -179,11 +196,20 @@ fn remove_options(body: &mut Value) -> bool {
 /// Parses the response to `GET /info` (agent-server reference §6).
 pub(super) fn server_info(raw: Value) -> ServerInfo {
     let version = text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
-    let kind = if raw["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("aegra")) {
+    let kind = if raw["name"]
+        .as_str()
+        .is_some_and(|name| name.eq_ignore_ascii_case("aegra"))
+    {
         // Aegra 0.6 calls itself 0.1.0.
-        let mut parts = version.split('.').map_while(|part| part.parse::<u32>().ok());
+        let mut parts = version
+            .split('.')
+            .map_while(|part| part.parse::<u32>().ok());
         let is_early = [(); 3].map(|()| parts.next().unwrap_or_default()) < [0, 9, 25];
-        if is_early { ServerKind::EarlyAegra } else { ServerKind::Aegra }
+        if is_early {
+            ServerKind::EarlyAegra
+        } else {
+            ServerKind::Aegra
+        }
     } else if raw["langgraph_js_version"].is_string() || raw["context"] == "js" {
         ServerKind::JavaScript
     } else if raw["langgraph_py_version"].is_string() {
@@ -201,7 +227,13 @@ impl AgentServer {
         http.allow(&base);
         let text: Arc<str> = base.as_str().trim_end_matches('/').into();
         let quirks = http.quirks(&text);
-        AgentServer { http, base, text, retry: Retry::NONE, quirks }
+        AgentServer {
+            http,
+            base,
+            text,
+            retry: Retry::NONE,
+            quirks,
+        }
     }
 
     /// Sets the retry policy for GETs; the default is no retries. Writes and streams are never retried.
@@ -219,7 +251,11 @@ impl AgentServer {
         let raw: Value = match self.get(&["info"], &[]).await {
             Ok(answer) => answer.json()?,
             Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) => {
-                return Ok(ServerInfo { kind: ServerKind::Other, version: String::new(), raw: Value::Null });
+                return Ok(ServerInfo {
+                    kind: ServerKind::Other,
+                    version: String::new(),
+                    raw: Value::Null,
+                });
             }
             Err(e) => return Err(e),
         };
@@ -229,27 +265,52 @@ impl AgentServer {
     /// Returns whether an agent server responds: `GET /ok` says that it is healthy, or, where that is missing, `GET /info`
     /// names its software.
     pub async fn is_up(&self) -> bool {
-        match self.get(&["ok"], &[]).await.and_then(|answer| answer.json::<Value>()) {
+        match self
+            .get(&["ok"], &[])
+            .await
+            .and_then(|answer| answer.json::<Value>())
+        {
             Ok(said) => said["ok"] == true,
-            Err(error) if error.may_lack_call() => self.info().await.is_ok_and(|info| info.kind != ServerKind::Other),
+            Err(error) if error.may_lack_call() => self
+                .info()
+                .await
+                .is_ok_and(|info| info.kind != ServerKind::Other),
             Err(_) => false,
         }
     }
 
     /// Returns assistants in the server's order, with one request per page.
-    pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Listing<Assistant>, ApiError> {
+    pub async fn assistants(
+        &self,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Listing<Assistant>, ApiError> {
         self.assistant_pages(limit, offset).whole().await
     }
 
     /// Like [`AgentServer::assistants`], as received.
-    pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Listing<Value>, ApiError> {
+    pub async fn assistant_rows(
+        &self,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Listing<Value>, ApiError> {
         self.assistant_pages(limit, offset).whole().await
     }
 
     fn assistant_pages(&self, limit: usize, offset: usize) -> Pages<'_> {
-        self.pages("assistants", None, (limit, offset), usize::MAX, move |limit, offset| async move {
-            self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await
-        })
+        self.pages(
+            "assistants",
+            None,
+            (limit, offset),
+            usize::MAX,
+            move |limit, offset| async move {
+                self.search(
+                    &["assistants", "search"],
+                    &json!({"limit": limit, "offset": offset}),
+                )
+                .await
+            },
+        )
     }
 
     /// Returns an assistant as received.
@@ -260,7 +321,12 @@ impl AgentServer {
     /// Returns the graph of an assistant, by its id or by the graph's name: `{nodes, edges}`. `deep` includes subgraphs.
     pub async fn assistant_graph(&self, assistant: &str, deep: bool) -> Result<Value, ApiError> {
         let query = [("xray", "true".to_string())];
-        self.get(&["assistants", assistant, "graph"], if deep { &query } else { &[] }).await?.json()
+        self.get(
+            &["assistants", assistant, "graph"],
+            if deep { &query } else { &[] },
+        )
+        .await?
+        .json()
     }
 
     /// Returns the graph of an assistant with its subgraphs, or without them if the server can't include them.
@@ -274,14 +340,29 @@ impl AgentServer {
     }
 
     /// Merges an object into the metadata of a thread. Sent once.
-    pub(super) async fn merge_metadata(&self, thread: &str, metadata: &Value) -> Result<(), ApiError> {
+    pub(super) async fn merge_metadata(
+        &self,
+        thread: &str,
+        metadata: &Value,
+    ) -> Result<(), ApiError> {
         let url = self.url(&Method::PATCH, &["threads", thread])?;
-        self.call(Method::PATCH, url, Some(&json!({"metadata": metadata})), &[200, 204]).await.map(drop)
+        self.call(
+            Method::PATCH,
+            url,
+            Some(&json!({"metadata": metadata})),
+            &[200, 204],
+        )
+        .await
+        .map(drop)
     }
 
     /// Starts a run, with or without a thread, and opens its stream. Never sent twice: if the response is lost, the run may
     /// exist nevertheless.
-    pub async fn start_run(&self, thread: Option<&str>, body: &RunCreate) -> Result<EventStream, ApiError> {
+    pub async fn start_run(
+        &self,
+        thread: Option<&str>,
+        body: &RunCreate,
+    ) -> Result<EventStream, ApiError> {
         let url = match thread {
             Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "stream"])?,
             None => self.url(&Method::POST, &["runs", "stream"])?,
@@ -290,7 +371,11 @@ impl AgentServer {
         if self.quirks.refuses_options() {
             remove_options(&mut body);
         }
-        match self.http.open(Method::POST, url.clone(), Some(&body), None).await {
+        match self
+            .http
+            .open(Method::POST, url.clone(), Some(&body), None)
+            .await
+        {
             // It was refused, so nothing was started.
             Err(error) if names_option(&error) && remove_options(&mut body) => {
                 self.quirks.note_refused_options();
@@ -301,8 +386,10 @@ impl AgentServer {
     }
 
     pub(super) fn run_body(&self, url: &Url, body: &RunCreate) -> Result<Value, ApiError> {
-        let refused =
-            |e: serde_json::Error| self.http.refuse(&self.http.place(&Method::POST, url), e.to_string(), None);
+        let refused = |e: serde_json::Error| {
+            self.http
+                .refuse(&self.http.place(&Method::POST, url), e.to_string(), None)
+        };
         serde_json::to_value(body).map_err(refused)
     }
 
@@ -329,8 +416,12 @@ impl AgentServer {
 
     /// Returns whether the server has the call that joins a run, and not this run. Both missing are a 404, but not for `OPTIONS`.
     pub async fn is_run_missing(&self, thread: &str, run: &str) -> bool {
-        let Ok(url) = self.url(&Method::GET, &["threads", thread, "runs", run, "stream"]) else { return false };
-        let is_missing = |answer: Result<EventStream, ApiError>| answer.is_err_and(|error| error.status() == Some(404));
+        let Ok(url) = self.url(&Method::GET, &["threads", thread, "runs", run, "stream"]) else {
+            return false;
+        };
+        let is_missing = |answer: Result<EventStream, ApiError>| {
+            answer.is_err_and(|error| error.status() == Some(404))
+        };
         is_missing(self.http.open(Method::GET, url.clone(), None, None).await)
             && !is_missing(self.http.open(Method::OPTIONS, url, None, None).await)
     }
@@ -341,7 +432,12 @@ impl AgentServer {
             Ok(url) => self.http.place(&Method::GET, &url),
             Err(error) => error.at,
         };
-        ApiError { kind, at, detail: detail.into(), hint: None }
+        ApiError {
+            kind,
+            at,
+            detail: detail.into(),
+            hint: None,
+        }
     }
 
     /// Whether the server is known to have no thread streams.
@@ -366,8 +462,13 @@ impl AgentServer {
     ) -> Result<EventStream, ApiError> {
         let mut url = self.url(&Method::GET, &["threads", thread, "stream"])?;
         if !modes.is_empty() {
-            let values = if repeat_modes { modes.to_vec() } else { vec![modes.join(",")] };
-            url.query_pairs_mut().extend_pairs(values.iter().map(|value| ("stream_modes", value)));
+            let values = if repeat_modes {
+                modes.to_vec()
+            } else {
+                vec![modes.join(",")]
+            };
+            url.query_pairs_mut()
+                .extend_pairs(values.iter().map(|value| ("stream_modes", value)));
         }
         self.http.open(Method::GET, url, None, last_event_id).await
     }
@@ -386,44 +487,79 @@ impl AgentServer {
         F: Future<Output = Result<Answer, ApiError>> + Send + 'a,
     {
         let request = Arc::new(request);
-        Pages::new(what, range, page_size, move |PageRequest { limit: wanted, offset, .. }| {
-            let request = request.clone();
-            Box::pin(async move {
-                loop {
-                    let limit = wanted.min(self.quirks.largest_page());
-                    let answer = match request(limit, offset).await {
-                        Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(limit) => {
-                            continue;
-                        }
-                        answer => answer?,
-                    };
-                    let rows = match field {
-                        Some(field) => answer.rows(field)?,
-                        None => answer.json()?,
-                    };
-                    let has_more = answer.has_next_page() || rows.len() > limit;
-                    let next = if has_more { NextPage::IfAny } else { NextPage::IfFull };
-                    return Ok(Page { answer, rows, limit, next });
-                }
-            })
-        })
+        Pages::new(
+            what,
+            range,
+            page_size,
+            move |PageRequest {
+                      limit: wanted,
+                      offset,
+                      ..
+                  }| {
+                let request = request.clone();
+                Box::pin(async move {
+                    loop {
+                        let limit = wanted.min(self.quirks.largest_page());
+                        let answer = match request(limit, offset).await {
+                            Err(error)
+                                if matches!(error.kind, Kind::Invalid(_))
+                                    && self.quirks.page_refused(limit) =>
+                            {
+                                continue;
+                            }
+                            answer => answer?,
+                        };
+                        let rows = match field {
+                            Some(field) => answer.rows(field)?,
+                            None => answer.json()?,
+                        };
+                        let has_more = answer.has_next_page() || rows.len() > limit;
+                        let next = if has_more {
+                            NextPage::IfAny
+                        } else {
+                            NextPage::IfFull
+                        };
+                        return Ok(Page {
+                            answer,
+                            rows,
+                            limit,
+                            next,
+                        });
+                    }
+                })
+            },
+        )
     }
 
     /// Returns a document of the server, such as the description of its calls.
-    pub(super) async fn document(&self, parts: &[&str], max_bytes: usize) -> Result<Value, ApiError> {
+    pub(super) async fn document(
+        &self,
+        parts: &[&str],
+        max_bytes: usize,
+    ) -> Result<Value, ApiError> {
         self.get_up_to(parts, &[], max_bytes).await?.json()
     }
 
-    pub(super) async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
+    pub(super) async fn get(
+        &self,
+        parts: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Answer, ApiError> {
         self.get_up_to(parts, query, MAX_BODY).await
     }
 
-    async fn get_up_to(&self, parts: &[&str], query: &[(&str, String)], max_bytes: usize) -> Result<Answer, ApiError> {
+    async fn get_up_to(
+        &self,
+        parts: &[&str],
+        query: &[(&str, String)],
+        max_bytes: usize,
+    ) -> Result<Answer, ApiError> {
         let mut url = self.url(&Method::GET, parts)?;
         for (name, value) in query {
             url.query_pairs_mut().append_pair(name, value);
         }
-        self.send(Method::GET, url, None, &[200], true, max_bytes).await
+        self.send(Method::GET, url, None, &[200], true, max_bytes)
+            .await
     }
 
     async fn post(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
@@ -436,12 +572,24 @@ impl AgentServer {
         self.search_up_to(parts, body, MAX_BODY).await
     }
 
-    async fn search_up_to(&self, parts: &[&str], body: &Value, max_bytes: usize) -> Result<Answer, ApiError> {
+    async fn search_up_to(
+        &self,
+        parts: &[&str],
+        body: &Value,
+        max_bytes: usize,
+    ) -> Result<Answer, ApiError> {
         let url = self.url(&Method::POST, parts)?;
-        self.send(Method::POST, url, Some(body), &[200], true, max_bytes).await
+        self.send(Method::POST, url, Some(body), &[200], true, max_bytes)
+            .await
     }
 
-    async fn call(&self, method: Method, url: Url, body: Option<&Value>, expect: &[u16]) -> Result<Answer, ApiError> {
+    async fn call(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+        expect: &[u16],
+    ) -> Result<Answer, ApiError> {
         let reads = method == Method::GET;
         self.send(method, url, body, expect, reads, MAX_BODY).await
     }
@@ -456,17 +604,33 @@ impl AgentServer {
         max_body: usize,
     ) -> Result<Answer, ApiError> {
         let optional = self.optional_call(&method, &url).filter(|_| reads);
-        if let Some(error) = optional.as_deref().and_then(|call| self.quirks.missing(call)) {
+        if let Some(error) = optional
+            .as_deref()
+            .and_then(|call| self.quirks.missing(call))
+        {
             return Err(error);
         }
         let (plane, retry, timeout) = (Service::Agent, self.retry, REQUEST_TIMEOUT);
-        let call =
-            Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout, max_body };
+        let call = Call {
+            plane,
+            method,
+            url,
+            body,
+            about: None,
+            expect,
+            is_list: false,
+            reads,
+            retry,
+            timeout,
+            max_body,
+        };
         let answer = self.http.call(call).await;
         match &answer {
             Err(error) if error.kind == Kind::NoConnection => self.quirks.forget_missing(),
             Err(error) if error.may_lack_call() => {
-                optional.into_iter().for_each(|call| self.quirks.note_missing(&call, error.clone()));
+                optional
+                    .into_iter()
+                    .for_each(|call| self.quirks.note_missing(&call, error.clone()));
             }
             _ => {}
         }
@@ -475,10 +639,16 @@ impl AgentServer {
 
     /// Returns the name of a call without ids: its 404 means that the server doesn't have the call.
     fn optional_call(&self, method: &Method, url: &Url) -> Option<String> {
-        let path = url.path().strip_prefix(self.base.path().trim_end_matches('/'))?.trim_start_matches('/');
+        let path = url
+            .path()
+            .strip_prefix(self.base.path().trim_end_matches('/'))?
+            .trim_start_matches('/');
         let has_no_id = match *method {
             Method::GET => !path.contains('/'),
-            _ => matches!(path.rsplit_once('/'), Some((_, "search" | "count" | "namespaces"))),
+            _ => matches!(
+                path.rsplit_once('/'),
+                Some((_, "search" | "count" | "namespaces"))
+            ),
         };
         has_no_id.then(|| format!("{method} {path}"))
     }

@@ -33,12 +33,22 @@ pub enum AuthWaited {
 
 impl ControlPlane {
     /// Requests a third-party token. Sent once. A returned token is dropped at once.
-    pub async fn authenticate(&self, body: &AuthAuthenticateRequest) -> Result<AuthAnswer, ApiError> {
+    pub async fn authenticate(
+        &self,
+        body: &AuthAuthenticateRequest,
+    ) -> Result<AuthAnswer, ApiError> {
         let body = serde_json::to_value(body).map_err(|e| {
             let at = self.http.place(&Method::POST, &self.base);
             self.http.refuse(&at, e.to_string(), None)
         })?;
-        let answer = self.send(Method::POST, &["v2", "auth", "authenticate"], Some(&body), &[200]).await?;
+        let answer = self
+            .send(
+                Method::POST,
+                &["v2", "auth", "authenticate"],
+                Some(&body),
+                &[200],
+            )
+            .await?;
         Ok(AuthAnswer::new(answer.json::<Value>()?))
     }
 
@@ -58,12 +68,17 @@ impl ControlPlane {
         loop {
             let asked = left().min(HOLD).max(Duration::from_secs(1));
             let asked_at = Instant::now();
-            let answer = tokio::time::timeout(left().saturating_add(LATE), self.auth_wait(auth_id, asked)).await;
+            let answer =
+                tokio::time::timeout(left().saturating_add(LATE), self.auth_wait(auth_id, asked))
+                    .await;
             let (pause, quiet) = match answer {
                 Err(_) => return Ok(AuthWaited::Deadline),
                 Ok(Ok(answer)) => {
                     failures = 0;
-                    if !matches!(answer.status(), AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown) {
+                    if !matches!(
+                        answer.status(),
+                        AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown
+                    ) {
                         return Ok(AuthWaited::Ended(answer));
                     }
                     (SHORTEST.saturating_sub(asked_at.elapsed()), Duration::ZERO)
@@ -71,8 +86,12 @@ impl ControlPlane {
                 Ok(Err(error)) if error.is_transient() => {
                     trouble(&error);
                     failures += 1;
-                    let pause =
-                        Backoff { base: SHORTEST, cap: LONGEST }.wait(failures, fastrand::f64()).max(SHORTEST / 2);
+                    let pause = Backoff {
+                        base: SHORTEST,
+                        cap: LONGEST,
+                    }
+                    .wait(failures, fastrand::f64())
+                    .max(SHORTEST / 2);
                     (pause, error.quiet())
                 }
                 Ok(Err(error)) => return Err(error),
@@ -88,7 +107,8 @@ impl ControlPlane {
     /// Makes one wait call, which the server holds.
     async fn auth_wait(&self, auth_id: &str, asked: Duration) -> Result<AuthAnswer, ApiError> {
         let mut url = self.url(&Method::GET, &["v2", "auth", "wait", auth_id])?;
-        url.query_pairs_mut().append_pair("timeout", &asked.as_secs().to_string());
+        url.query_pairs_mut()
+            .append_pair("timeout", &asked.as_secs().to_string());
         let call = Call {
             plane: Service::Control,
             method: Method::GET,
@@ -103,6 +123,8 @@ impl ControlPlane {
             timeout: asked + GRACE,
             max_body: MAX_BODY,
         };
-        Ok(AuthAnswer::new(self.http.call(call).await?.json::<Value>()?))
+        Ok(AuthAnswer::new(
+            self.http.call(call).await?.json::<Value>()?,
+        ))
     }
 }

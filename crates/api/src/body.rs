@@ -66,13 +66,21 @@ pub(super) async fn read_body(response: Response, limit: usize) -> Result<Bytes,
 /// Reads a response body within all limits; the error says which one it exceeds. For the fuzzer, which has no server.
 #[doc(hidden)]
 pub async fn read_answer(response: Response, limit: usize) -> Result<Bytes, String> {
-    let body = read_body(response, limit).await.map_err(|why| format!("{why:?}"))?;
-    if is_too_costly(&body) { Err("TooCostly".into()) } else { Ok(body) }
+    let body = read_body(response, limit)
+        .await
+        .map_err(|why| format!("{why:?}"))?;
+    if is_too_costly(&body) {
+        Err("TooCostly".into())
+    } else {
+        Ok(body)
+    }
 }
 
 /// Reads the first bytes of a body, up to a limit or to the point where the connection breaks.
 pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
-    let Ok(mut body) = Body::new(response.headers()) else { return Bytes::new() };
+    let Ok(mut body) = Body::new(response.headers()) else {
+        return Bytes::new();
+    };
     let mut chunks = response.bytes_stream();
     'read: while let Some(Ok(chunk)) = chunks.next().await {
         for piece in chunk.chunks(PIECE) {
@@ -101,13 +109,18 @@ enum Form {
 
 impl Body {
     fn new(headers: &HeaderMap) -> Result<Body, Unread> {
-        let encoding = headers.get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let encoding = headers
+            .get(CONTENT_ENCODING)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()));
         let bytes = match encoding.as_deref().map(str::trim) {
             None | Some("" | "identity") => Form::Plain(BytesMut::new()),
             Some("gzip" | "x-gzip") => Form::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
             Some(other) => {
-                let other = runtail_core::text::fit(&runtail_core::text::clean(other), 40).into_owned();
-                return Err(Unread::Undecodable(format!("the response has an unexpected encoding ({other})")));
+                let other =
+                    runtail_core::text::fit(&runtail_core::text::clean(other), 40).into_owned();
+                return Err(Unread::Undecodable(format!(
+                    "the response has an unexpected encoding ({other})"
+                )));
             }
         };
         Ok(Body { wire: 0, bytes })
@@ -139,7 +152,10 @@ impl Body {
     fn finish(self) -> Result<Bytes, Unread> {
         match self.bytes {
             // A response without a body may have the header too.
-            Form::Gzip(unpacked) if self.wire > 0 => unpacked.finish().map(Bytes::from).map_err(|e| undecodable(&e)),
+            Form::Gzip(unpacked) if self.wire > 0 => unpacked
+                .finish()
+                .map(Bytes::from)
+                .map_err(|e| undecodable(&e)),
             _ => Ok(self.so_far()),
         }
     }
@@ -162,7 +178,10 @@ pub(super) fn parsed_size(json: &[u8]) -> usize {
     let mut rest = json;
     while let Some(at) = memchr::memchr3(b'"', b',', b':', rest) {
         // Each opening bracket is a value too. Strings are skipped, so none of these is inside one.
-        let opened = rest[..at].iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
+        let opened = rest[..at]
+            .iter()
+            .filter(|byte| matches!(byte, b'[' | b'{'))
+            .count();
         cost += opened * VALUE;
         match rest[at] {
             b',' => cost += VALUE,
@@ -178,7 +197,11 @@ pub(super) fn parsed_size(json: &[u8]) -> usize {
             return cost;
         }
     }
-    cost + rest.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() * VALUE
+    cost + rest
+        .iter()
+        .filter(|byte| matches!(byte, b'[' | b'{'))
+        .count()
+        * VALUE
 }
 
 #[cfg(test)]
@@ -197,14 +220,25 @@ mod tests {
         assert!(is_too_costly(&vec![b'['; 60 << 20]));
         // Numbers of an embedding, and strings.
         assert!(!is_too_costly(&repeated("0.0123456789,", 50 << 20)));
-        assert!(!is_too_costly(&repeated(r#""text with , : [ { \" and \\ in it, which are no values","#, 60 << 20)));
-        assert!(!is_too_costly(&repeated("0,", 8 << 20)), "small bodies are not measured");
+        assert!(!is_too_costly(&repeated(
+            r#""text with , : [ { \" and \\ in it, which are no values","#,
+            60 << 20
+        )));
+        assert!(
+            !is_too_costly(&repeated("0,", 8 << 20)),
+            "small bodies are not measured"
+        );
     }
 
     #[test]
     fn truncated_bodies_can_be_measured() {
         let text = repeated(r#"{"a\\":"b\"",[1,2]},"#, 30 << 20);
-        for cut in [text.len() - 1, text.len() - 5, text.len() - 13, text.len() - 14] {
+        for cut in [
+            text.len() - 1,
+            text.len() - 5,
+            text.len() - 13,
+            text.len() - 14,
+        ] {
             let _ = is_too_costly(&text[..cut]);
         }
     }

@@ -44,11 +44,18 @@ impl ControlPlane {
         if let Collection::Listeners | Collection::Providers = of {
             return self.member(of, id).await;
         }
-        let Listing { items, incomplete, .. } = self.collection(of).await?;
-        let found = items.into_iter().find(|row| of.id_of(row).as_deref() == Some(id));
+        let Listing {
+            items, incomplete, ..
+        } = self.collection(of).await?;
+        let found = items
+            .into_iter()
+            .find(|row| of.id_of(row).as_deref() == Some(id));
         let gone = || {
             let detail = format!("there is no {} {}", of.singular(), text::clean(id));
-            ApiError { kind: Kind::NotFound, ..self.odd(detail) }
+            ApiError {
+                kind: Kind::NotFound,
+                ..self.odd(detail)
+            }
         };
         found.ok_or_else(|| incomplete.unwrap_or_else(gone))
     }
@@ -72,11 +79,27 @@ impl ControlPlane {
     /// Slack token: `{"has_token": …}`.
     pub async fn has_token(&self, provider: Option<&str>) -> Result<Value, ApiError> {
         let (parts, query): (&[&str], _) = match provider {
-            Some(provider) => (&["v2", "auth", "tokens", "exists"], vec![("provider_id", provider.to_string())]),
-            None => (&["v2", "auth", "tokens", "workspace", "slack", "exists"], Vec::new()),
+            Some(provider) => (
+                &["v2", "auth", "tokens", "exists"],
+                vec![("provider_id", provider.to_string())],
+            ),
+            None => (
+                &["v2", "auth", "tokens", "workspace", "slack", "exists"],
+                Vec::new(),
+            ),
         };
         let parts = parts.iter().map(|part| part.to_string()).collect();
-        let answer = self.page(&List { parts, query, is_main: false, what: "tokens" }, &[]).await?;
+        let answer = self
+            .page(
+                &List {
+                    parts,
+                    query,
+                    is_main: false,
+                    what: "tokens",
+                },
+                &[],
+            )
+            .await?;
         let value: Value = answer.json()?;
         match value["has_token"].is_boolean() {
             true => Ok(value),
@@ -86,7 +109,9 @@ impl ControlPlane {
 
     /// Returns an installation session of the Forge app. Its fields are undocumented.
     pub async fn forge_session(&self, id: &str) -> Result<Value, ApiError> {
-        let answer = self.get(&["v2", "integrations", "forge-github", "picker-sessions", id]).await;
+        let answer = self
+            .get(&["v2", "integrations", "forge-github", "picker-sessions", id])
+            .await;
         answer.map_err(not_found)?.json()
     }
 
@@ -95,9 +120,19 @@ impl ControlPlane {
             Collection::Tokens(Some(provider)) => vec![("provider_id", provider.clone())],
             _ => Vec::new(),
         };
-        let list = List { parts: parts(of), query, is_main: false, what: of.plural() };
+        let list = List {
+            parts: parts(of),
+            query,
+            is_main: false,
+            what: of.plural(),
+        };
         match paging(of) {
-            Paging::Offset => self.pages(list, usize::MAX).ahead(Self::MAX_CONCURRENCY).all().await,
+            Paging::Offset => {
+                self.pages(list, usize::MAX)
+                    .ahead(Self::MAX_CONCURRENCY)
+                    .all()
+                    .await
+            }
             Paging::Cursor => self.by_cursor(list).all().await,
             Paging::Whole => self.on_one_page(list).all().await,
         }
@@ -105,13 +140,23 @@ impl ControlPlane {
 
     /// Returns the page of a list that is not paginated.
     fn on_one_page(&self, list: List) -> Pages<'_> {
-        Pages::new(list.what, (usize::MAX, 0), PAGE, move |PageRequest { limit, .. }| {
-            let list = list.clone();
-            Box::pin(async move {
-                let answer = self.page(&list, &[]).await?;
-                Ok(Page { rows: answer.rows("data")?, answer, limit, next: NextPage::Cursor(None) })
-            })
-        })
+        Pages::new(
+            list.what,
+            (usize::MAX, 0),
+            PAGE,
+            move |PageRequest { limit, .. }| {
+                let list = list.clone();
+                Box::pin(async move {
+                    let answer = self.page(&list, &[]).await?;
+                    Ok(Page {
+                        rows: answer.rows("data")?,
+                        answer,
+                        limit,
+                        next: NextPage::Cursor(None),
+                    })
+                })
+            },
+        )
     }
 
     /// Returns the pages of a list with cursors.
@@ -120,31 +165,59 @@ impl ControlPlane {
         struct Next {
             next_cursor: Option<Value>,
         }
-        Pages::new(list.what, (usize::MAX, 0), PAGE, move |PageRequest { limit, cursor, .. }| {
-            let list = list.clone();
-            Box::pin(async move {
-                let size = ("page_size", limit.to_string());
-                let paging: Vec<_> = std::iter::once(size).chain(cursor.map(|cursor| ("cursor", cursor))).collect();
-                let answer = self.page(&list, &paging).await?;
-                let next = answer.json::<Next>().ok().and_then(|next| Some(next.next_cursor?.as_str()?.to_string()));
-                let next = NextPage::Cursor(next.filter(|cursor| !cursor.is_empty()));
-                Ok(Page { rows: answer.rows("items")?, answer, limit, next })
-            })
-        })
+        Pages::new(
+            list.what,
+            (usize::MAX, 0),
+            PAGE,
+            move |PageRequest { limit, cursor, .. }| {
+                let list = list.clone();
+                Box::pin(async move {
+                    let size = ("page_size", limit.to_string());
+                    let paging: Vec<_> = std::iter::once(size)
+                        .chain(cursor.map(|cursor| ("cursor", cursor)))
+                        .collect();
+                    let answer = self.page(&list, &paging).await?;
+                    let next = answer
+                        .json::<Next>()
+                        .ok()
+                        .and_then(|next| Some(next.next_cursor?.as_str()?.to_string()));
+                    let next = NextPage::Cursor(next.filter(|cursor| !cursor.is_empty()));
+                    Ok(Page {
+                        rows: answer.rows("items")?,
+                        answer,
+                        limit,
+                        next,
+                    })
+                })
+            },
+        )
     }
 }
 
 /// Returns the path of a list.
 fn parts(of: &Collection) -> Vec<String> {
     let parts: &[&str] = match of {
-        Collection::Integrations(GithubApp::Deployments) => &["v1", "integrations", "github", "install"],
-        Collection::Integrations(GithubApp::Forge) => &["v1", "integrations", "forge", "github", "install"],
-        Collection::ForgeInstallations => &["v2", "integrations", "forge-github", "installations"],
-        Collection::Repositories(GithubApp::Deployments, id) => &["v1", "integrations", "github", id, "repos"],
-        Collection::Repositories(GithubApp::Forge, id) => &["v1", "integrations", "forge", "github", id, "repos"],
-        Collection::InstallationRepositories(id) => {
-            &["v2", "integrations", "github", "installations", id, "repositories"]
+        Collection::Integrations(GithubApp::Deployments) => {
+            &["v1", "integrations", "github", "install"]
         }
+        Collection::Integrations(GithubApp::Forge) => {
+            &["v1", "integrations", "forge", "github", "install"]
+        }
+        Collection::ForgeInstallations => &["v2", "integrations", "forge-github", "installations"],
+        Collection::Repositories(GithubApp::Deployments, id) => {
+            &["v1", "integrations", "github", id, "repos"]
+        }
+        Collection::Repositories(GithubApp::Forge, id) => {
+            &["v1", "integrations", "forge", "github", id, "repos"]
+        }
+        Collection::InstallationRepositories(id) => &[
+            "v2",
+            "integrations",
+            "github",
+            "installations",
+            id,
+            "repositories",
+        ],
         Collection::Listeners => &["v2", "listeners"],
         Collection::Providers => &["v2", "auth", "providers"],
         Collection::Tokens(_) => &["v2", "auth", "tokens"],
@@ -164,7 +237,9 @@ fn paging(of: &Collection) -> Paging {
 /// Returns the path of the newer call for the same list.
 fn newer(of: &Collection) -> Option<Collection> {
     match of {
-        Collection::Repositories(GithubApp::Deployments, id) => Some(Collection::InstallationRepositories(id.clone())),
+        Collection::Repositories(GithubApp::Deployments, id) => {
+            Some(Collection::InstallationRepositories(id.clone()))
+        }
         Collection::Integrations(GithubApp::Forge) => Some(Collection::ForgeInstallations),
         _ => None,
     }
@@ -175,12 +250,15 @@ pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
     let said = error.detail.to_lowercase();
     let hint = match (&error.kind, of) {
         (Kind::Forbidden, _) if said.contains("requires workspace specification") => None,
-        (Kind::Forbidden, Collection::Listeners) => {
-            Some("listeners are for organizations that host their own deployments (enterprise plan)".to_string())
-        }
+        (Kind::Forbidden, Collection::Listeners) => Some(
+            "listeners are for organizations that host their own deployments (enterprise plan)"
+                .to_string(),
+        ),
         (Kind::NotFound, _) if of.owner().is_none() => {
             let what = of.plural();
-            Some(format!("this control plane may not support {what}, or there is none with this name"))
+            Some(format!(
+                "this control plane may not support {what}, or there is none with this name"
+            ))
         }
         _ => None,
     };

@@ -42,9 +42,16 @@ struct Clients {
 impl Connections {
     /// Returns the client for a request, by its target and whether it only reads.
     pub(super) fn client(&self, url: &Url, reads: bool) -> Result<Client, reqwest::Error> {
-        let Clients { local, lasting, brief, plain } = &*self.0;
+        let Clients {
+            local,
+            lasting,
+            brief,
+            plain,
+        } = &*self.0;
         if url.scheme() == "http" && config::is_loopback(url) {
-            return made(local, || common().retry(retry::never()).no_proxy().tls_certs_only([]));
+            return made(local, || {
+                common().retry(retry::never()).no_proxy().tls_certs_only([])
+            });
         }
         if reads && !lock(plain).contains(&url.origin().ascii_serialization()) {
             // When an HTTP/2 connection is closed, the peer names the requests that it did not process. These are sent again.
@@ -62,7 +69,10 @@ impl Connections {
 }
 
 /// Creates a client once; concurrent callers wait for it.
-fn made(cell: &Mutex<Option<Client>>, builder: impl FnOnce() -> ClientBuilder) -> Result<Client, reqwest::Error> {
+fn made(
+    cell: &Mutex<Option<Client>>,
+    builder: impl FnOnce() -> ClientBuilder,
+) -> Result<Client, reqwest::Error> {
     let mut cell = lock(cell);
     match &*cell {
         Some(client) => Ok(client.clone()),

@@ -47,13 +47,24 @@ impl DeploymentQuery {
             ("deployment_type", &self.deployment_type),
             ("image_version", &self.image_version),
         ];
-        let mut query: Vec<_> = texts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
-        for (name, ids) in [("deployment_ids", &self.ids), ("tag_value_ids", &self.tag_value_ids)] {
+        let mut query: Vec<_> = texts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?)))
+            .collect();
+        for (name, ids) in [
+            ("deployment_ids", &self.ids),
+            ("tag_value_ids", &self.tag_value_ids),
+        ] {
             if !ids.is_empty() {
                 query.push((name, ids.join(",")));
             }
         }
-        List { parts: vec!["v2".into(), "deployments".into()], query, is_main: true, what: "deployments" }
+        List {
+            parts: vec!["v2".into(), "deployments".into()],
+            query,
+            is_main: true,
+            what: "deployments",
+        }
     }
 }
 
@@ -71,7 +82,11 @@ pub struct Listing<T> {
 impl<T> Listing<T> {
     /// Creates a complete list.
     pub fn new(items: Vec<T>, unread: UnreadRows) -> Listing<T> {
-        Listing { items, incomplete: None, unread }
+        Listing {
+            items,
+            incomplete: None,
+            unread,
+        }
     }
 
     /// Adds the rows that can be read.
@@ -79,7 +94,11 @@ impl<T> Listing<T> {
     where
         T: DeserializeOwned,
     {
-        self.items.extend(rows.iter().filter_map(|row| self.unread.parse(row)).map(kept));
+        self.items.extend(
+            rows.iter()
+                .filter_map(|row| self.unread.parse(row))
+                .map(kept),
+        );
     }
 }
 
@@ -101,7 +120,12 @@ impl ControlPlane {
     /// Creates a client from the control plane's full base URL, prefix included.
     pub fn new(http: Http, base: Url) -> ControlPlane {
         http.allow(&base);
-        ControlPlane { http, base, retry: Retry::NONE, log_calls: Arc::default() }
+        ControlPlane {
+            http,
+            base,
+            retry: Retry::NONE,
+            log_calls: Arc::default(),
+        }
     }
 
     /// Sets the retry policy for reads; the default is no retries.
@@ -114,32 +138,53 @@ impl ControlPlane {
     /// # Errors
     /// Also if only a part could be read; [`ControlPlane::deployment_rows`] returns it.
     pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
-        let Listing { items, incomplete, mut unread } = self.deployment_rows(query).await?;
+        let Listing {
+            items,
+            incomplete,
+            mut unread,
+        } = self.deployment_rows(query).await?;
         incomplete.map_or(Ok(()), Err)?;
-        Ok(items.into_iter().filter_map(|row| unread.keep(self.typed(row))).collect())
+        Ok(items
+            .into_iter()
+            .filter_map(|row| unread.keep(self.typed(row)))
+            .collect())
     }
 
     /// Returns all deployments as received, secrets included; see [`Pages`].
-    pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
+    pub async fn deployment_rows(
+        &self,
+        query: &DeploymentQuery,
+    ) -> Result<Listing<Value>, ApiError> {
         self.deployment_pages(query).all().await
     }
 
     /// Returns the pages of all deployments.
     pub fn deployment_pages(&self, query: &DeploymentQuery) -> Pages<'static> {
-        self.pages(query.list(), usize::MAX).ahead(Self::MAX_CONCURRENCY)
+        self.pages(query.list(), usize::MAX)
+            .ahead(Self::MAX_CONCURRENCY)
     }
 
     /// Returns the pages of a list by limit and offset.
     pub(super) fn pages(&self, list: List, limit: usize) -> Pages<'static> {
         let (control_plane, what) = (self.clone(), list.what);
-        Pages::new(what, (limit, 0), PAGE, move |PageRequest { limit, offset, .. }| {
-            let (control_plane, list) = (control_plane.clone(), list.clone());
-            Box::pin(async move {
-                let paging = [("limit", limit.to_string()), ("offset", offset.to_string())];
-                let answer = control_plane.page(&list, &paging).await?;
-                Ok(Page { rows: answer.rows("resources")?, answer, limit, next: NextPage::IfFull })
-            })
-        })
+        Pages::new(
+            what,
+            (limit, 0),
+            PAGE,
+            move |PageRequest { limit, offset, .. }| {
+                let (control_plane, list) = (control_plane.clone(), list.clone());
+                Box::pin(async move {
+                    let paging = [("limit", limit.to_string()), ("offset", offset.to_string())];
+                    let answer = control_plane.page(&list, &paging).await?;
+                    Ok(Page {
+                        rows: answer.rows("resources")?,
+                        answer,
+                        limit,
+                        next: NextPage::IfFull,
+                    })
+                })
+            },
+        )
     }
 
     /// Parses a revision.
@@ -175,19 +220,47 @@ impl ControlPlane {
 
     /// Returns the newest revisions of a deployment, at most `limit`.
     pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
-        let Revisions { items, was_sorted, mut unread } = self.revision_rows(id, limit).await?;
-        let items = items.into_iter().filter_map(|row| unread.keep(self.typed(row))).collect();
-        Ok(Revisions { items, was_sorted, unread })
+        let Revisions {
+            items,
+            was_sorted,
+            mut unread,
+        } = self.revision_rows(id, limit).await?;
+        let items = items
+            .into_iter()
+            .filter_map(|row| unread.keep(self.typed(row)))
+            .collect();
+        Ok(Revisions {
+            items,
+            was_sorted,
+            unread,
+        })
     }
 
     /// Returns the newest revisions as received.
-    pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
-        let parts = ["v2", "deployments", id, "revisions"].map(String::from).to_vec();
-        let list = List { parts, query: Vec::new(), is_main: false, what: "revisions" };
-        let Listing { mut items, unread, .. } = self.pages(list, limit).whole().await?;
+    pub async fn revision_rows(
+        &self,
+        id: &str,
+        limit: usize,
+    ) -> Result<Revisions<Value>, ApiError> {
+        let parts = ["v2", "deployments", id, "revisions"]
+            .map(String::from)
+            .to_vec();
+        let list = List {
+            parts,
+            query: Vec::new(),
+            is_main: false,
+            what: "revisions",
+        };
+        let Listing {
+            mut items, unread, ..
+        } = self.pages(list, limit).whole().await?;
         let was_sorted = newest_first(&mut items);
         items.truncate(limit);
-        Ok(Revisions { items, was_sorted, unread })
+        Ok(Revisions {
+            items,
+            was_sorted,
+            unread,
+        })
     }
 
     /// Returns a revision.
@@ -197,17 +270,29 @@ impl ControlPlane {
 
     /// Returns a revision as received.
     pub async fn revision_row(&self, id: &str, revision: &str) -> Result<Value, ApiError> {
-        self.get(&["v2", "deployments", id, "revisions", revision]).await?.json()
+        self.get(&["v2", "deployments", id, "revisions", revision])
+            .await?
+            .json()
     }
 
     /// Requests a page of a list.
-    pub(super) async fn page(&self, list: &List, paging: &[(&str, String)]) -> Result<Answer, ApiError> {
+    pub(super) async fn page(
+        &self,
+        list: &List,
+        paging: &[(&str, String)],
+    ) -> Result<Answer, ApiError> {
         let parts: Vec<&str> = list.parts.iter().map(String::as_str).collect();
         let mut url = self.url(&Method::GET, &parts)?;
-        for (name, value) in list.query.iter().map(|(n, v)| (*n, v)).chain(paging.iter().map(|(n, v)| (*n, v))) {
+        for (name, value) in list
+            .query
+            .iter()
+            .map(|(n, v)| (*n, v))
+            .chain(paging.iter().map(|(n, v)| (*n, v)))
+        {
             url.query_pairs_mut().append_pair(name, value);
         }
-        self.call(Method::GET, url, None, &[200], list.is_main).await
+        self.call(Method::GET, url, None, &[200], list.is_main)
+            .await
     }
 
     pub(super) async fn get(&self, parts: &[&str]) -> Result<Answer, ApiError> {
@@ -258,12 +343,23 @@ impl ControlPlane {
     /// Returns the error of an unexpected but valid response.
     pub fn odd(&self, detail: String) -> ApiError {
         // Not attributed to a request, because only one of many responses was wrong.
-        let at = Place { profile: self.http.profile().to_string(), ..Place::default() };
-        ApiError { kind: Kind::Protocol, at, detail, hint: None }
+        let at = Place {
+            profile: self.http.profile().to_string(),
+            ..Place::default()
+        };
+        ApiError {
+            kind: Kind::Protocol,
+            at,
+            detail,
+            hint: None,
+        }
     }
 
     fn not_understood(&self, why: &serde_json::Error) -> ApiError {
-        self.odd(format!("unexpected response: {}", super::answer::line(&why.to_string())))
+        self.odd(format!(
+            "unexpected response: {}",
+            super::answer::line(&why.to_string())
+        ))
     }
 
     /// Parses a row that was kept as received.
@@ -275,7 +371,11 @@ impl ControlPlane {
 /// Sorts rows by `created_at`, newest first, and returns whether they were sorted. Rows without a valid time count as the
 /// oldest.
 fn newest_first(rows: &mut [Value]) -> bool {
-    let time = |row: &Value| row["created_at"].as_str().and_then(runtail_core::model::parse_time);
+    let time = |row: &Value| {
+        row["created_at"]
+            .as_str()
+            .and_then(runtail_core::model::parse_time)
+    };
     let was_sorted = rows.is_sorted_by(|a, b| time(a) >= time(b));
     if !was_sorted {
         rows.sort_by_cached_key(|row| std::cmp::Reverse(time(row)));

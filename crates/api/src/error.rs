@@ -103,7 +103,8 @@ impl ApiError {
         let words = || said.split_whitespace().filter(|word| !word.contains('/'));
         let objects = ["thread", "run", "assistant", "checkpoint", "cron", "item"];
         self.may_lack_call()
-            && !words().any(|word| objects.contains(&word.trim_matches(|c: char| !c.is_alphanumeric())))
+            && !words()
+                .any(|word| objects.contains(&word.trim_matches(|c: char| !c.is_alphanumeric())))
     }
 
     /// Whether the request certainly had no effect. Not true for most 5xx, which may come from a proxy.
@@ -125,7 +126,11 @@ impl ApiError {
             Kind::Status(code) => (400..500).contains(&code) && code != 408,
             // Not implemented: no effect, even if the answer is a proxy's.
             Kind::Server(501) => true,
-            Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
+            Kind::Server(_)
+            | Kind::Network
+            | Kind::Timeout
+            | Kind::Protocol
+            | Kind::TooLarge(_) => false,
         }
     }
 
@@ -139,8 +144,14 @@ impl ApiError {
 
     /// Returns how long to pause: 30 s for a 429 without `Retry-After`, at most an hour, nothing if no pause is needed.
     pub fn quiet(&self) -> Duration {
-        let unsaid = if matches!(self.kind, Kind::RateLimited(_)) { Duration::from_secs(30) } else { Duration::ZERO };
-        self.asked().unwrap_or(unsaid).min(Duration::from_secs(3600))
+        let unsaid = if matches!(self.kind, Kind::RateLimited(_)) {
+            Duration::from_secs(30)
+        } else {
+            Duration::ZERO
+        };
+        self.asked()
+            .unwrap_or(unsaid)
+            .min(Duration::from_secs(3600))
     }
 
     /// Returns the HTTP status, if the kind means exactly one.
@@ -163,15 +174,22 @@ impl ApiError {
         // A server's request id may contain what was sent.
         self.at.request_id = self.at.request_id.map(|id| secrets.scrub(&id));
         if let Kind::Invalid(fields) = &mut self.kind {
-            fields.iter_mut().for_each(|field| *field = secrets.scrub(field));
+            fields
+                .iter_mut()
+                .for_each(|field| *field = secrets.scrub(field));
         }
         self
     }
 
     /// Prepends to the hint.
     pub(crate) fn hinted(self, more: &str) -> ApiError {
-        let hint = self.hint.map_or_else(|| more.to_string(), |hint| format!("{more}; {hint}"));
-        ApiError { hint: Some(hint), ..self }
+        let hint = self
+            .hint
+            .map_or_else(|| more.to_string(), |hint| format!("{more}; {hint}"));
+        ApiError {
+            hint: Some(hint),
+            ..self
+        }
     }
 
     /// Adds a hint to the error of a change if it is unknown whether the change was made.
@@ -193,7 +211,9 @@ impl ApiError {
     /// Returns the error in one line.
     pub fn cause(&self) -> String {
         let said = match self.status() {
-            Some(code) if !self.detail.starts_with(&code.to_string()) => format!("{code}: {}", self.detail),
+            Some(code) if !self.detail.starts_with(&code.to_string()) => {
+                format!("{code}: {}", self.detail)
+            }
             _ => self.detail.clone(),
         };
         match self.asked() {
@@ -204,16 +224,32 @@ impl ApiError {
 
     /// Formats the error for narrow places: first the error, then the fix, then the request.
     pub fn story(&self) -> String {
-        let Place { profile, method, host, path, request_id, .. } = &self.at;
-        let mut story = if profile.is_empty() { self.cause() } else { format!("{profile}: {}", self.cause()) };
+        let Place {
+            profile,
+            method,
+            host,
+            path,
+            request_id,
+            ..
+        } = &self.at;
+        let mut story = if profile.is_empty() {
+            self.cause()
+        } else {
+            format!("{profile}: {}", self.cause())
+        };
         if let Kind::Invalid(fields) = &self.kind {
-            fields.iter().for_each(|field| story.push_str(&format!("\n  {field}")));
+            fields
+                .iter()
+                .for_each(|field| story.push_str(&format!("\n  {field}")));
         }
         if let Some(hint) = &self.hint {
             story.push_str(&format!("\n  {hint}"));
         }
         if !method.is_empty() {
-            let id = request_id.as_ref().map(|id| format!(" (request {id})")).unwrap_or_default();
+            let id = request_id
+                .as_ref()
+                .map(|id| format!(" (request {id})"))
+                .unwrap_or_default();
             story.push_str(&format!("\n  {method} {host}{path}{id}"));
         }
         story
@@ -221,8 +257,14 @@ impl ApiError {
 
     /// Returns the request in one line; nothing if none was sent.
     pub fn request(&self) -> String {
-        let Place { method, host, path, .. } = &self.at;
-        if method.is_empty() { String::new() } else { format!("{method} {host}{path}") }
+        let Place {
+            method, host, path, ..
+        } = &self.at;
+        if method.is_empty() {
+            String::new()
+        } else {
+            format!("{method} {host}{path}")
+        }
     }
 
     /// Returns two or three words for a badge: `401`, `no route`, `429`.
@@ -251,7 +293,14 @@ impl ApiError {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { profile, method, host, path, request_id, .. } = &self.at;
+        let Place {
+            profile,
+            method,
+            host,
+            path,
+            request_id,
+            ..
+        } = &self.at;
         if !profile.is_empty() {
             write!(f, "{profile}: ")?;
         }

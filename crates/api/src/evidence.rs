@@ -2,7 +2,9 @@
 
 use super::{ApiError, ControlPlane, LogFilter, LogFollower, LogKind, LogScope};
 use jiff::Timestamp;
-use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime};
+use runtail_core::model::{
+    CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime,
+};
 use serde_json::Value;
 
 /// Number of revisions to search for the last good one.
@@ -43,8 +45,10 @@ impl ControlPlane {
         // Use the known record: it is needed for its secrets, which rarely change.
         let record = deployment.as_ref().unwrap_or(of.known);
         // A deployed revision may not be the serving one, which may be older than the list.
-        if let (Some(active), Phase::Deployed) = (record["active_revision_id"].as_str(), Phase::of(field("status")))
-            && active != field("id")
+        if let (Some(active), Phase::Deployed) = (
+            record["active_revision_id"].as_str(),
+            Phase::of(field("status")),
+        ) && active != field("id")
             && !history.iter().any(|row| row["id"] == active)
             && let Ok(row) = self.revision_row(of.deployment, active).await
         {
@@ -52,7 +56,10 @@ impl ControlPlane {
         }
         let (log, read) = log.unzip();
         let lines: Vec<LogText<'_>> = read.iter().flatten().flatten().map(LogText::from).collect();
-        let mut unread = read.as_ref().and_then(|read| read.as_ref().err()).map(ToString::to_string);
+        let mut unread = read
+            .as_ref()
+            .and_then(|read| read.as_ref().err())
+            .map(ToString::to_string);
         if let (Err(error), true) = (&deployment, of.known.is_null()) {
             unread.get_or_insert(format!(
                 "without the deployment's record, its secrets can't be removed from a log ({error})"
@@ -65,7 +72,9 @@ impl ControlPlane {
             revision: of.revision,
             history: &history,
             times: of.times,
-            now: Timestamp::now().saturating_add(self.skew()).unwrap_or(Timestamp::MAX),
+            now: Timestamp::now()
+                .saturating_add(self.skew())
+                .unwrap_or(Timestamp::MAX),
             log: match (log, &unread) {
                 (None, _) => LogEvidence::None,
                 (Some(log), Some(why)) => LogEvidence::Unread(log, why),
@@ -89,8 +98,17 @@ async fn read_log(
             CardLog::Build => LogKind::Build,
             CardLog::Server => LogKind::Server,
         };
-        let scope = LogScope { deployment: deployment.into(), revision: Some(revision.into()), kind };
-        (log, LogFollower::new(control.clone(), scope, LogFilter::default(), LINES).poll().await)
+        let scope = LogScope {
+            deployment: deployment.into(),
+            revision: Some(revision.into()),
+            kind,
+        };
+        (
+            log,
+            LogFollower::new(control.clone(), scope, LogFilter::default(), LINES)
+                .poll()
+                .await,
+        )
     };
     let log = CardLog::of(status)?;
     let first = read(log).await;

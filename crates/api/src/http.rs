@@ -96,38 +96,67 @@ impl Http {
     }
 
     /// The same, with a journal for its write requests, and with shared connections.
-    pub fn sharing(profile: &Profile, journal: Journal, connections: Connections) -> Result<Http, ApiError> {
+    pub fn sharing(
+        profile: &Profile,
+        journal: Journal,
+        connections: Connections,
+    ) -> Result<Http, ApiError> {
         let fetch = |source: &Option<config::SecretSource>, keys: &str, what: &str| {
-            let Some(source) = source else { return Ok(None) };
+            let Some(source) = source else {
+                return Ok(None);
+            };
             source.resolve().map(Some).map_err(|e| ApiError {
                 kind: Kind::NoKey,
-                at: Place { profile: profile.name.clone(), ..Place::default() },
+                at: Place {
+                    profile: profile.name.clone(),
+                    ..Place::default()
+                },
                 detail: text::clean(&e.to_string()).into_owned(),
                 hint: Some(format!("the {what} comes from {keys} in the profile")),
             })
         };
         let inner = Inner {
             profile: text::clean(&profile.name).into_owned(),
-            key: fetch(&profile.key, "api_key_env, api_key_file, api_key_command or api_key_keyring", "key")?,
-            bearer: fetch(&profile.bearer, "bearer_env, bearer_file, bearer_command or bearer_keyring", "token")?,
+            key: fetch(
+                &profile.key,
+                "api_key_env, api_key_file, api_key_command or api_key_keyring",
+                "key",
+            )?,
+            bearer: fetch(
+                &profile.bearer,
+                "bearer_env, bearer_file, bearer_command or bearer_keyring",
+                "token",
+            )?,
             workspace: profile.workspace.clone(),
             sealed: profile.is_read_only().then(|| {
-                let why = profile.sealed.as_deref().map(|why| text::clean(why).into_owned());
+                let why = profile
+                    .sealed
+                    .as_deref()
+                    .map(|why| text::clean(why).into_owned());
                 why.unwrap_or_else(|| "the profile is read-only".into())
             }),
             journal,
             allow_http: profile.allow_http,
             only_local: profile.only_local,
-            max_answer: usize::try_from(profile.max_answer.unwrap_or(config::MAX_ANSWER)).unwrap_or(usize::MAX),
+            max_answer: usize::try_from(profile.max_answer.unwrap_or(config::MAX_ANSWER))
+                .unwrap_or(usize::MAX),
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
             quiet_until: Mutex::default(),
             connections,
             quirks: Mutex::default(),
         };
-        inner.key.iter().chain(&inner.bearer).for_each(|key| text::keys::guard(key.expose_secret()));
+        inner
+            .key
+            .iter()
+            .chain(&inner.bearer)
+            .for_each(|key| text::keys::guard(key.expose_secret()));
         let http = Http(Arc::new(inner));
-        for url in profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url)) {
+        for url in profile
+            .control_plane
+            .iter()
+            .chain(profile.agent_servers.iter().map(|(_, url)| url))
+        {
             http.allow(url);
         }
         Ok(http)
@@ -140,7 +169,13 @@ impl Http {
 
     /// Returns a read-only client with the same keys for one other control plane. Only after the user confirmed it.
     pub(super) fn elsewhere(&self, base: &Url) -> Http {
-        let Inner { profile, key, bearer, workspace, .. } = &*self.0;
+        let Inner {
+            profile,
+            key,
+            bearer,
+            workspace,
+            ..
+        } = &*self.0;
         let http = Http(Arc::new(Inner {
             profile: profile.clone(),
             key: key.clone(),
@@ -164,7 +199,11 @@ impl Http {
     /// Trusts the origin of an address with this profile's keys: its control plane, its agent servers, and the addresses
     /// that the control plane's own records name.
     pub fn allow(&self, url: &Url) {
-        let mut origins = self.0.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origins = self
+            .0
+            .origins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         origins.insert(url.origin().ascii_serialization());
     }
 
@@ -183,8 +222,14 @@ impl Http {
     async fn quiet(&self) {
         // The limit may have been extended.
         loop {
-            let until = *self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
+            let until = *self
+                .0
+                .quiet_until
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let Some(until) = until.filter(|until| *until > Instant::now()) else {
+                return;
+            };
             tokio::time::sleep_until(until.into()).await;
             tokio::time::sleep(QUIET_SPREAD.mul_f64(fastrand::f64())).await;
         }
@@ -201,7 +246,10 @@ impl Http {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let wait = call.reads.then(|| call.retry.wait(&error, attempt, fastrand::f64())).flatten();
+            let wait = call
+                .reads
+                .then(|| call.retry.wait(&error, attempt, fastrand::f64()))
+                .flatten();
             let Some(wait) = wait else { return Err(error) };
             tokio::time::sleep(wait).await;
             attempt += 1;
@@ -223,7 +271,10 @@ impl Http {
         head: &mut Option<Head>,
         planned: Option<(&str, Option<&PlainRequest>)>,
     ) -> Result<Answer, ApiError> {
-        let at = Place { is_write: !call.reads, ..self.place(&call.method, &call.url) };
+        let at = Place {
+            is_write: !call.reads,
+            ..self.place(&call.method, &call.url)
+        };
         if !call.reads {
             self.check_write(&at)?;
         }
@@ -234,13 +285,22 @@ impl Http {
             .header(header::ACCEPT_ENCODING, "gzip")
             .timeout(call.timeout);
         if let Some(body) = call.body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(self.written(&at, body)?);
+            request = request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(self.written(&at, body)?);
         }
-        let broken = |e: &reqwest::Error| self.scrubbed(network::failure(e, &call.url, at.clone()), call.body);
+        let broken = |e: &reqwest::Error| {
+            self.scrubbed(network::failure(e, &call.url, at.clone()), call.body)
+        };
         let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
         let mut noted = (!call.reads).then(|| {
-            let (title, shown) = (planned.map(|(title, _)| title), planned.and_then(|(_, shown)| shown));
-            self.0.journal.begin(title, &at, shown.cloned().unwrap_or_else(own))
+            let (title, shown) = (
+                planned.map(|(title, _)| title),
+                planned.and_then(|(_, shown)| shown),
+            );
+            self.0
+                .journal
+                .begin(title, &at, shown.cloned().unwrap_or_else(own))
         });
         let began = Instant::now();
         let sent = request.send().await;
@@ -258,20 +318,41 @@ impl Http {
             self.0.skew.store(skew, Ordering::Relaxed);
         }
         let is_html = answer::is_html(response.headers(), b"");
-        *head = Some(Head { status: response.status().as_u16(), skew, is_html, took: began.elapsed() });
+        *head = Some(Head {
+            status: response.status().as_u16(),
+            skew,
+            is_html,
+            took: began.elapsed(),
+        });
         if !call.expect.contains(&response.status().as_u16()) {
-            let error =
-                self.refused(response, at, call.plane, call.is_list, call.body.into_iter().chain(call.about)).await;
+            let error = self
+                .refused(
+                    response,
+                    at,
+                    call.plane,
+                    call.is_list,
+                    call.body.into_iter().chain(call.about),
+                )
+                .await;
             if !error.quiet().is_zero() && call.plane == Service::Control {
                 let until = Instant::now() + error.quiet();
-                let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut quiet = self
+                    .0
+                    .quiet_until
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 *quiet = Some(quiet.map_or(until, |q| q.max(until)));
             }
             return Err(error);
         }
         let headers = response.headers().clone();
         let limit = call.max_body.min(self.0.max_answer);
-        let too_large = |detail| ApiError { kind: Kind::TooLarge(limit), at: at.clone(), detail, hint: None };
+        let too_large = |detail| ApiError {
+            kind: Kind::TooLarge(limit),
+            at: at.clone(),
+            detail,
+            hint: None,
+        };
         let body = read_body(response, limit).await.map_err(|why| match why {
             Unread::Broken(e) => broken(&e),
             Unread::Short => {
@@ -287,10 +368,18 @@ impl Http {
             Unread::Undecodable(detail) => ApiError { kind: Kind::Protocol, at: at.clone(), detail, hint: None },
         })?;
         if is_too_costly(&body) {
-            return Err(too_large("parsing the response would take too much memory: it has too many values".into()));
+            return Err(too_large(
+                "parsing the response would take too much memory: it has too many values".into(),
+            ));
         }
         let (body, repeated) = self.without_keys(body, call.plane);
-        Ok(Answer { headers, body, at, secrets: self.secrets(call.body), repeated })
+        Ok(Answer {
+            headers,
+            body,
+            at,
+            secrets: self.secrets(call.body),
+            repeated,
+        })
     }
 
     /// Opens an event stream on an agent server. One attempt, with a timeout for the head only.
@@ -302,7 +391,10 @@ impl Http {
         last_event_id: Option<&str>,
     ) -> Result<EventStream, ApiError> {
         let writes = method != Method::GET;
-        let at = Place { is_write: writes, ..self.place(&method, &url) };
+        let at = Place {
+            is_write: writes,
+            ..self.place(&method, &url)
+        };
         if writes {
             self.check_write(&at)?;
         }
@@ -313,21 +405,35 @@ impl Http {
             // A compressed stream arrives in bursts, and resuming needs every byte.
             .header(header::ACCEPT_ENCODING, "identity");
         if let Some(id) = last_event_id {
-            let value = HeaderValue::from_str(id)
-                .map_err(|_| self.refuse(&at, "the id of the last event can't be sent in a header".into(), None))?;
+            let value = HeaderValue::from_str(id).map_err(|_| {
+                self.refuse(
+                    &at,
+                    "the id of the last event can't be sent in a header".into(),
+                    None,
+                )
+            })?;
             request = request.header("last-event-id", value);
         }
         if let Some(body) = body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(self.written(&at, body)?);
+            request = request
+                .header(header::CONTENT_TYPE, "application/json")
+                .body(self.written(&at, body)?);
         }
         let mut noted = writes.then(|| self.note(&at, Service::Agent, &url, body));
         let began = Instant::now();
         let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
-        self.trace(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
+        self.trace(
+            &at,
+            began,
+            sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()),
+        );
         if let (Some(noted), Ok(sent)) = (&mut noted, &sent) {
             noted.ended(match sent {
                 Ok(response) => Outcome::Status(response.status().as_u16()),
-                Err(e) => Outcome::NoAnswer(self.scrubbed(network::failure(e, &url, at.clone()), body).detail),
+                Err(e) => Outcome::NoAnswer(
+                    self.scrubbed(network::failure(e, &url, at.clone()), body)
+                        .detail,
+                ),
             });
         }
         let response = match sent {
@@ -335,43 +441,77 @@ impl Http {
             Ok(Err(e)) => return Err(self.scrubbed(network::failure(&e, &url, at), body)),
             Err(_) => {
                 let detail = format!("no answer within {} s", STREAM_HEAD_TIMEOUT.as_secs());
-                return Err(ApiError { kind: Kind::Timeout, at, detail, hint: None });
+                return Err(ApiError {
+                    kind: Kind::Timeout,
+                    at,
+                    detail,
+                    hint: None,
+                });
             }
         };
         if response.status() != StatusCode::OK {
-            return Err(self.refused(response, at, Service::Agent, false, body).await);
+            return Err(self
+                .refused(response, at, Service::Agent, false, body)
+                .await);
         }
-        stream::of_response(self, response, url, at).await.map_err(|error| self.scrubbed(error, body))
+        stream::of_response(self, response, url, at)
+            .await
+            .map_err(|error| self.scrubbed(error, body))
     }
 
     /// Starts a request: checks its target and adds the headers of its service (contract §5).
-    fn request(&self, plane: Service, method: &Method, url: &Url, reads: bool) -> Result<RequestBuilder, ApiError> {
+    fn request(
+        &self,
+        plane: Service,
+        method: &Method,
+        url: &Url,
+        reads: bool,
+    ) -> Result<RequestBuilder, ApiError> {
         let at = self.place(method, url);
         if !matches!(url.scheme(), "http" | "https") {
             return Err(self.refuse(&at, "this address is neither http nor https".into(), None));
         }
         if self.0.only_local && !config::is_loopback(url) {
-            return Err(self.refuse(&at, "this server is not simulated; nothing was sent".into(), None));
+            return Err(self.refuse(
+                &at,
+                "this server is not simulated; nothing was sent".into(),
+                None,
+            ));
         }
         if url.scheme() == "http" && !config::is_loopback(url) && !self.0.allow_http {
             let hint = "use https, or say `allow_http = true` in the profile".to_string();
-            return Err(self.refuse(&at, "plain http to another machine is not allowed".into(), Some(hint)));
+            return Err(self.refuse(
+                &at,
+                "plain http to another machine is not allowed".into(),
+                Some(hint),
+            ));
         }
         let trusted = {
-            let origins = self.0.origins.lock().unwrap_or_else(PoisonError::into_inner);
+            let origins = self
+                .0
+                .origins
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             origins.contains(&url.origin().ascii_serialization())
         };
         if !trusted {
-            let detail =
-                format!("refusing to send this profile's key to {}: the host is not part of the profile", at.host);
+            let detail = format!(
+                "refusing to send this profile's key to {}: the host is not part of the profile",
+                at.host
+            );
             return Err(self.refuse(&at, detail, None));
         }
-        let client = self.0.connections.client(url, reads).map_err(|e| network::failure(&e, url, at.clone()))?;
+        let client = self
+            .0
+            .connections
+            .client(url, reads)
+            .map_err(|e| network::failure(&e, url, at.clone()))?;
         let secret = |text: String| {
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
                 self.refuse(
                     &at,
-                    "the key or the token contains characters that are not allowed in a header".into(),
+                    "the key or the token contains characters that are not allowed in a header"
+                        .into(),
                     None,
                 )
             })?;
@@ -379,10 +519,19 @@ impl Http {
             Ok::<_, ApiError>(value)
         };
         let mut headers = HeaderMap::new();
-        let exposed =
-            |secret: &Option<SecretString>| secret.as_ref().map_or("", ExposeSecret::expose_secret).to_string();
+        let exposed = |secret: &Option<SecretString>| {
+            secret
+                .as_ref()
+                .map_or("", ExposeSecret::expose_secret)
+                .to_string()
+        };
         for (name, _) in self.identity(plane) {
-            let Inner { key, bearer, workspace, .. } = &*self.0;
+            let Inner {
+                key,
+                bearer,
+                workspace,
+                ..
+            } = &*self.0;
             let value = match name {
                 API_KEY => exposed(key),
                 AUTHORIZATION => format!("Bearer {}", exposed(bearer)),
@@ -395,24 +544,48 @@ impl Http {
 
     /// Refuses every write request of a read-only profile.
     pub(super) fn check_write(&self, at: &Place) -> Result<(), ApiError> {
-        let Some(why) = &self.0.sealed else { return Ok(()) };
-        Err(ApiError { kind: Kind::ReadOnly, at: at.clone(), detail: format!("nothing was sent: {why}"), hint: None })
+        let Some(why) = &self.0.sealed else {
+            return Ok(());
+        };
+        Err(ApiError {
+            kind: Kind::ReadOnly,
+            at: at.clone(),
+            detail: format!("nothing was sent: {why}"),
+            hint: None,
+        })
     }
 
     /// Starts an entry of the journal.
     fn note(&self, at: &Place, plane: Service, url: &Url, body: Option<&Value>) -> OpenEntry {
-        self.0.journal.begin(None, at, self.shown(plane, at.method.clone(), url, body))
+        self.0
+            .journal
+            .begin(None, at, self.shown(plane, at.method.clone(), url, body))
     }
 
     /// Returns a request for display: placeholders for keys, masks for secrets.
-    pub(super) fn shown(&self, plane: Service, method: String, url: &Url, body: Option<&Value>) -> PlainRequest {
+    pub(super) fn shown(
+        &self,
+        plane: Service,
+        method: String,
+        url: &Url,
+        body: Option<&Value>,
+    ) -> PlainRequest {
         let secrets = self.secrets(body);
         let mut body = body.cloned();
         if let Some(body) = &mut body {
             secrets.mask(body);
         }
-        let headers = self.identity(plane).into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-        PlainRequest { method, url: secrets.scrub(url.as_str()), headers, body }
+        let headers = self
+            .identity(plane)
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value))
+            .collect();
+        PlainRequest {
+            method,
+            url: secrets.scrub(url.as_str()),
+            headers,
+            body,
+        }
     }
 
     /// Returns the credential headers of this profile (contract §5), with placeholders for secrets.
@@ -420,7 +593,12 @@ impl Http {
     /// The control plane takes a key or a bearer token. An agent server may be behind a gateway with its own token, so it gets
     /// both. The workspace is only for the control plane.
     pub(super) fn identity(&self, plane: Service) -> Vec<(&'static str, String)> {
-        let Inner { key, bearer, workspace, .. } = &*self.0;
+        let Inner {
+            key,
+            bearer,
+            workspace,
+            ..
+        } = &*self.0;
         let mut headers = Vec::new();
         if key.is_some() {
             headers.push((API_KEY, KEY_PLACE.to_string()));
@@ -454,10 +632,16 @@ impl Http {
         is_list: bool,
         known: impl IntoIterator<Item = &'s Value>,
     ) -> ApiError {
-        let about = About { plane, is_list, shown: self.credentials(plane), has_workspace: self.0.workspace.is_some() };
+        let about = About {
+            plane,
+            is_list,
+            shown: self.credentials(plane),
+            has_workspace: self.0.workspace.is_some(),
+        };
         let (status, headers) = (response.status(), response.headers().clone());
         // The status is enough; an incomplete body is ignored.
-        let read = tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
+        let read =
+            tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
         // Before the body is truncated, because half a key would not be found.
         let secrets = self.secrets(known);
         let body = secrets.scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
@@ -466,20 +650,35 @@ impl Http {
 
     /// Logs a request: its target and its result, never a header, a body or a query.
     fn trace(&self, at: &Place, began: Instant, answered: Option<&Response>) {
-        let Place { profile, method, host, path, .. } = at;
+        let Place {
+            profile,
+            method,
+            host,
+            path,
+            ..
+        } = at;
         let ms = began.elapsed().as_millis();
         match answered {
             Some(response) => {
                 let status = response.status().as_u16();
-                let request_id = self.secrets(None).scrub(&answer::request_id(response.headers()).unwrap_or_default());
+                let request_id = self
+                    .secrets(None)
+                    .scrub(&answer::request_id(response.headers()).unwrap_or_default());
                 tracing::debug!(%profile, %method, %host, %path, status, ms, %request_id, "request");
             }
-            None => tracing::debug!(%profile, %method, %host, %path, ms, "request without a response"),
+            None => {
+                tracing::debug!(%profile, %method, %host, %path, ms, "request without a response")
+            }
         }
     }
 
     pub(super) fn refuse(&self, at: &Place, detail: String, hint: Option<String>) -> ApiError {
-        ApiError { kind: Kind::Refused, at: at.clone(), detail, hint }
+        ApiError {
+            kind: Kind::Refused,
+            at: at.clone(),
+            detail,
+            hint,
+        }
     }
 
     /// Returns the body of a request. What was received goes back exactly as it was.
@@ -488,7 +687,10 @@ impl Http {
         if json::has_mark(&written)
             && let Some(place) = json::half_in(body)
         {
-            let detail = format!("nothing was sent: half of a character in {}", text::clean(&place));
+            let detail = format!(
+                "nothing was sent: half of a character in {}",
+                text::clean(&place)
+            );
             return Err(self.refuse(at, detail, Some(json::HALF_HINT.into())));
         }
         Ok(json::written(&written).into_owned())
@@ -525,7 +727,10 @@ impl Http {
     pub(super) fn secrets<'s>(&'s self, known: impl IntoIterator<Item = &'s Value>) -> Secrets {
         let Inner { key, bearer, .. } = &*self.0;
         let keys = key.iter().chain(bearer).map(|key| key.expose_secret());
-        Secrets::new(keys.chain(known.into_iter().flat_map(secret_texts)), MIN_SECRET)
+        Secrets::new(
+            keys.chain(known.into_iter().flat_map(secret_texts)),
+            MIN_SECRET,
+        )
     }
 }
 
@@ -541,9 +746,17 @@ impl fmt::Debug for Http {
 
 /// Returns an address below a base, with its segments encoded. Empty segments and dots are refused, because they would
 /// address something else.
-pub(super) fn join(http: &Http, method: &Method, base: &Url, parts: &[&str]) -> Result<Url, ApiError> {
+pub(super) fn join(
+    http: &Http,
+    method: &Method,
+    base: &Url,
+    parts: &[&str],
+) -> Result<Url, ApiError> {
     let mut url = base.clone();
-    if let Some(part) = parts.iter().find(|p| matches!(**p, "" | "." | "..") || p.chars().any(char::is_control)) {
+    if let Some(part) = parts
+        .iter()
+        .find(|p| matches!(**p, "" | "." | "..") || p.chars().any(char::is_control))
+    {
         let at = http.place(method, base);
         return Err(http.refuse(&at, format!("\"{}\" is not an id", text::clean(part)), None));
     }

@@ -7,8 +7,8 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::Stuck;
 use runtail_core::model::{
-    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StuckSign, ThreadFacts,
-    ThreadRecords, ThreadStatus, parse_time, stuck_signs,
+    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StuckSign,
+    ThreadFacts, ThreadRecords, ThreadStatus, parse_time, stuck_signs,
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -61,7 +61,10 @@ struct Remembered {
 impl InboxMemory {
     /// Returns the row of a thread that has not changed since it was read; `None` if it has to be read.
     fn row(&self, listed: &Listed) -> Option<Option<InboxThread>> {
-        let known = self.0.get(&listed.id).filter(|known| known.facts == listed.facts)?;
+        let known = self
+            .0
+            .get(&listed.id)
+            .filter(|known| known.facts == listed.facts)?;
         let is_fresh = listed.facts.status != "busy" || known.at.elapsed() < BUSY_REMEMBERED;
         is_fresh.then(|| known.row.clone())
     }
@@ -100,42 +103,81 @@ impl AgentServer {
     /// Returns the threads that wait for a person, have failed within `failed_since`, or are stuck: one request per status, and
     /// one or two for each thread whose row doesn't show why it waits or failed.
     pub async fn inbox(&self, failed_since: Duration) -> ServerInbox {
-        self.poll_inbox(failed_since, &Stuck::default(), &mut InboxMemory::default()).await
+        self.poll_inbox(failed_since, &Stuck::default(), &mut InboxMemory::default())
+            .await
     }
 
     /// Does the same with these thresholds for stuck runs. `memory` is that of the previous poll of this server.
-    pub async fn poll_inbox(&self, failed_since: Duration, stuck: &Stuck, memory: &mut InboxMemory) -> ServerInbox {
+    pub async fn poll_inbox(
+        &self,
+        failed_since: Duration,
+        stuck: &Stuck,
+        memory: &mut InboxMemory,
+    ) -> ServerInbox {
         let mut inbox = ServerInbox::default();
-        let Some(waiting) = self.list_for_inbox("interrupted", true, MAX_LISTED, &mut inbox).await else {
+        let Some(waiting) = self
+            .list_for_inbox("interrupted", true, MAX_LISTED, &mut inbox)
+            .await
+        else {
             return inbox;
         };
         // By the server's clock, which its first response has shown.
-        let now = Timestamp::now().saturating_add(self.http.skew()).unwrap_or(Timestamp::MAX);
+        let now = Timestamp::now()
+            .saturating_add(self.http.skew())
+            .unwrap_or(Timestamp::MAX);
         let cutoff = now.checked_sub(failed_since).unwrap_or(Timestamp::MIN);
         // Newest first, so that a limit cuts off the oldest failures.
-        let failed = self.list_for_inbox("error", false, MAX_LISTED, &mut inbox).await.unwrap_or_default();
-        let busy = self.list_for_inbox("busy", true, MAX_LISTED, &mut inbox).await.unwrap_or_default();
+        let failed = self
+            .list_for_inbox("error", false, MAX_LISTED, &mut inbox)
+            .await
+            .unwrap_or_default();
+        let busy = self
+            .list_for_inbox("busy", true, MAX_LISTED, &mut inbox)
+            .await
+            .unwrap_or_default();
         inbox.busy = busy.len();
         let is_recent = |listed: &Listed| listed.facts.updated_at.is_none_or(|at| at >= cutoff);
-        let patience = SignedDuration::try_from(stuck.pending.min(stuck.silent)).unwrap_or(SignedDuration::MAX);
-        let is_silent = |listed: &Listed| listed.facts.updated_at.is_some_and(|at| now.duration_since(at) >= patience);
+        let patience = SignedDuration::try_from(stuck.pending.min(stuck.silent))
+            .unwrap_or(SignedDuration::MAX);
+        let is_silent = |listed: &Listed| {
+            listed
+                .facts
+                .updated_at
+                .is_some_and(|at| now.duration_since(at) >= patience)
+        };
         let mut listed = waiting;
         listed.extend(failed.into_iter().filter(is_recent));
         listed.extend(busy.into_iter().filter(is_silent));
-        let kind = self.info().await.map_or(ServerKind::Other, |info| info.kind);
+        let kind = self
+            .info()
+            .await
+            .map_or(ServerKind::Other, |info| info.kind);
         let is_aegra = kind == ServerKind::Aegra;
         if kind.copies_threads() || is_aegra {
-            let idle = self.list_for_inbox("idle", false, IDLE_LISTED, &mut inbox).await.unwrap_or_default();
+            let idle = self
+                .list_for_inbox("idle", false, IDLE_LISTED, &mut inbox)
+                .await
+                .unwrap_or_default();
             // Aegra calls threads idle that stopped at a breakpoint.
-            listed.extend(idle.into_iter().filter(|listed| is_aegra || listed.may_be_copy()));
+            listed.extend(
+                idle.into_iter()
+                    .filter(|listed| is_aegra || listed.may_be_copy()),
+            );
         }
-        memory.0.retain(|id, _| listed.iter().any(|listed| listed.id == *id));
+        memory
+            .0
+            .retain(|id, _| listed.iter().any(|listed| listed.id == *id));
         // JavaScript's rows keep the questions of an edited thread (acting reference §1.5).
         let is_javascript = kind == ServerKind::JavaScript;
-        listed.iter_mut().for_each(|listed| listed.is_unsure = is_javascript && !listed.facts.questions.is_empty());
+        listed.iter_mut().for_each(|listed| {
+            listed.is_unsure = is_javascript && !listed.facts.questions.is_empty()
+        });
         for status in ["interrupted", "error", "busy", "idle"] {
-            let of_status = listed.extract_if(.., |listed| listed.facts.status == status).collect();
-            self.read_for_inbox(of_status, (stuck, now), memory, &mut inbox).await;
+            let of_status = listed
+                .extract_if(.., |listed| listed.facts.status == status)
+                .collect();
+            self.read_for_inbox(of_status, (stuck, now), memory, &mut inbox)
+                .await;
         }
         inbox
     }
@@ -148,8 +190,17 @@ impl AgentServer {
         limit: usize,
         inbox: &mut ServerInbox,
     ) -> Option<Vec<Listed>> {
-        let query = ThreadQuery { limit, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
-        let Listing { items: rows, unread, .. } = match self.thread_rows(&query).await {
+        let query = ThreadQuery {
+            limit,
+            status: Some(status.into()),
+            oldest_first,
+            ..ThreadQuery::default()
+        };
+        let Listing {
+            items: rows,
+            unread,
+            ..
+        } = match self.thread_rows(&query).await {
             Ok(listing) => listing,
             Err(error) if error.may_lack_call() => {
                 inbox.is_unlisted = true;
@@ -163,14 +214,27 @@ impl AgentServer {
         inbox.limits.extend(unread.sentence());
         if rows.len() >= MAX_LISTED {
             let which = if oldest_first { "" } else { "newest " };
-            inbox.limits.push(format!("only the {which}{MAX_LISTED} threads with the status {status} were read"));
+            inbox.limits.push(format!(
+                "only the {which}{MAX_LISTED} threads with the status {status} were read"
+            ));
         }
         let listed = rows.iter().filter_map(|row| {
-            let id = row["thread_id"].as_str().filter(|id| !id.is_empty())?.to_string();
-            Some(Listed { id, facts: ThreadFacts::read(&row.to_string()).ok()?, is_unsure: false })
+            let id = row["thread_id"]
+                .as_str()
+                .filter(|id| !id.is_empty())?
+                .to_string();
+            Some(Listed {
+                id,
+                facts: ThreadFacts::read(&row.to_string()).ok()?,
+                is_unsure: false,
+            })
         });
         // A server that ignores the filter lists all its threads.
-        Some(listed.filter(|listed| listed.facts.status == status).collect())
+        Some(
+            listed
+                .filter(|listed| listed.facts.status == status)
+                .collect(),
+        )
     }
 
     /// Adds the rows of listed threads. Reads the records of those whose cause the list doesn't show.
@@ -192,10 +256,15 @@ impl AgentServer {
         // Rows that don't show the cause are read first, because the others are usable without.
         unclear.sort_by_key(|listed| !shows_no_cause(&listed.facts));
         let left: Vec<Listed> = unclear.drain(unclear.len().min(MAX_READ)..).collect();
-        let unread = left.iter().filter(|listed| shows_no_cause(&listed.facts)).count();
+        let unread = left
+            .iter()
+            .filter(|listed| shows_no_cause(&listed.facts))
+            .count();
         if let Some(first) = left.first().filter(|_| unread > 0) {
             let status = &first.facts.status;
-            inbox.limits.push(format!("{unread} more threads with the status {status} were not read"));
+            inbox.limits.push(format!(
+                "{unread} more threads with the status {status} were not read"
+            ));
         }
         if left.len() > unread {
             inbox.limits.push(format!(
@@ -204,7 +273,9 @@ impl AgentServer {
             ));
         }
         clear.extend(left);
-        let of_record = |listed: &Listed| InboxThread::new(&listed.id, &listed.facts, &status_of_record(&listed.facts));
+        let of_record = |listed: &Listed| {
+            InboxThread::new(&listed.id, &listed.facts, &status_of_record(&listed.facts))
+        };
         inbox.threads.extend(clear.iter().filter_map(of_record));
         let reads = unclear.into_iter().map(|listed| async move {
             let row = self.row_for_inbox(&listed, stuck, now).await;
@@ -242,29 +313,54 @@ impl AgentServer {
                 Ok(status) if facts.status == "idle" && !status.needs_person() => Ok(None),
                 Ok(status) => Ok(InboxThread::new(id, facts, &status)),
                 // It is only a guess that the thread is a copy. JavaScript can't read the state of every thread without runs.
-                Err(error) if facts.status == "idle" && matches!(error.kind, Kind::Server(_)) => Ok(None),
+                Err(error) if facts.status == "idle" && matches!(error.kind, Kind::Server(_)) => {
+                    Ok(None)
+                }
                 Err(error) => Err(error),
             };
         }
         let runs = self.runs_for_inbox(id).await?;
-        let status = ThreadStatus::derive(ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) });
-        let of_runs = runs.iter().filter(|run| run.is_active()).filter_map(|run| run.updated_at.max(run.created_at));
-        let last = of_runs.chain(facts.updated_at).chain(facts.state_updated_at).max();
+        let status = ThreadStatus::derive(ThreadRecords {
+            thread: Some(facts),
+            state: None,
+            runs: Some(&runs),
+        });
+        let of_runs = runs
+            .iter()
+            .filter(|run| run.is_active())
+            .filter_map(|run| run.updated_at.max(run.created_at));
+        let last = of_runs
+            .chain(facts.updated_at)
+            .chain(facts.state_updated_at)
+            .max();
         let signs_at = |last: Option<Timestamp>| {
             let last = last.map(|at| (at, SilenceSource::Records));
-            stuck_signs(Activity { status: &status, runs: complete(&runs), attempt: None, last }, stuck, now)
+            stuck_signs(
+                Activity {
+                    status: &status,
+                    runs: complete(&runs),
+                    attempt: None,
+                    last,
+                },
+                stuck,
+                now,
+            )
         };
         let mut signs = signs_at(last);
         if matches!(signs.first(), Some(StuckSign::Silent { .. })) {
             // A run writes checkpoints, which some servers don't show in the thread's record.
             let state = match self.thread_state_raw(id, MAX_STATE).await {
                 Ok(state) => StateFacts::read(state.get()).ok(),
-                Err(error) if error.may_lack_call() || matches!(error.kind, Kind::TooLarge(_)) => None,
+                Err(error) if error.may_lack_call() || matches!(error.kind, Kind::TooLarge(_)) => {
+                    None
+                }
                 Err(error) => return Err(error),
             };
             signs = signs_at(state.and_then(|state| state.created_at).max(last));
         }
-        Ok(signs.first().map(|sign| InboxThread::stuck(id, facts, sign)))
+        Ok(signs
+            .first()
+            .map(|sign| InboxThread::stuck(id, facts, sign)))
     }
 
     /// Returns the status of a thread.
@@ -289,23 +385,38 @@ impl AgentServer {
     }
 
     /// Returns the status of a thread whose row lists several questions, by its state too.
-    async fn checked_questions(&self, id: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
+    async fn checked_questions(
+        &self,
+        id: &str,
+        facts: &ThreadFacts,
+    ) -> Result<ThreadStatus, ApiError> {
         let state = match self.thread_state_raw(id, MAX_STATE).await {
             Ok(state) => StateFacts::read(state.get()).ok(),
             Err(error) if error.may_lack_call() || matches!(error.kind, Kind::TooLarge(_)) => None,
             Err(error) => return Err(error),
         };
         // JavaScript's states keep answered questions, and its rows may list one of them again.
-        let runs = match state.as_ref().is_some_and(|state| state.pending().len() > state.next.len()) {
+        let runs = match state
+            .as_ref()
+            .is_some_and(|state| state.pending().len() > state.next.len())
+        {
             true => Some(self.runs_for_inbox(id).await?),
             false => None,
         };
-        Ok(ThreadStatus::derive(ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() }))
+        Ok(ThreadStatus::derive(ThreadRecords {
+            thread: Some(facts),
+            state: state.as_ref(),
+            runs: runs.as_deref(),
+        }))
     }
 
     async fn runs_for_inbox(&self, id: &str) -> Result<Vec<RunFacts>, ApiError> {
         let runs = self.runs_raw(id, RUNS, 0, MAX_RUNS).await?;
-        Ok(runs.iter().filter_map(|run| RunFacts::read_all(&format!("[{run}]")).ok()).flatten().collect())
+        Ok(runs
+            .iter()
+            .filter_map(|run| RunFacts::read_all(&format!("[{run}]")).ok())
+            .flatten()
+            .collect())
     }
 }
 
@@ -325,7 +436,10 @@ fn shows_no_cause(facts: &ThreadFacts) -> bool {
 
 /// Returns the status according to the thread's own record alone.
 fn status_of_record(facts: &ThreadFacts) -> ThreadStatus {
-    ThreadStatus::derive(ThreadRecords { thread: Some(facts), ..ThreadRecords::default() })
+    ThreadStatus::derive(ThreadRecords {
+        thread: Some(facts),
+        ..ThreadRecords::default()
+    })
 }
 
 impl ControlPlane {
@@ -335,22 +449,31 @@ impl ControlPlane {
     /// # Errors
     /// See [`ApiError`]. A deployment that was deleted meanwhile has no failed revision.
     pub async fn failed_newest(&self, record: &Value) -> Result<Option<FailedRevision>, ApiError> {
-        let serves = record["active_revision_id"].as_str().filter(|id| !id.is_empty());
-        if record["status"] == "AWAITING_DELETE" || serves.is_some_and(|id| record["latest_revision_id"] == id) {
+        let serves = record["active_revision_id"]
+            .as_str()
+            .filter(|id| !id.is_empty());
+        if record["status"] == "AWAITING_DELETE"
+            || serves.is_some_and(|id| record["latest_revision_id"] == id)
+        {
             return Ok(None);
         }
         let row = match self.newest_row(record).await {
             Ok(newest) => newest.row.unwrap_or_default(),
-            Err(ApiError { kind: Kind::NotFound, .. }) => return Ok(None),
+            Err(ApiError {
+                kind: Kind::NotFound,
+                ..
+            }) => return Ok(None),
             Err(error) => return Err(error),
         };
         let status = row["status"].as_str().unwrap_or_default();
         let time = |field: &str| row[field].as_str().and_then(parse_time);
-        Ok((Phase::of(status) == Phase::Failed).then(|| FailedRevision {
-            revision_id: row["id"].as_str().unwrap_or_default().into(),
-            status: status.into(),
-            since: time("updated_at").or_else(|| time("created_at")),
-        }))
+        Ok(
+            (Phase::of(status) == Phase::Failed).then(|| FailedRevision {
+                revision_id: row["id"].as_str().unwrap_or_default().into(),
+                status: status.into(),
+                since: time("updated_at").or_else(|| time("created_at")),
+            }),
+        )
     }
 }
 
@@ -360,7 +483,10 @@ mod tests {
 
     #[test]
     fn a_full_page_of_pending_runs_does_not_say_what_they_wait_for() {
-        let run = |status: &str| RunFacts { status: status.into(), ..RunFacts::default() };
+        let run = |status: &str| RunFacts {
+            status: status.into(),
+            ..RunFacts::default()
+        };
         let mut runs = vec![run("pending"); RUNS];
         assert!(complete(&runs).is_none() && complete(&runs[1..]).is_some());
         runs[RUNS - 1] = run("running");

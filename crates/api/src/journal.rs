@@ -52,16 +52,36 @@ impl SentRequest {
 impl Journal {
     /// Returns the entries, oldest first.
     pub fn entries(&self) -> Vec<SentRequest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .cloned()
+            .collect()
     }
 
     /// Starts an entry. It is added when it ends or is dropped. `title` is the request's purpose, if the path doesn't show it.
-    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> OpenEntry {
+    pub(super) fn begin(
+        &self,
+        title: Option<&str>,
+        place: &Place,
+        request: PlainRequest,
+    ) -> OpenEntry {
         let outcome = Outcome::NoAnswer("stopped waiting for the response".into());
         let title = title.map_or_else(|| meaning(place, &request), str::to_string);
-        let sent =
-            SentRequest { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
-        OpenEntry { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
+        let sent = SentRequest {
+            title,
+            at: Timestamp::now(),
+            place: place.clone(),
+            request,
+            outcome,
+            took: Duration::ZERO,
+        };
+        OpenEntry {
+            journal: self.clone(),
+            began: Instant::now(),
+            sent: Some(sent),
+        }
     }
 
     fn write(&self, sent: SentRequest) {
@@ -105,15 +125,27 @@ impl Drop for OpenEntry {
 
 /// Returns the purpose of a request to an agent server, from its path and its body. Empty for all others.
 fn meaning(place: &Place, request: &PlainRequest) -> String {
-    let segments: Vec<&str> = place.path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let segments: Vec<&str> = place
+        .path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .collect();
     // A server's address may have a path, even one that looks like a call.
-    let calls = segments.iter().rposition(|segment| *segment == "threads").unwrap_or(segments.len().saturating_sub(2));
-    match (place.method.as_str(), &segments[calls.min(segments.len())..]) {
+    let calls = segments
+        .iter()
+        .rposition(|segment| *segment == "threads")
+        .unwrap_or(segments.len().saturating_sub(2));
+    match (
+        place.method.as_str(),
+        &segments[calls.min(segments.len())..],
+    ) {
         ("POST", ["threads"] | [.., "threads"]) => "Create thread".into(),
         ("DELETE", ["threads", thread]) => format!("Delete thread {}", short_id(thread)),
         ("PATCH", ["threads", thread]) => format!("Edit metadata of thread {}", short_id(thread)),
         ("POST", ["threads", thread, "copy"]) => format!("Copy thread {}", short_id(thread)),
-        ("POST", ["threads", thread, "state"]) => format!("Edit state of thread {}", short_id(thread)),
+        ("POST", ["threads", thread, "state"]) => {
+            format!("Edit state of thread {}", short_id(thread))
+        }
         ("POST", ["threads", thread, "runs"] | ["threads", thread, "runs", "stream"]) => {
             let body = request.body.as_ref().unwrap_or(&Value::Null);
             let what = match (&body["command"]["resume"], body.get("input")) {
@@ -123,7 +155,9 @@ fn meaning(place: &Place, request: &PlainRequest) -> String {
             };
             format!("{what} thread {}", short_id(thread))
         }
-        ("POST", ["threads", _, "runs", run, "cancel"]) if request.url.contains("action=rollback") => {
+        ("POST", ["threads", _, "runs", run, "cancel"])
+            if request.url.contains("action=rollback") =>
+        {
             format!("Cancel and roll back run {}", short_id(run))
         }
         ("POST", ["threads", _, "runs", run, "cancel"]) => format!("Cancel run {}", short_id(run)),
@@ -140,9 +174,21 @@ mod tests {
     use serde_json::json;
 
     fn title(method: &str, path: &str, query: &str, body: Value) -> String {
-        let place = Place { method: method.into(), path: path.into(), ..Place::default() };
+        let place = Place {
+            method: method.into(),
+            path: path.into(),
+            ..Place::default()
+        };
         let url = format!("http://h{path}{query}");
-        meaning(&place, &PlainRequest { method: method.into(), url, headers: Vec::new(), body: Some(body) })
+        meaning(
+            &place,
+            &PlainRequest {
+                method: method.into(),
+                url,
+                headers: Vec::new(),
+                body: Some(body),
+            },
+        )
     }
 
     #[test]
@@ -154,7 +200,11 @@ mod tests {
             ("PATCH", "/threads/t-1", "Edit metadata of thread t-1"),
             ("POST", "/threads/t-1/copy", "Copy thread t-1"),
             ("POST", "/threads/t-1/state", "Edit state of thread t-1"),
-            ("POST", "/threads/t-1/runs/stream", "Start run on thread t-1"),
+            (
+                "POST",
+                "/threads/t-1/runs/stream",
+                "Start run on thread t-1",
+            ),
             ("POST", "/x/threads/t-1/runs/r-1/cancel", "Cancel run r-1"),
             ("DELETE", "/threads/t-1/runs/r-1", "Delete run r-1"),
             ("POST", "/runs/stream", "Start stateless run"),
@@ -162,9 +212,18 @@ mod tests {
             ("PATCH", "/v2/deployments/d", ""),
             ("POST", "/", ""),
         ] {
-            assert_eq!(title(method, path, "", Value::Null), expected, "{method} {path}");
+            assert_eq!(
+                title(method, path, "", Value::Null),
+                expected,
+                "{method} {path}"
+            );
         }
-        let cancel = title("POST", "/threads/t-1/runs/r-1/cancel", "?wait=0&action=rollback", Value::Null);
+        let cancel = title(
+            "POST",
+            "/threads/t-1/runs/r-1/cancel",
+            "?wait=0&action=rollback",
+            Value::Null,
+        );
         assert_eq!(cancel, "Cancel and roll back run r-1");
     }
 
@@ -173,10 +232,17 @@ mod tests {
         for (body, expected) in [
             (json!({"input": {"a": 1}}), "Start run on thread t-1"),
             (json!({"input": null}), "Continue thread t-1"),
-            (json!({"command": {"resume": {"i": false}}}), "Answer thread t-1"),
+            (
+                json!({"command": {"resume": {"i": false}}}),
+                "Answer thread t-1",
+            ),
             (json!({"command": {"goto": "x"}}), "Start run on thread t-1"),
         ] {
-            assert_eq!(title("POST", "/threads/t-1/runs", "", body.clone()), expected, "{body}");
+            assert_eq!(
+                title("POST", "/threads/t-1/runs", "", body.clone()),
+                expected,
+                "{body}"
+            );
         }
     }
 }

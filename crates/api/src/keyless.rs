@@ -17,9 +17,16 @@ pub(super) struct SecretRedactor {
 impl SecretRedactor {
     /// Creates a redactor for these keys.
     pub fn new(keys: &Secrets) -> SecretRedactor {
-        let keys: Vec<_> = keys.texts().map(|key| Finder::new(key.as_bytes()).into_owned()).collect();
+        let keys: Vec<_> = keys
+            .texts()
+            .map(|key| Finder::new(key.as_bytes()).into_owned())
+            .collect();
         let longest = keys.iter().map(|key| key.needle().len()).max().unwrap_or(0);
-        SecretRedactor { keys, longest, held: Bytes::new() }
+        SecretRedactor {
+            keys,
+            longest,
+            held: Bytes::new(),
+        }
     }
 
     /// Returns a text without these keys; nothing if it contains none.
@@ -114,8 +121,14 @@ mod tests {
 
     #[test]
     fn keys_are_redacted_from_streams() {
-        assert_eq!(redacted(&[b"data: lsv2_pt_", b"canary x\n\n"]), "data: *** x\n\n");
-        assert_eq!(redacted(&[b"data: lsv2_pt_cana", b"\n\n"]), "data: lsv2_pt_cana\n\n");
+        assert_eq!(
+            redacted(&[b"data: lsv2_pt_", b"canary x\n\n"]),
+            "data: *** x\n\n"
+        );
+        assert_eq!(
+            redacted(&[b"data: lsv2_pt_cana", b"\n\n"]),
+            "data: lsv2_pt_cana\n\n"
+        );
         assert_eq!(redacted(&[b"lsv2_pt_lsv2_pt_canary"]), "lsv2_pt_***");
         assert_eq!(redacted(&[b"bearer-canary-"]), "bearer-canary-");
         let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
@@ -125,15 +138,24 @@ mod tests {
             "a complete event is not held back"
         );
         assert_eq!(keyless.pass(Bytes::from_static(b"data: l")), "data: ");
-        assert_eq!(SecretRedactor::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
+        assert_eq!(
+            SecretRedactor::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")),
+            "data: l"
+        );
     }
 
     #[test]
     fn whole_texts_are_copied_only_if_they_contain_a_key() {
         let keys = Secrets::new(KEYS, 6);
-        assert_eq!(SecretRedactor::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
-        let both =
-            SecretRedactor::whole(&keys, b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]").unwrap();
+        assert_eq!(
+            SecretRedactor::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"),
+            None
+        );
+        let both = SecretRedactor::whole(
+            &keys,
+            b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]",
+        )
+        .unwrap();
         assert_eq!(both, "[\"***\", \"***\", \"***\"]");
     }
 

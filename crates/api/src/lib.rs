@@ -32,8 +32,8 @@ mod thread_actions;
 
 use agent_server::server_info;
 pub use agent_server::{
-    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, GraphFacts, PastInput,
-    ServerHealth, ServerInfo, ServerKind, ServerLoad, ThreadPage, ThreadQuery,
+    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, GraphFacts,
+    PastInput, ServerHealth, ServerInfo, ServerKind, ServerLoad, ThreadPage, ThreadQuery,
 };
 pub use auth::AuthWaited;
 #[doc(hidden)]
@@ -51,12 +51,15 @@ pub use lost_start::{FoundStart, mark_start};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference};
-pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields};
+pub use resources::{
+    AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields,
+};
 pub use retry::Retry;
 pub use rows::UnreadRows;
 pub use stream::EventStream;
 pub use thread_actions::{
-    Acted, BULK_CONCURRENCY, BothPlan, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK,
-    MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
-    Started, StateEdit, ThreadIntent, ThreadLabel, ThreadPlan, WriteKind, Writer, Written,
+    Acted, BULK_CONCURRENCY, BothPlan, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread,
+    MAX_BULK, MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart, StartError,
+    StartFailure, StartGuard, Started, StateEdit, ThreadIntent, ThreadLabel, ThreadPlan, WriteKind,
+    Writer, Written,
 };

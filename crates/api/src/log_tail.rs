@@ -143,7 +143,12 @@ impl Tail {
             handled: self.handled.clone(),
             found: Vec::new(),
             passed: 0,
-            named: self.handled.iter().filter(|mark| mark.is_named).map(|mark| mark.key).collect(),
+            named: self
+                .handled
+                .iter()
+                .filter(|mark| mark.is_named)
+                .map(|mark| mark.key)
+                .collect(),
             again: HashMap::new(),
             bound: None,
             edge: self.from,
@@ -159,7 +164,16 @@ impl Tail {
 
     /// Applies a read and returns the new lines, sorted by time.
     pub fn keep(&mut self, reading: Reading) -> Vec<Value> {
-        let Reading { backwards, mut found, passed, edge, cursors_work, is_whole, is_incomplete, .. } = reading;
+        let Reading {
+            backwards,
+            mut found,
+            passed,
+            edge,
+            cursors_work,
+            is_whole,
+            is_incomplete,
+            ..
+        } = reading;
         if backwards {
             found.reverse();
         }
@@ -175,7 +189,11 @@ impl Tail {
             from = from.max(edge.and_then(|edge| edge.checked_add(SLACK).ok()));
         }
         self.from = from;
-        let timeless = self.handled.iter().take_while(|mark| mark.at.is_none()).count();
+        let timeless = self
+            .handled
+            .iter()
+            .take_while(|mark| mark.at.is_none())
+            .count();
         let mut place = 0;
         self.handled.retain(|mark| {
             place += 1;
@@ -184,8 +202,16 @@ impl Tail {
                 None => place + TIMELESS > timeless,
             }
         });
-        let surplus = if backwards { passed.saturating_sub(self.wanted) } else { 0 };
-        found.into_iter().filter_map(|(_, row)| row).skip(surplus).collect()
+        let surplus = if backwards {
+            passed.saturating_sub(self.wanted)
+        } else {
+            0
+        };
+        found
+            .into_iter()
+            .filter_map(|(_, row)| row)
+            .skip(surplus)
+            .collect()
     }
 
     /// Whether the server may have more matching lines that could not be read.
@@ -202,7 +228,9 @@ fn window(handled: &[Mark]) -> Option<Timestamp> {
 
 /// `LATE` before the newest line, or the last of `MOST` lines.
 fn recent(most: Option<Timestamp>, newest: Option<Timestamp>) -> Option<Timestamp> {
-    newest.and_then(|newest| newest.checked_sub(LATE).ok()).max(most)
+    newest
+        .and_then(|newest| newest.checked_sub(LATE).ok())
+        .max(most)
 }
 
 impl Reading {
@@ -226,7 +254,13 @@ impl Reading {
             self.cursors_work = false;
         } else {
             let rows = self.mark(rows);
-            self.sift(rows, Bounds { start: asked.start, end: asked.end });
+            self.sift(
+                rows,
+                Bounds {
+                    start: asked.start,
+                    end: asked.end,
+                },
+            );
         }
         let cursor = cursor.filter(|_| self.cursors_work);
         self.go_on(asked, is_full, cursor);
@@ -236,13 +270,22 @@ impl Reading {
     fn go_on(&mut self, asked: LogAsk, is_full: bool, cursor: Option<String>) {
         let edge = self.edge;
         let (has_moved, is_past) = match self.backwards {
-            true => (self.bound.is_none() || edge < self.bound, edge < asked.start),
+            true => (
+                self.bound.is_none() || edge < self.bound,
+                edge < asked.start,
+            ),
             false => (edge > self.bound, asked.end.is_some() && edge > asked.end),
         };
         if self.is_enough() {
             return;
         }
-        if self.pages >= if self.backwards { FIRST_PAGES } else { LATER_PAGES } {
+        if self.pages
+            >= if self.backwards {
+                FIRST_PAGES
+            } else {
+                LATER_PAGES
+            }
+        {
             // The next read continues a later one.
             self.is_incomplete |= self.backwards;
         } else if edge.is_some() && is_past {
@@ -254,7 +297,13 @@ impl Reading {
         } else if let Some(edge) = edge.filter(|_| is_full) {
             // More lines with one time than fit on a page, and the others can't be requested: skip them.
             self.is_incomplete = true;
-            self.edge = edge.checked_add(if self.backwards { -SLACK * 2 } else { SLACK * 2 }).ok();
+            self.edge = edge
+                .checked_add(if self.backwards {
+                    -SLACK * 2
+                } else {
+                    SLACK * 2
+                })
+                .ok();
             self.question(self.edge);
         } else {
             self.is_whole = true;
@@ -276,16 +325,31 @@ impl Reading {
             last = time.or(last);
             *time = last;
         }
-        let marked = rows.into_iter().zip(own.into_iter().zip(times)).map(|(row, (own, at))| {
-            let key = match &row {
-                Value::Object(line) => {
-                    let field = |name| line.get(name).unwrap_or(&Value::Null);
-                    self.settings.hasher.hash_one((field("id"), own, field("level"), field("message")))
-                }
-                other => self.settings.hasher.hash_one(other),
-            };
-            (Mark { at, key, is_named: !row["id"].is_null() }, row)
-        });
+        let marked = rows
+            .into_iter()
+            .zip(own.into_iter().zip(times))
+            .map(|(row, (own, at))| {
+                let key = match &row {
+                    Value::Object(line) => {
+                        let field = |name| line.get(name).unwrap_or(&Value::Null);
+                        self.settings.hasher.hash_one((
+                            field("id"),
+                            own,
+                            field("level"),
+                            field("message"),
+                        ))
+                    }
+                    other => self.settings.hasher.hash_one(other),
+                };
+                (
+                    Mark {
+                        at,
+                        key,
+                        is_named: !row["id"].is_null(),
+                    },
+                    row,
+                )
+            });
         marked.collect()
     }
 
@@ -294,7 +358,10 @@ impl Reading {
         for (mark, row) in rows {
             self.edge = mark.at;
             self.newest = self.newest.max(mark.at);
-            if mark.at.is_some_and(|at| !bounds.hold(at) || self.from.is_some_and(|from| at < from)) {
+            if mark
+                .at
+                .is_some_and(|at| !bounds.hold(at) || self.from.is_some_and(|from| at < from))
+            {
                 continue;
             }
             let is_new = if mark.is_named {
@@ -320,17 +387,35 @@ impl Reading {
     /// Restarts from a time, in either direction.
     fn question(&mut self, bound: Option<Timestamp>) {
         self.bound = bound;
-        let Settings { page, since, until, .. } = self.settings;
-        let wide = bound.and_then(|at| at.checked_add(if self.backwards { SLACK } else { -SLACK }).ok());
-        let (start, end) =
-            if self.backwards { (since, wide.into_iter().chain(until).min()) } else { (wide.max(since), until) };
-        let known = self.handled.iter().chain(self.found.iter().map(|(mark, _)| mark));
+        let Settings {
+            page, since, until, ..
+        } = self.settings;
+        let wide = bound.and_then(|at| {
+            at.checked_add(if self.backwards { SLACK } else { -SLACK })
+                .ok()
+        });
+        let (start, end) = if self.backwards {
+            (since, wide.into_iter().chain(until).min())
+        } else {
+            (wide.max(since), until)
+        };
+        let known = self
+            .handled
+            .iter()
+            .chain(self.found.iter().map(|(mark, _)| mark));
         self.again.clear();
         let bounds = Bounds { start, end };
-        for mark in known.filter(|mark| !mark.is_named && mark.at.is_none_or(|at| bounds.hold(at))) {
+        for mark in known.filter(|mark| !mark.is_named && mark.at.is_none_or(|at| bounds.hold(at)))
+        {
             *self.again.entry(mark.key).or_default() += 1;
         }
-        self.ask = Some(LogAsk { newest_first: self.backwards, limit: page, start, end, cursor: None });
+        self.ask = Some(LogAsk {
+            newest_first: self.backwards,
+            limit: page,
+            start,
+            end,
+            cursor: None,
+        });
     }
 
     /// Whether the first read is complete: enough lines, and the whole window.

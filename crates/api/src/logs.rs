@@ -89,7 +89,12 @@ impl ControlPlane {
     /// # Errors
     /// `Kind::NotFound` if both are missing: then the deployment or the revision does not exist. The more specific of the two
     /// errors is returned.
-    pub async fn log_page(&self, scope: &LogScope, filter: &LogFilter, ask: &LogAsk) -> Result<LogPage, ApiError> {
+    pub async fn log_page(
+        &self,
+        scope: &LogScope,
+        filter: &LogFilter,
+        ask: &LogAsk,
+    ) -> Result<LogPage, ApiError> {
         if let Some(calls) = self.log_calls.get() {
             return self.log_page_by(*calls, scope, filter, ask).await;
         }
@@ -114,11 +119,19 @@ impl ControlPlane {
     /// `Kind::NotFound` if it has none.
     pub async fn newest_revision(&self, deployment: &str) -> Result<String, ApiError> {
         // The list is sorted locally if the server didn't, so a list of one is not enough.
-        let newest = self.revisions(deployment, LOOKED_THROUGH).await?.items.into_iter().next();
+        let newest = self
+            .revisions(deployment, LOOKED_THROUGH)
+            .await?
+            .items
+            .into_iter()
+            .next();
         newest.map(|revision| revision.id).ok_or_else(|| ApiError {
             kind: Kind::NotFound,
             // No error: the list of revisions is empty.
-            at: Place { profile: self.http.profile().to_string(), ..Place::default() },
+            at: Place {
+                profile: self.http.profile().to_string(),
+                ..Place::default()
+            },
             detail: "the deployment has no revision yet".to_string(),
             hint: None,
         })
@@ -141,7 +154,11 @@ impl ControlPlane {
                 let (url, body) = self.log_call_v1(scope, revision, filter, ask)?;
                 (Method::POST, url, Some(body))
             }
-            LogCalls::V2 => (Method::GET, self.log_call_v2(scope, revision, filter, ask)?, None),
+            LogCalls::V2 => (
+                Method::GET,
+                self.log_call_v2(scope, revision, filter, ask)?,
+                None,
+            ),
         };
         let body = body.as_ref();
         let (plane, retry, timeout) = (Service::Control, self.retry, REQUEST_TIMEOUT);
@@ -180,7 +197,11 @@ impl ControlPlane {
         let mut body = Map::new();
         body.insert("order".into(), order(ask).into());
         body.insert("limit".into(), ask.limit.into());
-        body.extend(ask.cursor.clone().map(|cursor| ("offset".to_string(), cursor.into())));
+        body.extend(
+            ask.cursor
+                .clone()
+                .map(|cursor| ("offset".to_string(), cursor.into())),
+        );
         body.extend(conditions(filter, ask).map(|(name, value)| (name.to_string(), value.into())));
         Ok((self.url(&Method::POST, &parts)?, Value::Object(body)))
     }
@@ -192,13 +213,28 @@ impl ControlPlane {
         filter: &LogFilter,
         ask: &LogAsk,
     ) -> Result<Url, ApiError> {
-        let LogScope { deployment, kind, .. } = scope;
+        let LogScope {
+            deployment, kind, ..
+        } = scope;
         let (mut url, [in_order, limit, cursor]) = match revision {
             Some(revision) => {
-                let parts = ["v2", "deployments", deployment, "revisions", revision, "logs"];
-                (self.url(&Method::GET, &parts)?, ["order", "limit", "offset"])
+                let parts = [
+                    "v2",
+                    "deployments",
+                    deployment,
+                    "revisions",
+                    revision,
+                    "logs",
+                ];
+                (
+                    self.url(&Method::GET, &parts)?,
+                    ["order", "limit", "offset"],
+                )
             }
-            None => (self.url(&Method::GET, &["v2", "deployment-logs"])?, ["sort_order", "page_size", "cursor"]),
+            None => (
+                self.url(&Method::GET, &["v2", "deployment-logs"])?,
+                ["sort_order", "page_size", "cursor"],
+            ),
         };
         {
             let mut pairs = url.query_pairs_mut();
@@ -206,9 +242,13 @@ impl ControlPlane {
                 (Some(_), LogKind::Build) => pairs.append_pair("type", "build"),
                 (Some(_), LogKind::Server) => pairs.append_pair("type", "deploy"),
                 // A build log always is a revision's.
-                (None, _) => pairs.append_pair("deployment_id", deployment).append_pair("log_type", "DEPLOY"),
+                (None, _) => pairs
+                    .append_pair("deployment_id", deployment)
+                    .append_pair("log_type", "DEPLOY"),
             };
-            pairs.append_pair(in_order, order(ask)).append_pair(limit, &ask.limit.to_string());
+            pairs
+                .append_pair(in_order, order(ask))
+                .append_pair(limit, &ask.limit.to_string());
             if let Some(value) = &ask.cursor {
                 pairs.append_pair(cursor, value);
             }
@@ -227,14 +267,18 @@ fn order(ask: &LogAsk) -> &'static str {
 /// Returns the parameters that both generations share.
 fn conditions(filter: &LogFilter, ask: &LogAsk) -> impl Iterator<Item = (&'static str, String)> {
     // Every line has at least this level; requesting it could only lose the lines without a level.
-    let level = filter.level.filter(|level| *level > Severity::Debug).and_then(Severity::word);
+    let level = filter
+        .level
+        .filter(|level| *level > Severity::Debug)
+        .and_then(Severity::word);
     let all = [
         ("level", level.map(str::to_string)),
         ("query", filter.query.clone()),
         ("start_time", ask.start.map(|at| at.to_string())),
         ("end_time", ask.end.map(|at| at.to_string())),
     ];
-    all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    all.into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
 }
 
 /// `{logs, next_offset}` of three of the calls, `{items, next_cursor}` of the fourth.
@@ -244,7 +288,12 @@ fn page(answer: &Answer) -> Result<LogPage, ApiError> {
         Value::Object(fields) => fields,
         _ => return Err(answer.odd("the response is not a log")),
     };
-    let mut field = |a: &str, b: &str| fields.remove(a).or_else(|| fields.remove(b)).unwrap_or_default();
+    let mut field = |a: &str, b: &str| {
+        fields
+            .remove(a)
+            .or_else(|| fields.remove(b))
+            .unwrap_or_default()
+    };
     let rows = match field("logs", "items") {
         Value::Array(rows) => rows,
         Value::Null => Vec::new(),
@@ -266,10 +315,15 @@ fn is_missing(error: &ApiError) -> bool {
 /// Returns the more specific of two "not found" errors.
 fn clearer(newer: ApiError, older: ApiError) -> ApiError {
     let rank = |error: &ApiError| {
-        let bare = ["Not Found", "404 Not Found", "Method Not Allowed"].contains(&error.detail.as_str());
+        let bare =
+            ["Not Found", "404 Not Found", "Method Not Allowed"].contains(&error.detail.as_str());
         (error.kind == Kind::NotFound, !bare)
     };
-    let mut clearer = if rank(&newer) > rank(&older) { newer } else { older };
+    let mut clearer = if rank(&newer) > rank(&older) {
+        newer
+    } else {
+        older
+    };
     if !rank(&clearer).1 {
         let hint = "does the deployment still exist? The server may also not support logs";
         clearer.hint = Some(hint.to_string());
@@ -288,9 +342,19 @@ pub struct LogFollower {
 
 impl LogFollower {
     /// Creates a follower that starts with the newest `tail` lines; `usize::MAX` means all.
-    pub fn new(control: ControlPlane, scope: LogScope, filter: LogFilter, tail: usize) -> LogFollower {
+    pub fn new(
+        control: ControlPlane,
+        scope: LogScope,
+        filter: LogFilter,
+        tail: usize,
+    ) -> LogFollower {
         let tail = Tail::new(&filter, tail, PAGE);
-        LogFollower { control, scope, filter, tail }
+        LogFollower {
+            control,
+            scope,
+            filter,
+            tail,
+        }
     }
 
     /// Returns the newest lines on the first call, and new lines later, sorted by time, except for lines that the server
@@ -301,7 +365,12 @@ impl LogFollower {
     /// # Errors
     /// A failed call has no effect and can be repeated.
     pub async fn poll(&mut self) -> Result<Vec<LogLine>, ApiError> {
-        Ok(self.poll_rows().await?.into_iter().map(LogLine::from).collect())
+        Ok(self
+            .poll_rows()
+            .await?
+            .into_iter()
+            .map(LogLine::from)
+            .collect())
     }
 
     /// Like [`LogFollower::poll`], with the lines as received.
@@ -311,7 +380,10 @@ impl LogFollower {
         }
         let mut reading = self.tail.read();
         while let Some(ask) = reading.ask() {
-            let page = self.control.log_page(&self.scope, &self.filter, ask).await?;
+            let page = self
+                .control
+                .log_page(&self.scope, &self.filter, ask)
+                .await?;
             reading.take(page);
         }
         Ok(self.tail.keep(reading))
@@ -334,7 +406,12 @@ mod tests {
     use super::*;
 
     fn error(kind: Kind, detail: &str) -> ApiError {
-        ApiError { kind, at: Default::default(), detail: detail.into(), hint: None }
+        ApiError {
+            kind,
+            at: Default::default(),
+            detail: detail.into(),
+            hint: None,
+        }
     }
 
     #[test]

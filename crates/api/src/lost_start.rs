@@ -42,7 +42,11 @@ fn mark_of(body: &RunCreate) -> Option<&str> {
 
 impl AgentServer {
     /// Returns the thread's runs before a start, if a lost one can only be found by comparing them.
-    pub async fn runs_before_start(&self, thread: &str, kind: ServerKind) -> Option<HashSet<String>> {
+    pub async fn runs_before_start(
+        &self,
+        thread: &str,
+        kind: ServerKind,
+    ) -> Option<HashSet<String>> {
         if !kind.is_aegra() && kind != ServerKind::Other {
             return None;
         }
@@ -62,20 +66,37 @@ impl AgentServer {
     ) -> Result<FoundStart, ApiError> {
         let mut runs = self.runs(thread, RUNS_SEARCHED).await?.items;
         let mark = mark_of(body);
-        let is_marked = |run: &Run| mark.is_some() && run.metadata.as_ref().is_some_and(|m| m[MARK].as_str() == mark);
+        let is_marked = |run: &Run| {
+            mark.is_some()
+                && run
+                    .metadata
+                    .as_ref()
+                    .is_some_and(|m| m[MARK].as_str() == mark)
+        };
         if let Some(at) = runs.iter().position(is_marked) {
             return Ok(FoundStart::Run(Box::new(runs.swap_remove(at))));
         }
         if runs.is_empty() || runs.iter().any(|run| run.metadata.is_some()) {
             return Ok(FoundStart::None);
         }
-        let Some(before) = before else { return Ok(FoundStart::Ambiguous) };
-        let has_input =
-            |run: &Run| body.input.is_none() || run.extra.get("input").is_none_or(|i| Some(i) == body.input.as_ref());
+        let Some(before) = before else {
+            return Ok(FoundStart::Ambiguous);
+        };
+        let has_input = |run: &Run| {
+            body.input.is_none()
+                || run
+                    .extra
+                    .get("input")
+                    .is_none_or(|i| Some(i) == body.input.as_ref())
+        };
         runs.retain(|run| !before.contains(&run.run_id) && has_input(run));
         match (runs.pop(), runs.is_empty()) {
             (None, _) => Ok(FoundStart::None),
-            (Some(run), true) if self.is_assistant(&run.assistant_id, &body.assistant_id).await? => {
+            (Some(run), true)
+                if self
+                    .is_assistant(&run.assistant_id, &body.assistant_id)
+                    .await? =>
+            {
                 Ok(FoundStart::Run(Box::new(run)))
             }
             _ => Ok(FoundStart::Ambiguous),
@@ -89,9 +110,8 @@ impl AgentServer {
         }
         let all = self.assistants(ASSISTANTS, 0).await?;
         let is_it = |name: &str| name == requested;
-        Ok(all
-            .items
-            .iter()
-            .any(|a| a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))))
+        Ok(all.items.iter().any(|a| {
+            a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))
+        }))
     }
 }

@@ -26,21 +26,35 @@ impl ControlPlane {
         let deployment = record["id"].as_str().unwrap_or_default();
         if let Some(id) = named_newest(record) {
             match self.revision_row(deployment, id).await {
-                Ok(row) if has_id(&row) => return Ok(Newest { row: Some(row), was_sorted: true }),
+                Ok(row) if has_id(&row) => {
+                    return Ok(Newest {
+                        row: Some(row),
+                        was_sorted: true,
+                    });
+                }
                 // The record may be outdated.
-                Ok(_) | Err(ApiError { kind: Kind::NotFound, .. }) => {}
+                Ok(_)
+                | Err(ApiError {
+                    kind: Kind::NotFound,
+                    ..
+                }) => {}
                 Err(error) => return Err(error),
             }
         }
         let revisions = self.revision_rows(deployment, LOOKED_THROUGH).await?;
         let row = revisions.items.into_iter().find(has_id);
-        Ok(Newest { row, was_sorted: revisions.was_sorted })
+        Ok(Newest {
+            row,
+            was_sorted: revisions.was_sorted,
+        })
     }
 }
 
 /// Returns the id of the newest revision from the deployment's record, if it has one.
 pub fn named_newest(record: &Value) -> Option<&str> {
-    record["latest_revision_id"].as_str().filter(|id| !id.is_empty())
+    record["latest_revision_id"]
+        .as_str()
+        .filter(|id| !id.is_empty())
 }
 
 fn has_id(row: &Value) -> bool {

@@ -58,7 +58,8 @@ pub(super) enum NextPage {
     Cursor(Option<String>),
 }
 
-type Request<'a> = Box<dyn Fn(PageRequest) -> BoxFuture<'a, Result<Page, ApiError>> + Send + Sync + 'a>;
+type Request<'a> =
+    Box<dyn Fn(PageRequest) -> BoxFuture<'a, Result<Page, ApiError>> + Send + Sync + 'a>;
 
 /// The pages of a list, in order. Must be read to the end or dropped: the next requests depend on earlier pages.
 ///
@@ -147,11 +148,21 @@ impl<'a> Pages<'a> {
         // Until this page is verified.
         self.ended = true;
         self.ask();
-        let Some(page) = self.coming.next().await else { return Ok(None) };
-        let Page { answer, rows, limit, next } = page?;
+        let Some(page) = self.coming.next().await else {
+            return Ok(None);
+        };
+        let Page {
+            answer,
+            rows,
+            limit,
+            next,
+        } = page?;
         let (count, what) = (rows.len(), self.what.clone());
         self.read += count;
-        self.last = Some(Answer { body: Bytes::new(), ..answer });
+        self.last = Some(Answer {
+            body: Bytes::new(),
+            ..answer
+        });
         // One page after the last shows whether there are more rows.
         if self.pages >= MAX_PAGES {
             let many = self.received.count();
@@ -170,17 +181,29 @@ impl<'a> Pages<'a> {
             NextPage::IfAny => (count > 0, rows.is_empty()),
             NextPage::Cursor(cursor) => {
                 self.cursor = cursor;
-                (self.cursor.is_some(), self.cursor.clone().is_some_and(|cursor| !self.cursors.insert(cursor)))
+                (
+                    self.cursor.is_some(),
+                    self.cursor
+                        .clone()
+                        .is_some_and(|cursor| !self.cursors.insert(cursor)),
+                )
             }
         };
         self.ended = !continues || self.received.count() >= self.wanted;
         if !self.ended && repeats {
             self.is_repeating = true;
-            self.failure = Some(self.odd(&format!("the server repeats its pages; there may be more {what}")));
+            self.failure = Some(self.odd(&format!(
+                "the server repeats its pages; there may be more {what}"
+            )));
         } else if !self.ended && self.received.is_full() {
             let many = self.received.count();
-            let why = format!("the list exceeds the memory limit after {many} {what}; the rest was skipped");
-            self.failure = Some(ApiError { hint: Some("request fewer of them".into()), ..self.odd(&why) });
+            let why = format!(
+                "the list exceeds the memory limit after {many} {what}; the rest was skipped"
+            );
+            self.failure = Some(ApiError {
+                hint: Some("request fewer of them".into()),
+                ..self.odd(&why)
+            });
         }
         Ok(Some(rows))
     }
@@ -201,9 +224,15 @@ impl<'a> Pages<'a> {
     fn ask(&mut self) {
         let ahead = (self.pages + 1).min(self.ahead);
         while self.coming.len() < ahead && self.asked <= MAX_PAGES {
-            let limit = self.page_size.min(self.wanted.saturating_sub(self.received.count()));
+            let limit = self
+                .page_size
+                .min(self.wanted.saturating_sub(self.received.count()));
             let cursor = self.cursor.clone();
-            self.coming.push_back((self.request)(PageRequest { limit, offset: self.offset, cursor }));
+            self.coming.push_back((self.request)(PageRequest {
+                limit,
+                offset: self.offset,
+                cursor,
+            }));
             self.offset += limit;
             self.asked += 1;
         }
@@ -218,7 +247,12 @@ impl<'a> Pages<'a> {
                 Ok(Some(rows)) => listing.add(&rows, identity),
                 Ok(None) => return self.ended(listing),
                 Err(error) if self.pages == 0 => return Err(error),
-                Err(error) => return Ok(Listing { incomplete: Some(error), ..listing }),
+                Err(error) => {
+                    return Ok(Listing {
+                        incomplete: Some(error),
+                        ..listing
+                    });
+                }
             }
         }
     }
@@ -229,7 +263,10 @@ impl<'a> Pages<'a> {
     }
 
     /// Reads to the end, and keeps `kept` of each row. Any failure is an error.
-    pub(super) async fn whole_as<T: DeserializeOwned>(mut self, kept: impl Fn(T) -> T) -> Result<Listing<T>, ApiError> {
+    pub(super) async fn whole_as<T: DeserializeOwned>(
+        mut self,
+        kept: impl Fn(T) -> T,
+    ) -> Result<Listing<T>, ApiError> {
         let mut listing = Listing::new(Vec::new(), UnreadRows::of(self.what.clone()));
         while let Some(rows) = self.next_new().await? {
             listing.add(&rows, &kept);
@@ -249,7 +286,12 @@ impl<'a> Pages<'a> {
     pub(super) fn odd(&self, why: &str) -> ApiError {
         match &self.last {
             Some(answer) => answer.odd(why),
-            None => ApiError { kind: Kind::Protocol, at: Place::default(), detail: why.into(), hint: None },
+            None => ApiError {
+                kind: Kind::Protocol,
+                at: Place::default(),
+                detail: why.into(),
+                hint: None,
+            },
         }
     }
 }

@@ -44,7 +44,9 @@ pub(super) struct Answer {
 /// and counts as 0.
 pub(super) fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
     let date = headers.get(header::DATE)?.to_str().ok()?;
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
+    let date = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(date)
+        .ok()?;
     let ahead = date.as_second() - now.as_second();
     Some(if ahead.abs() < SKEW { 0 } else { ahead })
 }
@@ -52,18 +54,21 @@ pub(super) fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i6
 impl Answer {
     /// Reads the body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        let read = json::read_repaired(&String::from_utf8_lossy(&self.body), |body| match &self.repeated {
-            None => json::exact(body),
-            Some(keys) => json::exact::<Value>(body).and_then(|mut value| {
-                keys.take_out(&mut value);
-                serde_json::from_value(value)
-            }),
+        let read = json::read_repaired(&String::from_utf8_lossy(&self.body), |body| {
+            match &self.repeated {
+                None => json::exact(body),
+                Some(keys) => json::exact::<Value>(body).and_then(|mut value| {
+                    keys.take_out(&mut value);
+                    serde_json::from_value(value)
+                }),
+            }
         });
         read.map_err(|e| {
             // Before it is truncated, as for an error.
             let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MAX_REFUSAL)]);
             let head = self.secrets.scrub(&head);
-            answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone()).without(&self.secrets)
+            answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone())
+                .without(&self.secrets)
         })
     }
 
@@ -74,16 +79,23 @@ impl Answer {
             Some(b'{') => match self.json::<HashMap<String, Row>>()?.remove(field) {
                 None => Ok(Vec::new()),
                 Some(value) if value.get() == "null" => Ok(Vec::new()),
-                Some(rows) => json::from_str(rows.get()).map_err(|_| self.odd(&format!("`{field}` is not a list"))),
+                Some(rows) => json::from_str(rows.get())
+                    .map_err(|_| self.odd(&format!("`{field}` is not a list"))),
             },
             Some(b'[') | None => self.json(),
-            Some(_) => self.json().and_then(|_: IgnoredAny| Err(self.odd("the response is not a list"))),
+            Some(_) => self
+                .json()
+                .and_then(|_: IgnoredAny| Err(self.odd("the response is not a list"))),
         }
     }
 
     /// The same for responses that may be empty, which is null.
     pub fn maybe_json(&self) -> Result<Value, ApiError> {
-        if self.body.is_empty() { Ok(Value::Null) } else { self.json() }
+        if self.body.is_empty() {
+            Ok(Value::Null)
+        } else {
+            self.json()
+        }
     }
 
     /// Whether a list continues after this page, if the server says so.
@@ -101,6 +113,12 @@ impl Answer {
         let mut at = self.at.clone();
         at.request_id = answer::request_id(&self.headers);
         let detail = format!("unexpected response: {}", answer::line(why));
-        ApiError { kind: Kind::Protocol, at, detail, hint: None }.without(&self.secrets)
+        ApiError {
+            kind: Kind::Protocol,
+            at,
+            detail,
+            hint: None,
+        }
+        .without(&self.secrets)
     }
 }

@@ -22,24 +22,44 @@ pub struct Retry {
 
 impl Retry {
     /// One attempt: for callers that retry themselves.
-    pub const NONE: Retry = Retry { attempts: 1, base: Duration::ZERO, cap: Duration::ZERO, heeds: false };
+    pub const NONE: Retry = Retry {
+        attempts: 1,
+        base: Duration::ZERO,
+        cap: Duration::ZERO,
+        heeds: false,
+    };
     /// One attempt after the rate limit ends: for many concurrent requests to one server.
-    pub const HEEDING: Retry = Retry { heeds: true, ..Retry::NONE };
+    pub const HEEDING: Retry = Retry {
+        heeds: true,
+        ..Retry::NONE
+    };
     /// For single commands: up to three retries within 30 s.
-    pub const PATIENT: Retry =
-        Retry { attempts: 4, base: Duration::from_millis(500), cap: Duration::from_secs(15), heeds: false };
+    pub const PATIENT: Retry = Retry {
+        attempts: 4,
+        base: Duration::from_millis(500),
+        cap: Duration::from_secs(15),
+        heeds: false,
+    };
 
     /// Returns the delay before the next attempt, or nothing if there is none. `attempt` counts from 1; `dice` is a random
     /// number in 0..1.
     pub(super) fn wait(&self, error: &ApiError, attempt: u32, dice: f64) -> Option<Duration> {
-        let worth =
-            matches!(error.kind, Kind::NoConnection | Kind::Network | Kind::RateLimited(_) | Kind::Server(502..=504));
+        let worth = matches!(
+            error.kind,
+            Kind::NoConnection | Kind::Network | Kind::RateLimited(_) | Kind::Server(502..=504)
+        );
         if !worth || attempt >= self.attempts {
             return None;
         }
         match error.asked() {
             Some(asked) => (asked <= self.cap).then_some(asked),
-            None => Some(Backoff { base: self.base, cap: self.cap }.wait(attempt, dice)),
+            None => Some(
+                Backoff {
+                    base: self.base,
+                    cap: self.cap,
+                }
+                .wait(attempt, dice),
+            ),
         }
     }
 }
@@ -48,10 +68,20 @@ impl Retry {
 pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return Some(text.parse().map_or(LONGEST, Duration::from_secs).min(LONGEST));
+        return Some(
+            text.parse()
+                .map_or(LONGEST, Duration::from_secs)
+                .min(LONGEST),
+        );
     }
-    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO).min(LONGEST))
+    let at = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(text)
+        .ok()?;
+    Some(
+        Duration::try_from(at.duration_since(now))
+            .unwrap_or(Duration::ZERO)
+            .min(LONGEST),
+    )
 }
 
 #[cfg(test)]
@@ -59,7 +89,12 @@ mod tests {
     use super::*;
 
     fn error(kind: Kind) -> ApiError {
-        ApiError { kind, at: Default::default(), detail: String::new(), hint: None }
+        ApiError {
+            kind,
+            at: Default::default(),
+            detail: String::new(),
+            hint: None,
+        }
     }
 
     #[test]
@@ -73,23 +108,44 @@ mod tests {
             Kind::Server(503),
             Kind::Server(504),
         ] {
-            assert!(retry.wait(&error(kind.clone()), 1, 0.5).is_some(), "{kind:?}");
-            assert!(retry.wait(&error(kind.clone()), 4, 0.5).is_none(), "{kind:?}");
+            assert!(
+                retry.wait(&error(kind.clone()), 1, 0.5).is_some(),
+                "{kind:?}"
+            );
+            assert!(
+                retry.wait(&error(kind.clone()), 4, 0.5).is_none(),
+                "{kind:?}"
+            );
             assert!(Retry::NONE.wait(&error(kind), 1, 0.5).is_none());
         }
-        for kind in [Kind::Server(500), Kind::NotFound, Kind::Unauthorized, Kind::Protocol, Kind::Refused] {
-            assert!(retry.wait(&error(kind.clone()), 1, 0.5).is_none(), "{kind:?}");
+        for kind in [
+            Kind::Server(500),
+            Kind::NotFound,
+            Kind::Unauthorized,
+            Kind::Protocol,
+            Kind::Refused,
+        ] {
+            assert!(
+                retry.wait(&error(kind.clone()), 1, 0.5).is_none(),
+                "{kind:?}"
+            );
         }
     }
 
     #[test]
     fn retry_after_is_honored_up_to_a_limit() {
         let rate_limited = |seconds| error(Kind::RateLimited(Some(Duration::from_secs(seconds))));
-        assert_eq!(Retry::PATIENT.wait(&rate_limited(7), 1, 0.0), Some(Duration::from_secs(7)));
+        assert_eq!(
+            Retry::PATIENT.wait(&rate_limited(7), 1, 0.0),
+            Some(Duration::from_secs(7))
+        );
         assert_eq!(Retry::PATIENT.wait(&rate_limited(3600), 1, 0.0), None);
         let mut busy = error(Kind::Server(503));
         busy.at.retry_after = Some(Duration::from_secs(7));
-        assert_eq!((busy.quiet(), Retry::PATIENT.wait(&busy, 1, 0.0)), (busy.asked().unwrap(), busy.asked()));
+        assert_eq!(
+            (busy.quiet(), Retry::PATIENT.wait(&busy, 1, 0.0)),
+            (busy.asked().unwrap(), busy.asked())
+        );
         assert_eq!(error(Kind::Server(503)).quiet(), Duration::ZERO);
     }
 
@@ -97,8 +153,14 @@ mod tests {
     fn retry_after_is_parsed_as_seconds_or_date() {
         let now: jiff::Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         assert_eq!(retry_after(" 12 ", now), Some(Duration::from_secs(12)));
-        assert_eq!(retry_after("Sat, 21 Nov 2026 10:01:00 GMT", now), Some(Duration::from_secs(60)));
-        assert_eq!(retry_after("Sat, 21 Nov 2026 09:01:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(
+            retry_after("Sat, 21 Nov 2026 10:01:00 GMT", now),
+            Some(Duration::from_secs(60))
+        );
+        assert_eq!(
+            retry_after("Sat, 21 Nov 2026 09:01:00 GMT", now),
+            Some(Duration::ZERO)
+        );
         assert_eq!(retry_after("soon", now), None);
     }
 
@@ -106,7 +168,12 @@ mod tests {
     fn retry_after_is_at_most_a_day() {
         let now: jiff::Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         let day = Some(Duration::from_secs(24 * 3600));
-        for long in ["86401", "9999999999999999999", "99999999999999999999999", "Sat, 21 Nov 2099 10:00:00 GMT"] {
+        for long in [
+            "86401",
+            "9999999999999999999",
+            "99999999999999999999999",
+            "Sat, 21 Nov 2099 10:00:00 GMT",
+        ] {
             assert_eq!(retry_after(long, now), day, "{long}");
         }
         assert_eq!(retry_after("86400", now), day);

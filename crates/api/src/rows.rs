@@ -45,7 +45,10 @@ impl Received {
         });
         self.ids.extend(without_id);
         self.count += page.len();
-        self.size += page.iter().map(|row| parsed_size(row.get().as_bytes())).sum::<usize>();
+        self.size += page
+            .iter()
+            .map(|row| parsed_size(row.get().as_bytes()))
+            .sum::<usize>();
         page
     }
 
@@ -73,14 +76,20 @@ pub struct UnreadRows {
 impl UnreadRows {
     /// Starts to count the rows of a list.
     pub fn of(list: impl Into<Cow<'static, str>>) -> UnreadRows {
-        UnreadRows { list: list.into(), ..UnreadRows::default() }
+        UnreadRows {
+            list: list.into(),
+            ..UnreadRows::default()
+        }
     }
 
     /// Parses a row; `None` if it can't be read.
     pub fn parse<T: DeserializeOwned>(&mut self, row: &RawValue) -> Option<T> {
         match row.get().starts_with('{') {
             true => self.keep(json::exact(row.get())),
-            false => self.keep(Err(format!("a row is not a record: {}", text::fit(row.get(), 40)))),
+            false => self.keep(Err(format!(
+                "a row is not a record: {}",
+                text::fit(row.get(), 40)
+            ))),
         }
     }
 
@@ -97,13 +106,24 @@ impl UnreadRows {
 
     /// Counts the rows of another page too.
     pub fn extend(&mut self, page: &UnreadRows) {
-        let first = if self.count == 0 { page.clone() } else { self.clone() };
-        *self = UnreadRows { count: self.count + page.count, ..first };
+        let first = if self.count == 0 {
+            page.clone()
+        } else {
+            self.clone()
+        };
+        *self = UnreadRows {
+            count: self.count + page.count,
+            ..first
+        };
     }
 
     /// Says which rows are missing; `None` if none are.
     pub fn sentence(&self) -> Option<String> {
-        let count = if self.count == 1 { "1 row".into() } else { format!("{} rows", self.count) };
+        let count = if self.count == 1 {
+            "1 row".into()
+        } else {
+            format!("{} rows", self.count)
+        };
         let (list, why) = (&self.list, line(&self.why));
         (self.count > 0).then(|| format!("{count} of the list of {list} couldn't be read: {why}"))
     }
@@ -124,11 +144,25 @@ fn id_of(row: &RawValue) -> Option<String> {
     }
     // A list would be read as the fields in their order: two namespaces with the same first label as one row.
     let record = row.get().starts_with('{').then_some(row.get())?;
-    let Ids { run_id, cron_id, thread_id, assistant_id, version, id } = json::from_str(record).ok()?;
+    let Ids {
+        run_id,
+        cron_id,
+        thread_id,
+        assistant_id,
+        version,
+        id,
+    } = json::from_str(record).ok()?;
     let text = |id: Value| id.as_str().map(String::from);
-    let version = version.map(|version| format!(" {version}")).unwrap_or_default();
+    let version = version
+        .map(|version| format!(" {version}"))
+        .unwrap_or_default();
     let of_assistant = assistant_id.and_then(text).map(|id| id + &version);
-    [run_id, cron_id, thread_id].into_iter().flatten().find_map(text).or(of_assistant).or(id.and_then(text))
+    [run_id, cron_id, thread_id]
+        .into_iter()
+        .flatten()
+        .find_map(text)
+        .or(of_assistant)
+        .or(id.and_then(text))
 }
 
 #[cfg(test)]
@@ -142,10 +176,15 @@ mod tests {
     #[test]
     fn duplicate_rows_are_dropped() {
         let mut received = Received::default();
-        let texts = |rows: Vec<Row>| rows.iter().map(|row| row.get().to_string()).collect::<Vec<_>>();
+        let texts = |rows: Vec<Row>| {
+            rows.iter()
+                .map(|row| row.get().to_string())
+                .collect::<Vec<_>>()
+        };
         let first = rows(r#"[{"id":"a"},{"id":"b"},{"no":"id"},{"thread_id":"t","id":"a"},7]"#);
         assert_eq!(received.new_of(first).len(), 5);
-        let second = rows(r#"[{"id":"b","name":"again"},{"id":"c"},{"no":"id"},{"assistant_id":"t"}]"#);
+        let second =
+            rows(r#"[{"id":"b","name":"again"},{"id":"c"},{"no":"id"},{"assistant_id":"t"}]"#);
         assert_eq!(texts(received.new_of(second)), [r#"{"id":"c"}"#]);
         assert_eq!((received.count(), received.is_full()), (6, false));
         // What several rows have in common is not their id.

@@ -8,7 +8,9 @@ use super::{ApiError, Kind, Place, network};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use reqwest::header::{CONTENT_ENCODING, CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION};
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_LOCATION, CONTENT_TYPE, DATE, HeaderMap, LOCATION,
+};
 use reqwest::{Response, Url};
 use runtail_core::text;
 use std::fmt;
@@ -49,36 +51,80 @@ pub(super) async fn of_response(
 ) -> Result<EventStream, ApiError> {
     let headers = response.headers();
     at.request_id = answer::request_id(headers);
-    let kind = headers.get(CONTENT_TYPE).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
     // Accept a response without a content type.
-    if let Some(kind) = kind.filter(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")) {
+    if let Some(kind) = kind.filter(|kind| {
+        !kind
+            .trim_start()
+            .to_ascii_lowercase()
+            .starts_with("text/event-stream")
+    }) {
         let headers = headers.clone();
-        let head = tokio::time::timeout(Duration::from_secs(5), read_head(response, 16 << 10)).await;
+        let head =
+            tokio::time::timeout(Duration::from_secs(5), read_head(response, 16 << 10)).await;
         // Before it is truncated, because half a key would not be found.
-        let head = http.secrets(None).scrub(&String::from_utf8_lossy(&head.unwrap_or_default()));
+        let head = http
+            .secrets(None)
+            .scrub(&String::from_utf8_lossy(&head.unwrap_or_default()));
         let detail = if answer::is_html(&headers, head.as_bytes()) {
             answer::html_detail(head.as_bytes())
         } else {
-            format!("{} instead of an event stream", text::fit(&text::clean(&kind), 80))
+            format!(
+                "{} instead of an event stream",
+                text::fit(&text::clean(&kind), 80)
+            )
         };
         let hint = Some("is this the address of an agent server?".to_string());
-        return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
+        return Err(ApiError {
+            kind: Kind::Protocol,
+            at,
+            detail,
+            hint,
+        });
     }
-    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
+    if let Some(encoding) = headers
+        .get(CONTENT_ENCODING)
+        .filter(|encoding| *encoding != "identity")
+    {
         let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
-        let detail = format!("an unexpected compressed stream ({})", text::fit(&text::clean(&encoding), 40));
+        let detail = format!(
+            "an unexpected compressed stream ({})",
+            text::fit(&text::clean(&encoding), 40)
+        );
         let hint = Some("a proxy may compress responses: disable it for event streams".to_string());
-        return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
+        return Err(ApiError {
+            kind: Kind::Protocol,
+            at,
+            detail,
+            hint,
+        });
     }
     let (thread_id, run_id) = names(headers, &url);
     // These identify the event log.
     let open = |id: Option<String>| id.map(|id| http.secrets(None).scrub(&id));
     let (thread_id, run_id) = (open(thread_id), open(run_id));
-    let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
+    let answered = headers
+        .get(DATE)
+        .and_then(|v| v.to_str().ok())
+        .and_then(milliseconds);
     let status = response.status().as_u16();
     let keyless = SecretRedactor::new(&http.secrets(None));
-    let body = Body { bytes: response.bytes_stream().boxed(), keyless: Some(keyless), _http: http.clone(), url, at };
-    Ok(EventStream { status, run_id, thread_id, answered, body: body.boxed() })
+    let body = Body {
+        bytes: response.bytes_stream().boxed(),
+        keyless: Some(keyless),
+        _http: http.clone(),
+        url,
+        at,
+    };
+    Ok(EventStream {
+        status,
+        run_id,
+        thread_id,
+        answered,
+        body: body.boxed(),
+    })
 }
 
 /// The body of a response, without the keys that it repeats.
@@ -98,11 +144,17 @@ impl Stream for Body {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let next = ready!(self.bytes.poll_next_unpin(cx));
-            let Some(keyless) = &mut self.keyless else { return Poll::Ready(None) };
+            let Some(keyless) = &mut self.keyless else {
+                return Poll::Ready(None);
+            };
             let said = match next {
                 Some(Ok(chunk)) => keyless.pass(chunk),
                 Some(Err(error)) => {
-                    return Poll::Ready(Some(Err(network::failure(&error, &self.url, self.at.clone()))));
+                    return Poll::Ready(Some(Err(network::failure(
+                        &error,
+                        &self.url,
+                        self.at.clone(),
+                    ))));
                 }
                 None => {
                     let rest = keyless.rest();
@@ -120,7 +172,9 @@ impl Stream for Body {
 
 /// Returns an HTTP date, which has whole seconds, in milliseconds.
 fn milliseconds(date: &str) -> Option<u64> {
-    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
+    let at = jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(date)
+        .ok()?;
     u64::try_from(at.as_millisecond()).ok()
 }
 
@@ -128,16 +182,26 @@ fn milliseconds(date: &str) -> Option<u64> {
 /// `Location` with a trailing `/stream` on some (agent-server reference §2). Addresses on other origins are ignored.
 fn names(headers: &HeaderMap, url: &Url) -> (Option<String>, Option<String>) {
     for header in [CONTENT_LOCATION, LOCATION] {
-        let Some(target) = headers.get(header).and_then(|v| v.to_str().ok()).and_then(|v| url.join(v).ok()) else {
+        let Some(target) = headers
+            .get(header)
+            .and_then(|v| v.to_str().ok())
+            .and_then(|v| url.join(v).ok())
+        else {
             continue;
         };
         if target.origin() != url.origin() {
             continue;
         }
-        let segments: Vec<&str> = target.path_segments().map(Iterator::collect).unwrap_or_default();
+        let segments: Vec<&str> = target
+            .path_segments()
+            .map(Iterator::collect)
+            .unwrap_or_default();
         let after = |word: &str| {
             let at = segments.iter().rposition(|s| *s == word)?;
-            segments.get(at + 1).filter(|s| !s.is_empty() && **s != "stream").map(|s| text::clean(s).into_owned())
+            segments
+                .get(at + 1)
+                .filter(|s| !s.is_empty() && **s != "stream")
+                .map(|s| text::clean(s).into_owned())
         };
         if let Some(run) = after("runs") {
             return (after("threads"), Some(run));
@@ -160,12 +224,33 @@ mod tests {
             (thread.unwrap_or_default(), run.unwrap_or_default())
         };
         let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(named(CONTENT_LOCATION, "/threads/t1/runs/r1"), pair("t1", "r1"));
-        assert_eq!(named(LOCATION, "/threads/t1/runs/r1/stream"), pair("t1", "r1"));
+        assert_eq!(
+            named(CONTENT_LOCATION, "/threads/t1/runs/r1"),
+            pair("t1", "r1")
+        );
+        assert_eq!(
+            named(LOCATION, "/threads/t1/runs/r1/stream"),
+            pair("t1", "r1")
+        );
         assert_eq!(named(CONTENT_LOCATION, "/runs/r1"), pair("", "r1"));
-        assert_eq!(named(CONTENT_LOCATION, "https://a.example.com/base/threads/t/runs/r"), pair("t", "r"));
-        assert_eq!(named(CONTENT_LOCATION, "https://evil.example.com/threads/t1/runs/r1"), pair("", ""));
-        assert_eq!(named(CONTENT_LOCATION, "//evil.example.com/runs/r1"), pair("", ""));
+        assert_eq!(
+            named(
+                CONTENT_LOCATION,
+                "https://a.example.com/base/threads/t/runs/r"
+            ),
+            pair("t", "r")
+        );
+        assert_eq!(
+            named(
+                CONTENT_LOCATION,
+                "https://evil.example.com/threads/t1/runs/r1"
+            ),
+            pair("", "")
+        );
+        assert_eq!(
+            named(CONTENT_LOCATION, "//evil.example.com/runs/r1"),
+            pair("", "")
+        );
         assert_eq!(named(CONTENT_LOCATION, "/runs/stream"), pair("", ""));
     }
 }

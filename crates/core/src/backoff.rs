@@ -15,7 +15,9 @@ pub struct Backoff {
 impl Backoff {
     /// Returns the bound of the wait after a number of failures, from 1.
     pub fn bound(self, failures: u32) -> Duration {
-        let factor = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        let factor = 1_u32
+            .checked_shl(failures.saturating_sub(1))
+            .unwrap_or(u32::MAX);
         self.base.saturating_mul(factor).min(self.cap)
     }
 
@@ -36,8 +38,14 @@ mod tests {
 
     #[test]
     fn backoff_grows_up_to_its_cap() {
-        let backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(8) };
-        assert_eq!([1, 2, 3].map(|n| backoff.bound(n).as_millis()), [500, 1000, 2000]);
+        let backoff = Backoff {
+            base: Duration::from_millis(500),
+            cap: Duration::from_secs(8),
+        };
+        assert_eq!(
+            [1, 2, 3].map(|n| backoff.bound(n).as_millis()),
+            [500, 1000, 2000]
+        );
         assert_eq!(backoff.wait(3, 0.5), Duration::from_secs(1));
         for failures in [0, 1, 5, 40, u32::MAX] {
             assert!(backoff.wait(failures, 1.0) <= backoff.cap);

@@ -26,7 +26,11 @@ pub struct Inexact {
 impl fmt::Display for Inexact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)?;
-        if self.path.is_empty() { Ok(()) } else { write!(f, ", in {}", self.path) }
+        if self.path.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", in {}", self.path)
+        }
     }
 }
 
@@ -47,7 +51,9 @@ pub fn parse(json: &str) -> Result<Value, Unreadable> {
     let value = match serde_json::from_str(json) {
         Ok(value) => value,
         // A value that is nested too deeply would be cut off.
-        Err(error) if error.to_string().starts_with("recursion") => return Err(Unreadable::Invalid(error)),
+        Err(error) if error.to_string().starts_with("recursion") => {
+            return Err(Unreadable::Invalid(error));
+        }
         Err(_) => json::from_str(json).map_err(Unreadable::Invalid)?,
     };
     match first_loss(json) {
@@ -72,7 +78,11 @@ pub fn parse_lenient(json: &str) -> Result<(Value, Vec<Inexact>), serde_json::Er
 
 /// An object or a list that is open at some point of a text.
 enum Level {
-    Object { keys: HashSet<String>, key: String, in_value: bool },
+    Object {
+        keys: HashSet<String>,
+        key: String,
+        in_value: bool,
+    },
     List(usize),
 }
 
@@ -97,19 +107,34 @@ fn each_loss(json: &str, mut found: impl FnMut(Inexact) -> bool) {
         match byte {
             b'"' => {
                 at = (start + 1 + text::string_end(&bytes[start + 1..]) + 1).min(bytes.len());
-                let Some(Level::Object { keys, key, in_value: false }) = levels.last_mut() else { continue };
+                let Some(Level::Object {
+                    keys,
+                    key,
+                    in_value: false,
+                }) = levels.last_mut()
+                else {
+                    continue;
+                };
                 let name = json::decoded(&json[start..at]).into_owned();
                 let is_known = !keys.insert(name.clone());
                 *key = name;
                 if is_known {
                     let why = format!("the key {} occurs twice", shown(&json[start..at]));
                     let outer = levels.len() - 1;
-                    if !found(Inexact { path: path(&levels[..outer]), offset: start, why }) {
+                    if !found(Inexact {
+                        path: path(&levels[..outer]),
+                        offset: start,
+                        why,
+                    }) {
                         return;
                     }
                 }
             }
-            b'{' => levels.push(Level::Object { keys: HashSet::new(), key: String::new(), in_value: false }),
+            b'{' => levels.push(Level::Object {
+                keys: HashSet::new(),
+                key: String::new(),
+                in_value: false,
+            }),
             b'[' => levels.push(Level::List(0)),
             b'}' | b']' => drop(levels.pop()),
             b':' => set_in_value(&mut levels, true),
@@ -120,7 +145,11 @@ fn each_loss(json: &str, mut found: impl FnMut(Inexact) -> bool) {
             b'-' | b'0'..=b'9' => {
                 at = json::number_end(bytes, start);
                 if let Some(why) = loss_of(&json[start..at])
-                    && !found(Inexact { path: path(&levels), offset: start, why })
+                    && !found(Inexact {
+                        path: path(&levels),
+                        offset: start,
+                        why,
+                    })
                 {
                     return;
                 }
@@ -151,14 +180,20 @@ fn shown(text: &str) -> String {
 /// Returns how a number would change, if it would.
 pub(crate) fn loss_of(written: &str) -> Option<String> {
     let Ok(sent) = serde_json::from_str::<Number>(written) else {
-        return Some(format!("the number {} is too large to be sent", shown(written)));
+        return Some(format!(
+            "the number {} is too large to be sent",
+            shown(written)
+        ));
     };
     let is_integer = !written.contains(['.', 'e', 'E']);
     let stays = decimal(written).is_some_and(|own| Some(own) == decimal(&sent.to_string()));
     if stays && (!is_integer || sent.is_i64() || sent.is_u64()) {
         return None;
     }
-    Some(format!("the number {} can't be sent exactly: it would become {sent}", shown(written)))
+    Some(format!(
+        "the number {} can't be sent exactly: it would become {sent}",
+        shown(written)
+    ))
 }
 
 /// Returns the sign, the significant digits and the exponent of a number; `None` if the exponent is too large to compare.
@@ -176,8 +211,13 @@ fn decimal(number: &str) -> Option<(bool, String, i64)> {
         return Some((is_negative, String::new(), 0));
     }
     let exponent: i64 = exponent.parse().ok()?;
-    let places = i64::try_from(digits.len() - significant.len()).ok()? - i64::try_from(fraction.len()).ok()?;
-    Some((is_negative, significant.to_string(), exponent.checked_add(places)?))
+    let places = i64::try_from(digits.len() - significant.len()).ok()?
+        - i64::try_from(fraction.len()).ok()?;
+    Some((
+        is_negative,
+        significant.to_string(),
+        exponent.checked_add(places)?,
+    ))
 }
 
 #[cfg(test)]
@@ -197,13 +237,22 @@ mod tests {
     fn duplicate_keys_are_refused_with_their_path() {
         for (json, expected) in [
             (r#"{"a": 1, "a": 2}"#, "the key \"a\" occurs twice"),
-            (r#"{"a": [0, {"to": 1, "x": {"to": 3}, "to": 2}]}"#, "the key \"to\" occurs twice, in a.1"),
+            (
+                r#"{"a": [0, {"to": 1, "x": {"to": 3}, "to": 2}]}"#,
+                "the key \"to\" occurs twice, in a.1",
+            ),
             // Both spellings are one key.
-            (r#"{"é": 1, "\u00e9": 2}"#, "the key \"\\u00e9\" occurs twice"),
+            (
+                r#"{"é": 1, "\u00e9": 2}"#,
+                "the key \"\\u00e9\" occurs twice",
+            ),
         ] {
             assert_eq!(problem(json).as_deref(), Some(expected), "{json}");
         }
-        assert_eq!(problem(r#"{"a": {"a": "a"}, "b": ["a", {"a": "\"a\":"}]}"#), None);
+        assert_eq!(
+            problem(r#"{"a": {"a": "a"}, "b": ["a", {"a": "\"a\":"}]}"#),
+            None
+        );
     }
 
     #[test]
@@ -215,10 +264,18 @@ mod tests {
             ("1e-999", "0.0"),
             ("-0", "-0.0"),
         ] {
-            let expected = format!("the number {written} can't be sent exactly: it would become {sent}, in args.n");
-            assert_eq!(problem(&format!(r#"{{"args": {{"n": {written}}}}}"#)), Some(expected));
+            let expected = format!(
+                "the number {written} can't be sent exactly: it would become {sent}, in args.n"
+            );
+            assert_eq!(
+                problem(&format!(r#"{{"args": {{"n": {written}}}}}"#)),
+                Some(expected)
+            );
         }
-        assert_eq!(problem("1e999").unwrap(), "the number 1e999 is too large to be sent");
+        assert_eq!(
+            problem("1e999").unwrap(),
+            "the number 1e999 is too large to be sent"
+        );
         for written in [
             "0",
             "-1",
@@ -239,8 +296,7 @@ mod tests {
 
     #[test]
     fn unreadable_numbers_hide_nothing_else() {
-        let json =
-            r#"{"a": [{"n": 1e400, "text": "1e400 \"-1e999"}, {"n": 123456789012345678901}], "b": 1, "b": 2, "c": 5}"#;
+        let json = r#"{"a": [{"n": 1e400, "text": "1e400 \"-1e999"}, {"n": 123456789012345678901}], "b": 1, "b": 2, "c": 5}"#;
         let (value, losses) = parse_lenient(json).unwrap();
         let expected = serde_json::json!({
             "a": [{"n": "1e400", "text": "1e400 \"-1e999"}, {"n": "123456789012345678901"}], "b": 2, "c": 5
@@ -249,7 +305,14 @@ mod tests {
         let said: Vec<String> = losses.iter().map(Inexact::to_string).collect();
         let large = "the number 123456789012345678901 can't be sent exactly: it would become 1.2345678901234568e+20";
         let twice = "the key \"b\" occurs twice";
-        assert_eq!(said, ["the number 1e400 is too large to be sent, in a.0.n", &format!("{large}, in a.1.n"), twice]);
+        assert_eq!(
+            said,
+            [
+                "the number 1e400 is too large to be sent, in a.0.n",
+                &format!("{large}, in a.1.n"),
+                twice
+            ]
+        );
         assert!(parse_lenient("{").is_err() && parse_lenient("[1-]").is_err());
     }
 

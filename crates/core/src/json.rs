@@ -38,7 +38,11 @@ const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 pub fn from_str<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
     serde_json::from_str(json).or_else(|error| {
         let is_refused = error.is_syntax() || error.to_string().starts_with("duplicate field");
-        if is_refused && is_valid(json) { T::deserialize(Lenient::new(json)) } else { Err(error) }
+        if is_refused && is_valid(json) {
+            T::deserialize(Lenient::new(json))
+        } else {
+            Err(error)
+        }
     })
 }
 
@@ -47,7 +51,8 @@ pub fn from_str<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> 
 /// # Errors
 /// The text is not JSON, or has another type.
 pub fn exact<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
-    let is_rounded = |number: &str| number.len() > EXACT_LEN && exact_json::loss_of(number).is_some();
+    let is_rounded =
+        |number: &str| number.len() > EXACT_LEN && exact_json::loss_of(number).is_some();
     match numbers(json).any(is_rounded) && is_valid(json) {
         true => T::deserialize(Lenient::new(json)),
         false => from_str(json),
@@ -73,10 +78,16 @@ pub fn repaired(text: &str) -> Option<Cow<'_, str>> {
         let word = NOT_NUMBERS.iter().find(|word| token.starts_with(**word));
         let len = match word {
             Some(word) => word.len(),
-            None if token.starts_with('"') => (string_end(&token.as_bytes()[1..]) + 2).min(token.len()),
+            None if token.starts_with('"') => {
+                (string_end(&token.as_bytes()[1..]) + 2).min(token.len())
+            }
             None => 1,
         };
-        out.push_str(if word.is_some() { "null" } else { &token[..len] });
+        out.push_str(if word.is_some() {
+            "null"
+        } else {
+            &token[..len]
+        });
         rest = &token[len..];
     }
     out.push_str(rest);
@@ -147,7 +158,9 @@ pub fn unescaped(inner: &str) -> Cow<'_, str> {
 
 /// Appends the character of the escape at the start of a text. Returns the length of the escape in bytes.
 pub fn push_escape(text: &str, into: &mut String) -> usize {
-    let Some(c) = text[1..].chars().next() else { return 1 };
+    let Some(c) = text[1..].chars().next() else {
+        return 1;
+    };
     into.push(match c {
         'n' => '\n',
         't' => '\t',
@@ -183,7 +196,9 @@ pub fn push_escape(text: &str, into: &mut String) -> usize {
 /// Returns the half of a surrogate pair at the start of a text.
 fn half_at(text: &str) -> Option<u16> {
     let unit = u16::try_from(u32::from(text.strip_prefix(MARK)?.chars().next()?)).ok()?;
-    (FIRST_HALF..FIRST_HALF + 0x800).contains(&unit).then(|| unit - FIRST_HALF + 0xd800)
+    (FIRST_HALF..FIRST_HALF + 0x800)
+        .contains(&unit)
+        .then(|| unit - FIRST_HALF + 0xd800)
 }
 
 /// Appends the next part of a text. The halves of a surrogate pair that was split between the parts become its character.
@@ -203,7 +218,11 @@ pub fn append(text: &mut String, part: &str) {
 /// Returns the bytes at the end of a text that may be half of a surrogate pair, whose other half is in the next part.
 pub fn open_end(text: &str) -> usize {
     let half = || half_at(text.get(text.len().checked_sub(HALF_LEN)?..)?);
-    if half().is_some_and(|unit| unit < 0xdc00) { HALF_LEN } else { 0 }
+    if half().is_some_and(|unit| unit < 0xdc00) {
+        HALF_LEN
+    } else {
+        0
+    }
 }
 
 /// Returns a text for people: U+FFFD for half of a pair, the digits of a number.
@@ -246,15 +265,22 @@ pub fn half_in(value: &Value) -> Option<String> {
 
 fn half_below(value: &Value) -> Option<String> {
     let half = |text: &str| {
-        let unit = text.match_indices(MARK).find_map(|(at, _)| half_at(&text[at..]))?;
+        let unit = text
+            .match_indices(MARK)
+            .find_map(|(at, _)| half_at(&text[at..]))?;
         Some(format!(" (\\u{unit:04x})"))
     };
     let below = |key: &str, value: &Value| {
-        half(key).or_else(|| half_below(value)).map(|place| format!(".{}{place}", shown(key)))
+        half(key)
+            .or_else(|| half_below(value))
+            .map(|place| format!(".{}{place}", shown(key)))
     };
     match value {
         Value::String(text) => half(text),
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| below(&index.to_string(), item)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(index, item)| below(&index.to_string(), item)),
         Value::Object(fields) => fields.iter().find_map(|(key, value)| below(key, value)),
         _ => None,
     }
@@ -269,13 +295,20 @@ pub fn written(json: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(MARK) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let number = || rest[MARK.len_utf8()..].strip_prefix(NUMBER).filter(|_| out.ends_with('"'))?.split_once('"');
+        let number = || {
+            rest[MARK.len_utf8()..]
+                .strip_prefix(NUMBER)
+                .filter(|_| out.ends_with('"'))?
+                .split_once('"')
+        };
         // A string that only looks like a number, or a key, stays one.
         let is_number = |number: &str| numbers(number).next() == Some(number) && is_valid(number);
         if let Some(unit) = half_at(rest) {
             out.push_str(&format!("\\u{unit:04x}"));
             rest = &rest[HALF_LEN..];
-        } else if let Some((number, after)) = number().filter(|(n, after)| is_number(n) && !after.starts_with(':')) {
+        } else if let Some((number, after)) =
+            number().filter(|(n, after)| is_number(n) && !after.starts_with(':'))
+        {
             out.pop();
             out.push_str(number);
             rest = after;

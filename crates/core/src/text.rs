@@ -31,7 +31,11 @@ fn cleaned(text: &str, lines: bool) -> Cow<'_, str> {
     if let Some(masked) = keys::masked(text) {
         return Cow::Owned(scrub(&masked, lines));
     }
-    if is_plain(text, lines) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, lines)) }
+    if is_plain(text, lines) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(scrub(text, lines))
+    }
 }
 
 /// Removes whole escape sequences and control characters, except line breaks and tabs. For text that is pasted.
@@ -82,7 +86,10 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     // A look at whole words of memory, which is all that most JSON costs.
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
-    if bytes.chunks(64).all(|chunk| chunk.iter().fold(true, |all, byte| all & is_plain(byte))) {
+    if bytes
+        .chunks(64)
+        .all(|chunk| chunk.iter().fold(true, |all, byte| all & is_plain(byte)))
+    {
         return Cow::Borrowed(json);
     }
     // In JSON a character of more than one byte stands in a string, where an escape may take its place.
@@ -98,7 +105,9 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
             !is_harmless(c) || marks > MAX_CLUSTER_CHARS
         })
     };
-    let Some(mut next) = (0..bytes.len()).find(&mut odd) else { return Cow::Borrowed(json) };
+    let Some(mut next) = (0..bytes.len()).find(&mut odd) else {
+        return Cow::Borrowed(json);
+    };
     let mut out = String::with_capacity(json.len() + 64);
     let mut from = 0;
     loop {
@@ -107,10 +116,15 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
         match c {
             // As they are, they stand only between tokens.
             '\t' | '\r' => out.push(' '),
-            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+            c => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
         }
         from = next + c.len_utf8();
-        let Some(found) = (from..bytes.len()).find(&mut odd) else { break };
+        let Some(found) = (from..bytes.len()).find(&mut odd) else {
+            break;
+        };
         next = found;
     }
     out.push_str(&json[from..]);
@@ -143,7 +157,11 @@ pub fn readable(json: &str) -> Cow<'_, str> {
 
 /// Columns that a cleaned text takes on a terminal.
 pub fn width(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { UnicodeWidthStr::width(text) }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        UnicodeWidthStr::width(text)
+    }
 }
 
 /// Cuts a cleaned text to a width, with `…` where something was cut.
@@ -194,7 +212,10 @@ pub fn tail(text: &str, bytes: usize) -> &str {
 /// Returns a text with a capital first letter.
 pub fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 /// Shortens an identifier in its middle: `01a1fbb5…9775`. Short ones stay whole.
@@ -230,7 +251,13 @@ pub fn duration(d: std::time::Duration) -> String {
 pub fn exact_duration(d: std::time::Duration) -> String {
     let mut rest = d.as_millis();
     let mut out = String::new();
-    for (unit, name) in [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")] {
+    for (unit, name) in [
+        (86_400_000, "d"),
+        (3_600_000, "h"),
+        (60_000, "m"),
+        (1000, "s"),
+        (1, "ms"),
+    ] {
         if rest >= unit {
             out.push_str(&format!("{}{name}", rest / unit));
             rest %= unit;
@@ -242,7 +269,11 @@ pub fn exact_duration(d: std::time::Duration) -> String {
 /// Returns when something happens that follows after a time: `now`, or `in 4s`.
 pub fn soon(wait: std::time::Duration) -> String {
     match duration(wait) {
-        shown if shown.trim_start_matches(['0', '.']).starts_with(|c: char| c.is_ascii_digit()) => {
+        shown
+            if shown
+                .trim_start_matches(['0', '.'])
+                .starts_with(|c: char| c.is_ascii_digit()) =>
+        {
             format!("in {shown}")
         }
         _ => "now".into(),
@@ -311,7 +342,8 @@ pub fn string_end(json: &[u8]) -> usize {
 }
 
 fn is_plain(text: &str, lines: bool) -> bool {
-    text.bytes().all(|b| (0x20..0x7f).contains(&b) || (lines && b == b'\n'))
+    text.bytes()
+        .all(|b| (0x20..0x7f).contains(&b) || (lines && b == b'\n'))
 }
 
 fn scrub(text: &str, lines: bool) -> String {
@@ -335,7 +367,9 @@ fn scrub(text: &str, lines: bool) -> String {
         }
         match c {
             '\r' if rest.starts_with('\n') => {}
-            '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push(if lines { '\n' } else { '⏎' }),
+            '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                out.push(if lines { '\n' } else { '⏎' })
+            }
             '\t' => out.push_str(if lines { "    " } else { " " }),
             c if (c as u32) < 0x20 => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('␦')),
             '\u{7f}' => out.push('␡'),
@@ -377,7 +411,10 @@ fn is_mark(c: char) -> bool {
 /// break or tab, a joiner, or another character that takes no room.
 pub fn is_invisible(c: char) -> bool {
     let is_joiner = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
-    c.is_control() && !matches!(c, '\n' | '\r' | '\t') || is_joiner || is_hidden(c) || c == json::MARK
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
+        || is_joiner
+        || is_hidden(c)
+        || c == json::MARK
 }
 
 /// Returns the length in bytes of the escape sequence, or the mark of a number, at the start of a text; 0 if there is none.
@@ -401,7 +438,8 @@ fn after_escape(text: &str) -> &str {
         Some(b']' | b'P' | b'X' | b'^' | b'_') => after_string(&text[1..]),
         Some(b' '..=b'/') => {
             let rest = text.trim_start_matches(|c| (' '..='/').contains(&c));
-            rest.strip_prefix(|c| ('0'..='~').contains(&c)).unwrap_or(rest)
+            rest.strip_prefix(|c| ('0'..='~').contains(&c))
+                .unwrap_or(rest)
         }
         Some(b'0'..=b'~') => &text[1..],
         _ => text,
@@ -410,12 +448,15 @@ fn after_escape(text: &str) -> &str {
 
 fn after_csi(text: &str) -> &str {
     let rest = text.trim_start_matches(|c| (' '..='?').contains(&c));
-    rest.strip_prefix(|c| ('@'..='~').contains(&c)).unwrap_or(rest)
+    rest.strip_prefix(|c| ('@'..='~').contains(&c))
+        .unwrap_or(rest)
 }
 
 /// A string ends with BEL, ST or the line: one that is not terminated must not swallow the rest of a document.
 fn after_string(text: &str) -> &str {
-    let Some(end) = text.find(['\n', '\r', '\u{7}', '\u{9c}', '\u{1b}']) else { return "" };
+    let Some(end) = text.find(['\n', '\r', '\u{7}', '\u{9c}', '\u{1b}']) else {
+        return "";
+    };
     let mut rest = text[end..].chars();
     match rest.next() {
         Some('\n' | '\r') => &text[end..],
@@ -433,20 +474,35 @@ mod tests {
     fn a_short_wait_is_now() {
         let soon = |millis| soon(std::time::Duration::from_millis(millis));
         assert_eq!((soon(0), soon(20)), ("now".into(), "now".into()));
-        assert_eq!((soon(100), soon(4000), soon(60_000)), ("in 0.1s".into(), "in 4s".into(), "in 1m00s".into()));
+        assert_eq!(
+            (soon(100), soon(4000), soon(60_000)),
+            ("in 0.1s".into(), "in 4s".into(), "in 1m00s".into())
+        );
     }
 
     #[test]
     fn heads_and_tails_are_cut_between_characters() {
-        assert_eq!((head("aé日", 2), head("aé日", 3), head("aé", 9), head("", 1)), ("a", "aé", "aé", ""));
-        assert_eq!((tail("日éa", 2), tail("日éa", 3), tail("éa", 9), tail("", 1)), ("a", "éa", "éa", ""));
-        assert_eq!(short_id(&format!("12345678{}9abc", "日".repeat(1_000_000))), "12345678…9abc");
+        assert_eq!(
+            (head("aé日", 2), head("aé日", 3), head("aé", 9), head("", 1)),
+            ("a", "aé", "aé", "")
+        );
+        assert_eq!(
+            (tail("日éa", 2), tail("日éa", 3), tail("éa", 9), tail("", 1)),
+            ("a", "éa", "éa", "")
+        );
+        assert_eq!(
+            short_id(&format!("12345678{}9abc", "日".repeat(1_000_000))),
+            "12345678…9abc"
+        );
     }
 
     #[test]
     fn clean_removes_escapes_and_shows_controls() {
         assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
-        assert_eq!(clean("t\u{1b}]0;owned\u{7}x\u{1b}]52;c;aGk=\u{1b}\\y"), "txy");
+        assert_eq!(
+            clean("t\u{1b}]0;owned\u{7}x\u{1b}]52;c;aGk=\u{1b}\\y"),
+            "txy"
+        );
         assert_eq!(clean("bell\u{7} nul\0"), "bell␇ nul␀");
         assert_eq!(clean("safe\u{202e}evil"), "safe<U+202E>evil");
         assert_eq!(clean("a\r\nb\tc"), "a⏎b c");
@@ -454,7 +510,11 @@ mod tests {
         assert_eq!(clean("Kraków ☀ 日本"), "Kraków ☀ 日本");
         assert_eq!(clean("open\u{1b}]0;never closed\nnext"), "open⏎next");
         let cluster = clean(&format!("e{}", "\u{301}\u{1b}[m".repeat(40))).into_owned();
-        assert_eq!(cluster.chars().count(), 1 + MAX_CLUSTER_CHARS, "sequences in between do not raise the limit");
+        assert_eq!(
+            cluster.chars().count(),
+            1 + MAX_CLUSTER_CHARS,
+            "sequences in between do not raise the limit"
+        );
     }
 
     #[test]
@@ -462,7 +522,10 @@ mod tests {
         let text = "a\u{1b}[31mred\u{1b}[0m\tb\u{7}\u{9b}1mc\nd\u{7f}";
         assert_eq!(without_controls(text), "ared\tbc\nd");
         assert_eq!(visible("\u{1b}[31m\tb\u{7}\u{9b}\u{7f}é"), "␛[31m\tb␇␦␡é");
-        assert!(matches!((without_controls("a\tb\né"), visible("a\té")), (Cow::Borrowed(_), Cow::Borrowed(_))));
+        assert!(matches!(
+            (without_controls("a\tb\né"), visible("a\té")),
+            (Cow::Borrowed(_), Cow::Borrowed(_))
+        ));
     }
 
     #[test]
@@ -470,10 +533,17 @@ mod tests {
         let value = "x\u{202e}y\u{9b}z\u{7f} ☀ é 日本\u{e0041}\u{2028}\u{200d}";
         let text = format!("{{\"a\":\"{value}\"}}\n{{}}\n");
         let safe = json(&text);
-        assert_eq!(safe, "{\"a\":\"x\\u202ey\\u009bz\\u007f ☀ é 日本\\udb40\\udc41\\u2028\u{200d}\"}\n{}\n");
+        assert_eq!(
+            safe,
+            "{\"a\":\"x\\u202ey\\u009bz\\u007f ☀ é 日本\\udb40\\udc41\\u2028\u{200d}\"}\n{}\n"
+        );
         let read: serde_json::Value = serde_json::from_str(safe.lines().next().unwrap()).unwrap();
         assert_eq!(read["a"], value);
-        assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "escapes are only inside strings");
+        assert_eq!(
+            json("{\t\"a\":\r\"\\t\"}"),
+            "{ \"a\": \"\\t\"}",
+            "escapes are only inside strings"
+        );
         assert!(matches!(json("{\"a\":\"é ☀\"}\n"), Cow::Borrowed(_)));
         let marks = format!("{{\"a\":\"e{}x\"}}", "\u{301}".repeat(40));
         let safe = json(&marks);
@@ -484,14 +554,24 @@ mod tests {
 
     #[test]
     fn json_string_end_is_found() {
-        assert_eq!((string_end(b"a\\"), string_end(b"a\\\\\" rest"), string_end(b"\\\"b\"")), (2, 3, 3));
+        assert_eq!(
+            (
+                string_end(b"a\\"),
+                string_end(b"a\\\\\" rest"),
+                string_end(b"\\\"b\"")
+            ),
+            (2, 3, 3)
+        );
     }
 
     #[test]
     fn texts_and_ids_are_shortened() {
         assert_eq!(fit("deployment", 6), "deplo…");
         assert_eq!(fit("日本語", 4), "日…");
-        assert_eq!(short_id("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"), "01a1fbb5…9775");
+        assert_eq!(
+            short_id("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"),
+            "01a1fbb5…9775"
+        );
         assert_eq!(short_id("agent"), "agent");
     }
 
@@ -501,7 +581,13 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(410)), "0.4s");
         assert_eq!(duration(Duration::from_secs(130)), "2m10s");
         assert_eq!(duration(Duration::from_secs(3 * 3600 + 300)), "3h05m");
-        for (millis, exact) in [(90_000, "1m30s"), (60_000, "1m"), (5_400_000, "1h30m"), (1500, "1s500ms"), (0, "0s")] {
+        for (millis, exact) in [
+            (90_000, "1m30s"),
+            (60_000, "1m"),
+            (5_400_000, "1h30m"),
+            (1500, "1s500ms"),
+            (0, "0s"),
+        ] {
             assert_eq!(exact_duration(Duration::from_millis(millis)), exact);
         }
         assert_eq!(age(Duration::from_secs(130)), "2m");

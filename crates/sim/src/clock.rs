@@ -48,13 +48,27 @@ enum Sleeper {
 impl Clock {
     /// A clock in the present.
     pub fn live(speed: f64, ids: Arc<IdClock>) -> Arc<Self> {
-        Arc::new(Clock { speed, ids, past: Mutex::new(None), silent: false })
+        Arc::new(Clock {
+            speed,
+            ids,
+            past: Mutex::new(None),
+            silent: false,
+        })
     }
 
     /// A clock in the past. Runs on a `silent` one publish no events; their events are older than what servers replay.
     pub fn past(start: Timestamp, speed: f64, kind: super::Ids, silent: bool) -> Arc<Self> {
-        let past = Past { now: start, sleepers: BTreeMap::new(), scheduled: 0 };
-        Arc::new(Clock { speed, ids: Arc::new(IdClock::new(kind)), past: Mutex::new(Some(past)), silent })
+        let past = Past {
+            now: start,
+            sleepers: BTreeMap::new(),
+            scheduled: 0,
+        };
+        Arc::new(Clock {
+            speed,
+            ids: Arc::new(IdClock::new(kind)),
+            past: Mutex::new(Some(past)),
+            silent,
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, Option<Past>> {
@@ -79,8 +93,11 @@ impl Clock {
 
     /// The same time on the monotonic clock.
     pub fn instant(&self) -> Instant {
-        let passed = Duration::try_from(Timestamp::now().duration_since(self.now())).unwrap_or(Duration::ZERO);
-        Instant::now().checked_sub(passed).unwrap_or_else(Instant::now)
+        let passed = Duration::try_from(Timestamp::now().duration_since(self.now()))
+            .unwrap_or(Duration::ZERO);
+        Instant::now()
+            .checked_sub(passed)
+            .unwrap_or_else(Instant::now)
     }
 
     /// Ids for events that are published together.
@@ -95,9 +112,8 @@ impl Clock {
             None => time,
             Some(key) => match poll_fn(|context| self.poll_sleeper(key, context)).await {
                 None => return,
-                Some(deadline) => {
-                    Duration::try_from(deadline.duration_since(Timestamp::now())).unwrap_or(Duration::ZERO)
-                }
+                Some(deadline) => Duration::try_from(deadline.duration_since(Timestamp::now()))
+                    .unwrap_or(Duration::ZERO),
             },
         };
         let rest = rest.div_f64(self.speed.max(1e-6));
@@ -123,7 +139,10 @@ impl Clock {
 
     /// Drives a future through the past until it is done or the past reaches the present. Returns what is left of it, which
     /// then runs in the present.
-    pub async fn catch_up(&self, mut work: BoxFuture<'static, ()>) -> Option<BoxFuture<'static, ()>> {
+    pub async fn catch_up(
+        &self,
+        mut work: BoxFuture<'static, ()>,
+    ) -> Option<BoxFuture<'static, ()>> {
         let mut idle = 0;
         while idle < IDLE_POLLS {
             if futures::poll!(&mut work).is_ready() {
@@ -139,7 +158,10 @@ impl Clock {
             }
         }
         let past = self.state().take();
-        past.into_iter().flat_map(|past| past.sleepers.into_values()).flatten().for_each(Waker::wake);
+        past.into_iter()
+            .flat_map(|past| past.sleepers.into_values())
+            .flatten()
+            .for_each(Waker::wake);
         Some(work)
     }
 }
@@ -155,7 +177,10 @@ impl Past {
         let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::ZERO);
         let deadline = self.now.checked_add(time).unwrap_or(self.now);
         self.scheduled += 1;
-        let key = SleeperKey { deadline, number: self.scheduled };
+        let key = SleeperKey {
+            deadline,
+            number: self.scheduled,
+        };
         self.sleepers.insert(key, None);
         key
     }
@@ -172,7 +197,9 @@ impl Past {
 
     /// Goes to the time of the next sleeper and lets it run.
     fn advance(&mut self) -> Advance {
-        let Some(next) = self.sleepers.first_entry() else { return Advance::NoSleeper };
+        let Some(next) = self.sleepers.first_entry() else {
+            return Advance::NoSleeper;
+        };
         let deadline = next.key().deadline;
         if deadline > Timestamp::now() {
             return Advance::Present;
@@ -202,10 +229,18 @@ mod tests {
                 order.lock().unwrap().push((seconds, clock.now()));
             }
         };
-        let work = futures::future::join3(nap(600), nap(20), nap(45)).map(|_| ()).boxed();
+        let work = futures::future::join3(nap(600), nap(20), nap(45))
+            .map(|_| ())
+            .boxed();
         assert!(clock.catch_up(work).await.is_none());
         let order = order.lock().unwrap().clone();
-        assert_eq!(order.iter().map(|(seconds, _)| *seconds).collect::<Vec<_>>(), [20, 45, 600]);
+        assert_eq!(
+            order
+                .iter()
+                .map(|(seconds, _)| *seconds)
+                .collect::<Vec<_>>(),
+            [20, 45, 600]
+        );
         for (seconds, at) in order {
             let passed = at.duration_since(start).as_secs();
             assert_eq!(passed, seconds as i64);
@@ -218,17 +253,28 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn work_that_reaches_the_present_continues_there() {
-        let clock = Clock::past(before(Timestamp::now(), 100.0), 1.0, Ids::PerMillisecond, false);
+        let clock = Clock::past(
+            before(Timestamp::now(), 100.0),
+            1.0,
+            Ids::PerMillisecond,
+            false,
+        );
         let sleeper = clock.clone();
         let work = async move {
             sleeper.sleep(Duration::from_secs(60)).await;
             sleeper.sleep(Duration::from_secs(60)).await;
         };
-        let rest = clock.catch_up(work.boxed()).await.expect("the work ends 20s from now");
+        let rest = clock
+            .catch_up(work.boxed())
+            .await
+            .expect("the work ends 20s from now");
         let started = tokio::time::Instant::now();
         rest.await;
         let passed = started.elapsed().as_secs_f64();
         assert!((19.0..=21.0).contains(&passed), "{passed}");
-        assert!(clock.now() >= before(Timestamp::now(), 1.0), "the clock shows the present");
+        assert!(
+            clock.now() >= before(Timestamp::now(), 1.0),
+            "the clock shows the present"
+        );
     }
 }

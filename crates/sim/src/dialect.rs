@@ -24,7 +24,9 @@ impl FromStr for Dialect {
             "contract" => Ok(Dialect::Contract),
             "javascript" | "js" => Ok(Dialect::JavaScript),
             "aegra" => Ok(Dialect::Aegra),
-            other => Err(format!("unknown dialect '{other}' (known: python, contract, javascript, aegra)")),
+            other => Err(format!(
+                "unknown dialect '{other}' (known: python, contract, javascript, aegra)"
+            )),
         }
     }
 }

@@ -24,7 +24,10 @@ pub struct Request {
 impl Request {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// Returns the body as JSON; null if it is not JSON.
@@ -88,7 +91,11 @@ pub struct Rule {
 impl Rule {
     /// A rule for a method (`*` for all) and a part of the path.
     pub fn on(method: &str, path: &str) -> Self {
-        Rule { method: method.to_uppercase(), path: path.to_owned(), ..Rule::default() }
+        Rule {
+            method: method.to_uppercase(),
+            path: path.to_owned(),
+            ..Rule::default()
+        }
     }
 
     /// Only on the server of this name.
@@ -110,7 +117,10 @@ impl Rule {
     }
 
     fn answering(&mut self) -> &mut Answer {
-        self.answer.get_or_insert_with(|| Answer { status: 200, ..Answer::default() })
+        self.answer.get_or_insert_with(|| Answer {
+            status: 200,
+            ..Answer::default()
+        })
     }
 
     /// Answers with a status; the body is the usual `{"detail": …}` unless another is given.
@@ -125,7 +135,9 @@ impl Rule {
 
     /// Adds a header to the answer.
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.answering().headers.push((name.to_lowercase(), value.to_owned()));
+        self.answering()
+            .headers
+            .push((name.to_lowercase(), value.to_owned()));
         self
     }
 
@@ -142,9 +154,12 @@ impl Rule {
 
     /// Answers with an HTML page, as a proxy does.
     pub fn html(self, status: u16) -> Self {
-        let page =
-            format!("<!DOCTYPE html>\n<html><head><title>{status}</title></head><body><h1>Oops</h1></body></html>");
-        self.status(status).header("content-type", "text/html").body(&page)
+        let page = format!(
+            "<!DOCTYPE html>\n<html><head><title>{status}</title></head><body><h1>Oops</h1></body></html>"
+        );
+        self.status(status)
+            .header("content-type", "text/html")
+            .body(&page)
     }
 
     /// Redirects the client.
@@ -244,13 +259,24 @@ impl FromStr for Rule {
         let mut words = text.split_whitespace();
         let (Some(method), Some(path)) = (words.next(), words.next()) else {
             let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
-            return Err(format!("'{text}' is neither METHOD PATH [key=value …] nor one of {}", names.join(", ")));
+            return Err(format!(
+                "'{text}' is neither METHOD PATH [key=value …] nor one of {}",
+                names.join(", ")
+            ));
         };
         let mut rule = Rule::on(method, if path == "*" { "" } else { path });
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            let number = || value.parse::<usize>().map_err(|_| format!("'{word}': expected a number"));
-            let status = || value.parse::<u16>().map_err(|_| format!("'{word}': expected a status"));
+            let number = || {
+                value
+                    .parse::<usize>()
+                    .map_err(|_| format!("'{word}': expected a number"))
+            };
+            let status = || {
+                value
+                    .parse::<u16>()
+                    .map_err(|_| format!("'{word}': expected a status"))
+            };
             rule = match key {
                 "server" => rule.server(value),
                 "skip" => rule.skip(number()?),
@@ -267,9 +293,15 @@ impl FromStr for Rule {
                 "cut-events" => rule.cut_after_events(number()?),
                 "chunk" => rule.rechunk(number()?),
                 "pause" => {
-                    let (bytes, millis) = value.split_once(':').ok_or(format!("'{word}': expected BYTES:MS"))?;
-                    let bytes = bytes.parse().map_err(|_| format!("'{word}': expected BYTES:MS"))?;
-                    let millis = millis.parse().map_err(|_| format!("'{word}': expected BYTES:MS"))?;
+                    let (bytes, millis) = value
+                        .split_once(':')
+                        .ok_or(format!("'{word}': expected BYTES:MS"))?;
+                    let bytes = bytes
+                        .parse()
+                        .map_err(|_| format!("'{word}': expected BYTES:MS"))?;
+                    let millis = millis
+                        .parse()
+                        .map_err(|_| format!("'{word}': expected BYTES:MS"))?;
                     rule.pause_after_bytes(bytes, Duration::from_millis(millis))
                 }
                 _ => return Err(format!("'{key}' is not a key of a rule")),
@@ -303,7 +335,10 @@ mod tests {
         assert!(!Rule::on("POST", "deployments").fits(&sent));
         assert!(!Rule::on("GET", "threads").fits(&sent));
         assert!(!Rule::on("GET", "").server("prod-eu").fits(&sent));
-        assert_eq!((sent.header("X-Api-Key"), &sent.json()["a"]), (Some("k"), &serde_json::json!(1)));
+        assert_eq!(
+            (sent.header("X-Api-Key"), &sent.json()["a"]),
+            (Some("k"), &serde_json::json!(1))
+        );
     }
 
     #[test]
@@ -311,11 +346,24 @@ mod tests {
         for (name, _) in NAMED {
             assert!(name.parse::<Rule>().is_ok(), "{name}");
         }
-        let rule: Rule = "POST /runs/stream skip=1 cut-events=3 chunk=5 pause=10:20".parse().expect("a rule");
-        assert_eq!((rule.skip, rule.body.cut_events, rule.body.chunk), (1, Some(3), Some(5)));
+        let rule: Rule = "POST /runs/stream skip=1 cut-events=3 chunk=5 pause=10:20"
+            .parse()
+            .expect("a rule");
+        assert_eq!(
+            (rule.skip, rule.body.cut_events, rule.body.chunk),
+            (1, Some(3), Some(5))
+        );
         assert_eq!(rule.body.pause, Some((10, Duration::from_millis(20))));
-        assert!("GET /x wrong=1".parse::<Rule>().is_err_and(|error| error.contains("wrong")));
-        assert!("nonsense".parse::<Rule>().is_err_and(|error| error.contains("flaky")));
+        assert!(
+            "GET /x wrong=1"
+                .parse::<Rule>()
+                .is_err_and(|error| error.contains("wrong"))
+        );
+        assert!(
+            "nonsense"
+                .parse::<Rule>()
+                .is_err_and(|error| error.contains("flaky"))
+        );
         assert!("GET / times=x".parse::<Rule>().is_err());
     }
 }

@@ -29,7 +29,9 @@ pub fn uuid7(at: Timestamp) -> String {
     for byte in &mut noise {
         *byte = fastrand::u8(..);
     }
-    Builder::from_unix_timestamp_millis(millis, &noise).into_uuid().to_string()
+    Builder::from_unix_timestamp_millis(millis, &noise)
+        .into_uuid()
+        .to_string()
 }
 
 /// A random UUID.
@@ -40,7 +42,10 @@ pub fn uuid4() -> String {
 /// The same UUID for the same text, in every start of the simulator.
 pub fn stable_uuid(text: &str) -> String {
     let mut bytes = [0u8; 16];
-    for (half, seed) in [0xcbf2_9ce4_8422_2325_u64, 0x9e37_79b9_7f4a_7c15].into_iter().enumerate() {
+    for (half, seed) in [0xcbf2_9ce4_8422_2325_u64, 0x9e37_79b9_7f4a_7c15]
+        .into_iter()
+        .enumerate()
+    {
         bytes[half * 8..half * 8 + 8].copy_from_slice(&mixed(text, seed).to_be_bytes());
     }
     Builder::from_random_bytes(bytes).into_uuid().to_string()
@@ -51,7 +56,13 @@ pub fn stable_hex(text: &str, length: usize) -> String {
     let mut hex = String::new();
     let mut round = 0u64;
     while hex.len() < length {
-        hex.push_str(&format!("{:016x}", mixed(text, 0xcbf2_9ce4_8422_2325 ^ round.wrapping_mul(0x9e37_79b9))));
+        hex.push_str(&format!(
+            "{:016x}",
+            mixed(
+                text,
+                0xcbf2_9ce4_8422_2325 ^ round.wrapping_mul(0x9e37_79b9)
+            )
+        ));
         round += 1;
     }
     hex.truncate(length);
@@ -78,9 +89,16 @@ fn mixed(text: &str, seed: u64) -> u64 {
 pub fn checkpoint_id(at: Timestamp, step: i64) -> String {
     const GREGORIAN: i128 = 122_192_928_000_000_000;
     let ticks = (at.as_nanosecond() / 100 + GREGORIAN) as u64;
-    let (high, mid, low) = ((ticks >> 28) as u32, (ticks >> 12) as u16, (ticks & 0xfff) as u16);
+    let (high, mid, low) = (
+        (ticks >> 28) as u32,
+        (ticks >> 12) as u16,
+        (ticks & 0xfff) as u16,
+    );
     let clock = 0x8000 | ((step as u16) & 0x3fff);
-    format!("{high:08x}-{mid:04x}-6{low:03x}-{clock:04x}-{:012x}", fastrand::u64(..) & 0xffff_ffff_ffff)
+    format!(
+        "{high:08x}-{mid:04x}-6{low:03x}-{clock:04x}-{:012x}",
+        fastrand::u64(..) & 0xffff_ffff_ffff
+    )
 }
 
 /// A time as the Python server writes it: microseconds and `+00:00`.
@@ -115,19 +133,28 @@ pub struct IdClock {
 impl IdClock {
     /// A clock for one kind of ids.
     pub fn new(ids: Ids) -> Self {
-        IdClock { ids, last: Mutex::new(0) }
+        IdClock {
+            ids,
+            last: Mutex::new(0),
+        }
     }
 
     /// The ids of `count` events that are published together at a time. Two calls never share a millisecond.
     pub fn burst(&self, at: Timestamp, count: usize) -> Vec<String> {
         if self.ids == Ids::Ordinal {
-            let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut last = self
+                .last
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             let first = *last + 1;
             *last += count as i64;
             return (first..=*last).map(|n| format!("{n}-0")).collect();
         }
         let millis = {
-            let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut last = self
+                .last
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             *last = at.as_millisecond().max(*last + 1);
             *last
         };

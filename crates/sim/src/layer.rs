@@ -67,7 +67,8 @@ impl Script {
                 continue;
             }
             *seen += 1;
-            let turn = *seen > rule.skip && rule.times.is_none_or(|times| *seen <= rule.skip + times);
+            let turn =
+                *seen > rule.skip && rule.times.is_none_or(|times| *seen <= rule.skip + times);
             if turn && hit.is_none() {
                 hit = Some(rule.clone());
             }
@@ -97,13 +98,24 @@ pub struct Gate {
 const NO_HISTORY: [&str; 2] = ["/info", "/ok"];
 
 /// The layer itself.
-pub async fn pass(State(gate): State<Gate>, request: axum::extract::Request, next: Next) -> Response {
+pub async fn pass(
+    State(gate): State<Gate>,
+    request: axum::extract::Request,
+    next: Next,
+) -> Response {
     let (parts, body) = request.into_parts();
-    let bytes = axum::body::to_bytes(body, LARGEST).await.unwrap_or_default();
+    let bytes = axum::body::to_bytes(body, LARGEST)
+        .await
+        .unwrap_or_default();
     let headers = parts
         .headers
         .iter()
-        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .map(|(name, value)| {
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
         .collect();
     let rule = gate.script.enter(Request {
         at: Timestamp::now(),
@@ -114,12 +126,17 @@ pub async fn pass(State(gate): State<Gate>, request: axum::extract::Request, nex
         headers,
         body: bytes.to_vec(),
     });
-    if let Some((agent, history)) = gate.agent.filter(|_| !NO_HISTORY.contains(&parts.uri.path())) {
+    if let Some((agent, history)) = gate
+        .agent
+        .filter(|_| !NO_HISTORY.contains(&parts.uri.path()))
+    {
         agent.visit();
         history.await;
     }
     let request = axum::extract::Request::from_parts(parts, Body::from(bytes));
-    let Some(rule) = rule else { return next.run(request).await };
+    let Some(rule) = rule else {
+        return next.run(request).await;
+    };
     if !rule.delay.is_zero() {
         tokio::time::sleep(rule.delay).await;
     }
@@ -130,13 +147,21 @@ pub async fn pass(State(gate): State<Gate>, request: axum::extract::Request, nex
         Some(answer) => scripted(&answer),
         None => next.run(request).await,
     };
-    if rule.body == BodyFault::default() { response } else { damaged(response, rule.body) }
+    if rule.body == BodyFault::default() {
+        response
+    } else {
+        damaged(response, rule.body)
+    }
 }
 
 fn scripted(answer: &Answer) -> Response {
     let mut response = Response::new(Body::from(answer.body.clone()));
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *response.status_mut() =
+        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     for (name, value) in &answer.headers {
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             response.headers_mut().insert(name, value);
@@ -149,7 +174,9 @@ fn damaged(response: Response, fault: BodyFault) -> Response {
     let (mut parts, body) = response.into_parts();
     // Drop content-length, so that a clean end does not look broken.
     parts.headers.remove(header::CONTENT_LENGTH);
-    let stream = body.into_data_stream().map(|part| part.map_err(io::Error::other));
+    let stream = body
+        .into_data_stream()
+        .map(|part| part.map_err(io::Error::other));
     Response::from_parts(parts, Body::from_stream(damage(stream.boxed(), fault)))
 }
 
@@ -237,7 +264,10 @@ impl<S> Damage<S> {
                 }
             }
         }
-        for (limit, breaks) in [(self.fault.cut_bytes, true), (self.fault.close_bytes, false)] {
+        for (limit, breaks) in [
+            (self.fault.cut_bytes, true),
+            (self.fault.close_bytes, false),
+        ] {
             let Some(limit) = limit else { continue };
             let room = limit.saturating_sub(self.sent);
             if keep >= room {
@@ -247,7 +277,11 @@ impl<S> Damage<S> {
             }
         }
         let mut kept = bytes.slice(..keep);
-        let pause = self.fault.pause.map(|(after, _)| after.saturating_sub(self.sent)).filter(|at| *at > 0);
+        let pause = self
+            .fault
+            .pause
+            .map(|(after, _)| after.saturating_sub(self.sent))
+            .filter(|at| *at > 0);
         if let Some(at) = pause.filter(|at| *at < kept.len()) {
             let head = kept.split_to(at);
             self.pieces(head);
@@ -269,27 +303,57 @@ mod tests {
     use super::*;
 
     async fn through(fault: BodyFault) -> (Vec<String>, bool) {
-        let parts = ["event: a\r\ndata: 1\r\n", "\r\nevent: b\r\ndata: 2\r\n\r\nevent: c\r\n\r\n"];
+        let parts = [
+            "event: a\r\ndata: 1\r\n",
+            "\r\nevent: b\r\ndata: 2\r\n\r\nevent: c\r\n\r\n",
+        ];
         let source = stream::iter(parts.map(|part| Ok(Bytes::from_static(part.as_bytes()))));
         let out: Vec<io::Result<Bytes>> = damage(source, fault).collect().await;
         let broken = out.iter().any(Result::is_err);
-        let text = out.into_iter().flatten().map(|part| String::from_utf8_lossy(&part).into_owned()).collect();
+        let text = out
+            .into_iter()
+            .flatten()
+            .map(|part| String::from_utf8_lossy(&part).into_owned())
+            .collect();
         (text, broken)
     }
 
     #[tokio::test]
     async fn rules_cut_bodies() {
-        let (parts, broken) = through(BodyFault { cut_events: Some(2), ..BodyFault::default() }).await;
+        let (parts, broken) = through(BodyFault {
+            cut_events: Some(2),
+            ..BodyFault::default()
+        })
+        .await;
         assert!(broken);
-        assert_eq!(parts.concat(), "event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n");
-        let (parts, broken) = through(BodyFault { cut_bytes: Some(7), ..BodyFault::default() }).await;
+        assert_eq!(
+            parts.concat(),
+            "event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n"
+        );
+        let (parts, broken) = through(BodyFault {
+            cut_bytes: Some(7),
+            ..BodyFault::default()
+        })
+        .await;
         assert_eq!((parts.concat().as_str(), broken), ("event: ", true));
-        let (parts, broken) = through(BodyFault { close_bytes: Some(21), ..BodyFault::default() }).await;
+        let (parts, broken) = through(BodyFault {
+            close_bytes: Some(21),
+            ..BodyFault::default()
+        })
+        .await;
         assert_eq!((parts.concat().len(), broken), (21, false));
-        let (parts, broken) = through(BodyFault { chunk: Some(4), ..BodyFault::default() }).await;
+        let (parts, broken) = through(BodyFault {
+            chunk: Some(4),
+            ..BodyFault::default()
+        })
+        .await;
         assert!(!broken && parts.iter().all(|part| part.len() <= 4));
         let pause = Some((3, Duration::ZERO));
-        let (parts, broken) = through(BodyFault { pause, ..BodyFault::default() }).await;
+        let (parts, broken) = through(BodyFault {
+            pause,
+            ..BodyFault::default()
+        })
+        .await;
         assert_eq!((parts[0].as_str(), broken), ("eve", false));
     }
 
@@ -306,7 +370,9 @@ mod tests {
             headers: Vec::new(),
             body: Vec::new(),
         };
-        let hits: Vec<bool> = ["/a", "/b", "/a", "/a"].map(|path| script.enter(request(path)).is_some()).to_vec();
+        let hits: Vec<bool> = ["/a", "/b", "/a", "/a"]
+            .map(|path| script.enter(request(path)).is_some())
+            .to_vec();
         assert_eq!(hits, [false, false, true, false]);
         assert_eq!(script.requests().len(), 4);
         script.forget();

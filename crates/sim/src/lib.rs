@@ -99,7 +99,9 @@ impl Sim {
         let mut listeners = Vec::new();
         let hosts = world::hosts(options.scenario);
         for _ in 0..names.len() + hosts.len() {
-            let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(0)))).await?;
+            let listener =
+                TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(0))))
+                    .await?;
             port = port.map(|port| port.saturating_add(1));
             listeners.push(listener);
         }
@@ -133,7 +135,12 @@ impl Sim {
         let servers = sim.agents.iter().zip(&sim.addresses).zip(&histories);
         for (((agent, AgentAddr { name, .. }), history), listener) in servers.zip(agents) {
             let served = agent.clone();
-            sim.serve(name, move || served.router(), listener, Some((agent.clone(), history.clone())));
+            sim.serve(
+                name,
+                move || served.router(),
+                listener,
+                Some((agent.clone(), history.clone())),
+            );
         }
         Ok((sim, histories))
     }
@@ -147,7 +154,12 @@ impl Sim {
         agent: Option<(Arc<Agent>, History)>,
     ) {
         use axum::serve::ListenerExt;
-        let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone(), agent };
+        let gate = Gate {
+            script: self.script.clone(),
+            server: name.to_owned(),
+            stop: self.stop.clone(),
+            agent,
+        };
         let listener = listener.tap_io(|stream| {
             // Events must be sent at once; if that fails, they are sent later.
             let _ = stream.set_nodelay(true);
@@ -157,7 +169,9 @@ impl Sim {
             let router = routes().layer(axum::middleware::from_fn_with_state(gate, layer::pass));
             let ended = async move { stop.cancelled().await };
             // An accept loop that fails ends the server; its clients see that.
-            let _ = axum::serve(listener, router).with_graceful_shutdown(ended).await;
+            let _ = axum::serve(listener, router)
+                .with_graceful_shutdown(ended)
+                .await;
         });
     }
 
@@ -198,7 +212,9 @@ impl Sim {
 
     /// Gives a revision a status of our choice, whatever the timetable says.
     pub fn force_status(&self, revision: &str, status: &str) {
-        self.planes.iter().for_each(|plane| plane.force_status(revision, status));
+        self.planes
+            .iter()
+            .for_each(|plane| plane.force_status(revision, status));
     }
 }
 

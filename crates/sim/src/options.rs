@@ -67,9 +67,14 @@ impl FromStr for Scenario {
             "history" => Ok(Scenario::History { checkpoints: 1000 }),
             "threads" => Ok(Scenario::Threads { threads: 10_000 }),
             other => {
-                let count = |name: &str| other.strip_prefix(name).and_then(|count| count.parse().ok());
+                let count = |name: &str| {
+                    other
+                        .strip_prefix(name)
+                        .and_then(|count| count.parse().ok())
+                };
                 let fleet = count("fleet:").map(|deployments| Scenario::Fleet { deployments });
-                let history = count("history:").map(|checkpoints| Scenario::History { checkpoints });
+                let history =
+                    count("history:").map(|checkpoints| Scenario::History { checkpoints });
                 let threads = count("threads:").map(|threads| Scenario::Threads { threads });
                 fleet.or(history).or(threads).ok_or_else(|| {
                     format!(
@@ -107,7 +112,11 @@ pub struct Logs {
 
 impl Default for Logs {
     fn default() -> Self {
-        Logs { v1: true, v2: true, ids: true }
+        Logs {
+            v1: true,
+            v2: true,
+            ids: true,
+        }
     }
 }
 
@@ -192,7 +201,12 @@ impl Default for Options {
 impl Options {
     /// The demo: lifelike speed, and bounded memory however long it runs.
     pub fn demo() -> Self {
-        Options { scenario: Scenario::Demo, speed: 1.0, kept_bytes: 4 << 20, ..Options::default() }
+        Options {
+            scenario: Scenario::Demo,
+            speed: 1.0,
+            kept_bytes: 4 << 20,
+            ..Options::default()
+        }
     }
 }
 
@@ -203,11 +217,21 @@ mod tests {
     #[test]
     fn scenarios_and_dialects_are_parsed() {
         assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
-        assert_eq!("history:40".parse(), Ok(Scenario::History { checkpoints: 40 }));
-        assert_eq!("threads:500".parse(), Ok(Scenario::Threads { threads: 500 }));
+        assert_eq!(
+            "history:40".parse(),
+            Ok(Scenario::History { checkpoints: 40 })
+        );
+        assert_eq!(
+            "threads:500".parse(),
+            Ok(Scenario::Threads { threads: 500 })
+        );
         assert_eq!("demo".parse(), Ok(Scenario::Demo));
         assert_eq!("js".parse(), Ok(Scenario::JavaScript));
-        assert!("fleet:x".parse::<Scenario>().is_err_and(|error| error.contains("fleet:N")));
+        assert!(
+            "fleet:x"
+                .parse::<Scenario>()
+                .is_err_and(|error| error.contains("fleet:N"))
+        );
         assert_eq!("contract".parse(), Ok(Dialect::Contract));
         assert_eq!("aegra".parse(), Ok(Dialect::Aegra));
         assert!("c".parse::<Dialect>().is_err());

@@ -16,14 +16,16 @@ pub use log::event_log::{EventLog, Limits, Mark};
 pub use log::hash_chain::{Chain, ChainCheck};
 pub use log::page::{LoaderFactory, PageOptions, follow_page};
 pub use log::record::{
-    End, Head, Item, Outcome, Record, RunRecord, evicted_before_recording, is_evicted_before_recording,
+    End, Head, Item, Outcome, Record, RunRecord, evicted_before_recording,
+    is_evicted_before_recording,
 };
 pub use log::recorder::RecordingFile;
 pub use log::recording::{LineParser, write_record};
 pub use log::recording_reader::{Lines, ReadError, Reader};
 pub use log::seq::{EventNumber, Seq};
 pub use log::snapshot::{
-    HistoryEntry, LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields, ThreadSnapshot,
+    HistoryEntry, LOADED, Loaded, Part as SnapshotPart, Positions, SNAPSHOT, SnapshotFields,
+    ThreadSnapshot,
 };
 pub use log::snapshot_loader::{Scope as SnapshotScope, SnapshotLoader};
 pub use protocol::ModeTuple;
@@ -37,7 +39,9 @@ pub use sse::interner::{EventNames, Interner, Namespace};
 pub use sse::interner::{MAX_NAME, bounded, bounded_namespace};
 pub use sse::parse::RawEvent;
 pub use sse::read_ahead::{Batch, Batches, Feed, framed};
-pub use transport::connection::{Capabilities, Connection, Replayed, Retries, RunState, SourceOptions, Transport};
+pub use transport::connection::{
+    Capabilities, Connection, Replayed, Retries, RunState, SourceOptions, Transport,
+};
 pub use transport::join_plan::{JoinPlan, Joining, NoEvents, Numbering, join_plan, numbering};
 pub use transport::join_transport::JoinTransport;
 pub use transport::modes::{RUN_MODES, RunStreamOptions, THREAD_MODES, reopening_refused};

@@ -33,7 +33,10 @@ mod tests {
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             for part in text.split("crate::").skip(1) {
-                let path = part.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).next().unwrap();
+                let path = part
+                    .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
+                    .next()
+                    .unwrap();
                 used_paths.push((path.to_string(), file.display().to_string()));
             }
             assert!(
@@ -49,11 +52,16 @@ mod tests {
     #[test]
     fn features_use_neither_each_other_nor_the_application() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/features");
-        for entry in fs::read_dir(root).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.path().is_dir()) {
+        for entry in fs::read_dir(root)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.path().is_dir())
+        {
             let feature = entry.file_name().into_string().unwrap();
             for (path, file) in used_paths(&format!("features/{feature}")) {
-                let is_own =
-                    path.strip_prefix("features::").is_none_or(|rest| rest.split("::").next() == Some(&feature));
+                let is_own = path
+                    .strip_prefix("features::")
+                    .is_none_or(|rest| rest.split("::").next() == Some(&feature));
                 let is_below = !path.starts_with("app") && !path.starts_with("runtime");
                 assert!(is_own && is_below, "{file} uses {path}");
             }
@@ -64,7 +72,8 @@ mod tests {
     fn widgets_input_and_session_use_no_feature() {
         for folder in ["widgets", "input", "session"] {
             for (path, file) in used_paths(folder) {
-                let is_below = !["features", "app", "runtime"].contains(&path.split("::").next().unwrap());
+                let is_below =
+                    !["features", "app", "runtime"].contains(&path.split("::").next().unwrap());
                 assert!(is_below, "{file} uses {path}");
             }
         }

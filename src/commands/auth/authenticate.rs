@@ -132,7 +132,10 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
 
 pub(crate) async fn wait(context: &Context, options: WaitOptions) -> Result<Exit, Failure> {
     let (profiles, auth_id) = resolve::narrowed(context, &options.auth_id);
-    let context = Context { profiles, ..context.clone() };
+    let context = Context {
+        profiles,
+        ..context.clone()
+    };
     let (Site { profile, .. }, control) = collections::only_site(&context).await?;
     let (last, exit) = wait_for(&control, auth_id, options.timeout).await?;
     if let Some(last) = last {
@@ -189,5 +192,9 @@ fn tell(answer: &AuthAnswer) {
 }
 
 fn exit_of(answer: &AuthAnswer) -> Exit {
-    if answer.status() == AuthStatus::Completed { Exit::Done } else { Exit::Failed }
+    if answer.status() == AuthStatus::Completed {
+        Exit::Done
+    } else {
+        Exit::Failed
+    }
 }

@@ -66,15 +66,38 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
         Command::List(List { agent, output }) => {
             collections::list(context, &Collection::Connections(agent), &output).await
         }
-        Command::Create(Create { agent, token, sending }) => {
+        Command::Create(Create {
+            agent,
+            token,
+            sending,
+        }) => {
             let (context, agent) = narrowed(context, &agent);
             let written = Written::of(None, [("oauth_token_id", Some(token.into()))]);
-            change(&context, Service::Connect { agent }, written, &sending, Approval::NotNeeded).await
+            change(
+                &context,
+                Service::Connect { agent },
+                written,
+                &sending,
+                Approval::NotNeeded,
+            )
+            .await
         }
-        Command::Delete(Delete { agent, connection, confirm, sending }) => {
+        Command::Delete(Delete {
+            agent,
+            connection,
+            confirm,
+            sending,
+        }) => {
             let (context, agent) = narrowed(context, &agent);
             let what = Service::Disconnect { agent, connection };
-            change(&context, what, Written::of(None, []), &sending, Approval::Name(confirm.confirm.as_deref())).await
+            change(
+                &context,
+                what,
+                Written::of(None, []),
+                &sending,
+                Approval::Name(confirm.confirm.as_deref()),
+            )
+            .await
         }
     }
 }
@@ -82,5 +105,11 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
 /// PROFILE/AGENT names the agent's profile. Nothing shows which profile has an agent, so exactly one must be chosen.
 fn narrowed(context: &Context, agent: &str) -> (Context, String) {
     let (profiles, agent) = resolve::narrowed(context, agent);
-    (Context { profiles, ..context.clone() }, agent.to_string())
+    (
+        Context {
+            profiles,
+            ..context.clone()
+        },
+        agent.to_string(),
+    )
 }

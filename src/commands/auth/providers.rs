@@ -82,7 +82,10 @@ impl Fields {
             ("auth_url", self.auth_url.map(Value::from)),
             ("token_url", self.token_url.map(Value::from)),
             ("uses_pkce", self.uses_pkce.map(Value::from)),
-            ("code_challenge_method", self.code_challenge_method.map(Value::from)),
+            (
+                "code_challenge_method",
+                self.code_challenge_method.map(Value::from),
+            ),
         ]
     }
 }
@@ -94,7 +97,12 @@ pub struct Create {
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Its slug, which identifies it; can never be changed
-    #[arg(long, value_name = "SLUG", required_unless_present = "file", conflicts_with = "file")]
+    #[arg(
+        long,
+        value_name = "SLUG",
+        required_unless_present = "file",
+        conflicts_with = "file"
+    )]
     provider_id: Option<String>,
     #[command(flatten)]
     fields: Fields,
@@ -152,43 +160,111 @@ pub struct Delete {
 }
 
 /// Checks that a file and options are not combined.
-fn written(file: Option<PathBuf>, options: Vec<(&'static str, Option<Value>)>) -> Result<Written, Failure> {
-    let given = options.iter().find(|(_, value)| value.is_some()).map(|(name, _)| name.replace('_', "-"));
+fn written(
+    file: Option<PathBuf>,
+    options: Vec<(&'static str, Option<Value>)>,
+) -> Result<Written, Failure> {
+    let given = options
+        .iter()
+        .find(|(_, value)| value.is_some())
+        .map(|(name, _)| name.replace('_', "-"));
     match (&file, given) {
-        (Some(_), Some(option)) => Err(Failure::usage(format!("-f can't be combined with --{option}"))),
+        (Some(_), Some(option)) => Err(Failure::usage(format!(
+            "-f can't be combined with --{option}"
+        ))),
         _ => Ok(Written::of(file, options)),
     }
 }
 
 pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
-        Command::List(List { output }) => collections::list(context, &Collection::Providers, &output).await,
+        Command::List(List { output }) => {
+            collections::list(context, &Collection::Providers, &output).await
+        }
         Command::Get(Get { provider, output }) => {
             collections::get(context, &Collection::Providers, &provider, &output).await
         }
         Command::Create(options) => {
-            let Create { file, provider_id, fields, provider_type, token_endpoint_auth_method, sending } = *options;
+            let Create {
+                file,
+                provider_id,
+                fields,
+                provider_type,
+                token_endpoint_auth_method,
+                sending,
+            } = *options;
             let mut given = vec![("provider_id", provider_id.map(Value::from))];
             given.extend(fields.given());
             given.push(("provider_type", provider_type.map(Value::from)));
-            given.push(("token_endpoint_auth_method", token_endpoint_auth_method.map(Value::from)));
-            change(context, Service::CreateProvider, written(file, given)?, &sending, Approval::NotNeeded).await
+            given.push((
+                "token_endpoint_auth_method",
+                token_endpoint_auth_method.map(Value::from),
+            ));
+            change(
+                context,
+                Service::CreateProvider,
+                written(file, given)?,
+                &sending,
+                Approval::NotNeeded,
+            )
+            .await
         }
-        Command::Discover(Discover { provider_id, name, mcp_server_url, sending }) => {
-            let given = [("provider_id", provider_id), ("name", name), ("mcp_server_url", mcp_server_url)];
+        Command::Discover(Discover {
+            provider_id,
+            name,
+            mcp_server_url,
+            sending,
+        }) => {
+            let given = [
+                ("provider_id", provider_id),
+                ("name", name),
+                ("mcp_server_url", mcp_server_url),
+            ];
             let given = given.map(|(name, value)| (name, Some(value.into())));
-            change(context, Service::DiscoverProvider, Written::of(None, given), &sending, Approval::NotNeeded).await
+            change(
+                context,
+                Service::DiscoverProvider,
+                Written::of(None, given),
+                &sending,
+                Approval::NotNeeded,
+            )
+            .await
         }
         Command::Update(options) => {
-            let Update { provider, file, fields, sending } = *options;
+            let Update {
+                provider,
+                file,
+                fields,
+                sending,
+            } = *options;
             let written = written(file, fields.given().into())?;
             let of = Collection::Providers;
-            change_one(context, &of, &provider, Service::UpdateProvider, written, (&sending, Approval::NotNeeded)).await
+            change_one(
+                context,
+                &of,
+                &provider,
+                Service::UpdateProvider,
+                written,
+                (&sending, Approval::NotNeeded),
+            )
+            .await
         }
-        Command::Delete(Delete { provider, confirm, sending }) => {
+        Command::Delete(Delete {
+            provider,
+            confirm,
+            sending,
+        }) => {
             let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
             let of = Collection::Providers;
-            change_one(context, &of, &provider, Service::DeleteProvider, Written::of(None, []), how).await
+            change_one(
+                context,
+                &of,
+                &provider,
+                Service::DeleteProvider,
+                Written::of(None, []),
+                how,
+            )
+            .await
         }
     }
 }

@@ -91,13 +91,34 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
             collections::list(context, &Collection::Tokens(provider), &output).await
         }
         Command::Exists(options) => exists(context, options).await,
-        Command::Metadata(Metadata { token, label, is_default, sending }) => {
-            let given =
-                [("provider_account_label", label.map(Value::from)), ("is_default", is_default.map(Value::from))];
+        Command::Metadata(Metadata {
+            token,
+            label,
+            is_default,
+            sending,
+        }) => {
+            let given = [
+                ("provider_account_label", label.map(Value::from)),
+                ("is_default", is_default.map(Value::from)),
+            ];
             let (of, written) = (Collection::Tokens(None), Written::of(None, given));
-            change_one(context, &of, &token, Service::UpdateToken, written, (&sending, Approval::NotNeeded)).await
+            change_one(
+                context,
+                &of,
+                &token,
+                Service::UpdateToken,
+                written,
+                (&sending, Approval::NotNeeded),
+            )
+            .await
         }
-        Command::Delete(Delete { token, provider, confirm, sending, .. }) => {
+        Command::Delete(Delete {
+            token,
+            provider,
+            confirm,
+            sending,
+            ..
+        }) => {
             let how = (&sending, Approval::Name(confirm.confirm.as_deref()));
             let nothing = Written::of(None, []);
             match (token, provider) {
@@ -106,7 +127,14 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
                     change_one(context, &of, &token, Service::DeleteToken, nothing, how).await
                 }
                 (None, Some(provider)) => {
-                    change(context, Service::DeleteTokensOf(provider), nothing, how.0, how.1).await
+                    change(
+                        context,
+                        Service::DeleteTokensOf(provider),
+                        nothing,
+                        how.0,
+                        how.1,
+                    )
+                    .await
                 }
                 (None, None) => change(context, Service::RevokeSlack, nothing, how.0, how.1).await,
             }
@@ -123,11 +151,13 @@ async fn exists(context: &Context, options: Exists) -> Result<Exit, Failure> {
         }
         None => (context.profiles.clone(), None),
     };
-    let answers = join_all(collections::with_control_plane(profiles)?.into_iter().map(|profile| async {
-        let site = Site::open(profile).await?;
-        let row = collections::control_of(&site)?.has_token(provider).await?;
-        Ok::<_, ApiError>(placed(&site.profile, row))
-    }))
+    let answers = join_all(collections::with_control_plane(profiles)?.into_iter().map(
+        |profile| async {
+            let site = Site::open(profile).await?;
+            let row = collections::control_of(&site)?.has_token(provider).await?;
+            Ok::<_, ApiError>(placed(&site.profile, row))
+        },
+    ))
     .await;
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     for answer in answers {
@@ -148,5 +178,7 @@ async fn exists(context: &Context, options: Exists) -> Result<Exit, Failure> {
         Failure::from(error.clone()).report();
     }
     let all = rows.iter().all(|row| row["has_token"] == true);
-    Ok(failures.first().map_or(if all { Exit::Done } else { Exit::Failed }, Exit::of))
+    Ok(failures
+        .first()
+        .map_or(if all { Exit::Done } else { Exit::Failed }, Exit::of))
 }

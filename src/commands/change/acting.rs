@@ -11,7 +11,8 @@ use crate::output::{complain, placed};
 use crate::resolve;
 use crate::signals::Signals;
 use runtail_api::{
-    Acted, AgentServer, StartError, StartFailure, Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind,
+    Acted, AgentServer, StartError, StartFailure, Started, StateEdit, ThreadIntent, ThreadPlan,
+    WriteKind,
 };
 use runtail_core::text;
 use serde_json::{Value, json};
@@ -36,11 +37,15 @@ pub(crate) async fn edit_state(
 ) -> Result<Exit, Failure> {
     let (thread, edit) = edit;
     let intent = ThreadIntent::EditState { thread, edit };
-    let Some(plan) = planned(context, site, server, &intent, sending).await? else { return Ok(Exit::Done) };
+    let Some(plan) = planned(context, site, server, &intent, sending).await? else {
+        return Ok(Exit::Done);
+    };
     check(&plan)?;
     consent::yes(&plan.preview.title, yes).await?;
     let ActionResult { plan, acted } = send(context, server, intent.thread(), plan).await?;
-    sending.output.one(&placed(&site.profile, row(&intent, &plan, &acted)))?;
+    sending
+        .output
+        .one(&placed(&site.profile, row(&intent, &plan, &acted)))?;
     Ok(Exit::Done)
 }
 
@@ -68,12 +73,18 @@ pub(crate) async fn run(
         Some(signals) => signals.unless_stopped(work).await?,
         None => work.await?,
     };
-    let Some(ActionResult { plan, acted }) = sent else { return Ok(Exit::Done) };
+    let Some(ActionResult { plan, acted }) = sent else {
+        return Ok(Exit::Done);
+    };
     let mut row = row(&intent, &plan, &acted);
     let exit = match (&signals, row["run_id"].as_str().map(str::to_string)) {
         (Some(signals), Some(run)) => {
-            let (exit, end) = threads::follow(&context, signals, &server, intent.thread(), &run).await;
-            row["outcome"] = end.as_ref().map_or("unknown", |end| end.outcome.as_str()).into();
+            let (exit, end) =
+                threads::follow(&context, signals, &server, intent.thread(), &run).await;
+            row["outcome"] = end
+                .as_ref()
+                .map_or("unknown", |end| end.outcome.as_str())
+                .into();
             if let Some(detail) = end.and_then(|end| end.detail) {
                 row["detail"] = detail.into();
             }
@@ -114,8 +125,15 @@ async fn send(
 ) -> Result<ActionResult, Failure> {
     match server.act_on_thread(&plan).await {
         Ok(acted) => {
-            if let Acted::Started(Started { was_found: true, .. })
-            | Acted::Forked { started: Started { was_found: true, .. }, .. } = &acted
+            if let Acted::Started(Started {
+                was_found: true, ..
+            })
+            | Acted::Forked {
+                started: Started {
+                    was_found: true, ..
+                },
+                ..
+            } = &acted
             {
                 complain("warning: the server's reply was lost, but the run was started");
             }
@@ -128,7 +146,11 @@ async fn send(
                 );
             }
             let is_started = matches!(acted, Acted::Started(_) | Acted::Forked { .. });
-            complain(&format!("{}: {}", if is_started { "started" } else { "done" }, plan.preview.title));
+            complain(&format!(
+                "{}: {}",
+                if is_started { "started" } else { "done" },
+                plan.preview.title
+            ));
             Ok(ActionResult { plan, acted })
         }
         Err(failed) => Err(not_done(failed, context, (thread, plan.is_label()))),
@@ -137,13 +159,21 @@ async fn send(
 
 fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
     let mut row = json!({"thread_id": intent.thread()});
-    let extra = plan.run_start().map(|start| (&start.body.assistant_id, &start.body.extra));
+    let extra = plan
+        .run_start()
+        .map(|start| (&start.body.assistant_id, &start.body.extra));
     let planned = extra.and_then(|(_, extra)| {
-        extra.get("checkpoint_id").or_else(|| extra.get("checkpoint")?.get("checkpoint_id")).cloned()
+        extra
+            .get("checkpoint_id")
+            .or_else(|| extra.get("checkpoint")?.get("checkpoint_id"))
+            .cloned()
     });
     let (run, checkpoint) = match acted {
         Acted::Started(started) => (Some(&started.run_id), planned),
-        Acted::Forked { checkpoint, started } => (Some(&started.run_id), Some(checkpoint.as_str().into())),
+        Acted::Forked {
+            checkpoint,
+            started,
+        } => (Some(&started.run_id), Some(checkpoint.as_str().into())),
         Acted::Written(written) => {
             row["status"] = json!(written.status);
             (None, Some(json!(written.checkpoint)))
@@ -169,19 +199,34 @@ fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
 fn not_done(failed: StartError, context: &Context, (thread, is_label): (&str, bool)) -> Failure {
     let StartError { failure, error } = failed;
     let (exit, what) = match failure {
-        StartFailure::NotOpen | StartFailure::Changed => {
-            (Exit::Failed, "The thread changed since the preview. Nothing was sent.".to_string())
-        }
-        StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
-        StartFailure::Unreachable => (Exit::of(&error), "The server couldn't be reached. Nothing was sent.".into()),
-        StartFailure::Answered | StartFailure::Busy => {
-            (Exit::Failed, "A run is active on the thread, so the server refused.".into())
-        }
-        StartFailure::Refused => (Exit::of(&error), "The server refused. Nothing was changed.".into()),
-        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
-            (Exit::Failed, "Only the first of two requests was done.".into())
-        }
-        StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
+        StartFailure::NotOpen | StartFailure::Changed => (
+            Exit::Failed,
+            "The thread changed since the preview. Nothing was sent.".to_string(),
+        ),
+        StartFailure::Unchecked => (
+            Exit::of(&error),
+            "The thread couldn't be checked again. Nothing was sent.".into(),
+        ),
+        StartFailure::Unreachable => (
+            Exit::of(&error),
+            "The server couldn't be reached. Nothing was sent.".into(),
+        ),
+        StartFailure::Answered | StartFailure::Busy => (
+            Exit::Failed,
+            "A run is active on the thread, so the server refused.".into(),
+        ),
+        StartFailure::Refused => (
+            Exit::of(&error),
+            "The server refused. Nothing was changed.".into(),
+        ),
+        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => (
+            Exit::Failed,
+            "Only the first of two requests was done.".into(),
+        ),
+        StartFailure::NotOffered => (
+            Exit::Failed,
+            "This server can't start runs in the background.".into(),
+        ),
         StartFailure::Unknown => {
             let (options, thread) = (context.globals.where_to(), text::clean(thread));
             let check = match is_label {
@@ -196,7 +241,10 @@ fn not_done(failed: StartError, context: &Context, (thread, is_label): (&str, bo
                 Some(status) => format!("The server failed ({status})."),
                 None => "The server's reply was lost.".into(),
             };
-            (Exit::Network, format!("{why} It is unknown whether it was done: {check}."))
+            (
+                Exit::Network,
+                format!("{why} It is unknown whether it was done: {check}."),
+            )
         }
     };
     Failure::new(exit, format!("{what}\n  {error}"))

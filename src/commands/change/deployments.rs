@@ -103,7 +103,14 @@ impl Create {
         self.fields.apply(&mut spec)?;
         let site = one_site(context).await?;
         let intent = Intent::CreateDeployment(Box::new(spec));
-        make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
+        make_and_wait(
+            context,
+            &site,
+            &intent,
+            &self.sending,
+            (self.waiting, Approval::NotNeeded),
+        )
+        .await
     }
 
     /// Whether it waits for the result.
@@ -121,11 +128,23 @@ impl Update {
         };
         self.fields.apply(&mut spec)?;
         if spec.is_empty() {
-            return Err(Failure::usage("nothing to change: use -f FILE or options (see --help)"));
+            return Err(Failure::usage(
+                "nothing to change: use -f FILE or options (see --help)",
+            ));
         }
         let Found { site, id, .. } = resolve::deployment(context, &self.deployment).await?;
-        let intent = Intent::UpdateDeployment { id, spec: Box::new(spec) };
-        make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
+        let intent = Intent::UpdateDeployment {
+            id,
+            spec: Box::new(spec),
+        };
+        make_and_wait(
+            context,
+            &site,
+            &intent,
+            &self.sending,
+            (self.waiting, Approval::NotNeeded),
+        )
+        .await
     }
 
     /// Whether it waits for the result.
@@ -138,22 +157,44 @@ impl Delete {
     /// Deletes a deployment.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let Found { site, id, .. } = resolve::deployment(context, &self.deployment).await?;
-        let Delete { delete_tracing_project, force, .. } = self;
-        let intent = Intent::DeleteDeployment { id: id.clone(), delete_tracing_project, force };
+        let Delete {
+            delete_tracing_project,
+            force,
+            ..
+        } = self;
+        let intent = Intent::DeleteDeployment {
+            id: id.clone(),
+            delete_tracing_project,
+            force,
+        };
         let signals = self.wait.then(Signals::listen);
-        let making = make(context, &site, &intent, &self.sending, Approval::Name(self.confirm.confirm.as_deref()));
+        let making = make(
+            context,
+            &site,
+            &intent,
+            &self.sending,
+            Approval::Name(self.confirm.confirm.as_deref()),
+        );
         let done = match &signals {
             Some(signals) => signals.unless_stopped(making).await?,
             None => making.await?,
         };
-        let Some(Done { plan, .. }) = done else { return Ok(Exit::Done) };
-        let name = plan.preview.target.as_ref().map_or(id.as_str(), |target| target.name.as_str());
+        let Some(Done { plan, .. }) = done else {
+            return Ok(Exit::Done);
+        };
+        let name = plan
+            .preview
+            .target
+            .as_ref()
+            .map_or(id.as_str(), |target| target.name.as_str());
         let left = match &signals {
             None => control(&site)?.what_is_left(&id).await,
             Some(signals) => {
                 let timeout = self.timeout.unwrap_or(context.config.poll.timeout);
                 let patience = WaitSchedule::new(timeout, self.interval.unwrap_or(LOOK));
-                signals.unless_stopped(until_gone(&site, &id, name, &patience)).await?;
+                signals
+                    .unless_stopped(until_gone(&site, &id, name, &patience))
+                    .await?;
                 Ok(None)
             }
         };
@@ -164,7 +205,9 @@ impl Delete {
             Err(error) => format!("warning: could not read the current status of {name}: {error}"),
         });
         let status = left.unwrap_or_default();
-        self.sending.output.one(&placed(&site.profile, row_of(&plan, status)))?;
+        self.sending
+            .output
+            .one(&placed(&site.profile, row_of(&plan, status)))?;
         Ok(Exit::Done)
     }
 
@@ -175,7 +218,12 @@ impl Delete {
 }
 
 /// Polls until the deployment is gone and prints its status when it changes. Retries temporary errors.
-async fn until_gone(site: &Site, id: &str, name: &str, patience: &WaitSchedule) -> Result<(), Failure> {
+async fn until_gone(
+    site: &Site,
+    id: &str,
+    name: &str,
+    patience: &WaitSchedule,
+) -> Result<(), Failure> {
     let control = control(site)?.clone().retrying(runtail_api::Retry::NONE);
     let mut told: Option<String> = None;
     loop {
@@ -183,7 +231,8 @@ async fn until_gone(site: &Site, id: &str, name: &str, patience: &WaitSchedule) 
             Some(Ok(None)) => return Ok(()),
             Some(Ok(Some(status))) => (status, None),
             Some(Err(error)) if error.is_transient() => {
-                let quiet = matches!(error.kind, runtail_api::Kind::RateLimited(_)).then(|| error.quiet());
+                let quiet =
+                    matches!(error.kind, runtail_api::Kind::RateLimited(_)).then(|| error.quiet());
                 (format!("{}; retrying", short(&error)), quiet)
             }
             Some(Err(error)) => return Err(error.into()),
@@ -194,25 +243,41 @@ async fn until_gone(site: &Site, id: &str, name: &str, patience: &WaitSchedule) 
             told = Some(now.clone());
         }
         if patience.pause(asked).await.is_err() {
-            let why = format!("{name} was deleted, but was not gone at the deadline; last status: {now}");
+            let why =
+                format!("{name} was deleted, but was not gone at the deadline; last status: {now}");
             return Err(Failure::new(Exit::Deadline, why));
         }
     }
 }
 
 fn short(error: &ApiError) -> String {
-    error.status().map_or_else(|| error.detail.clone(), |code| format!("{} ({code})", error.detail))
+    error.status().map_or_else(
+        || error.detail.clone(),
+        |code| format!("{} ({code})", error.detail),
+    )
 }
 
 /// Returns the only profile with a control plane, for new records.
 async fn one_site(context: &Context) -> Result<Site, Failure> {
-    let mut all: Vec<_> = context.profiles.iter().filter(|profile| profile.control_plane.is_some()).collect();
+    let mut all: Vec<_> = context
+        .profiles
+        .iter()
+        .filter(|profile| profile.control_plane.is_some())
+        .collect();
     match all.len() {
-        0 => Err(Failure::usage("none of the chosen profiles has a control plane")),
+        0 => Err(Failure::usage(
+            "none of the chosen profiles has a control plane",
+        )),
         1 => Ok(Site::open(all.remove(0).clone()).await?),
         _ => {
-            let names: Vec<_> = all.iter().map(|profile| text::clean(&profile.name)).collect();
-            Err(Failure::usage(format!("which profile? Choose one with -p: {}", names.join(", "))))
+            let names: Vec<_> = all
+                .iter()
+                .map(|profile| text::clean(&profile.name))
+                .collect();
+            Err(Failure::usage(format!(
+                "which profile? Choose one with -p: {}",
+                names.join(", ")
+            )))
         }
     }
 }

@@ -68,19 +68,28 @@ pub struct Fields {
 
 /// Parses a non-empty text.
 pub(crate) fn filled(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("expected a text".into()) } else { Ok(text.to_string()) }
+    if text.trim().is_empty() {
+        Err("expected a text".into())
+    } else {
+        Ok(text.to_string())
+    }
 }
 
 /// Reads a document: a file, or `-` for stdin.
 pub(crate) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
     let (text, path) = if path == Path::new("-") {
         let bytes = input::stdin().await?;
-        let text = String::from_utf8(bytes).map_err(|_| Failure::usage("stdin is not UTF-8 text"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| Failure::usage("stdin is not UTF-8 text"))?;
         (text, PathBuf::from("(stdin)"))
     } else {
         (read(path)?, path.to_path_buf())
     };
-    Ok(DeploymentSpec::parse(&text, Format::of(Some(&path), &text), Some(&path))?)
+    Ok(DeploymentSpec::parse(
+        &text,
+        Format::of(Some(&path), &text),
+        Some(&path),
+    )?)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -89,7 +98,10 @@ fn read(path: &Path) -> Result<String, Failure> {
             std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_string(),
             _ => e.to_string(),
         };
-        Failure::usage(format!("{} cannot be read: {why}", text::clean(&path.display().to_string())))
+        Failure::usage(format!(
+            "{} cannot be read: {why}",
+            text::clean(&path.display().to_string())
+        ))
     })
 }
 
@@ -98,19 +110,33 @@ impl Fields {
     pub(crate) fn apply(self, spec: &mut DeploymentSpec) -> Result<(), Failure> {
         let text = |value: Option<String>| value.map(Value::from);
         let flag = |value: Option<bool>| value.map(Value::from);
-        let packages = Some(self.tracked_packages).filter(|all| !all.is_empty()).map(Value::from);
+        let packages = Some(self.tracked_packages)
+            .filter(|all| !all.is_empty())
+            .map(Value::from);
         for (at, value) in [
             (["source_revision_config", "repo_ref"], text(self.repo_ref)),
-            (["source_revision_config", "langgraph_config_path"], text(self.config_path)),
+            (
+                ["source_revision_config", "langgraph_config_path"],
+                text(self.config_path),
+            ),
             (["source_revision_config", "image_uri"], text(self.image)),
-            (["source_revision_config", "source_tarball_path"], text(self.tarball)),
+            (
+                ["source_revision_config", "source_tarball_path"],
+                text(self.tarball),
+            ),
             (["source_config", "build_on_push"], flag(self.build_on_push)),
             (["source_config", "repo_url"], text(self.repo_url)),
             (["source_config", "custom_url"], text(self.custom_url)),
-            (["source_config", "install_command"], text(self.install_command)),
+            (
+                ["source_config", "install_command"],
+                text(self.install_command),
+            ),
             (["source_config", "build_command"], text(self.build_command)),
             (["", "display_name"], text(self.display_name)),
-            (["", "route_through_gateway"], flag(self.route_through_gateway)),
+            (
+                ["", "route_through_gateway"],
+                flag(self.route_through_gateway),
+            ),
             (["", "revision_source"], text(self.revision_source)),
             (["", "tracked_packages"], packages),
         ] {
@@ -129,7 +155,10 @@ impl Fields {
         for given in &self.secrets {
             let (name, secret) = secret(given)?;
             if named.contains(&name) {
-                return Err(Failure::usage(format!("--secret {} is given twice: keep one of them", text::clean(name))));
+                return Err(Failure::usage(format!(
+                    "--secret {} is given twice: keep one of them",
+                    text::clean(name)
+                )));
             }
             named.push(name);
             spec.set_secret(name, secret);
@@ -142,9 +171,14 @@ impl Fields {
 
 /// Parses `NAME=REFERENCE`. Anything else may be the secret itself, so the error doesn't repeat it.
 fn secret(given: &str) -> Result<(&str, SecretRef), Failure> {
-    let parsed = given.split_once('=').and_then(|(name, text)| Some((name, SecretRef::parse(text, None)?)));
+    let parsed = given
+        .split_once('=')
+        .and_then(|(name, text)| Some((name, SecretRef::parse(text, None)?)));
     parsed.ok_or_else(|| {
-        let name = given.split_once('=').map(|(name, _)| format!(" {}", text::clean(name))).unwrap_or_default();
+        let name = given
+            .split_once('=')
+            .map(|(name, _)| format!(" {}", text::clean(name)))
+            .unwrap_or_default();
         Failure::usage(format!(
             "--secret{name} needs a reference: NAME=env:VARIABLE or NAME=file:PATH\n  \
              secrets are never passed as arguments, because other users can read those"

@@ -75,7 +75,11 @@ impl Done {
     /// The resulting record. Secrets that were sent may also occur outside of its list of secrets.
     fn record(&self, site: &Site) -> Value {
         let mut record = self.made.record.clone();
-        let known: Vec<&Value> = [&self.plan.body, &self.plan.before].into_iter().flatten().chain([&record]).collect();
+        let known: Vec<&Value> = [&self.plan.body, &self.plan.before]
+            .into_iter()
+            .flatten()
+            .chain([&record])
+            .collect();
         Secrets::of_records(&known).mask(&mut record);
         placed(&site.profile, record)
     }
@@ -83,7 +87,12 @@ impl Done {
 
 /// Returns the control plane of a site.
 pub(crate) fn control(site: &Site) -> Result<&ControlPlane, Failure> {
-    let without = || Failure::usage(format!("the profile \"{}\" has no control plane", site.profile.name));
+    let without = || {
+        Failure::usage(format!(
+            "the profile \"{}\" has no control plane",
+            site.profile.name
+        ))
+    };
     site.control.as_ref().ok_or_else(without)
 }
 
@@ -121,7 +130,9 @@ pub(crate) async fn make(
         complain(&format!("warning: {complaint}"));
     }
     if let Some(doubt) = &made.doubt {
-        complain(&format!("warning: the resulting revision is uncertain: {doubt}"));
+        complain(&format!(
+            "warning: the resulting revision is uncertain: {doubt}"
+        ));
     }
     Ok(Some(Done { plan, made }))
 }
@@ -137,12 +148,16 @@ async fn approve(preview: &Preview, approval: Approval<'_>) -> Result<(), Failur
         (Consent::Name(name), Some(given)) if given != name => {
             let name = text::clean(name);
             let why = "--confirm doesn't match the name; nothing was sent";
-            return Err(Failure::usage(format!("{title}: {why}\n  add --confirm '{name}'")));
+            return Err(Failure::usage(format!(
+                "{title}: {why}\n  add --confirm '{name}'"
+            )));
         }
         (Consent::Name(name), None) if !consent::is_interactive() => {
             let name = text::clean(name);
             let why = "not confirmed; nothing was sent";
-            return Err(Failure::usage(format!("{title}: {why}\n  add --confirm '{name}'")));
+            return Err(Failure::usage(format!(
+                "{title}: {why}\n  add --confirm '{name}'"
+            )));
         }
         _ => preview::tell(preview),
     }
@@ -182,14 +197,29 @@ pub(crate) async fn make_and_wait(
         return make_and_print(context, site, intent, sending, approval).await;
     }
     let signals = Signals::listen();
-    let made = signals.unless_stopped(make(context, site, intent, sending, approval)).await?;
-    let Some(done) = made else { return Ok(Exit::Done) };
+    let made = signals
+        .unless_stopped(make(context, site, intent, sending, approval))
+        .await?;
+    let Some(done) = made else {
+        return Ok(Exit::Done);
+    };
     let Done { plan, made } = &done;
-    let deployment = made.record["id"].as_str().or(plan.before.as_ref().and_then(|before| before["id"].as_str()));
+    let deployment = made.record["id"].as_str().or(plan
+        .before
+        .as_ref()
+        .and_then(|before| before["id"].as_str()));
     match (deployment, &made.revision) {
         (Some(deployment), Some(revision)) => {
             let ids = [deployment, revision.as_str()];
-            wait::for_made(context, &signals, site, ids, waiting.timing, sending.output.clone()).await
+            wait::for_made(
+                context,
+                &signals,
+                site,
+                ids,
+                waiting.timing,
+                sending.output.clone(),
+            )
+            .await
         }
         _ if matches!(plan.preview.revision, NewRevision::Yes(_)) => Err(Failure::not_found(
             "the change was made, but the resulting revision is unknown, so there is nothing to wait for",
@@ -208,7 +238,11 @@ pub(crate) fn unplanned(error: PlanError) -> Failure {
         PlanError::Asked(error) => error.into(),
         PlanError::Wrong(reasons) => Failure::usage(match reasons.as_slice() {
             [one] => format!("nothing was sent: {one}"),
-            several => format!("nothing was sent, for {} reasons:\n  {}", several.len(), several.join("\n  ")),
+            several => format!(
+                "nothing was sent, for {} reasons:\n  {}",
+                several.len(),
+                several.join("\n  ")
+            ),
         }),
         PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => {
             Failure::new(Exit::Failed, format!("nothing was sent: {why}"))

@@ -22,9 +22,14 @@ pub(crate) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
 pub(crate) fn print_all(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
     let all = || previews.iter().map(|preview| object(preview));
     let printed = match output.format() {
-        Format::Table => previews.iter().map(|preview| format!("{}\n\n", text::clean_lines(&whole(preview)))).collect(),
+        Format::Table => previews
+            .iter()
+            .map(|preview| format!("{}\n\n", text::clean_lines(&whole(preview))))
+            .collect(),
         Format::Json => format!("{:#}\n", all().collect::<Value>()),
-        Format::Jsonl => all().map(|object| format!("{object}\n")).collect::<String>(),
+        Format::Jsonl => all()
+            .map(|object| format!("{object}\n"))
+            .collect::<String>(),
     };
     output::print(&printed, output.format() != Format::Table)?;
     complain("dry run: nothing was sent");
@@ -35,40 +40,80 @@ pub(crate) fn print_all(previews: &[&Preview], output: &Output) -> Result<(), Fa
 pub(crate) fn tell(preview: &Preview) {
     let mut lines = vec![title(preview)];
     lines.extend(preview.branch.iter().flat_map(branch_lines));
-    lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
+    lines.extend(
+        preview
+            .changes
+            .iter()
+            .map(|change| format!("  {}", change.line())),
+    );
     lines.extend(what_else(preview));
     complain(&lines.join("\n"));
 }
 
-fn title(Preview { title, profile, target, .. }: &Preview) -> String {
-    let id = target.as_ref().map(|target| format!(", {}", text::clean(&target.id))).unwrap_or_default();
+fn title(
+    Preview {
+        title,
+        profile,
+        target,
+        ..
+    }: &Preview,
+) -> String {
+    let id = target
+        .as_ref()
+        .map(|target| format!(", {}", text::clean(&target.id)))
+        .unwrap_or_default();
     format!("{title} ({}{id})", text::clean(profile))
 }
 
 /// Returns whether it creates a revision, and the notes; warnings start with an exclamation mark.
 fn what_else(preview: &Preview) -> Vec<String> {
     let sentence = Some(preview.revision.sentence()).filter(|sentence| !sentence.is_empty());
-    let repeats = preview.branch.iter().filter_map(|branch| branch.repeats.as_ref());
+    let repeats = preview
+        .branch
+        .iter()
+        .filter_map(|branch| branch.repeats.as_ref());
     let repeats = repeats.map(|calls| format!("! {}", calls.sentence(run_name)));
-    let notes = preview.notes.iter().map(|note| format!("{} {}", if note.warns { "!" } else { "-" }, note.text));
+    let notes = preview
+        .notes
+        .iter()
+        .map(|note| format!("{} {}", if note.warns { "!" } else { "-" }, note.text));
     sentence.into_iter().chain(repeats).chain(notes).collect()
 }
 
 /// Returns what a run from a checkpoint runs, in columns.
 fn branch_lines(branch: &Branch) -> Vec<String> {
-    let at = branch.created_at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ, ").to_string()).unwrap_or_default();
-    let from = branch.sentence(Some(&format!("{at}checkpoint {}", short_id(&branch.checkpoint_id))));
+    let at = branch
+        .created_at
+        .map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ, ").to_string())
+        .unwrap_or_default();
+    let from = branch.sentence(Some(&format!(
+        "{at}checkpoint {}",
+        short_id(&branch.checkpoint_id)
+    )));
     let rows = branch.steps.iter().map(|step| {
-        let cells = [step.kind.label().to_string(), step.named(), step.basis(run_name), step.detail.clone()];
+        let cells = [
+            step.kind.label().to_string(),
+            step.named(),
+            step.basis(run_name),
+            step.detail.clone(),
+        ];
         cells.map(|cell| text::clean(&cell).into_owned())
     });
     let rows: Vec<[String; 4]> = rows.collect();
-    let width = |at: usize| rows.iter().map(|row| text::width(&row[at])).max().unwrap_or_default();
+    let width = |at: usize| {
+        rows.iter()
+            .map(|row| text::width(&row[at]))
+            .max()
+            .unwrap_or_default()
+    };
     let widths = [0, 1, 2].map(width);
     let line = |row: &[String; 4]| {
         let padded = row.iter().zip(widths).filter(|(_, width)| *width > 0);
-        let padded = padded.map(|(cell, width)| format!("{cell}{}  ", " ".repeat(width - text::width(cell))));
-        format!("{}{}", padded.collect::<String>(), row[3]).trim_end().to_string()
+        let padded = padded
+            .map(|(cell, width)| format!("{cell}{}  ", " ".repeat(width - text::width(cell))));
+        format!("{}{}", padded.collect::<String>(), row[3])
+            .trim_end()
+            .to_string()
     };
     std::iter::once(from).chain(rows.iter().map(line)).collect()
 }
@@ -83,13 +128,27 @@ fn whole(preview: &Preview) -> String {
     lines.extend(what_else(preview));
     if !preview.changes.is_empty() {
         lines.push("Changes:".into());
-        lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
+        lines.extend(
+            preview
+                .changes
+                .iter()
+                .map(|change| format!("  {}", change.line())),
+        );
     }
     for (n, request) in preview.requests().enumerate() {
-        let number = if preview.then.is_empty() { String::new() } else { format!(" {}", n + 1) };
+        let number = if preview.then.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", n + 1)
+        };
         lines.push(format!("Request{number}:"));
         lines.push(format!("  {} {}", request.method, request.url));
-        lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
+        lines.extend(
+            request
+                .headers
+                .iter()
+                .map(|(name, value)| format!("  {name}: {value}")),
+        );
         if let Some(body) = &request.body {
             lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
         }
@@ -103,8 +162,11 @@ fn whole(preview: &Preview) -> String {
 /// The preview for programs. `makes_revision` is `yes`, `may`, `no` or `not_asked`.
 fn object(preview: &Preview) -> Value {
     let request = |request: &PlainRequest| {
-        let headers: serde_json::Map<String, Value> =
-            request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        let headers: serde_json::Map<String, Value> = request
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect();
         json!({"method": request.method, "url": request.url, "headers": headers, "body": request.body})
     };
     let mut object = json!({
@@ -123,7 +185,9 @@ fn object(preview: &Preview) -> Value {
         [then] => object["then"] = request(then),
         several => object["then"] = several.iter().map(request).collect(),
     }
-    if let (Some(object), Value::Object(revision)) = (object.as_object_mut(), json!(preview.revision)) {
+    if let (Some(object), Value::Object(revision)) =
+        (object.as_object_mut(), json!(preview.revision))
+    {
         object.extend(revision);
         object.entry("why").or_insert(Value::Null);
         object.insert("notes".into(), json!(preview.notes));

@@ -59,8 +59,18 @@ impl Redeploy {
     /// Deploys a revision again.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
-        let intent = Intent::Redeploy { deployment: found.id, revision };
-        make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
+        let intent = Intent::Redeploy {
+            deployment: found.id,
+            revision,
+        };
+        make_and_wait(
+            context,
+            &found.site,
+            &intent,
+            &self.sending,
+            (self.waiting, Approval::NotNeeded),
+        )
+        .await
     }
 
     /// Whether it waits for the result.
@@ -73,8 +83,18 @@ impl Rollback {
     /// Rolls back to the source of an earlier revision.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, Some(self.revision)).await?;
-        let intent = Intent::Rollback { deployment: found.id, revision };
-        make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::Yes(self.yes))).await
+        let intent = Intent::Rollback {
+            deployment: found.id,
+            revision,
+        };
+        make_and_wait(
+            context,
+            &found.site,
+            &intent,
+            &self.sending,
+            (self.waiting, Approval::Yes(self.yes)),
+        )
+        .await
     }
 
     /// Whether it waits for the result.
@@ -87,9 +107,23 @@ impl Stop {
     /// Interrupts a revision that is in progress and prints the resulting revision.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
-        let intent = Intent::Interrupt { deployment: found.id.clone(), revision: revision.clone() };
-        if make(context, &found.site, &intent, &self.sending, Approval::Yes(self.yes)).await?.is_some() {
-            let row = control(&found.site)?.revision_row(&found.id, &revision).await?;
+        let intent = Intent::Interrupt {
+            deployment: found.id.clone(),
+            revision: revision.clone(),
+        };
+        if make(
+            context,
+            &found.site,
+            &intent,
+            &self.sending,
+            Approval::Yes(self.yes),
+        )
+        .await?
+        .is_some()
+        {
+            let row = control(&found.site)?
+                .revision_row(&found.id, &revision)
+                .await?;
             self.sending.output.one(&found.revision(row))?;
         }
         Ok(Exit::Done)
@@ -97,13 +131,21 @@ impl Stop {
 }
 
 /// Returns the deployment and the revision: the named one, else the newest.
-async fn meant(context: &Context, deployment: &str, revision: Option<String>) -> Result<(Found, String), Failure> {
+async fn meant(
+    context: &Context,
+    deployment: &str,
+    revision: Option<String>,
+) -> Result<(Found, String), Failure> {
     let found = resolve::deployment(context, deployment).await?;
     if let Some(revision) = revision {
         return Ok((found, revision));
     }
     let newest = control(&found.site)?.newest_row(&found.row).await?;
-    let id = newest.row.as_ref().and_then(|row| row["id"].as_str()).map(str::to_string);
+    let id = newest
+        .row
+        .as_ref()
+        .and_then(|row| row["id"].as_str())
+        .map(str::to_string);
     let none = || Failure::not_found(format!("{} has no revision", found.title()));
     let id = id.ok_or_else(none)?;
     Ok((found, id))

@@ -6,7 +6,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::complain;
 use crate::output::stream::{self, Playing, StreamOutput};
 use crate::signals::Signals;
-use runtail_api::{Acted, AgentServer, PlanError, Retry, StartError, StartFailure, Started, ThreadIntent, ThreadPlan};
+use runtail_api::{
+    Acted, AgentServer, PlanError, Retry, StartError, StartFailure, Started, ThreadIntent,
+    ThreadPlan,
+};
 use runtail_core::model::shell_word;
 use runtail_stream::{End, Head, JoinTransport, SourceOptions};
 
@@ -43,13 +46,19 @@ pub(crate) async fn start(
     match server.act_on_thread(&plan).await {
         Ok(Acted::Started(Started { run_id, was_found })) => {
             if was_found {
-                complain("warning: the server's reply was lost or an error, but the run was started");
+                complain(
+                    "warning: the server's reply was lost or an error, but the run was started",
+                );
             }
             complain(&format!("started: {}", plan.preview.title));
             Ok(Some(StartedRun { plan, run_id }))
         }
         Ok(_) => Err(Failure::new(Exit::Failed, "this action starts no run")),
-        Err(failed) => Err(not_started(failed, &context.globals.where_to(), intent.thread())),
+        Err(failed) => Err(not_started(
+            failed,
+            &context.globals.where_to(),
+            intent.thread(),
+        )),
     }
 }
 
@@ -67,12 +76,22 @@ pub(crate) async fn follow(
         run_id: Some(run.into()),
         ..Head::default()
     };
-    let source = SourceOptions { first_after: Some(START.into()), ..stream::source(context, signals, head) };
+    let source = SourceOptions {
+        first_after: Some(START.into()),
+        ..stream::source(context, signals, head)
+    };
     let server = server.clone().retrying(Retry::NONE);
     // The run was started here, so no application is waiting for its events.
-    let transport = JoinTransport::new(server.clone(), thread.into(), run.into(), Vec::new()).shared(true);
+    let transport =
+        JoinTransport::new(server.clone(), thread.into(), run.into(), Vec::new()).shared(true);
     let output = StreamOutput::default();
-    let playing = Playing { context, server, assistant: None, output: &output, signals };
+    let playing = Playing {
+        context,
+        server,
+        assistant: None,
+        output: &output,
+        signals,
+    };
     stream::wait(playing, transport, source).await
 }
 
@@ -89,26 +108,49 @@ pub(crate) fn unplanned_run(error: PlanError) -> Failure {
 pub(crate) fn not_started(failed: StartError, options: &str, thread: &str) -> Failure {
     let StartError { failure, error } = failed;
     let (exit, what) = match failure {
-        StartFailure::NotOpen => (Exit::Failed, "This question is no longer open. Nothing was sent.".to_string()),
+        StartFailure::NotOpen => (
+            Exit::Failed,
+            "This question is no longer open. Nothing was sent.".to_string(),
+        ),
         StartFailure::Changed => (Exit::Failed, "The thread changed. Nothing was sent.".into()),
-        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
-            (Exit::Failed, "Only the first of two requests was done.".into())
-        }
-        StartFailure::Answered => (Exit::Failed, "Someone answered first. The server refused this answer.".into()),
-        StartFailure::Busy => {
-            (Exit::Failed, "Another run is active on the thread. The server refused this run.".into())
-        }
-        StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
-        StartFailure::Unreachable => (Exit::of(&error), "The server couldn't be reached. Nothing was sent.".into()),
+        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => (
+            Exit::Failed,
+            "Only the first of two requests was done.".into(),
+        ),
+        StartFailure::Answered => (
+            Exit::Failed,
+            "Someone answered first. The server refused this answer.".into(),
+        ),
+        StartFailure::Busy => (
+            Exit::Failed,
+            "Another run is active on the thread. The server refused this run.".into(),
+        ),
+        StartFailure::Unchecked => (
+            Exit::of(&error),
+            "The thread couldn't be checked again. Nothing was sent.".into(),
+        ),
+        StartFailure::Unreachable => (
+            Exit::of(&error),
+            "The server couldn't be reached. Nothing was sent.".into(),
+        ),
         StartFailure::Refused => (Exit::of(&error), "The server refused the run.".into()),
-        StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
+        StartFailure::NotOffered => (
+            Exit::Failed,
+            "This server can't start runs in the background.".into(),
+        ),
         StartFailure::Unknown => {
-            let check = format!("`runtail{options} runs list {}` shows whether it was started", shell_word(thread));
+            let check = format!(
+                "`runtail{options} runs list {}` shows whether it was started",
+                shell_word(thread)
+            );
             let why = match error.status() {
                 Some(status) => format!("The server failed ({status})."),
                 None => "The server's reply was lost.".into(),
             };
-            (Exit::Network, format!("{why} It is unknown whether the run was started: {check}."))
+            (
+                Exit::Network,
+                format!("{why} It is unknown whether the run was started: {check}."),
+            )
         }
     };
     Failure::new(exit, format!("{what}\n  {error}"))

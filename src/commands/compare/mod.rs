@@ -15,7 +15,8 @@ use runtail_api::{Acted, AgentServer, Kind, Retry, Started, ThreadIntent, Thread
 use runtail_core::text;
 use runtail_stream::RecordingFile;
 use runtail_stream::comparison::{
-    Comparability, Comparison, FileContents, Side, SideRequest, Totals, load_side, open_file, write_pair,
+    Comparability, Comparison, FileContents, Side, SideRequest, Totals, load_side, open_file,
+    write_pair,
 };
 use runtail_stream::projection::difference::{ChangeKind, Difference};
 use serde_json::{Value, json};
@@ -53,7 +54,12 @@ pub struct Options {
     #[arg(long, value_name = "ASSISTANT", requires = "input", requires = "b")]
     run: Option<String>,
     /// The input of both runs; @FILE reads a file, - reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", requires = "run", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        requires = "run",
+        allow_hyphen_values = true
+    )]
     input: Option<String>,
     /// Print the requests of --run and send nothing
     #[arg(long, requires = "run")]
@@ -81,7 +87,10 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
             None => return Ok(Exit::Done),
         },
         (_, Some(b)) => {
-            let context = Lazy { globals, context: tokio::sync::OnceCell::new() };
+            let context = Lazy {
+                globals,
+                context: tokio::sync::OnceCell::new(),
+            };
             let (a, b) = tokio::join!(side(&context, &options.a), side(&context, b));
             (a?, b?)
         }
@@ -107,7 +116,9 @@ struct Lazy<'g> {
 
 impl Lazy<'_> {
     async fn get(&self) -> Result<&Context, Failure> {
-        self.context.get_or_try_init(async || Context::load(self.globals)).await
+        self.context
+            .get_or_try_init(async || Context::load(self.globals))
+            .await
     }
 }
 
@@ -145,8 +156,13 @@ async fn side(context: &Lazy<'_>, given: &str) -> Result<Side, Failure> {
 }
 
 /// Returns an agent server: the given one, else the chosen one.
-async fn server(context: &Context, deployment: Option<&str>) -> Result<(Site, AgentServer), Failure> {
-    let Some(deployment) = deployment else { return resolve::agent_server(context).await };
+async fn server(
+    context: &Context,
+    deployment: Option<&str>,
+) -> Result<(Site, AgentServer), Failure> {
+    let Some(deployment) = deployment else {
+        return resolve::agent_server(context).await;
+    };
     resolve::agent_server(&with_deployment(context, deployment)).await
 }
 
@@ -168,20 +184,30 @@ async fn load(
         thread: thread.into(),
         run: run.map(str::to_string),
     };
-    load_side(server, &request).await.map_err(|error| match error.kind {
-        Kind::NotFound if error.hint.is_none() => {
-            let what = if run.is_some() { "thread or run" } else { "thread" };
-            Failure::not_found(format!("{}: {what} not found\n  {error}", text::clean(&place)))
-        }
-        _ => error.into(),
-    })
+    load_side(server, &request)
+        .await
+        .map_err(|error| match error.kind {
+            Kind::NotFound if error.hint.is_none() => {
+                let what = if run.is_some() {
+                    "thread or run"
+                } else {
+                    "thread"
+                };
+                Failure::not_found(format!(
+                    "{}: {what} not found\n  {error}",
+                    text::clean(&place)
+                ))
+            }
+            _ => error.into(),
+        })
 }
 
 /// Opens a file on a thread of its own: a recording may be large.
 async fn opened(path: &Path) -> Result<FileContents, Failure> {
     let owned = path.to_path_buf();
     let read = tokio::task::spawn_blocking(move || open_file(&owned)).await;
-    let read = read.map_err(|e| Failure::new(Exit::Failed, format!("reading the file failed: {e}")))?;
+    let read =
+        read.map_err(|e| Failure::new(Exit::Failed, format!("reading the file failed: {e}")))?;
     read.map_err(|error| super::replay::unread(path, &error))
 }
 
@@ -190,7 +216,9 @@ async fn saved(given: &str) -> Result<(Side, Side), Failure> {
         FileContents::Pair(pair) => Ok(*pair),
         FileContents::Side(_) => {
             let shown = text::clean(given);
-            Err(Failure::usage(format!("{shown} is a recording: what should it be compared with? Give a second side")))
+            Err(Failure::usage(format!(
+                "{shown} is a recording: what should it be compared with? Give a second side"
+            )))
         }
     }
 }
@@ -199,10 +227,12 @@ fn create(path: &Path) -> Result<(String, RecordingFile), Failure> {
     let name = text::clean(&path.to_string_lossy()).into_owned();
     match RecordingFile::create(path) {
         Ok(file) => Ok((name, file)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Failure::usage(format!("--save: {name} already exists and was not changed")))
-        }
-        Err(error) => Err(Failure::usage(format!("--save: cannot write {name}: {error}"))),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::usage(format!(
+            "--save: {name} already exists and was not changed"
+        ))),
+        Err(error) => Err(Failure::usage(format!(
+            "--save: cannot write {name}: {error}"
+        ))),
     }
 }
 
@@ -210,7 +240,12 @@ fn save((name, mut file): (String, RecordingFile), comparison: &Comparison) -> R
     let line = write_pair(&comparison.a, &comparison.b);
     file.write(line.as_bytes())
         .and_then(|()| file.finish())
-        .map_err(|error| Failure::new(Exit::Failed, format!("--save: cannot write {name}: {error}")))
+        .map_err(|error| {
+            Failure::new(
+                Exit::Failed,
+                format!("--save: cannot write {name}: {error}"),
+            )
+        })
 }
 
 /// A run that is to be started for the comparison.
@@ -241,15 +276,24 @@ async fn both_regions(
     };
     let (first, second) = signals.unless_stopped(work).await?;
     if options.dry_run {
-        preview::print_all(&[&first.plan.preview, &second.plan.preview], &options.output)?;
+        preview::print_all(
+            &[&first.plan.preview, &second.plan.preview],
+            &options.output,
+        )?;
         return Ok(None);
     }
     for one in [&first, &second] {
         preview::tell(&one.plan.preview);
     }
     // Neither run is started a second time if the other one fails.
-    let (of_first, of_second) = (with_deployment(&context, &options.a), with_deployment(&context, b));
-    let (x, y) = tokio::join!(started(&of_first, &signals, &first), started(&of_second, &signals, &second));
+    let (of_first, of_second) = (
+        with_deployment(&context, &options.a),
+        with_deployment(&context, b),
+    );
+    let (x, y) = tokio::join!(
+        started(&of_first, &signals, &first),
+        started(&of_second, &signals, &second)
+    );
     let (x, y) = match (x, y) {
         (Ok(x), Ok(y)) => (x, y),
         (Err(failure), Err(_)) => return Err(failure),
@@ -257,8 +301,22 @@ async fn both_regions(
         (Ok(run), Err(failure)) => return Err(only_one(failure, &first, &run)),
     };
     let (a, b) = tokio::try_join!(
-        load(&context, &first.site, &first.server, Some(&options.a), &first.thread, Some(&x)),
-        load(&context, &second.site, &second.server, Some(b), &second.thread, Some(&y))
+        load(
+            &context,
+            &first.site,
+            &first.server,
+            Some(&options.a),
+            &first.thread,
+            Some(&x)
+        ),
+        load(
+            &context,
+            &second.site,
+            &second.server,
+            Some(b),
+            &second.thread,
+            Some(&y)
+        )
     )?;
     Ok(Some((a, b)))
 }
@@ -272,8 +330,10 @@ fn with_deployment(context: &Context, deployment: &str) -> Context {
 
 fn only_one(failure: Failure, other: &Planned, run: &str) -> Failure {
     let Planned { site, thread, .. } = other;
-    let message =
-        format!("{}\n  the other run was started: {}, thread {thread}, run {run}", failure.message, site.profile.name);
+    let message = format!(
+        "{}\n  the other run was started: {}, thread {thread}, run {run}",
+        failure.message, site.profile.name
+    );
     Failure { message, ..failure }
 }
 
@@ -291,18 +351,45 @@ async fn planned(
     let assistant = resolve::assistant(&server, assistant).await?;
     let server = server.retrying(Retry::NONE);
     let thread = uuid::Uuid::new_v4().to_string();
-    let intent = ThreadIntent::RunOnNew { thread: thread.clone(), assistant, input: input.clone() };
-    let plan = server.plan_on_thread(&intent).await.map_err(threads::unplanned_run)?;
-    Ok(Planned { site, server, thread, plan })
+    let intent = ThreadIntent::RunOnNew {
+        thread: thread.clone(),
+        assistant,
+        input: input.clone(),
+    };
+    let plan = server
+        .plan_on_thread(&intent)
+        .await
+        .map_err(threads::unplanned_run)?;
+    Ok(Planned {
+        site,
+        server,
+        thread,
+        plan,
+    })
 }
 
 /// Starts a planned run and waits for its end. Returns its id.
-async fn started(context: &Context, signals: &Signals, planned: &Planned) -> Result<String, Failure> {
-    let Planned { server, thread, plan, .. } = planned;
+async fn started(
+    context: &Context,
+    signals: &Signals,
+    planned: &Planned,
+) -> Result<String, Failure> {
+    let Planned {
+        server,
+        thread,
+        plan,
+        ..
+    } = planned;
     let run = match server.act_on_thread(plan).await {
         Ok(Acted::Started(Started { run_id, .. })) => run_id,
         Ok(_) => return Err(Failure::new(Exit::Failed, "this action starts no run")),
-        Err(failed) => return Err(threads::not_started(failed, &context.globals.where_to(), thread)),
+        Err(failed) => {
+            return Err(threads::not_started(
+                failed,
+                &context.globals.where_to(),
+                thread,
+            ));
+        }
     };
     // How it ended is a part of the comparison.
     let (exit, end) = threads::follow(context, signals, server, thread, &run).await;
@@ -318,20 +405,27 @@ fn print(comparison: &Comparison, output: &Output, ascii: bool) -> Result<(), Fa
         Format::Table => output::print(&table::table(comparison, ascii, color::is_on()), false),
         Format::Json => {
             let mut whole = summary(comparison);
-            whole["rows"] = comparison.rows.iter().map(|row| comparison.row_json(row)).collect();
+            whole["rows"] = comparison
+                .rows
+                .iter()
+                .map(|row| comparison.row_json(row))
+                .collect();
             output::print(&format!("{whole:#}\n"), true)
         }
         Format::Jsonl => {
             let mut lines = String::new();
             for row in &comparison.rows {
                 let mut json = json!({"kind": "row"});
-                if let (Some(all), Value::Object(fields)) = (json.as_object_mut(), comparison.row_json(row)) {
+                if let (Some(all), Value::Object(fields)) =
+                    (json.as_object_mut(), comparison.row_json(row))
+                {
                     all.extend(fields);
                 }
                 lines.push_str(&format!("{json}\n"));
             }
             let mut last = json!({"kind": "comparison"});
-            if let (Some(all), Value::Object(fields)) = (last.as_object_mut(), summary(comparison)) {
+            if let (Some(all), Value::Object(fields)) = (last.as_object_mut(), summary(comparison))
+            {
                 all.extend(fields);
             }
             output::print(&format!("{lines}{last}\n"), true)
@@ -350,7 +444,9 @@ fn summary(comparison: &Comparison) -> Value {
             "calls": totals.calls, "retries": totals.retries, "failed_steps": totals.failed,
         })
     };
-    let first = comparison.first.and_then(|first| comparison.rows.get(first));
+    let first = comparison
+        .first
+        .and_then(|first| comparison.rows.get(first));
     let state = comparison.state_difference().map(|difference| {
         difference
             .changes
@@ -385,7 +481,11 @@ fn values(
     change: &runtail_stream::projection::difference::Change,
 ) -> (Option<Value>, Option<Value>) {
     let value = |text: &str| serde_json::from_str(text).ok();
-    let old = (change.kind != ChangeKind::Added).then(|| value(difference.old.value(change.old))).flatten();
-    let new = (change.kind != ChangeKind::Removed).then(|| value(difference.new.value(change.new))).flatten();
+    let old = (change.kind != ChangeKind::Added)
+        .then(|| value(difference.old.value(change.old)))
+        .flatten();
+    let new = (change.kind != ChangeKind::Removed)
+        .then(|| value(difference.new.value(change.new)))
+        .flatten();
     (old, new)
 }

@@ -14,15 +14,32 @@ const MAX_VALUE: usize = 160;
 
 /// Returns the comparison for people.
 pub(super) fn table(comparison: &Comparison, ascii: bool, is_colored: bool) -> String {
-    let paint = |role: Role, text: &str| if is_colored { role.paint(text) } else { text.to_string() };
+    let paint = |role: Role, text: &str| {
+        if is_colored {
+            role.paint(text)
+        } else {
+            text.to_string()
+        }
+    };
     let mut out = String::new();
     for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
-        let status = if side.is_running { "running" } else { &side.status };
+        let status = if side.is_running {
+            "running"
+        } else {
+            &side.status
+        };
         let line = format!("{}  {}", paint(Role::Strong, name), text::clean(&side.name));
-        out.push_str(&format!("{line}  {}\n", paint(color::of_run(status), &text::clean(status))));
+        out.push_str(&format!(
+            "{line}  {}\n",
+            paint(color::of_run(status), &text::clean(status))
+        ));
     }
     let common = comparison.common();
-    let head = match (comparison.not_comparable(), comparison.first_difference(), comparison.is_same()) {
+    let head = match (
+        comparison.not_comparable(),
+        comparison.first_difference(),
+        comparison.is_same(),
+    ) {
         (Some(why), ..) => why,
         (None, Some(first), _) => format!("First difference: {first}."),
         (None, None, Some(true)) => "No differences.".into(),
@@ -30,7 +47,11 @@ pub(super) fn table(comparison: &Comparison, ascii: bool, is_colored: bool) -> S
         (None, None, None) => "No difference found, but not everything is known.".into(),
     };
     out.push_str(&head);
-    out.push_str(&if common.is_empty() { "\n".into() } else { format!("  ({common})\n") });
+    out.push_str(&if common.is_empty() {
+        "\n".into()
+    } else {
+        format!("  ({common})\n")
+    });
     if !comparison.rows.is_empty() {
         out.push('\n');
     }
@@ -39,13 +60,21 @@ pub(super) fn table(comparison: &Comparison, ascii: bool, is_colored: bool) -> S
     for (name, line) in ["A", "B"].iter().zip(comparison.total_lines()) {
         out.push_str(&format!("Total {name}  {line}\n"));
     }
-    if let Some(row) = comparison.first.and_then(|first| comparison.rows.get(first)) {
+    if let Some(row) = comparison
+        .first
+        .and_then(|first| comparison.rows.get(first))
+    {
         out.push_str(&first_difference(comparison, row));
     }
     if comparison.not_comparable().is_none()
-        && let Some(difference) = comparison.state_difference().filter(|difference| difference.total() > 0)
+        && let Some(difference) = comparison
+            .state_difference()
+            .filter(|difference| difference.total() > 0)
     {
-        out.push_str(&format!("\nFinal state: {} differences\n", text::count(difference.total())));
+        out.push_str(&format!(
+            "\nFinal state: {} differences\n",
+            text::count(difference.total())
+        ));
         for change in difference.changes.iter().take(MAX_LINES) {
             let (a, b) = values(&difference, change);
             let shown = |value: Option<Value>| {
@@ -54,10 +83,18 @@ pub(super) fn table(comparison: &Comparison, ascii: bool, is_colored: bool) -> S
                     |value| text::seen(&text::clean(&output::cell(&value)), MAX_VALUE / 2),
                 )
             };
-            out.push_str(&format!("  {}: {} → {}\n", text::clean(&difference.path(change)), shown(a), shown(b)));
+            out.push_str(&format!(
+                "  {}: {} → {}\n",
+                text::clean(&difference.path(change)),
+                shown(a),
+                shown(b)
+            ));
         }
         if difference.changes.len() > MAX_LINES {
-            out.push_str(&format!("  and {} more; -o json has all\n", difference.changes.len() - MAX_LINES));
+            out.push_str(&format!(
+                "  and {} more; -o json has all\n",
+                difference.changes.len() - MAX_LINES
+            ));
         }
     }
     if ascii { plain(&out) } else { out }
@@ -71,21 +108,44 @@ fn rows(comparison: &Comparison, paint: &dyn Fn(Role, &str) -> String) -> String
         .map(|row| {
             let (a, b) = comparison.steps(row);
             let of = a.or(b);
-            let number = of.and_then(|step| step.step).map(|step| step.to_string()).unwrap_or_default();
-            let name = of.map(|step| text::clean(&step.place()).into_owned()).unwrap_or_default();
-            let time = comparison.time_difference(row).map(time_difference).unwrap_or_default();
+            let number = of
+                .and_then(|step| step.step)
+                .map(|step| step.to_string())
+                .unwrap_or_default();
+            let name = of
+                .map(|step| text::clean(&step.place()).into_owned())
+                .unwrap_or_default();
+            let time = comparison
+                .time_difference(row)
+                .map(time_difference)
+                .unwrap_or_default();
             let what = match &row.verdict {
                 Verdict::Differs(what) => text::clean(what).into_owned(),
                 Verdict::OnlyA => "only A".into(),
                 Verdict::OnlyB => "only B".into(),
                 _ => String::new(),
             };
-            let end = if what.is_empty() || time.is_empty() { what + &time } else { format!("{what}  {time}") };
+            let end = if what.is_empty() || time.is_empty() {
+                what + &time
+            } else {
+                format!("{what}  {time}")
+            };
             [number, name, cell(a), cell(b), end]
         })
         .collect();
-    let width = |column: usize| cells.iter().map(|row| text::width(&row[column])).max().unwrap_or(0);
-    let pad = |cell: &str, width: usize| format!("{cell}{}", " ".repeat(width.saturating_sub(text::width(cell))));
+    let width = |column: usize| {
+        cells
+            .iter()
+            .map(|row| text::width(&row[column]))
+            .max()
+            .unwrap_or(0)
+    };
+    let pad = |cell: &str, width: usize| {
+        format!(
+            "{cell}{}",
+            " ".repeat(width.saturating_sub(text::width(cell)))
+        )
+    };
     let widths = [width(0).max(4), width(1), width(2), width(3)];
     let mut out = String::new();
     for (row, [number, name, a, b, end]) in comparison.rows.iter().zip(&cells) {
@@ -110,29 +170,58 @@ fn rows(comparison: &Comparison, paint: &dyn Fn(Role, &str) -> String) -> String
 }
 
 fn cell(step: Option<&Step>) -> String {
-    let Some(step) = step else { return String::new() };
+    let Some(step) = step else {
+        return String::new();
+    };
     let state = match step.state {
-        StepState::Failed => step.error.as_deref().map(|error| text::seen(&text::clean(error), 60)).unwrap_or_default(),
+        StepState::Failed => step
+            .error
+            .as_deref()
+            .map(|error| text::seen(&text::clean(error), 60))
+            .unwrap_or_default(),
         _ => String::new(),
     };
-    let parts = [step.sign().to_string(), text::clean(&step.tools()).into_owned(), state, step.took(), step.tokens()];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    let parts = [
+        step.sign().to_string(),
+        text::clean(&step.tools()).into_owned(),
+        state,
+        step.took(),
+        step.tokens(),
+    ];
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Returns what both sides wrote where they first differ.
 fn first_difference(comparison: &Comparison, row: &Row) -> String {
     let (a, b) = comparison.steps(row);
-    let Some(step) = a.or(b) else { return String::new() };
-    let number = step.step.map(|number| format!("step {number} · ")).unwrap_or_default();
-    let mut out = format!("\nFirst difference, {number}{}\n", text::clean(&step.place()));
+    let Some(step) = a.or(b) else {
+        return String::new();
+    };
+    let number = step
+        .step
+        .map(|number| format!("step {number} · "))
+        .unwrap_or_default();
+    let mut out = format!(
+        "\nFirst difference, {number}{}\n",
+        text::clean(&step.place())
+    );
     for (name, step) in [("A", a), ("B", b)] {
         let lines = match step {
             None => vec!["(no such step)".to_string()],
-            Some(Step { error: Some(error), .. }) => vec![error.clone()],
+            Some(Step {
+                error: Some(error), ..
+            }) => vec![error.clone()],
             Some(step) => step.said(),
         };
-        let lines: Vec<String> =
-            lines.iter().flat_map(|line| line.lines()).map(|line| text::seen(&text::clean(line), MAX_VALUE)).collect();
+        let lines: Vec<String> = lines
+            .iter()
+            .flat_map(|line| line.lines())
+            .map(|line| text::seen(&text::clean(line), MAX_VALUE))
+            .collect();
         for (n, line) in lines.iter().take(MAX_LINES).enumerate() {
             out.push_str(format!("  {}  {line}", if n == 0 { name } else { " " }).trim_end());
             out.push('\n');

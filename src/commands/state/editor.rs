@@ -28,13 +28,22 @@ pub(super) struct Edited {
     pub yes: Yes,
 }
 
-pub(super) async fn run(globals: &Globals, edited: Edited, sending: &Sending) -> Result<Exit, Failure> {
+pub(super) async fn run(
+    globals: &Globals,
+    edited: Edited,
+    sending: &Sending,
+) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     if !sending.dry_run {
         context.check_write(&site.profile)?;
     }
-    let Edited { thread, checkpoint, as_node, yes } = edited;
+    let Edited {
+        thread,
+        checkpoint,
+        as_node,
+        yes,
+    } = edited;
     let is_newest = checkpoint.is_none();
     let (checkpoint, values) = values_at(&server, &thread, checkpoint, as_node.as_deref()).await?;
     let document = document(&values)?;
@@ -49,10 +58,29 @@ pub(super) async fn run(globals: &Globals, edited: Edited, sending: &Sending) ->
         complain("nothing is changed; nothing was sent");
         return Ok(Exit::Done);
     }
-    let edit = StateEdit { checkpoint: Some(checkpoint), values: changes.into(), as_node };
-    let check = |plan: &ThreadPlan| if is_newest { still_newest(plan) } else { Ok(()) };
-    let made = acting::edit_state(&context, (&site, &server), (thread, edit), (sending, yes), check);
-    signals.unless_stopped(made).await.map_err(|failure| keeping(&edited, failure))
+    let edit = StateEdit {
+        checkpoint: Some(checkpoint),
+        values: changes.into(),
+        as_node,
+    };
+    let check = |plan: &ThreadPlan| {
+        if is_newest {
+            still_newest(plan)
+        } else {
+            Ok(())
+        }
+    };
+    let made = acting::edit_state(
+        &context,
+        (&site, &server),
+        (thread, edit),
+        (sending, yes),
+        check,
+    );
+    signals
+        .unless_stopped(made)
+        .await
+        .map_err(|failure| keeping(&edited, failure))
 }
 
 /// Returns the values at a checkpoint as received, and its id; without an id, those at the newest one.
@@ -62,10 +90,16 @@ async fn values_at(
     checkpoint: Option<String>,
     as_node: Option<&str>,
 ) -> Result<(String, String), Failure> {
-    let id = server.editable_checkpoint(thread, checkpoint.as_deref(), as_node).await.map_err(unplanned_run)?;
+    let id = server
+        .editable_checkpoint(thread, checkpoint.as_deref(), as_node)
+        .await
+        .map_err(unplanned_run)?;
     let state = server.checkpoint_state_raw(thread, &id, MAX_STATE).await?;
     let fields = object_fields(state.get()).unwrap_or_default();
-    let values = fields.iter().find(|(name, _)| name == "values").map_or("{}", |(_, raw)| raw.get());
+    let values = fields
+        .iter()
+        .find(|(name, _)| name == "values")
+        .map_or("{}", |(_, raw)| raw.get());
     Ok((id, values.to_string()))
 }
 
@@ -81,16 +115,23 @@ fn document(values: &str) -> Result<String, Failure> {
         return Err(too_large(values.len()));
     }
     let document = state_document(values);
-    let document = document
-        .ok_or_else(|| Failure::usage("the values of this state are not an object, so they can't be edited by key"))?;
-    if document.len() > MAX_DOCUMENT { Err(too_large(document.len())) } else { Ok(document) }
+    let document = document.ok_or_else(|| {
+        Failure::usage("the values of this state are not an object, so they can't be edited by key")
+    })?;
+    if document.len() > MAX_DOCUMENT {
+        Err(too_large(document.len()))
+    } else {
+        Ok(document)
+    }
 }
 
 /// Opens the editor and waits for it. Ctrl-C belongs to the editor, as in git; other signals end both.
 pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
     match external_editor::edit(&document).await {
         Ok(Ok(edited)) => Ok(edited),
-        Ok(Err(why)) => Err(Failure::usage(format!("the values were not edited; nothing was sent\n  {why}"))),
+        Ok(Err(why)) => Err(Failure::usage(format!(
+            "the values were not edited; nothing was sent\n  {why}"
+        ))),
         Err((number, kept)) => Err(Failure::new(signals::exit(number), kept)),
     }
 }
@@ -101,14 +142,20 @@ pub(crate) fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, 
     }
     changed_values(values, edited).map_err(|problem| {
         let (line, column) = problem.place;
-        Failure::usage(format!("line {line}, column {column}: {}; nothing was sent", problem.message))
+        Failure::usage(format!(
+            "line {line}, column {column}: {}; nothing was sent",
+            problem.message
+        ))
     })
 }
 
 /// Keeps a text that could not be sent, because typing it again would be worse than any error.
 pub(crate) fn keeping(edited: &str, failure: Failure) -> Failure {
     let where_to = match external_editor::keep(edited) {
-        Ok(path) => format!("your text is kept in {}", text::clean(&path.display().to_string())),
+        Ok(path) => format!(
+            "your text is kept in {}",
+            text::clean(&path.display().to_string())
+        ),
         Err(error) => format!("your text could not be kept: {error}"),
     };
     let message = match failure.message.as_str() {
@@ -121,9 +168,17 @@ pub(crate) fn keeping(edited: &str, failure: Failure) -> Failure {
 
 /// Checks that the edit still continues from the newest checkpoint: else it names its own.
 fn still_newest(plan: &ThreadPlan) -> Result<(), Failure> {
-    let names_checkpoint = plan.preview.request.body.as_ref().is_some_and(|body| body.get("checkpoint_id").is_some());
+    let names_checkpoint = plan
+        .preview
+        .request
+        .body
+        .as_ref()
+        .is_some_and(|body| body.get("checkpoint_id").is_some());
     match names_checkpoint {
-        true => Err(Failure::new(Exit::Failed, "the thread changed while you edited; nothing was sent")),
+        true => Err(Failure::new(
+            Exit::Failed,
+            "the thread changed while you edited; nothing was sent",
+        )),
         false => Ok(()),
     }
 }

@@ -89,9 +89,23 @@ pub(crate) async fn for_made(
 ) -> Result<Exit, Failure> {
     let name = site.profile.name.clone();
     let deployments = vec![format!("{name}/{deployment}")];
-    let options = Options { deployments, revision: Some(revision.to_string()), timing, output };
-    let once = site.control.clone().map(|control| control.retrying(Retry::NONE));
-    let opened = vec![(name, Ok(Site { control: once, ..site.clone() }))];
+    let options = Options {
+        deployments,
+        revision: Some(revision.to_string()),
+        timing,
+        output,
+    };
+    let once = site
+        .control
+        .clone()
+        .map(|control| control.retrying(Retry::NONE));
+    let opened = vec![(
+        name,
+        Ok(Site {
+            control: once,
+            ..site.clone()
+        }),
+    )];
     wait(&context.globals, context, signals, options, Some(opened)).await
 }
 
@@ -103,9 +117,15 @@ async fn wait(
     opened: Option<Vec<OpenedSite>>,
 ) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
-        return Err(Failure::usage("--revision needs exactly one deployment, but several were given"));
+        return Err(Failure::usage(
+            "--revision needs exactly one deployment, but several were given",
+        ));
     }
-    let Timing { timeout, interval, summary_file } = options.timing;
+    let Timing {
+        timeout,
+        interval,
+        summary_file,
+    } = options.timing;
     let patience = timing(context, timeout, interval)?;
     let summary_file = summary_file.as_deref().map(SummaryFile::open).transpose()?;
     let report = Report::new(options.output.format());
@@ -122,7 +142,10 @@ async fn wait(
             names.push(name);
         }
     }
-    let watches: Vec<Watch> = names.iter().map(|name| Watch::new(name, options.revision.as_deref())).collect();
+    let watches: Vec<Watch> = names
+        .iter()
+        .map(|name| Watch::new(name, options.revision.as_deref()))
+        .collect();
     let sites = match opened {
         Some(opened) => Some(opened),
         None => tokio::select! {
@@ -134,8 +157,12 @@ async fn wait(
     let waits = join_all(names.iter().zip(watches).map(async |(wanted, mut watch)| {
         let (profiles, name) = resolve::narrowed(context, wanted);
         let is_meant = |site: &&OpenedSite| profiles.iter().any(|profile| profile.name == site.0);
-        let own: Option<Vec<_>> =
-            sites.as_ref().map(|all| all.iter().filter(is_meant).map(|(_, site)| site.clone()).collect());
+        let own: Option<Vec<_>> = sites.as_ref().map(|all| {
+            all.iter()
+                .filter(is_meant)
+                .map(|(_, site)| site.clone())
+                .collect()
+        });
         let verdict = match own {
             Some(own) => tokio::select! {
                 biased;
@@ -155,14 +182,24 @@ async fn wait(
             None
         };
         let row = report.end(&watch, &verdict, card.as_ref());
-        (Ended { watch, verdict, card }, row)
+        (
+            Ended {
+                watch,
+                verdict,
+                card,
+            },
+            row,
+        )
     }));
     let ended = tokio::select! {
         ended = waits => ended,
         never = report.look_for_reader() => match never {},
     };
     let (ended, rows): (Vec<Ended>, Vec<Value>) = ended.into_iter().unzip();
-    let exit = ended.iter().map(|e| e.verdict.outcome.exit()).fold(Exit::Done, graver);
+    let exit = ended
+        .iter()
+        .map(|e| e.verdict.outcome.exit())
+        .fold(Exit::Done, graver);
     if let Some(file) = summary_file
         && let Err(failure) = file.write(&ended)
     {
@@ -179,12 +216,21 @@ async fn wait(
 }
 
 /// Returns the schedule of a wait, with defaults from the configuration.
-fn timing(context: &Context, timeout: Option<Duration>, interval: Option<Duration>) -> Result<WaitSchedule, Failure> {
+fn timing(
+    context: &Context,
+    timeout: Option<Duration>,
+    interval: Option<Duration>,
+) -> Result<WaitSchedule, Failure> {
     let interval = interval.unwrap_or(context.config.poll.interval);
     if interval < Duration::from_millis(100) {
-        return Err(Failure::usage("--interval is too short: the minimum is 100ms; once a minute is recommended"));
+        return Err(Failure::usage(
+            "--interval is too short: the minimum is 100ms; once a minute is recommended",
+        ));
     }
-    Ok(WaitSchedule::new(timeout.unwrap_or(context.config.poll.timeout), interval))
+    Ok(WaitSchedule::new(
+        timeout.unwrap_or(context.config.poll.timeout),
+        interval,
+    ))
 }
 
 /// A profile's name, and its site if it could be opened.
@@ -194,14 +240,21 @@ type OpenedSite = (String, Result<Site, ApiError>);
 /// Requests are not retried below, because the wait itself retries.
 async fn open(context: &Context, names: &[&str]) -> Vec<OpenedSite> {
     let mut wanted: Vec<Profile> = Vec::new();
-    for profile in names.iter().flat_map(|name| resolve::narrowed(context, name).0) {
-        if profile.control_plane.is_some() && !wanted.iter().any(|other| other.name == profile.name) {
+    for profile in names
+        .iter()
+        .flat_map(|name| resolve::narrowed(context, name).0)
+    {
+        if profile.control_plane.is_some() && !wanted.iter().any(|other| other.name == profile.name)
+        {
             wanted.push(profile);
         }
     }
     join_all(wanted.into_iter().map(async |profile| {
         let name = profile.name.clone();
-        let once = |site: Site| Site { control: site.control.map(|c| c.retrying(Retry::NONE)), ..site };
+        let once = |site: Site| Site {
+            control: site.control.map(|c| c.retrying(Retry::NONE)),
+            ..site
+        };
         (name, Site::open(profile).await.map(once))
     }))
     .await
@@ -215,8 +268,13 @@ async fn card(globals: &Globals, watch: &Watch, patience: &WaitSchedule) -> Opti
     let card = tokio::time::timeout(CARD, evidence::card(globals, found, &control, row, &times));
     let card = patience.bounded(card).await.and_then(Result::ok);
     if card.is_none() {
-        let (title, id) = (watch.title(), text::clean(row["id"].as_str().unwrap_or_default()));
-        complain(&format!("{title}: no time left to read the cause; run: runtail revisions explain {title} {id}"));
+        let (title, id) = (
+            watch.title(),
+            text::clean(row["id"].as_str().unwrap_or_default()),
+        );
+        complain(&format!(
+            "{title}: no time left to read the cause; run: runtail revisions explain {title} {id}"
+        ));
     }
     card
 }

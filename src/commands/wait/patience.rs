@@ -29,17 +29,24 @@ impl WaitSchedule {
     /// Creates a schedule that starts now.
     pub fn new(timeout: Duration, interval: Duration) -> WaitSchedule {
         let now = Instant::now();
-        WaitSchedule { deadline: now.checked_add(timeout).unwrap_or(now + FAR_FUTURE), interval }
+        WaitSchedule {
+            deadline: now.checked_add(timeout).unwrap_or(now + FAR_FUTURE),
+            interval,
+        }
     }
 
     /// Waits for an answer, at most a little longer than the deadline.
     pub async fn bounded<T>(&self, ask: impl Future<Output = T>) -> Option<T> {
-        tokio::time::timeout_at(self.deadline + GRACE, ask).await.ok()
+        tokio::time::timeout_at(self.deadline + GRACE, ask)
+            .await
+            .ok()
     }
 
     /// Whether a pause of this length ends after the deadline.
     pub fn is_exceeded_by(&self, asked: Duration) -> bool {
-        Instant::now().checked_add(asked).is_none_or(|free_at| free_at > self.deadline)
+        Instant::now()
+            .checked_add(asked)
+            .is_none_or(|free_at| free_at > self.deadline)
     }
 
     /// Sleeps until the next poll. The interval has 10% jitter, so that many waits don't poll together; `asked` is the
@@ -80,7 +87,12 @@ mod tests {
             assert_eq!(patience.pause(None).await, Ok(()));
             waits.push(before.elapsed());
         }
-        assert!(waits.iter().all(|w| (s(54)..=s(66) + Duration::from_millis(1)).contains(w)), "{waits:?}");
+        assert!(
+            waits
+                .iter()
+                .all(|w| (s(54)..=s(66) + Duration::from_millis(1)).contains(w)),
+            "{waits:?}"
+        );
         assert!(waits.iter().any(|w| *w < s(60)) && waits.iter().any(|w| *w > s(60)));
     }
 
@@ -91,7 +103,11 @@ mod tests {
         assert!(patience.pause(None).await.is_ok() && patience.pause(None).await.is_ok());
         assert_eq!(began.elapsed(), s(100));
         assert_eq!(patience.pause(None).await, Err(End::Deadline));
-        assert_eq!(WaitSchedule::new(s(0), s(60)).pause(None).await, Err(End::Deadline), "no time, one question");
+        assert_eq!(
+            WaitSchedule::new(s(0), s(60)).pause(None).await,
+            Err(End::Deadline),
+            "no time, one question"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -101,11 +117,24 @@ mod tests {
         assert_eq!(patience.pause(Some(s(120))).await, Ok(()));
         assert_eq!(began.elapsed(), s(120));
         // It wants more time than there is: nothing is left to wait for.
-        assert_eq!(patience.pause(Some(s(881))).await, Err(End::LeftAlone(s(881))));
+        assert_eq!(
+            patience.pause(Some(s(881))).await,
+            Err(End::LeftAlone(s(881)))
+        );
         assert_eq!(began.elapsed(), s(120));
-        assert_eq!(patience.pause(Some(s(880))).await, Ok(()), "the deadline itself will do");
-        let long = WaitSchedule::new(Duration::MAX, s(1)).pause(Some(Duration::MAX)).await;
-        assert_eq!(long, Err(End::LeftAlone(Duration::MAX)), "numbers without bounds");
+        assert_eq!(
+            patience.pause(Some(s(880))).await,
+            Ok(()),
+            "the deadline itself will do"
+        );
+        let long = WaitSchedule::new(Duration::MAX, s(1))
+            .pause(Some(Duration::MAX))
+            .await;
+        assert_eq!(
+            long,
+            Err(End::LeftAlone(Duration::MAX)),
+            "numbers without bounds"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -113,7 +142,14 @@ mod tests {
         let began = Instant::now();
         let patience = WaitSchedule::new(s(5), s(1));
         assert_eq!(patience.bounded(std::future::pending::<()>()).await, None);
-        assert!((s(5)..=s(6)).contains(&began.elapsed()), "{:?}", began.elapsed());
-        assert_eq!(WaitSchedule::new(s(5), s(1)).bounded(async { 7 }).await, Some(7));
+        assert!(
+            (s(5)..=s(6)).contains(&began.elapsed()),
+            "{:?}",
+            began.elapsed()
+        );
+        assert_eq!(
+            WaitSchedule::new(s(5), s(1)).bounded(async { 7 }).await,
+            Some(7)
+        );
     }
 }

@@ -53,7 +53,10 @@ pub(crate) struct Report {
 impl Report {
     /// Creates a report in the output format of rows.
     pub fn new(format: Format) -> Report {
-        Report { format, closed: CancellationToken::new() }
+        Report {
+            format,
+            closed: CancellationToken::new(),
+        }
     }
 
     /// Reports an event: one line for people, and one object with `-o jsonl`.
@@ -64,7 +67,10 @@ impl Report {
         let title = name(watch);
         let (kind, fields, line) = match event {
             Event::Status { status, before } => {
-                let after = before.as_ref().map(|b| format!(" (after {})", spent(b))).unwrap_or_default();
+                let after = before
+                    .as_ref()
+                    .map(|b| format!(" (after {})", spent(b)))
+                    .unwrap_or_default();
                 let note = match Phase::of(status.as_str().unwrap_or_default()) {
                     Phase::Unknown if has_word(status) => "; unknown status, still waiting",
                     Phase::Unknown => "; still waiting",
@@ -80,16 +86,27 @@ impl Report {
                     "{title}: a newer revision exists, {} ({word}); still waiting for the older one",
                     text::clean(id)
                 );
-                ("overtaken", json!({"newer_revision_id": id, "newer_status": newest["status"]}), line)
+                (
+                    "overtaken",
+                    json!({"newer_revision_id": id, "newer_status": newest["status"]}),
+                    line,
+                )
             }
             Event::Trouble(error, pause) => {
                 let said = said(error);
                 let (asked, note) = match pause {
                     Pause::Usual => (None, "retrying".to_string()),
                     Pause::Asked(asked) | Pause::TooLong(asked) => {
-                        let then = if let Pause::Asked(_) = pause { "; retrying then" } else { "" };
+                        let then = if let Pause::Asked(_) = pause {
+                            "; retrying then"
+                        } else {
+                            ""
+                        };
                         let alone = text::duration(asked);
-                        (Some(asked.as_secs_f64()), format!("the server asked to wait {alone}{then}"))
+                        (
+                            Some(asked.as_secs_f64()),
+                            format!("the server asked to wait {alone}{then}"),
+                        )
                     }
                 };
                 let fields = json!({"error": said, "http_status": error.status(), "retry_after_seconds": asked});
@@ -97,7 +114,8 @@ impl Report {
             }
             Event::Recovered(times) => {
                 let s = if times == 1 { "" } else { "s" };
-                let line = format!("{title}: the server answers again, after {times} failed request{s}");
+                let line =
+                    format!("{title}: the server answers again, after {times} failed request{s}");
                 ("recovered", json!({"failed": times}), line)
             }
         };
@@ -128,7 +146,11 @@ impl Report {
         if let Some(why) = &verdict.why {
             complain(&format!("{}: {why}", name(watch)));
         } else if verdict.outcome == Outcome::Deployed {
-            complain(&format!("{}: done after {}", name(watch), text::duration(watch.waited())));
+            complain(&format!(
+                "{}: done after {}",
+                name(watch),
+                text::duration(watch.waited())
+            ));
         }
         if let Some(card) = card {
             complain(&format!("\n{}", card.text().trim_end()));
@@ -150,7 +172,11 @@ impl Report {
 
 /// `prod-us/bot 44444444…4444`.
 fn name(watch: &Watch) -> String {
-    let revision = watch.revision.as_deref().map(|id| format!(" {}", text::short_id(id))).unwrap_or_default();
+    let revision = watch
+        .revision
+        .as_deref()
+        .map(|id| format!(" {}", text::short_id(id)))
+        .unwrap_or_default();
     format!("{}{revision}", watch.title())
 }
 
@@ -167,10 +193,22 @@ fn head(kind: &str, watch: &Watch) -> Map<String, Value> {
     let profile = found.map(|f| &f.site.profile);
     Map::from_iter([
         field("kind", kind.into()),
-        field("at", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string().into()),
+        field(
+            "at",
+            Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+                .to_string()
+                .into(),
+        ),
         field("profile", profile.map(|p| p.name.clone()).into()),
         field("region", profile.and_then(|p| p.region.clone()).into()),
-        field("deployment", found.and_then(|f| f.row["name"].as_str()).unwrap_or(&watch.asked).into()),
+        field(
+            "deployment",
+            found
+                .and_then(|f| f.row["name"].as_str())
+                .unwrap_or(&watch.asked)
+                .into(),
+        ),
         field("deployment_id", found.map(|f| f.id.clone()).into()),
         field("revision_id", watch.revision.clone().into()),
     ])

@@ -34,8 +34,14 @@ impl SummaryFile {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match runtail_core::config::files::open_with(&options, path) {
-            Ok(file) => Ok(SummaryFile { path: path.to_path_buf(), file }),
-            Err(e) => Err(Failure::usage(format!("the summary file {} cannot be written: {e}", path.display()))),
+            Ok(file) => Ok(SummaryFile {
+                path: path.to_path_buf(),
+                file,
+            }),
+            Err(e) => Err(Failure::usage(format!(
+                "the summary file {} cannot be written: {e}",
+                path.display()
+            ))),
         }
     }
 
@@ -43,15 +49,23 @@ impl SummaryFile {
     pub fn write(mut self, ended: &[Ended]) -> Result<(), Failure> {
         let failed = |e| {
             let path = self.path.display();
-            Failure::new(crate::exit::Exit::Failed, format!("the summary could not be written to {path}: {e}"))
+            Failure::new(
+                crate::exit::Exit::Failed,
+                format!("the summary could not be written to {path}: {e}"),
+            )
         };
-        self.file.write_all(summary(ended).as_bytes()).map_err(failed)
+        self.file
+            .write_all(summary(ended).as_bytes())
+            .map_err(failed)
     }
 }
 
 /// Returns the document.
 pub(crate) fn summary(ended: &[Ended]) -> String {
-    let deployed = ended.iter().filter(|e| e.verdict.outcome == Outcome::Deployed).count();
+    let deployed = ended
+        .iter()
+        .filter(|e| e.verdict.outcome == Outcome::Deployed)
+        .count();
     let mut out = format!(
         "## Revisions: {deployed} of {} deployed\n\n\
          | | deployment | revision | outcome | status | waited | time in each status |\n\
@@ -59,7 +73,11 @@ pub(crate) fn summary(ended: &[Ended]) -> String {
         ended.len()
     );
     for Ended { watch, verdict, .. } in ended {
-        let mark = if verdict.outcome == Outcome::Deployed { "✅" } else { "❌" };
+        let mark = if verdict.outcome == Outcome::Deployed {
+            "✅"
+        } else {
+            "❌"
+        };
         let cells = [
             mark.to_string(),
             markdown::inline(&watch.title()),
@@ -67,19 +85,34 @@ pub(crate) fn summary(ended: &[Ended]) -> String {
             verdict.outcome.word().to_string(),
             markdown::code_cell(&watch.status().unwrap_or_default()),
             text::duration(watch.waited()),
-            markdown::inline(&watch.times().iter().map(StatusTime::words).collect::<Vec<_>>().join(" ▸ ")),
+            markdown::inline(
+                &watch
+                    .times()
+                    .iter()
+                    .map(StatusTime::words)
+                    .collect::<Vec<_>>()
+                    .join(" ▸ "),
+            ),
         ];
         out += &format!("| {} |\n", cells.join(" | "));
     }
     out.push('\n');
-    for Ended { watch, verdict, card } in ended {
+    for Ended {
+        watch,
+        verdict,
+        card,
+    } in ended
+    {
         let title = markdown::inline(&watch.title());
         if let Some(why) = &verdict.why {
             out += &format!("- **{title}**: {}\n", markdown::inline(why));
         }
         // The card of a skipped revision says it itself.
         if let Some(newer) = watch.overtaken_by.as_ref().filter(|_| card.is_none()) {
-            out += &format!("- **{title}**: there is a newer revision, {}\n", markdown::code(newer));
+            out += &format!(
+                "- **{title}**: there is a newer revision, {}\n",
+                markdown::code(newer)
+            );
         }
     }
     if !out.ends_with("\n\n") {

@@ -59,7 +59,9 @@ impl Outcome {
     pub fn exit(self) -> Exit {
         match self {
             Outcome::Deployed => Exit::Done,
-            Outcome::Failed | Outcome::Skipped | Outcome::Interrupted | Outcome::Vanished => Exit::Failed,
+            Outcome::Failed | Outcome::Skipped | Outcome::Interrupted | Outcome::Vanished => {
+                Exit::Failed
+            }
             Outcome::Deadline => Exit::Deadline,
             Outcome::Unauthorized | Outcome::Forbidden => Exit::Forbidden,
             Outcome::Stopped(exit) | Outcome::Error(exit) => exit,
@@ -68,7 +70,10 @@ impl Outcome {
 
     /// Whether it needs a failure card.
     pub fn wants_card(self) -> bool {
-        matches!(self, Outcome::Failed | Outcome::Skipped | Outcome::Interrupted)
+        matches!(
+            self,
+            Outcome::Failed | Outcome::Skipped | Outcome::Interrupted
+        )
     }
 }
 
@@ -82,7 +87,10 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     fn new(outcome: Outcome, why: impl Into<String>) -> Verdict {
-        Verdict { outcome, why: Some(why.into()) }
+        Verdict {
+            outcome,
+            why: Some(why.into()),
+        }
     }
 }
 
@@ -142,7 +150,9 @@ impl Watch {
 
     /// Returns PROFILE/NAME, or the name that the user gave.
     pub fn title(&self) -> String {
-        self.found.as_ref().map_or_else(|| text::clean(&self.asked).into_owned(), Found::title)
+        self.found
+            .as_ref()
+            .map_or_else(|| text::clean(&self.asked).into_owned(), Found::title)
     }
 
     /// Returns its duration until now, or until its end.
@@ -158,9 +168,19 @@ impl Watch {
     /// Returns the time in each status that was not final. The first one may have begun before the wait.
     pub fn times(&self) -> Vec<StatusTime> {
         let until = self.ended.unwrap_or_else(Instant::now);
-        let ends = self.seen.iter().skip(1).map(|seen| seen.since).chain([until]);
+        let ends = self
+            .seen
+            .iter()
+            .skip(1)
+            .map(|seen| seen.since)
+            .chain([until]);
         let passing = |seen: &Seen| !phase(&seen.status).is_final();
-        let spans = self.seen.iter().zip(ends).enumerate().filter(|(_, (seen, _))| passing(seen));
+        let spans = self
+            .seen
+            .iter()
+            .zip(ends)
+            .enumerate()
+            .filter(|(_, (seen, _))| passing(seen));
         spans
             .map(|(n, (seen, end))| StatusTime {
                 status: status_word(&seen.status),
@@ -195,7 +215,10 @@ impl Watch {
     /// Stops it.
     pub fn stop(&mut self, exit: Exit) -> Verdict {
         self.ended = Some(Instant::now());
-        Verdict::new(Outcome::Stopped(exit), format!("the wait was stopped{}", self.at()))
+        Verdict::new(
+            Outcome::Stopped(exit),
+            format!("the wait was stopped{}", self.at()),
+        )
     }
 
     async fn steps(
@@ -206,7 +229,11 @@ impl Watch {
         report: &Report,
     ) -> Result<Verdict, Halt> {
         let asked = self.asked.clone();
-        let found = self.insist(patience, report, async || resolve::among(sites, &asked, name).await).await?;
+        let found = self
+            .insist(patience, report, async || {
+                resolve::among(sites, &asked, name).await
+            })
+            .await?;
         let Some(control) = found.site.control.clone() else {
             let why = Failure::usage(format!("{} has no control plane", found.title()));
             return Err(Halt::Refused(Unresolved::Said(why)));
@@ -221,7 +248,9 @@ impl Watch {
                 let newest = self.insist(patience, report, ask).await?;
                 if !newest.was_sorted {
                     let title = self.title();
-                    complain(&format!("{title}: {UNSORTED}; waiting for the one with the latest date"));
+                    complain(&format!(
+                        "{title}: {UNSORTED}; waiting for the one with the latest date"
+                    ));
                 }
                 let Some(id) = newest.row.as_ref().and_then(|row| row["id"].as_str()) else {
                     let why = Failure::not_found(format!("{} has no revision", self.title()));
@@ -237,13 +266,20 @@ impl Watch {
             if let Some(outcome) = self.take(row, report) {
                 return Ok(Verdict { outcome, why: None });
             }
-            let asked = self.look_for_newer(&control, &deployment, patience, report).await;
+            let asked = self
+                .look_for_newer(&control, &deployment, patience, report)
+                .await;
             patience.pause(asked).await?;
         }
     }
 
     /// Repeats a request until it succeeds. Temporary errors are reported once and retried until the deadline.
-    async fn insist<T, F>(&mut self, patience: &WaitSchedule, report: &Report, mut ask: F) -> Result<T, Halt>
+    async fn insist<T, F>(
+        &mut self,
+        patience: &WaitSchedule,
+        report: &Report,
+        mut ask: F,
+    ) -> Result<T, Halt>
     where
         F: AsyncFnMut() -> Result<T, Unresolved>,
     {
@@ -297,8 +333,17 @@ impl Watch {
         let changed = self.seen.last().is_none_or(|last| last.status != status);
         if changed {
             let before = self.times().pop().filter(|_| !self.seen.is_empty());
-            self.seen.push(Seen { status: status.clone(), since: Instant::now() });
-            report.tell(self, Event::Status { status: &status, before });
+            self.seen.push(Seen {
+                status: status.clone(),
+                since: Instant::now(),
+            });
+            report.tell(
+                self,
+                Event::Status {
+                    status: &status,
+                    before,
+                },
+            );
         }
         match phase(&status) {
             Phase::Deployed => Some(Outcome::Deployed),
@@ -360,7 +405,9 @@ impl Watch {
                 "the server asked to wait {}, which is past the deadline; the wait ends{at}",
                 text::duration(asked)
             ),
-            (End::Deadline, Some((said, _))) => format!("the deadline was reached{at}; last error: {said}"),
+            (End::Deadline, Some((said, _))) => {
+                format!("the deadline was reached{at}; last error: {said}")
+            }
             (End::Deadline, None) => format!("the deadline was reached{at}"),
         };
         Verdict::new(Outcome::Deadline, why)
@@ -385,10 +432,15 @@ impl Watch {
     /// Returns the verdict for a permanent error.
     async fn refused(&self, why: Unresolved, patience: &WaitSchedule) -> Verdict {
         let error = match why {
-            Unresolved::Said(Failure { exit, message }) => return Verdict::new(Outcome::Error(exit), message),
+            Unresolved::Said(Failure { exit, message }) => {
+                return Verdict::new(Outcome::Error(exit), message);
+            }
             Unresolved::Asked(error) => error,
         };
-        let last = self.last_word().map(|word| format!("; the last status was {word}")).unwrap_or_default();
+        let last = self
+            .last_word()
+            .map(|word| format!("; the last status was {word}"))
+            .unwrap_or_default();
         match error.kind {
             Kind::Unauthorized => Verdict::new(Outcome::Unauthorized, format!("{error}{last}")),
             Kind::Forbidden => Verdict::new(Outcome::Forbidden, format!("{error}{last}")),
@@ -404,14 +456,22 @@ impl Watch {
     async fn missing(&self, patience: &WaitSchedule) -> (Outcome, String) {
         let id = text::clean(self.revision.as_deref().unwrap_or_default()).into_owned();
         if self.row.is_none() {
-            return (Outcome::Error(Exit::Failed), format!("there is no revision {id} of {}", self.title()));
+            return (
+                Outcome::Error(Exit::Failed),
+                format!("there is no revision {id} of {}", self.title()),
+            );
         }
         let asked = match (self.control(), &self.found) {
-            (Some(control), Some(found)) => patience.bounded(control.deployment_row(&found.id)).await,
+            (Some(control), Some(found)) => {
+                patience.bounded(control.deployment_row(&found.id)).await
+            }
             _ => None,
         };
         let what = match asked {
-            Some(Err(ApiError { kind: Kind::NotFound, .. })) => "the deployment is gone: it was deleted".into(),
+            Some(Err(ApiError {
+                kind: Kind::NotFound,
+                ..
+            })) => "the deployment is gone: it was deleted".into(),
             Some(Ok(_)) => format!("the revision is gone: its deployment no longer has {id}"),
             _ => format!("the server no longer has the revision {id}"),
         };

@@ -30,28 +30,39 @@ fn objects() -> String {
 fn server(act: impl Fn(&Seen) -> Option<Response> + Send + Sync + 'static) -> String {
     let usual = |seen: &Seen| {
         let time = "2026-11-21T10:00:00Z";
-        let thread =
-            value!({"thread_id": THREAD, "status": "idle", "created_at": time, "updated_at": time, "metadata": {}});
+        let thread = value!({"thread_id": THREAD, "status": "idle", "created_at": time, "updated_at": time, "metadata": {}});
         let run = value!({"run_id": RUN, "thread_id": THREAD, "assistant_id": "a", "status": "success", "created_at": time, "updated_at": time});
         match seen.path.as_str() {
-            "/info" => json(200, value!({"version": "0.4", "langgraph_py_version": "1.0"})),
+            "/info" => json(
+                200,
+                value!({"version": "0.4", "langgraph_py_version": "1.0"}),
+            ),
             "/threads/search" => json(200, value!([thread])),
-            "/assistants/search" => json(200, value!([{"assistant_id": "a", "graph_id": "g", "name": "g"}])),
+            "/assistants/search" => json(
+                200,
+                value!([{"assistant_id": "a", "graph_id": "g", "name": "g"}]),
+            ),
             path if path.ends_with("/runs") => json(200, value!([run])),
             path if path.contains("/runs/") => json(200, run),
-            path if path.ends_with("/state") => json(200, value!({"values": {}, "next": [], "tasks": []})),
+            path if path.ends_with("/state") => {
+                json(200, value!({"values": {}, "next": [], "tasks": []}))
+            }
             path if path.ends_with("/history") => json(200, value!([])),
             _ => json(200, thread),
         }
     };
-    let server = RUNTIME.block_on(Server::start(move |seen| act(seen).unwrap_or_else(|| usual(seen))));
+    let server = RUNTIME.block_on(Server::start(move |seen| {
+        act(seen).unwrap_or_else(|| usual(seen))
+    }));
     server.url.to_string()
 }
 
 /// Returns a stream that sends these bytes and stays open.
 fn stream(bytes: String) -> Response {
-    let chunks =
-        futures::StreamExt::chain(futures::stream::iter([Ok::<_, std::io::Error>(bytes)]), futures::stream::pending());
+    let chunks = futures::StreamExt::chain(
+        futures::stream::iter([Ok::<_, std::io::Error>(bytes)]),
+        futures::stream::pending(),
+    );
     response(200, "text/event-stream", Body::from_stream(chunks))
 }
 
@@ -84,7 +95,8 @@ fn check_every_view(url: &str, what: &str) {
 fn deeply_nested_events_are_shown_in_every_view() {
     for deep in [lists(), objects()] {
         let url = server(move |seen| {
-            let mut events = format!("event: metadata\ndata: {{\"run_id\":\"{RUN}\",\"attempt\":1}}\n\n");
+            let mut events =
+                format!("event: metadata\ndata: {{\"run_id\":\"{RUN}\",\"attempt\":1}}\n\n");
             let of = |name: &str, data: &str| format!("event: {name}\ndata: {data}\n\n");
             let token = format!(
                 r#"[{{"type":"ai","id":"m","content":{deep},"tool_calls":[{{"id":"1","name":"n","args":{deep}}}]}},{{"langgraph_node":"n"}}]"#
@@ -92,18 +104,40 @@ fn deeply_nested_events_are_shown_in_every_view() {
             let message = format!(
                 r#"[{{"type":"ai","id":"l","content":"x","tool_calls":[{{"id":"1","name":"n","args":{deep}}}]}}]"#
             );
-            events += &of("values", &format!(r#"{{"messages":[{{"type":"human","content":{deep}}}],"x":{deep}}}"#));
-            events +=
-                &of("updates", &format!(r#"{{"node":{{"x":{deep}}},"__interrupt__":[{{"id":"i","value":{deep}}}]}}"#));
+            events += &of(
+                "values",
+                &format!(r#"{{"messages":[{{"type":"human","content":{deep}}}],"x":{deep}}}"#),
+            );
+            events += &of(
+                "updates",
+                &format!(
+                    r#"{{"node":{{"x":{deep}}},"__interrupt__":[{{"id":"i","value":{deep}}}]}}"#
+                ),
+            );
             events += &of("messages", &token);
             events += &of("messages/partial", &message);
-            events += &of("tasks", &format!(r#"{{"id":"1","name":"n","input":{deep},"triggers":{deep}}}"#));
-            events +=
-                &of("tasks", &format!(r#"{{"id":"1","name":"n","result":{deep},"interrupts":[{{"value":{deep}}}]}}"#));
-            events += &of("checkpoints", &format!(r#"{{"config":{deep},"values":{deep},"tasks":{deep}}}"#));
+            events += &of(
+                "tasks",
+                &format!(r#"{{"id":"1","name":"n","input":{deep},"triggers":{deep}}}"#),
+            );
+            events += &of(
+                "tasks",
+                &format!(
+                    r#"{{"id":"1","name":"n","result":{deep},"interrupts":[{{"value":{deep}}}]}}"#
+                ),
+            );
+            events += &of(
+                "checkpoints",
+                &format!(r#"{{"config":{deep},"values":{deep},"tasks":{deep}}}"#),
+            );
             events += &of("debug", &format!(r#"{{"type":"task","payload":{deep}}}"#));
-            events += &of("events", &format!(r#"{{"event":"on_tool_start","data":{deep},"tags":{deep}}}"#));
-            ["custom", "error", "other"].iter().for_each(|name| events += &of(name, &deep));
+            events += &of(
+                "events",
+                &format!(r#"{{"event":"on_tool_start","data":{deep},"tags":{deep}}}"#),
+            );
+            ["custom", "error", "other"]
+                .iter()
+                .for_each(|name| events += &of(name, &deep));
             is_stream(seen).then(|| stream(events))
         });
         check_every_view(&url, "events");
@@ -150,7 +184,9 @@ fn a_deeply_nested_value_does_not_affect_other_records() {
             r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}},{{"thread_id":"other","status":"busy"}}]"#,
             objects()
         );
-        seen.path.ends_with("/search").then(|| response(200, "application/json", row))
+        seen.path
+            .ends_with("/search")
+            .then(|| response(200, "application/json", row))
     });
     let term = Term::spawn(&["--url", &url], 130, 36);
     // The list shows the ends of ids.
@@ -163,11 +199,23 @@ fn a_deeply_nested_value_does_not_affect_other_records() {
     term.keys("\x03");
     for args in [&["threads", "list"][..], &["threads", "list", "-o", "json"]] {
         let done = process::run(["--url", &url].iter().chain(args)).expect(0);
-        assert!(done.stdout.contains(THREAD) && done.stdout.contains("other"), "{}", done.stdout);
+        assert!(
+            done.stdout.contains(THREAD) && done.stdout.contains("other"),
+            "{}",
+            done.stdout
+        );
     }
-    for args in [&["assistants", "list", "-o", "json"][..], &["threads", "get", "t", "-o", "json"]] {
+    for args in [
+        &["assistants", "list", "-o", "json"][..],
+        &["threads", "get", "t", "-o", "json"],
+    ] {
         let done = process::run(["--url", &url].iter().chain(args));
-        assert!(matches!(done.code, Some(0 | 1)), "{args:?}: {:?} {}", done.code, done.stderr);
+        assert!(
+            matches!(done.code, Some(0 | 1)),
+            "{args:?}: {:?} {}",
+            done.code,
+            done.stderr
+        );
     }
 }
 
@@ -178,7 +226,10 @@ fn an_endless_line_is_read_in_bounded_memory() {
         let line = futures::stream::repeat("x".repeat(1 << 20));
         let line = futures::StreamExt::take(line, LINE >> 20);
         let first = futures::stream::iter(["event: custom\ndata: ".to_string()]);
-        let all = futures::StreamExt::map(futures::StreamExt::chain(first, line), Ok::<_, std::io::Error>);
+        let all = futures::StreamExt::map(
+            futures::StreamExt::chain(first, line),
+            Ok::<_, std::io::Error>,
+        );
         let open = futures::StreamExt::chain(all, futures::stream::pending());
         is_stream(seen).then(|| response(200, "text/event-stream", Body::from_stream(open)))
     });

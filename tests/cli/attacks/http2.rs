@@ -15,7 +15,12 @@ const INPUT: &str = r#"{"messages":[{"role":"user","content":"where is my order?
 fn simulated(speed: f64) -> (Runtime, Sim, String) {
     let runtime = Runtime::new().unwrap();
     let heartbeat = Duration::from_secs(1);
-    let options = Options { scenario: Scenario::Demo, speed, heartbeat, ..Options::default() };
+    let options = Options {
+        scenario: Scenario::Demo,
+        speed,
+        heartbeat,
+        ..Options::default()
+    };
     let sim = runtime.block_on(Sim::start(options)).unwrap();
     let url = sim.agents()[0].url.to_string();
     (runtime, sim, url)
@@ -24,7 +29,15 @@ fn simulated(speed: f64) -> (Runtime, Sim, String) {
 /// The events of a run without fields that differ by connection.
 fn events(lines: &[Value]) -> Vec<(Value, Value, Value)> {
     let events = lines.iter().filter(|line| line["kind"] == "event");
-    events.map(|line| (line["event"].clone(), line["id"].clone(), line["data"].clone())).collect()
+    events
+        .map(|line| {
+            (
+                line["event"].clone(),
+                line["id"].clone(),
+                line["data"].clone(),
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -43,14 +56,33 @@ fn broken_http2_streams_lose_and_repeat_no_events() {
         (1500, Break::GracefulGoAway),
     ];
     let front = BreakingProxy::of(&url, "/stream", breaks);
-    let run = launch(front.secure.command(&["run", "support", "-o", "jsonl", "--input", INPUT]), "").wait().expect(0);
+    let run = launch(
+        front
+            .secure
+            .command(&["run", "support", "-o", "jsonl", "--input", INPUT]),
+        "",
+    )
+    .wait()
+    .expect(0);
     let lines = run.json_lines();
     let end = lines.last().unwrap();
-    assert_eq!((&end["outcome"], &end["gaps"]), (&"success".into(), &0.into()), "{end}\n{}", run.stderr);
+    assert_eq!(
+        (&end["outcome"], &end["gaps"]),
+        (&"success".into(), &0.into()),
+        "{end}\n{}",
+        run.stderr
+    );
     assert_eq!(front.breaks_done(), breaks.len());
-    assert!(front.secure.connections() > 3, "{} connections", front.secure.connections());
+    assert!(
+        front.secure.connections() > 3,
+        "{} connections",
+        front.secure.connections()
+    );
     let head = &lines[0];
-    let (thread, id) = (head["thread_id"].as_str().unwrap(), head["run_id"].as_str().unwrap());
+    let (thread, id) = (
+        head["thread_id"].as_str().unwrap(),
+        head["run_id"].as_str().unwrap(),
+    );
     let whole = process::run(["--url", &url, "join", thread, id, "-o", "jsonl"]).expect(0);
     let (found, wanted) = (events(&lines), events(&whole.json_lines()));
     for (n, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
@@ -73,12 +105,24 @@ fn broken_http2_responses_are_reported_as_errors() {
         // Every request fails.
         let front = BreakingProxy::of(&url, "/search", [(20, how); 8]);
         let done = launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait();
-        assert!(done.stderr.contains("the server") || done.stderr.contains("the connection broke"), "{}", done.stderr);
-        assert_eq!(done.code, Some(5), "{how:?}: {} {}", done.stdout, done.stderr);
+        assert!(
+            done.stderr.contains("the server") || done.stderr.contains("the connection broke"),
+            "{}",
+            done.stderr
+        );
+        assert_eq!(
+            done.code,
+            Some(5),
+            "{how:?}: {} {}",
+            done.stdout,
+            done.stderr
+        );
         assert_eq!(done.stdout, "", "{how:?}");
         // A single failure is not enough, because reads are retried.
         let front = BreakingProxy::of(&url, "/search", [(20, how)]);
-        launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait().expect(0);
+        launch(front.secure.command(&["threads", "list", "-o", "json"]), "")
+            .wait()
+            .expect(0);
     }
 }
 
@@ -86,11 +130,19 @@ fn broken_http2_responses_are_reported_as_errors() {
 #[test]
 fn stalled_http2_stream_reconnects_after_missed_heartbeats() {
     let (_runtime, _sim, url) = simulated(1.0);
-    let made = process::run(["--url", &url, "threads", "create", "-o", "json"]).expect(0).json();
+    let made = process::run(["--url", &url, "threads", "create", "-o", "json"])
+        .expect(0)
+        .json();
     let thread = made["thread_id"].as_str().unwrap();
-    let front = BreakingProxy::of(&url, "/stream", [(": heartbeat\r\n\r\n".len() * 3, Break::Stall)]);
+    let front = BreakingProxy::of(
+        &url,
+        "/stream",
+        [(": heartbeat\r\n\r\n".len() * 3, Break::Stall)],
+    );
     let mut tail = launch(front.secure.command(&["tail", thread, "-o", "jsonl"]), "");
-    let close = tail.line_where("the end of the connection", |line| line.contains("\"close\""));
+    let close = tail.line_where("the end of the connection", |line| {
+        line.contains("\"close\"")
+    });
     assert!(close.contains("\"idle\""), "{close}");
     tail.line_where("another connection", |line| line.contains("\"open\""));
     tail.signal(libc::SIGINT);
@@ -99,7 +151,11 @@ fn stalled_http2_stream_reconnects_after_missed_heartbeats() {
 
 fn list(trick: Misbehavior) -> (Done, MisbehavingServer) {
     let server = MisbehavingServer::start(trick, "[]");
-    let done = launch(server.secure.command(&["assistants", "list", "-o", "json"]), "").wait();
+    let done = launch(
+        server.secure.command(&["assistants", "list", "-o", "json"]),
+        "",
+    )
+    .wait();
     (done, server)
 }
 
@@ -114,7 +170,11 @@ fn http2_frame_floods_end_in_a_response_or_an_error() {
         (Misbehavior::PushPromise, 5, broken),
         (Misbehavior::WindowOverflow, 5, broken),
         (Misbehavior::TooMuchData, 5, broken),
-        (Misbehavior::NotProcessed, 5, "the server closed the connection"),
+        (
+            Misbehavior::NotProcessed,
+            5,
+            "the server closed the connection",
+        ),
         (Misbehavior::Informational(5_000), 0, ""),
         (Misbehavior::Informational(500_000), 0, ""),
         (Misbehavior::Pings(200_000), 0, ""),
@@ -122,11 +182,21 @@ fn http2_frame_floods_end_in_a_response_or_an_error() {
         (Misbehavior::Trailers(100), 0, ""),
     ] {
         let (done, server) = list(trick);
-        assert_eq!(done.code, Some(code), "{trick:?}: {} {}", done.stdout, done.stderr);
+        assert_eq!(
+            done.code,
+            Some(code),
+            "{trick:?}: {} {}",
+            done.stdout,
+            done.stderr
+        );
         assert!(done.stderr.contains(said), "{trick:?}: {}", done.stderr);
         assert!(done.peak < MAX_MEMORY, "{trick:?}: {} KiB", done.peak);
         if let Misbehavior::Head(size) = trick {
-            assert!(server.sent() < size as u64 / 4, "{trick:?}: {} bytes were taken", server.sent());
+            assert!(
+                server.sent() < size as u64 / 4,
+                "{trick:?}: {} bytes were taken",
+                server.sent()
+            );
         }
     }
 }
@@ -134,14 +204,23 @@ fn http2_frame_floods_end_in_a_response_or_an_error() {
 #[test]
 fn truncated_http2_body_is_not_read_as_a_smaller_number() {
     let whole = MisbehavingServer::start(Misbehavior::Trailers(0), "123");
-    let done = launch(whole.secure.command(&["threads", "count"]), "").wait().expect(0);
+    let done = launch(whole.secure.command(&["threads", "count"]), "")
+        .wait()
+        .expect(0);
     assert!(done.stdout.contains("123"), "{}", done.stdout);
     for code in [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR] {
         let server = MisbehavingServer::start(Misbehavior::CutNumber(code.into()), "");
         let done = launch(server.secure.command(&["threads", "count"]), "").wait();
-        assert_eq!(done.code, Some(5), "{code:?}: {} {}", done.stdout, done.stderr);
+        assert_eq!(
+            done.code,
+            Some(5),
+            "{code:?}: {} {}",
+            done.stdout,
+            done.stderr
+        );
         assert!(
-            done.stderr.contains("the connection broke in the middle of the response"),
+            done.stderr
+                .contains("the connection broke in the middle of the response"),
             "{code:?}: {}",
             done.stderr
         );
@@ -154,25 +233,42 @@ fn signals_end_a_command_with_a_stalled_http2_stream() {
         (Misbehavior::Silence, &["join", "t", "r"][..]),
         (Misbehavior::Silence, &["tail", "t"]),
         (Misbehavior::NoWindow, &["threads", "list"]),
-        (Misbehavior::NoWindow, &["run", "a", "--input", "{}", "--stateless"]),
+        (
+            Misbehavior::NoWindow,
+            &["run", "a", "--input", "{}", "--stateless"],
+        ),
     ] {
         let server = MisbehavingServer::start(trick, "{}");
         let running = launch(server.secure.command(args), "");
         until("a request", || server.requests() > 0);
         running.signal(libc::SIGINT);
         let done = running.wait();
-        assert_eq!(done.code, Some(130), "{trick:?} {args:?}: {} {}", done.stdout, done.stderr);
+        assert_eq!(
+            done.code,
+            Some(130),
+            "{trick:?} {args:?}: {} {}",
+            done.stdout,
+            done.stderr
+        );
     }
 }
 
 #[test]
 fn dashboard_stays_usable_over_broken_http2() {
-    for trick in
-        [Misbehavior::Head(64 << 20), Misbehavior::Silence, Misbehavior::NoWindow, Misbehavior::Informational(500_000)]
-    {
+    for trick in [
+        Misbehavior::Head(64 << 20),
+        Misbehavior::Silence,
+        Misbehavior::NoWindow,
+        Misbehavior::Informational(500_000),
+    ] {
         let server = MisbehavingServer::start(trick, "[]");
         let certificate = server.secure.certificate();
-        let mut term = Term::spawn_with(&[("SSL_CERT_FILE", &certificate)], &["--url", &server.secure.url], 110, 34);
+        let mut term = Term::spawn_with(
+            &[("SSL_CERT_FILE", &certificate)],
+            &["--url", &server.secure.url],
+            110,
+            34,
+        );
         term.wait_for("1 Threads");
         until("a request", || server.requests() > 0);
         term.keys("?");

@@ -9,14 +9,25 @@ use std::sync::{Arc, Mutex};
 
 /// Runs `state set T --editor` with a shell command as the editor; the file is its `$1`.
 fn edit(url: &str, thread: &str, editor: &str, more: &[&str]) -> Done {
-    let mut command = command(["--url", url, "state", "set", thread, "--editor"].iter().chain(more));
-    command.env("VISUAL", format!("sh -c '{editor}' --")).env("TMPDIR", std::env::temp_dir());
+    let mut command = command(
+        ["--url", url, "state", "set", thread, "--editor"]
+            .iter()
+            .chain(more),
+    );
+    command
+        .env("VISUAL", format!("sh -c '{editor}' --"))
+        .env("TMPDIR", std::env::temp_dir());
     launch(command, "").wait()
 }
 
 /// Returns the text that a failure keeps, and deletes its file.
 fn kept(done: &Done) -> String {
-    let path = done.stderr.lines().find_map(|line| line.split_once("your text is kept in ")).expect(&done.stderr).1;
+    let path = done
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once("your text is kept in "))
+        .expect(&done.stderr)
+        .1;
     let text = std::fs::read_to_string(path.trim()).expect("the kept text");
     std::fs::remove_file(path.trim()).expect("a file");
     text
@@ -26,53 +37,116 @@ fn kept(done: &Done) -> String {
 async fn only_changed_keys_are_sent_after_a_yes() {
     for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
         let world = World::start(dialect, 1000.0).await;
-        let thread = world.ran("approval", json!({"amount": 5, "to": "Ana"})).await;
+        let thread = world
+            .ran("approval", json!({"amount": 5, "to": "Ana"}))
+            .await;
         let before = world.records(&thread).await;
         let change = r#"sed -i s/5\ EUR/6\ EUR/ "$1""#;
         // Nothing is sent without a yes, and the text is kept.
         let done = edit(&world.url, &thread, change, &[]).expect(2);
-        assert!(done.stderr.contains("draft: send 5 EUR to Ana → send 6 EUR to Ana"), "{dialect:?}: {}", done.stderr);
-        assert!(done.stderr.contains("add --yes to confirm"), "{dialect:?}: {}", done.stderr);
+        assert!(
+            done.stderr
+                .contains("draft: send 5 EUR to Ana → send 6 EUR to Ana"),
+            "{dialect:?}: {}",
+            done.stderr
+        );
+        assert!(
+            done.stderr.contains("add --yes to confirm"),
+            "{dialect:?}: {}",
+            done.stderr
+        );
         assert!(kept(&done).contains("\"draft\": \"send 6 EUR to Ana\""));
         let done = edit(&world.url, &thread, change, &["--dry-run", "-o", "json"]).expect(0);
-        assert_eq!(done.json()["request"]["body"]["values"], json!({"draft": "send 6 EUR to Ana"}), "{dialect:?}");
+        assert_eq!(
+            done.json()["request"]["body"]["values"],
+            json!({"draft": "send 6 EUR to Ana"}),
+            "{dialect:?}"
+        );
         assert_eq!(world.records(&thread).await, before, "{dialect:?}");
         let done = edit(&world.url, &thread, change, &["--yes"]).expect(0);
-        assert!(done.stderr.contains("reducers apply the edit on the server"), "{dialect:?}: {}", done.stderr);
+        assert!(
+            done.stderr
+                .contains("reducers apply the edit on the server"),
+            "{dialect:?}: {}",
+            done.stderr
+        );
         let state = world.get(&format!("/threads/{thread}/state")).await;
         assert_eq!(state["values"]["draft"], "send 6 EUR to Ana", "{dialect:?}");
-        assert_eq!(done.json()["checkpoint_id"], json!(id(&state)), "{dialect:?}");
+        assert_eq!(
+            done.json()["checkpoint_id"],
+            json!(id(&state)),
+            "{dialect:?}"
+        );
         // An older checkpoint, in the name of a node.
         let first = world.before(&thread, "draft").await;
         let add = r#"sed -i "s/^{/{\"draft\": \"none\",/" "$1""#;
-        let done = edit(&world.url, &thread, add, &["--yes", "--checkpoint", &first, "--as-node", "ask"]).expect(0);
-        assert!(done.stderr.contains("Counts as a write of ask. Next: act."), "{dialect:?}: {}", done.stderr);
+        let done = edit(
+            &world.url,
+            &thread,
+            add,
+            &["--yes", "--checkpoint", &first, "--as-node", "ask"],
+        )
+        .expect(0);
+        assert!(
+            done.stderr.contains("Counts as a write of ask. Next: act."),
+            "{dialect:?}: {}",
+            done.stderr
+        );
         let state = world.get(&format!("/threads/{thread}/state")).await;
-        assert_eq!((&state["values"]["draft"], &state["next"]), (&json!("none"), &json!(["act"])), "{dialect:?}");
+        assert_eq!(
+            (&state["values"]["draft"], &state["next"]),
+            (&json!("none"), &json!(["act"])),
+            "{dialect:?}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_that_cannot_be_sent_are_kept() {
     let world = World::start(Dialect::Python, 1000.0).await;
-    let thread = world.ran("approval", json!({"amount": 5, "to": "Ana"})).await;
+    let thread = world
+        .ran("approval", json!({"amount": 5, "to": "Ana"}))
+        .await;
     let before = world.records(&thread).await;
     let done = edit(&world.url, &thread, "true", &["--yes"]).expect(0);
-    assert!(done.stderr.contains("nothing is changed; nothing was sent") && done.stdout.is_empty(), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("nothing is changed; nothing was sent") && done.stdout.is_empty(),
+        "{}",
+        done.stderr
+    );
     let done = edit(&world.url, &thread, "false", &["--yes"]).expect(2);
-    assert!(done.stderr.contains("exited with") && done.stderr.contains("nothing was sent"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("exited with") && done.stderr.contains("nothing was sent"),
+        "{}",
+        done.stderr
+    );
     // The editor fails after it has saved, or saves bytes that are not text. A failure may mean "discard", so nothing is sent.
-    for editor in [r#"sed -i s/5/6/ "$1"; exit 3"#, r#"sed -i s/5/6/ "$1"; kill -9 $$"#, r#"printf "{\377" > "$1""#] {
+    for editor in [
+        r#"sed -i s/5/6/ "$1"; exit 3"#,
+        r#"sed -i s/5/6/ "$1"; kill -9 $$"#,
+        r#"printf "{\377" > "$1""#,
+    ] {
         let done = edit(&world.url, &thread, editor, &["--yes"]).expect(2);
         assert!(done.stderr.contains("nothing was sent"), "{}", done.stderr);
-        let path = done.stderr.lines().find_map(|line| line.split_once("your text is kept in ")).expect(&done.stderr).1;
+        let path = done
+            .stderr
+            .lines()
+            .find_map(|line| line.split_once("your text is kept in "))
+            .expect(&done.stderr)
+            .1;
         std::fs::remove_file(path.trim()).expect("a file");
     }
     for (editor, says) in [
         (r#"echo "{" > "$1""#, "EOF while parsing"),
-        (r#"sed -i "s/^{/{\"nokey\": 1,/" "$1""#, "the state has no key nokey"),
+        (
+            r#"sed -i "s/^{/{\"nokey\": 1,/" "$1""#,
+            "the state has no key nokey",
+        ),
         (r#": > "$1""#, "the edited text is empty; nothing was sent"),
-        (r#"sed -i /amount/d "$1""#, "amount is missing: a key can't be removed, only set to null"),
+        (
+            r#"sed -i /amount/d "$1""#,
+            "amount is missing: a key can't be removed, only set to null",
+        ),
     ] {
         let done = edit(&world.url, &thread, editor, &["--yes"]).expect(2);
         assert!(done.stderr.contains(says), "{editor}: {}", done.stderr);
@@ -80,24 +154,48 @@ async fn texts_that_cannot_be_sent_are_kept() {
         assert!(kept.starts_with('{') || kept.is_empty(), "{editor}: {kept}");
     }
     for (args, says) in [
-        (["--checkpoint", "1f1e0000-0000-6000-8000-000000000000"].as_slice(), "has no checkpoint 1f1e0000"),
+        (
+            ["--checkpoint", "1f1e0000-0000-6000-8000-000000000000"].as_slice(),
+            "has no checkpoint 1f1e0000",
+        ),
         (&["--values", "{}"], "cannot be used with"),
         // Before anything is typed.
         (&["--as-node", "nonode"], "the graph has no node nonode"),
     ] {
         let done = edit(&world.url, &thread, "true", args);
-        assert!(done.code != Some(0) && done.stderr.contains(says), "{args:?}: {}", done.stderr);
-        assert!(!done.stderr.contains("your text"), "{args:?}: {}", done.stderr);
+        assert!(
+            done.code != Some(0) && done.stderr.contains(says),
+            "{args:?}: {}",
+            done.stderr
+        );
+        assert!(
+            !done.stderr.contains("your text"),
+            "{args:?}: {}",
+            done.stderr
+        );
     }
     let done = world.runtail(&["state", "set", &thread]).expect(2);
-    assert!(done.stderr.contains("or edit the state with --editor"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("or edit the state with --editor"),
+        "{}",
+        done.stderr
+    );
     let done = edit(&world.url, &thread, "rm \"$1\"", &["--yes", "--read-only"]).expect(3);
-    assert!(done.stderr.contains("nothing was changed"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("nothing was changed"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(world.records(&thread).await, before);
     let world = World::start(Dialect::Contract, 1000.0).await;
     let thread = world.released().await;
     let done = edit(&world.url, &thread, "true", &["--yes"]).expect(1);
-    assert!(done.stderr.contains("has no call that reads a thread's state"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("has no call that reads a thread's state"),
+        "{}",
+        done.stderr
+    );
 }
 
 const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";
@@ -141,7 +239,12 @@ async fn a_thread_that_changes_while_it_is_edited_is_left_alone() {
     let change = r#"sed -i "s/\[\]/[1]/" "$1""#;
     let server = serve(1, 10, writes.clone()).await;
     let done = edit(server.url.as_str(), THREAD, change, &["--yes"]).expect(1);
-    assert!(done.stderr.contains("the thread changed while you edited; nothing was sent"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("the thread changed while you edited; nothing was sent"),
+        "{}",
+        done.stderr
+    );
     assert!(kept(&done).contains('1'));
     assert_eq!(*writes.lock().unwrap(), 0);
     let server = serve(usize::MAX, 10, writes.clone()).await;
@@ -153,6 +256,11 @@ async fn a_thread_that_changes_while_it_is_edited_is_left_alone() {
 async fn large_states_are_not_opened_in_the_editor() {
     let server = serve(usize::MAX, 50 << 20, Arc::default()).await;
     let done = edit(server.url.as_str(), THREAD, r#"rm "$1""#, &["--yes"]).expect(2);
-    assert!(done.stderr.contains("the values have 52.4 MB; the editor takes up to 2.1 MB"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("the values have 52.4 MB; the editor takes up to 2.1 MB"),
+        "{}",
+        done.stderr
+    );
     assert!(done.stderr.contains("--values @FILE"), "{}", done.stderr);
 }

@@ -41,8 +41,7 @@ impl Default for Ways {
 }
 
 fn state(id: &str, parent: Option<&str>, next: &[&str], writer: &str) -> Value {
-    let task =
-        |node: &&str| json!({"id": "t", "name": node, "error": null, "interrupts": [], "result": {"log": ["x"]}});
+    let task = |node: &&str| json!({"id": "t", "name": node, "error": null, "interrupts": [], "result": {"log": ["x"]}});
     let calls = json!([{"id": "1", "name": "refund"}, {"id": "2", "name": "notify"}]);
     json!({
         "values": {"log": ["a"], "messages": [{"type": "ai", "tool_calls": calls}]}, "next": next,
@@ -95,51 +94,111 @@ async fn serve(ways: Ways) -> Server {
 }
 
 fn runtail(server: &Server, args: &[&str]) -> Done {
-    launch(command(["--url", server.url.as_str()].iter().chain(args)), "").wait()
+    launch(
+        command(["--url", server.url.as_str()].iter().chain(args)),
+        "",
+    )
+    .wait()
 }
 
 /// Returns the paths of the write requests.
 fn writes(server: &Server) -> Vec<String> {
-    let seen = server.seen().into_iter().filter(|seen| seen.method != "GET");
-    seen.map(|seen| seen.path.rsplit('/').next().unwrap_or_default().to_string()).collect()
+    let seen = server
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method != "GET");
+    seen.map(|seen| seen.path.rsplit('/').next().unwrap_or_default().to_string())
+        .collect()
 }
 
-const EDIT: [&str; 6] = ["fork", THREAD, "--checkpoint", "mid", "--update", r#"{"log": ["x"]}"#];
+const EDIT: [&str; 6] = [
+    "fork",
+    THREAD,
+    "--checkpoint",
+    "mid",
+    "--update",
+    r#"{"log": ["x"]}"#,
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_run_after_an_edit_names_the_new_checkpoint() {
-    for (status, says) in
-        [(409, "the run was not started"), (422, "the run was not started"), (502, "the server failed (502)")]
-    {
-        let server = serve(Ways { run: (status, json!({"detail": "no"})), ..Ways::default() }).await;
+    for (status, says) in [
+        (409, "the run was not started"),
+        (422, "the run was not started"),
+        (502, "the server failed (502)"),
+    ] {
+        let server = serve(Ways {
+            run: (status, json!({"detail": "no"})),
+            ..Ways::default()
+        })
+        .await;
         let done = runtail(&server, &EDIT).expect(1);
         let told = &done.stderr;
-        assert!(told.contains("Only the first of two requests was done.") && told.contains(says), "{status}: {told}");
-        assert!(told.contains("the state was edited (new checkpoint new)"), "{status}: {told}");
+        assert!(
+            told.contains("Only the first of two requests was done.") && told.contains(says),
+            "{status}: {told}"
+        );
+        assert!(
+            told.contains("the state was edited (new checkpoint new)"),
+            "{status}: {told}"
+        );
         assert!(done.stdout.is_empty());
         assert_eq!(writes(&server), ["state", "runs"], "each is sent once");
     }
     // The second request has the id that the first one answered.
     let server = serve(Ways::default()).await;
     let done = runtail(&server, &EDIT).expect(0);
-    assert_eq!((&done.json()["checkpoint_id"], &done.json()["run_id"]), (&json!("new"), &json!("r2")));
-    let sent: Vec<Value> = server.seen().iter().filter(|seen| seen.method == "POST").map(|seen| seen.json()).collect();
-    assert_eq!((&sent[0]["checkpoint_id"], &sent[1]["checkpoint_id"]), (&json!("mid"), &json!("new")));
-    assert!(sent[1].get("input").is_some_and(Value::is_null) && sent[1]["multitask_strategy"] == "reject");
+    assert_eq!(
+        (&done.json()["checkpoint_id"], &done.json()["run_id"]),
+        (&json!("new"), &json!("r2"))
+    );
+    let sent: Vec<Value> = server
+        .seen()
+        .iter()
+        .filter(|seen| seen.method == "POST")
+        .map(|seen| seen.json())
+        .collect();
+    assert_eq!(
+        (&sent[0]["checkpoint_id"], &sent[1]["checkpoint_id"]),
+        (&json!("mid"), &json!("new"))
+    );
+    assert!(
+        sent[1].get("input").is_some_and(Value::is_null)
+            && sent[1]["multitask_strategy"] == "reject"
+    );
     let told = &done.stderr;
-    assert!(told.contains("Calls that the state asks for: refund, notify."), "{told}");
+    assert!(
+        told.contains("Calls that the state asks for: refund, notify."),
+        "{told}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_run_is_started_unless_the_edit_is_known_to_be_done() {
     let detail = json!({"detail": "Thread has in-flight runs: [{'config': {'key': 'canary-of-the-config'}}]"});
     for (edit, code, says) in [
-        ((409, detail), 1, "A run is active on the thread, so the server refused."),
-        ((400, json!({"detail": "Node x does not exist"})), 1, "The server refused. Nothing was changed."),
+        (
+            (409, detail),
+            1,
+            "A run is active on the thread, so the server refused.",
+        ),
+        (
+            (400, json!({"detail": "Node x does not exist"})),
+            1,
+            "The server refused. Nothing was changed.",
+        ),
         ((403, json!({"detail": "no"})), 3, "The server refused"),
         // The thread is as it was, so the server did nothing.
-        ((500, json!({"detail": "oops"})), 5, "The server refused. Nothing was changed."),
-        ((200, json!({})), 1, "names no checkpoint, so no run was started"),
+        (
+            (500, json!({"detail": "oops"})),
+            5,
+            "The server refused. Nothing was changed.",
+        ),
+        (
+            (200, json!({})),
+            1,
+            "names no checkpoint, so no run was started",
+        ),
         // The edit led to the end of the graph.
         (
             (200, json!({"checkpoint_id": "end"})),
@@ -147,67 +206,136 @@ async fn no_run_is_started_unless_the_edit_is_known_to_be_done() {
             "(new checkpoint end), but no node is next there, so no run was started",
         ),
     ] {
-        let server = serve(Ways { edit, ..Ways::default() }).await;
+        let server = serve(Ways {
+            edit,
+            ..Ways::default()
+        })
+        .await;
         let done = runtail(&server, &EDIT).expect(code);
         assert!(done.stderr.contains(says), "{says}: {}", done.stderr);
-        assert!(!done.stderr.contains("canary") && done.stdout.is_empty(), "{}", done.stderr);
+        assert!(
+            !done.stderr.contains("canary") && done.stdout.is_empty(),
+            "{}",
+            done.stderr
+        );
         assert_eq!(writes(&server), ["state"]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_that_changed_since_the_preview_is_left_alone() {
-    for args in [EDIT.to_vec(), vec!["fork", THREAD, "--checkpoint", "mid"], vec!["rerun", THREAD, "r1"]] {
-        let server = serve(Ways { changes_after: 1, ..Ways::default() }).await;
+    for args in [
+        EDIT.to_vec(),
+        vec!["fork", THREAD, "--checkpoint", "mid"],
+        vec!["rerun", THREAD, "r1"],
+    ] {
+        let server = serve(Ways {
+            changes_after: 1,
+            ..Ways::default()
+        })
+        .await;
         let done = runtail(&server, &args).expect(1);
-        assert!(done.stderr.contains("The thread changed since the preview. Nothing was sent."), "{}", done.stderr);
+        assert!(
+            done.stderr
+                .contains("The thread changed since the preview. Nothing was sent."),
+            "{}",
+            done.stderr
+        );
         assert!(writes(&server).is_empty(), "{args:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_assistant_runs_nothing() {
-    for args in [EDIT.to_vec(), vec!["fork", THREAD, "--checkpoint", "mid"], vec!["rerun", THREAD, "r1"]] {
-        let server = serve(Ways { has_assistant: false, ..Ways::default() }).await;
+    for args in [
+        EDIT.to_vec(),
+        vec!["fork", THREAD, "--checkpoint", "mid"],
+        vec!["rerun", THREAD, "r1"],
+    ] {
+        let server = serve(Ways {
+            has_assistant: false,
+            ..Ways::default()
+        })
+        .await;
         let done = runtail(&server, &args).expect(1);
-        assert!(done.stderr.contains(&format!("assistant {ASSISTANT} was deleted")), "{}", done.stderr);
+        assert!(
+            done.stderr
+                .contains(&format!("assistant {ASSISTANT} was deleted")),
+            "{}",
+            done.stderr
+        );
         assert!(writes(&server).is_empty(), "{args:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_of_another_graph_is_run_by_its_own_assistant_and_not_edited() {
-    let server = serve(Ways { writer: "agent", ..Ways::default() }).await;
+    let server = serve(Ways {
+        writer: "agent",
+        ..Ways::default()
+    })
+    .await;
     let done = runtail(&server, &EDIT).expect(1);
-    assert!(done.stderr.contains("was written by the graph agent"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("was written by the graph agent"),
+        "{}",
+        done.stderr
+    );
     assert!(writes(&server).is_empty());
     let done = runtail(&server, &["fork", THREAD, "--checkpoint", "mid"]).expect(0);
-    assert!(done.stderr.contains("The graph agent wrote this checkpoint"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("The graph agent wrote this checkpoint"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_saves_only_its_end_has_nothing_to_fork_from() {
-    let server = serve(Ways { kwargs: json!({"durability": "exit", "input": {}}), ..Ways::default() }).await;
+    let server = serve(Ways {
+        kwargs: json!({"durability": "exit", "input": {}}),
+        ..Ways::default()
+    })
+    .await;
     let done = runtail(&server, &["fork", THREAD]).expect(1);
     assert!(
-        done.stderr.contains("Only the last checkpoint was saved, so there's nothing to run again from."),
+        done.stderr
+            .contains("Only the last checkpoint was saved, so there's nothing to run again from."),
         "{}",
         done.stderr
     );
     let server = serve(Ways::default()).await;
     let done = runtail(&server, &["fork", THREAD]).expect(1);
-    assert!(done.stderr.contains("Choose an earlier checkpoint"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("Choose an earlier checkpoint"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_only_the_schemas_know_are_accepted() {
     let schemas = json!({"state_schema": {"properties": {"log": {}, "decision": {}}}});
     let set = |values| ["state", "set", THREAD, "--values", values, "--dry-run"];
-    let server = serve(Ways { schemas, ..Ways::default() }).await;
+    let server = serve(Ways {
+        schemas,
+        ..Ways::default()
+    })
+    .await;
     runtail(&server, &set(r#"{"decision": 1}"#)).expect(0);
     let done = runtail(&server, &set(r#"{"decisions": 1}"#)).expect(2);
-    assert!(done.stderr.contains("its keys are decision, log, messages"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("its keys are decision, log, messages"),
+        "{}",
+        done.stderr
+    );
     let server = serve(Ways::default()).await;
     let done = runtail(&server, &set(r#"{"decision": 1}"#)).expect(2);
-    assert!(done.stderr.contains("a key that was never written can't be told from a wrong one"), "{}", done.stderr);
+    assert!(
+        done.stderr
+            .contains("a key that was never written can't be told from a wrong one"),
+        "{}",
+        done.stderr
+    );
 }

@@ -20,28 +20,42 @@ struct Replay {
 
 impl Replay {
     async fn new(file: &str, options: Options) -> Self {
-        let path = format!("{}/tests/captures/acting/{file}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/tests/captures/acting/{file}.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
         let text = std::fs::read_to_string(path).expect("a capture");
         let exchanges = serde_json::from_str(&text).expect("JSON");
         let world = world(options).await;
         let thread = world.thread().await;
-        Replay { world, exchanges, thread, ids: BTreeMap::new() }
+        Replay {
+            world,
+            exchanges,
+            thread,
+            ids: BTreeMap::new(),
+        }
     }
 
     /// Continues on a new thread, where a run with this input has ended.
     async fn begin(&mut self, graph: &str, input: Value) -> Value {
         self.thread = self.world.thread().await;
         self.ids.clear();
-        self.wait(json!({"assistant_id": graph, "input": input})).await
+        self.wait(json!({"assistant_id": graph, "input": input}))
+            .await
     }
 
     async fn wait(&self, body: Value) -> Value {
-        let response = self.world.post(&format!("/threads/{}/runs/wait", self.thread), body).await;
+        let response = self
+            .world
+            .post(&format!("/threads/{}/runs/wait", self.thread), body)
+            .await;
         response.json().await.expect("JSON")
     }
 
     async fn own(&self, part: &str) -> Value {
-        self.world.json(&format!("/threads/{}{part}", self.thread)).await
+        self.world
+            .json(&format!("/threads/{}{part}", self.thread))
+            .await
     }
 
     fn recorded(&self, name: &str) -> &Value {
@@ -53,36 +67,77 @@ impl Replay {
     /// Pairs the checkpoints of a recorded history with those of the thread by age.
     async fn pair(&mut self, name: &str) {
         let own = self.own("/history?limit=100").await;
-        let id = |state: &Value| state["checkpoint"]["checkpoint_id"].as_str().expect("an id").to_owned();
-        let ids = |list: &Value| list.as_array().expect("a list").iter().rev().map(id).collect::<Vec<_>>();
-        let pairs = ids(self.recorded(name)).into_iter().zip(ids(&own)).collect::<Vec<_>>();
+        let id = |state: &Value| {
+            state["checkpoint"]["checkpoint_id"]
+                .as_str()
+                .expect("an id")
+                .to_owned()
+        };
+        let ids = |list: &Value| {
+            list.as_array()
+                .expect("a list")
+                .iter()
+                .rev()
+                .map(id)
+                .collect::<Vec<_>>()
+        };
+        let pairs = ids(self.recorded(name))
+            .into_iter()
+            .zip(ids(&own))
+            .collect::<Vec<_>>();
         self.ids.extend(pairs);
     }
 
     /// Sends a recorded request and checks that the response has the recorded facts.
     async fn send(&mut self, name: &str) -> Value {
         let request = &self.exchanges[name]["request"];
-        let path = request["path"].as_str().unwrap_or_else(|| panic!("{name} is recorded"));
-        let path: Vec<&str> = path.split('/').enumerate().map(|(n, part)| self.path_part(n, part)).collect();
+        let path = request["path"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{name} is recorded"));
+        let path: Vec<&str> = path
+            .split('/')
+            .enumerate()
+            .map(|(n, part)| self.path_part(n, part))
+            .collect();
         let body = Own(&self.ids).body(&request["body"]);
-        let method: Method = request["method"].as_str().expect("a method").parse().expect("a method");
-        let mut sent = self.world.http.request(method, format!("{}{}", self.world.agent, path.join("/")));
+        let method: Method = request["method"]
+            .as_str()
+            .expect("a method")
+            .parse()
+            .expect("a method");
+        let mut sent = self
+            .world
+            .http
+            .request(method, format!("{}{}", self.world.agent, path.join("/")));
         if let Some(wish) = request["headers"]["Prefer"].as_str() {
             sent = sent.header("Prefer", wish);
         }
         if !body.is_null() {
-            sent = sent.header("content-type", "application/json").body(body.to_string());
+            sent = sent
+                .header("content-type", "application/json")
+                .body(body.to_string());
         }
         let response = sent.send().await.expect("a response");
         let status = response.status().as_u16();
         let text = response.text().await.expect("a clean end");
         let text = text.trim();
-        let own =
-            if text.is_empty() { Value::Null } else { serde_json::from_str(text).unwrap_or_else(|_| json!(text)) };
-        assert_eq!(json!(status), self.exchanges[name]["status"], "{name}: {own}");
+        let own = if text.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+        };
+        assert_eq!(
+            json!(status),
+            self.exchanges[name]["status"],
+            "{name}: {own}"
+        );
         let recorded = self.recorded(name);
         check(name, &own, recorded);
-        let saved = |state: &Value| state["checkpoint"]["checkpoint_id"].as_str().map(str::to_owned);
+        let saved = |state: &Value| {
+            state["checkpoint"]["checkpoint_id"]
+                .as_str()
+                .map(str::to_owned)
+        };
         if let (Some(theirs), Some(ours)) = (saved(recorded), saved(&own)) {
             self.ids.insert(theirs, ours);
         }
@@ -91,7 +146,11 @@ impl Replay {
 
     /// A part of a recorded path: `/threads/<thread>/…`, except for paths like `/threads/search`.
     fn path_part<'a>(&'a self, n: usize, part: &'a str) -> &'a str {
-        if n == 2 && part.contains('-') { &self.thread } else { part }
+        if n == 2 && part.contains('-') {
+            &self.thread
+        } else {
+            part
+        }
     }
 }
 
@@ -102,7 +161,12 @@ fn check(name: &str, own: &Value, recorded: &Value) {
 }
 
 fn ids_of(state: &Value) -> Vec<&str> {
-    state["interrupts"].as_array().into_iter().flatten().filter_map(|one| one["id"].as_str()).collect()
+    state["interrupts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["id"].as_str())
+        .collect()
 }
 
 #[tokio::test]
@@ -127,7 +191,11 @@ async fn forks_make_the_recorded_tree() {
     replay.send("fork-unknown-checkpoint").await;
     let history = replay.send("fork-history").await;
     let newest = history[0]["checkpoint_id"].as_str().expect("an id");
-    assert_eq!(replay.own("/state").await["checkpoint_id"], newest, "the newest checkpoint is the head of the thread");
+    assert_eq!(
+        replay.own("/state").await["checkpoint_id"],
+        newest,
+        "the newest checkpoint is the head of the thread"
+    );
 }
 
 #[tokio::test]
@@ -136,11 +204,17 @@ async fn a_poisoned_question_is_only_rescued_by_a_fork() {
     let input = json!({"messages": [{"role": "user", "content": "go"}]});
     replay.begin("hitl", input.clone()).await;
     let asking = replay.own("/state").await;
-    replay.ids.insert("2ec730e44b981f787b8cf110c32714e8".into(), ids_of(&asking)[0].to_owned());
+    replay.ids.insert(
+        "2ec730e44b981f787b8cf110c32714e8".into(),
+        ids_of(&asking)[0].to_owned(),
+    );
     // All of these were recorded at the checkpoint that asks.
     let asks = asking["checkpoint_id"].as_str().expect("an id");
     for name in ["rescue-by-checkpoint", "rescue-rerun", "studio-rerun-copy"] {
-        let theirs = replay.exchanges[name]["request"]["body"]["checkpoint_id"].as_str().expect("an id").to_owned();
+        let theirs = replay.exchanges[name]["request"]["body"]["checkpoint_id"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
         replay.ids.insert(theirs, asks.to_owned());
     }
     for name in [
@@ -155,10 +229,17 @@ async fn a_poisoned_question_is_only_rescued_by_a_fork() {
         replay.send(name).await;
     }
     let again = replay.own("/state").await;
-    assert_ne!(ids_of(&again), ids_of(&asking), "the fork asks with a new id");
+    assert_ne!(
+        ids_of(&again),
+        ids_of(&asking),
+        "the fork asks with a new id"
+    );
     assert_eq!(again["parent_checkpoint_id"], asking["checkpoint_id"]);
     assert_eq!(
-        (&again["metadata"]["source"], replay.own("").await["status"].clone()),
+        (
+            &again["metadata"]["source"],
+            replay.own("").await["status"].clone()
+        ),
         (&json!("fork"), json!("interrupted"))
     );
     replay.send("rescue-rerun-then-resume").await;
@@ -181,8 +262,13 @@ async fn answers_that_break_their_schema_can_be_corrected() {
     replay.send("int-typed-resume-bad").await;
     replay.send("int-typed-state-after-bad").await;
     let good = replay.exchanges["int-typed-resume-good"]["request"]["body"]["command"].clone();
-    let answered = replay.wait(json!({"assistant_id": "schema", "command": good})).await;
-    assert_eq!(answered["review"], replay.recorded("int-typed-resume-good")["answers"][0]);
+    let answered = replay
+        .wait(json!({"assistant_id": "schema", "command": good}))
+        .await;
+    assert_eq!(
+        answered["review"],
+        replay.recorded("int-typed-resume-good")["answers"][0]
+    );
     assert_eq!(replay.own("").await["status"], "idle");
 }
 
@@ -201,7 +287,10 @@ async fn runs_of_another_assistant_hide_the_state() {
     replay.pair("other-assistant-history").await;
     replay.send("other-assistant-rescue").await;
     let after = replay.own("/state").await;
-    assert_eq!((&after["values"], &after["next"]), (&before["values"], &before["next"]));
+    assert_eq!(
+        (&after["values"], &after["next"]),
+        (&before["values"], &before["next"])
+    );
     assert_ne!(ids_of(&after), ids_of(&before));
 }
 
@@ -210,40 +299,79 @@ async fn answers_have_the_recorded_effects() {
     let mut replay = Replay::new("answers", fast()).await;
     let input = json!({"log": ["in"]});
     let asked = replay.begin("approval", input.clone()).await;
-    check("int-approval-wait", &asked, replay.recorded("int-approval-wait"));
+    check(
+        "int-approval-wait",
+        &asked,
+        replay.recorded("int-approval-wait"),
+    );
     replay.send("int-approval-thread").await;
     replay.send("int-approval-state").await;
-    for name in ["int-goto", "int-new-input", "int-resume-nullvalue", "int-resume-update"] {
+    for name in [
+        "int-goto",
+        "int-new-input",
+        "int-resume-nullvalue",
+        "int-resume-update",
+    ] {
         replay.begin("approval", json!({})).await;
         replay.send(name).await;
     }
 
     replay.begin("approval", json!({})).await;
-    let asks = replay.own("/state").await["checkpoint_id"].as_str().expect("an id").to_owned();
-    let theirs = replay.exchanges["resume-with-checkpoint-id"]["request"]["body"]["checkpoint_id"].clone();
-    replay.ids.insert(theirs.as_str().expect("an id").to_owned(), asks);
+    let asks = replay.own("/state").await["checkpoint_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let theirs =
+        replay.exchanges["resume-with-checkpoint-id"]["request"]["body"]["checkpoint_id"].clone();
+    replay
+        .ids
+        .insert(theirs.as_str().expect("an id").to_owned(), asks);
     replay.send("resume-with-checkpoint-id").await;
     replay.send("resume-again-at-old-checkpoint").await;
 
     replay.begin("approval", json!({})).await;
     let copy = replay.send("thread-copy-interrupted").await;
     replay.thread = copy["thread_id"].as_str().expect("an id").to_owned();
-    assert_eq!(ids_of(&replay.own("/state").await).len(), 1, "the copy still asks");
+    assert_eq!(
+        ids_of(&replay.own("/state").await).len(),
+        1,
+        "the copy still asks"
+    );
     replay.send("thread-copy-resume").await;
 }
 
 #[tokio::test]
 async fn second_answers_are_queued_without_effect_or_rejected() {
-    let mut replay = Replay::new("answers", Options { speed: 20.0, ..Options::default() }).await;
-    for (name, status) in [("double-resume-second-by-id", Some("success")), ("double-resume-reject", None)] {
+    let mut replay = Replay::new(
+        "answers",
+        Options {
+            speed: 20.0,
+            ..Options::default()
+        },
+    )
+    .await;
+    for (name, status) in [
+        ("double-resume-second-by-id", Some("success")),
+        ("double-resume-reject", None),
+    ] {
         replay.begin("approval", json!({})).await;
         let asked = replay.own("/state").await;
-        replay.ids.insert("85f06004e9d7fc44a5b288939301f0ef".into(), ids_of(&asked)[0].to_owned());
+        replay.ids.insert(
+            "85f06004e9d7fc44a5b288939301f0ef".into(),
+            ids_of(&asked)[0].to_owned(),
+        );
         let first = json!({"assistant_id": "approval", "command": {"resume": "first"}});
-        let first: Value =
-            replay.world.post(&format!("/threads/{}/runs", replay.thread), first).await.json().await.expect("JSON");
+        let first: Value = replay
+            .world
+            .post(&format!("/threads/{}/runs", replay.thread), first)
+            .await
+            .json()
+            .await
+            .expect("JSON");
         let second = replay.send(name).await;
-        let run = if status.is_some() { &second } else { &first }["run_id"].as_str().expect("an id");
+        let run = if status.is_some() { &second } else { &first }["run_id"]
+            .as_str()
+            .expect("an id");
         replay.own(&format!("/runs/{run}/join")).await;
         let run = replay.own(&format!("/runs/{run}")).await;
         assert_eq!(run["status"], status.unwrap_or("success"));
@@ -268,20 +396,42 @@ async fn edits_make_the_recorded_checkpoints() {
     ] {
         let own = replay.send(name).await;
         // The fourth group of an id holds a step.
-        let step = |state: &Value| state["checkpoint_id"].as_str().map(|id| id[19..23].to_owned());
+        let step = |state: &Value| {
+            state["checkpoint_id"]
+                .as_str()
+                .map(|id| id[19..23].to_owned())
+        };
         assert_eq!(step(&own), step(replay.recorded(name)), "{name}");
-        assert!(!replay.own("/state").await["values"].to_string().contains("nokey"), "unknown keys are ignored");
+        assert!(
+            !replay.own("/state").await["values"]
+                .to_string()
+                .contains("nokey"),
+            "unknown keys are ignored"
+        );
     }
 
     replay.begin("approval", json!({})).await;
     replay.send("state-no-as-node").await;
     let edited = replay.own("").await;
-    assert_eq!((&edited["status"], &edited["interrupts"]), (&json!("interrupted"), &json!({})));
-    assert_eq!(ids_of(&replay.own("/state").await), [""; 0], "the question is gone");
+    assert_eq!(
+        (&edited["status"], &edited["interrupts"]),
+        (&json!("interrupted"), &json!({}))
+    );
+    assert_eq!(
+        ids_of(&replay.own("/state").await),
+        [""; 0],
+        "the question is gone"
+    );
     replay.send("state-edit-then-resume").await;
 
     let fresh = json!({"metadata": {"graph_id": "approval"}});
-    let fresh: Value = replay.world.post("/threads", fresh).await.json().await.expect("JSON");
+    let fresh: Value = replay
+        .world
+        .post("/threads", fresh)
+        .await
+        .json()
+        .await
+        .expect("JSON");
     replay.thread = fresh["thread_id"].as_str().expect("an id").to_owned();
     replay.send("state-fresh-thread-with-graph").await;
     replay.send("thread-create-supersteps").await;
@@ -301,19 +451,40 @@ async fn agent_inbox_answers_have_the_recorded_effects() {
         replay.begin("mailer", json!({})).await;
         replay.send(name).await;
         let thread = replay.own("").await;
-        let last = thread["values"]["log"].as_array().and_then(|log| log.last()).expect("a log");
-        assert_eq!((&thread["status"], last), (&json!(status), &json!(log)), "{name}");
+        let last = thread["values"]["log"]
+            .as_array()
+            .and_then(|log| log.last())
+            .expect("a log");
+        assert_eq!(
+            (&thread["status"], last),
+            (&json!(status), &json!(log)),
+            "{name}"
+        );
     }
     replay.begin("mailer", json!({})).await;
-    let wrong = replay.wait(json!({"assistant_id": "mailer", "command": {"resume": {"type": "accept"}}})).await;
+    let wrong = replay
+        .wait(json!({"assistant_id": "mailer", "command": {"resume": {"type": "accept"}}}))
+        .await;
     assert_eq!(wrong["__error__"]["error"], "KeyError");
-    let again = replay.wait(json!({"assistant_id": "mailer", "command": {"resume": [{"type": "accept"}]}})).await;
-    assert_eq!(again["__error__"]["error"], "KeyError", "the wrong answer was kept");
+    let again = replay
+        .wait(json!({"assistant_id": "mailer", "command": {"resume": [{"type": "accept"}]}}))
+        .await;
+    assert_eq!(
+        again["__error__"]["error"], "KeyError",
+        "the wrong answer was kept"
+    );
 }
 
 #[tokio::test]
 async fn javascript_forks_and_edits_make_the_recorded_tree() {
-    let mut replay = Replay::new("javascript", Options { scenario: Scenario::JavaScript, ..fast() }).await;
+    let mut replay = Replay::new(
+        "javascript",
+        Options {
+            scenario: Scenario::JavaScript,
+            ..fast()
+        },
+    )
+    .await;
     replay.begin("release", json!({"log": ["in"]})).await;
     replay.pair("js-history").await;
     for name in [
@@ -337,7 +508,13 @@ async fn javascript_forks_and_edits_make_the_recorded_tree() {
 #[tokio::test]
 async fn invalid_requests_are_refused_as_recorded() {
     let mut replay = Replay::new("refused", fast()).await;
-    let names: Vec<String> = replay.exchanges.as_object().expect("an object").keys().cloned().collect();
+    let names: Vec<String> = replay
+        .exchanges
+        .as_object()
+        .expect("an object")
+        .keys()
+        .cloned()
+        .collect();
     for name in names {
         replay.send(&name).await;
     }
@@ -347,10 +524,17 @@ async fn invalid_requests_are_refused_as_recorded() {
 async fn searches_by_values_need_threads_with_values() {
     let replay = Replay::new("refused", fast()).await;
     let search = async |body: Value| replay.world.post("/threads/search", body).await;
-    assert_eq!(search(json!({"values": {"draft": "x"}})).await.status(), 500, "a thread without runs has no values");
-    replay.wait(json!({"assistant_id": "approval", "input": {"amount": 5, "to": "Ana"}})).await;
+    assert_eq!(
+        search(json!({"values": {"draft": "x"}})).await.status(),
+        500,
+        "a thread without runs has no values"
+    );
+    replay
+        .wait(json!({"assistant_id": "approval", "input": {"amount": 5, "to": "Ana"}}))
+        .await;
     for (draft, count) in [("send 5 EUR to Ana", 1), ("x", 0)] {
-        let found = search(json!({"values": {"draft": draft}, "metadata": {"graph_id": "approval"}})).await;
+        let found =
+            search(json!({"values": {"draft": draft}, "metadata": {"graph_id": "approval"}})).await;
         let found: Value = found.json().await.expect("JSON");
         assert_eq!(found.as_array().map(Vec::len), Some(count), "{draft}");
     }
@@ -361,11 +545,20 @@ async fn runs_that_save_only_their_last_state_leave_nothing_to_fork() {
     let mut replay = Replay::new("forks", fast()).await;
     replay.begin("release", json!({"log": []})).await;
     let before = replay.own("/state").await;
-    replay.wait(json!({"assistant_id": "release", "input": {"log": ["x"]}, "durability": "exit"})).await;
+    replay
+        .wait(json!({"assistant_id": "release", "input": {"log": ["x"]}, "durability": "exit"}))
+        .await;
     let history = replay.own("/history?limit=100").await;
-    assert_eq!(history.as_array().map(Vec::len), Some(6), "five checkpoints, and the last one of the second run");
+    assert_eq!(
+        history.as_array().map(Vec::len),
+        Some(6),
+        "five checkpoints, and the last one of the second run"
+    );
     assert_eq!(history[0]["parent_checkpoint_id"], before["checkpoint_id"]);
-    assert_eq!(history[0]["values"]["log"], json!(["build", "test", "release", "x", "build", "test", "release"]));
+    assert_eq!(
+        history[0]["values"]["log"],
+        json!(["build", "test", "release", "x", "build", "test", "release"])
+    );
 }
 
 #[tokio::test]
@@ -373,15 +566,32 @@ async fn a_new_run_frees_a_thread_that_is_busy_without_a_run() {
     let replay = Replay::new("forks", fast()).await;
     let body = json!({"assistant_id": "slow", "input": {"hold": "gate"}});
     let path = format!("/threads/{}/runs", replay.thread);
-    let run: Value = replay.world.post(&path, body).await.json().await.expect("JSON");
+    let run: Value = replay
+        .world
+        .post(&path, body)
+        .await
+        .json()
+        .await
+        .expect("JSON");
     let run = format!("{path}/{}", run["run_id"].as_str().expect("an id"));
     while replay.world.json(&run).await["status"] != "running" {}
-    let deleted = replay.world.http.delete(format!("{}{run}", replay.world.agent)).send().await.expect("a response");
+    let deleted = replay
+        .world
+        .http
+        .delete(format!("{}{run}", replay.world.agent))
+        .send()
+        .await
+        .expect("a response");
     assert_eq!(deleted.status(), 204);
     replay.world.sim.release("gate");
     // The run continues without its row until its last node has written.
     while replay.own("/state").await["values"]["log"] != json!(["napped", "woke"]) {}
-    assert_eq!((&replay.own("").await["status"], &replay.own("/runs").await), (&json!("busy"), &json!([])));
-    replay.wait(json!({"assistant_id": "slow", "input": {"hold": null, "seconds": 0}})).await;
+    assert_eq!(
+        (&replay.own("").await["status"], &replay.own("/runs").await),
+        (&json!("busy"), &json!([]))
+    );
+    replay
+        .wait(json!({"assistant_id": "slow", "input": {"hold": null, "seconds": 0}}))
+        .await;
     assert_eq!(replay.own("").await["status"], "idle");
 }

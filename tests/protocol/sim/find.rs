@@ -12,9 +12,17 @@ fn search(text: &str) -> ThreadSearch {
 }
 
 async fn server(dialect: Dialect, threads: usize) -> (impl Sized, AgentServer) {
-    let world = world(Options { scenario: Scenario::Threads { threads }, dialect, ..Options::default() }).await;
+    let world = world(Options {
+        scenario: Scenario::Threads { threads },
+        dialect,
+        ..Options::default()
+    })
+    .await;
     let url = world.sim.agents()[0].url.parse().unwrap();
-    (world, AgentServer::new(Http::new(&Profile::default()).unwrap(), url))
+    (
+        world,
+        AgentServer::new(Http::new(&Profile::default()).unwrap(), url),
+    )
 }
 
 #[tokio::test]
@@ -23,14 +31,24 @@ async fn pages_of_every_server_cover_all_threads() {
         let (_world, server) = server(dialect, 730).await;
         let (mut seen, mut offset, mut pages) = (BTreeSet::new(), 0, 0);
         loop {
-            let page = server.find_threads(&search(""), ThreadSort::Updated, (offset, 500)).await.unwrap();
-            seen.extend(page.threads.iter().map(|found| found.thread.thread_id.clone()));
+            let page = server
+                .find_threads(&search(""), ThreadSort::Updated, (offset, 500))
+                .await
+                .unwrap();
+            seen.extend(
+                page.threads
+                    .iter()
+                    .map(|found| found.thread.thread_id.clone()),
+            );
             assert!(page.next_offset > offset || page.is_last, "{dialect:?}");
             (offset, pages) = (page.next_offset, pages + 1);
             // Aegra ignores the order, and its rows are in this order by chance.
             assert_eq!(page.is_sorted, dialect != Dialect::Aegra, "{dialect:?}");
             let has_titles = page.threads.iter().all(|found| found.title.is_some());
-            assert!(has_titles == (dialect == Dialect::Python) || page.threads.is_empty(), "{dialect:?}");
+            assert!(
+                has_titles == (dialect == Dialect::Python) || page.threads.is_empty(),
+                "{dialect:?}"
+            );
             if page.is_last {
                 break;
             }
@@ -39,37 +57,90 @@ async fn pages_of_every_server_cover_all_threads() {
         // Aegra's pages have 100 rows at most.
         assert_eq!(pages > 4, dialect == Dialect::Aegra, "{dialect:?}: {pages}");
         let count = server.count_found(&search("status:error")).await.unwrap();
-        assert_eq!(count, (dialect != Dialect::Aegra).then_some(73), "{dialect:?}");
+        assert_eq!(
+            count,
+            (dialect != Dialect::Aegra).then_some(73),
+            "{dialect:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn threads_that_move_between_pages_are_found_once() {
     let (_world, server) = server(Dialect::Python, 1300).await;
-    let all = server.find_all_threads(&search("age>0s"), usize::MAX, jiff::Timestamp::now()).await.unwrap();
-    assert_eq!((all.threads.len(), all.scanned, all.is_complete), (1300, 1300, true));
-    let first = server.find_threads(&search(""), ThreadSort::Updated, (0, 500)).await.unwrap();
-    let last = &server.find_threads(&search(""), ThreadSort::Updated, (1200, 100)).await.unwrap().threads[50].thread;
-    server.patch_thread(&last.thread_id, &serde_json::json!({"metadata": {"touched": true}})).await.unwrap();
-    let second = server.find_threads(&search(""), ThreadSort::Updated, (500, 500)).await.unwrap();
+    let all = server
+        .find_all_threads(&search("age>0s"), usize::MAX, jiff::Timestamp::now())
+        .await
+        .unwrap();
+    assert_eq!(
+        (all.threads.len(), all.scanned, all.is_complete),
+        (1300, 1300, true)
+    );
+    let first = server
+        .find_threads(&search(""), ThreadSort::Updated, (0, 500))
+        .await
+        .unwrap();
+    let last = &server
+        .find_threads(&search(""), ThreadSort::Updated, (1200, 100))
+        .await
+        .unwrap()
+        .threads[50]
+        .thread;
+    server
+        .patch_thread(
+            &last.thread_id,
+            &serde_json::json!({"metadata": {"touched": true}}),
+        )
+        .await
+        .unwrap();
+    let second = server
+        .find_threads(&search(""), ThreadSort::Updated, (500, 500))
+        .await
+        .unwrap();
     let repeated = second.threads.first().unwrap().thread.thread_id.clone();
-    assert_eq!(repeated, first.threads.last().unwrap().thread.thread_id, "pages shift when a thread changes");
+    assert_eq!(
+        repeated,
+        first.threads.last().unwrap().thread.thread_id,
+        "pages shift when a thread changes"
+    );
 }
 
 #[tokio::test]
 async fn a_list_sorted_by_change_is_read_only_as_far_as_a_search_can_match() {
     let (_world, server) = server(Dialect::Python, 1300).await;
-    let found = server.find_all_threads(&search("age<1h"), usize::MAX, jiff::Timestamp::now()).await.unwrap();
-    assert!(found.is_complete && found.scanned <= 500, "{} were read", found.scanned);
+    let found = server
+        .find_all_threads(&search("age<1h"), usize::MAX, jiff::Timestamp::now())
+        .await
+        .unwrap();
+    assert!(
+        found.is_complete && found.scanned <= 500,
+        "{} were read",
+        found.scanned
+    );
     let (_world, aegra) = self::server(Dialect::Aegra, 1300).await;
-    let same = aegra.find_all_threads(&search("age<1h"), usize::MAX, jiff::Timestamp::now()).await.unwrap();
-    assert!(same.is_complete && same.scanned == 1300, "a server that may not sort is read to its end");
+    let same = aegra
+        .find_all_threads(&search("age<1h"), usize::MAX, jiff::Timestamp::now())
+        .await
+        .unwrap();
+    assert!(
+        same.is_complete && same.scanned == 1300,
+        "a server that may not sort is read to its end"
+    );
 }
 
 #[tokio::test]
 async fn a_server_with_only_the_contracts_calls_reports_that_it_has_no_search() {
     let (_world, server) = server(Dialect::Contract, 3).await;
-    let error = server.find_threads(&search("status:idle"), ThreadSort::Updated, (0, 100)).await.unwrap_err();
-    assert!(error.may_lack_call() && error.kind == Kind::NotFound, "{error}");
-    assert_eq!(server.count_found(&search("status:idle")).await.unwrap(), None);
+    let error = server
+        .find_threads(&search("status:idle"), ThreadSort::Updated, (0, 100))
+        .await
+        .unwrap_err();
+    assert!(
+        error.may_lack_call() && error.kind == Kind::NotFound,
+        "{error}"
+    );
+    assert_eq!(
+        server.count_found(&search("status:idle")).await.unwrap(),
+        None
+    );
 }

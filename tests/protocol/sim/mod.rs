@@ -40,25 +40,47 @@ pub struct World {
 }
 
 pub async fn world(options: Options) -> World {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     let sim = Sim::start(options).await.expect("servers on loopback");
-    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(60))
+        .build()
+        .expect("a client");
     let (agent, control_plane) = (sim.agents()[0].url.clone(), sim.regions()[0].url.clone());
-    World { sim, http, agent, control_plane }
+    World {
+        sim,
+        http,
+        agent,
+        control_plane,
+    }
 }
 
 pub fn fast() -> Options {
-    Options { speed: 1000.0, ..Options::default() }
+    Options {
+        speed: 1000.0,
+        ..Options::default()
+    }
 }
 
 /// Sends a request to the control plane. Returns the status, and the body if it is JSON.
 pub async fn call(world: &World, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
-    let mut request = world.http.request(method, format!("{}{path}", world.control_plane)).header("X-Api-Key", KEY);
+    let mut request = world
+        .http
+        .request(method, format!("{}{path}", world.control_plane))
+        .header("X-Api-Key", KEY);
     if let Some(body) = body {
-        request = request.header("content-type", "application/json").body(body.to_string());
+        request = request
+            .header("content-type", "application/json")
+            .body(body.to_string());
     }
     let response = request.send().await.expect("a response");
-    (response.status().as_u16(), response.json().await.unwrap_or_default())
+    (
+        response.status().as_u16(),
+        response.json().await.unwrap_or_default(),
+    )
 }
 
 /// Returns the body that creates a deployment from GitHub.
@@ -76,9 +98,14 @@ pub fn github(name: &str) -> Value {
 pub fn events(text: &str) -> Vec<Event> {
     let mut found = Vec::new();
     let text = text.replace("\r\n", "\n");
-    for block in text.split_inclusive("\n\n").filter(|block| block.ends_with("\n\n")) {
+    for block in text
+        .split_inclusive("\n\n")
+        .filter(|block| block.ends_with("\n\n"))
+    {
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-        let Some(name) = field("event: ") else { continue };
+        let Some(name) = field("event: ") else {
+            continue;
+        };
         let data = field("data: ").unwrap_or("null");
         found.push(Event {
             name: name.to_owned(),
@@ -94,7 +121,12 @@ pub fn names(events: &[Event]) -> Vec<&str> {
 }
 
 pub fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    let mut keys: Vec<&str> = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str())
+        .collect();
     keys.sort_unstable();
     keys
 }
@@ -108,19 +140,28 @@ pub struct Live {
 impl Live {
     pub fn new(response: reqwest::Response) -> Self {
         assert_eq!(response.status(), 200);
-        Live { response: response.bytes_stream().boxed(), text: String::new() }
+        Live {
+            response: response.bytes_stream().boxed(),
+            text: String::new(),
+        }
     }
 
     /// Reads until an event matches.
     pub async fn until(&mut self, matches: impl Fn(&Event) -> bool) -> Vec<Event> {
-        self.until_text(|text| text.ends_with('\n') && events(text).iter().any(&matches)).await;
+        self.until_text(|text| text.ends_with('\n') && events(text).iter().any(&matches))
+            .await;
         events(&self.text)
     }
 
     /// Reads until the whole text matches.
     pub async fn until_text(&mut self, matches: impl Fn(&str) -> bool) {
         while !matches(&self.text) {
-            let part = self.response.next().await.expect("the stream continues").expect("the connection stays open");
+            let part = self
+                .response
+                .next()
+                .await
+                .expect("the stream continues")
+                .expect("the connection stays open");
             self.text.push_str(&String::from_utf8_lossy(&part));
         }
     }
@@ -128,7 +169,8 @@ impl Live {
     /// Reads to the end.
     pub async fn rest(mut self) -> Vec<Event> {
         while let Some(part) = self.response.next().await {
-            self.text.push_str(&String::from_utf8_lossy(&part.expect("a clean end")));
+            self.text
+                .push_str(&String::from_utf8_lossy(&part.expect("a clean end")));
         }
         events(&self.text)
     }
@@ -136,11 +178,20 @@ impl Live {
 
 impl World {
     pub async fn post(&self, path: &str, body: Value) -> reqwest::Response {
-        self.http.post(format!("{}{path}", self.agent)).body(body.to_string()).send().await.expect("a response")
+        self.http
+            .post(format!("{}{path}", self.agent))
+            .body(body.to_string())
+            .send()
+            .await
+            .expect("a response")
     }
 
     pub async fn get(&self, path: &str) -> reqwest::Response {
-        self.http.get(format!("{}{path}", self.agent)).send().await.expect("a response")
+        self.http
+            .get(format!("{}{path}", self.agent))
+            .send()
+            .await
+            .expect("a response")
     }
 
     pub async fn json(&self, path: &str) -> Value {
@@ -148,28 +199,50 @@ impl World {
     }
 
     pub async fn thread(&self) -> String {
-        let thread: Value = self.post("/threads", json!({})).await.json().await.expect("JSON");
+        let thread: Value = self
+            .post("/threads", json!({}))
+            .await
+            .json()
+            .await
+            .expect("JSON");
         thread["thread_id"].as_str().expect("an id").to_owned()
     }
 
     /// Runs to the end and returns the run's id and all events.
     pub async fn run(&self, thread: &str, body: Value) -> (String, Vec<Event>) {
-        let response = self.post(&format!("/threads/{thread}/runs/stream"), body).await;
+        let response = self
+            .post(&format!("/threads/{thread}/runs/stream"), body)
+            .await;
         assert_eq!(response.status(), 200);
         let all = events(&response.text().await.expect("a clean end"));
-        (all[0].data["run_id"].as_str().expect("an id").to_owned(), all)
+        (
+            all[0].data["run_id"].as_str().expect("an id").to_owned(),
+            all,
+        )
     }
 
     pub async fn join(&self, thread: &str, run: &str, after: Option<&str>) -> Vec<Event> {
-        let mut request = self.http.get(format!("{}/threads/{thread}/runs/{run}/stream", self.agent));
+        let mut request = self
+            .http
+            .get(format!("{}/threads/{thread}/runs/{run}/stream", self.agent));
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);
         }
-        events(&request.send().await.expect("a response").text().await.expect("a clean end"))
+        events(
+            &request
+                .send()
+                .await
+                .expect("a response")
+                .text()
+                .await
+                .expect("a clean end"),
+        )
     }
 
     pub async fn tail(&self, thread: &str, query: &str, after: Option<&str>) -> reqwest::Response {
-        let mut request = self.http.get(format!("{}/threads/{thread}/stream{query}", self.agent));
+        let mut request = self
+            .http
+            .get(format!("{}/threads/{thread}/stream{query}", self.agent));
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);
         }

@@ -17,9 +17,15 @@ type KnownIds = BTreeMap<String, String>;
 static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (r"http://(127\.0\.0\.1|localhost):\d+", "<url>"),
-        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>"),
+        (
+            r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+            "<uuid>",
+        ),
         (r"\b[0-9a-f]{32}\b", "<hex>"),
-        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", "<time+00:00>"),
+        (
+            r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00",
+            "<time+00:00>",
+        ),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "<time.6Z>"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "<time.3Z>"),
         (r"registered graphs: .*", "registered graphs: …"),
@@ -43,8 +49,14 @@ fn normalized(value: &Value, known_ids: &KnownIds) -> Value {
         text
     };
     match value {
-        Value::Object(map) => map.iter().map(|(key, item)| (text(key), normalized(item, known_ids))).collect(),
-        Value::Array(list) => list.iter().map(|item| normalized(item, known_ids)).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, item)| (text(key), normalized(item, known_ids)))
+            .collect(),
+        Value::Array(list) => list
+            .iter()
+            .map(|item| normalized(item, known_ids))
+            .collect(),
         Value::String(string) => json!(text(string)),
         Value::Number(number) => match number.as_f64() {
             Some(large) if large > 1e12 => json!("<millis>"),
@@ -60,8 +72,16 @@ fn normalized(value: &Value, known_ids: &KnownIds) -> Value {
 fn renamed(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let name = |key: &String| if key == "text" { "draft".to_owned() } else { key.clone() };
-            map.iter().map(|(key, item)| (name(key), renamed(item))).collect()
+            let name = |key: &String| {
+                if key == "text" {
+                    "draft".to_owned()
+                } else {
+                    key.clone()
+                }
+            };
+            map.iter()
+                .map(|(key, item)| (name(key), renamed(item)))
+                .collect()
         }
         Value::Array(list) => list.iter().map(renamed).collect(),
         other => other.clone(),
@@ -70,13 +90,22 @@ fn renamed(value: &Value) -> Value {
 
 /// Fills in the ids of earlier responses.
 fn filled(value: &Value, known_ids: &KnownIds) -> Value {
-    static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{(\w+)\}").expect("a regular expression"));
+    static PLACE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\{(\w+)\}").expect("a regular expression"));
     let text = |text: &str| {
-        let id = |found: &Captures<'_>| known_ids.get(&found[1]).cloned().unwrap_or_else(|| found[0].to_owned());
+        let id = |found: &Captures<'_>| {
+            known_ids
+                .get(&found[1])
+                .cloned()
+                .unwrap_or_else(|| found[0].to_owned())
+        };
         PLACE.replace_all(text, id).into_owned()
     };
     match value {
-        Value::Object(map) => map.iter().map(|(key, item)| (text(key), filled(item, known_ids))).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, item)| (text(key), filled(item, known_ids)))
+            .collect(),
         Value::Array(list) => list.iter().map(|item| filled(item, known_ids)).collect(),
         Value::String(string) => json!(text(string)),
         other => other.clone(),
@@ -87,18 +116,35 @@ async fn send(world: &World, method: &str, path: &str, body: &Value) -> (u16, Va
     let method: Method = method.parse().expect("a method");
     let mut request = world.http.request(method, format!("{}{path}", world.agent));
     if !body.is_null() {
-        request = request.header("content-type", "application/json").body(body.to_string());
+        request = request
+            .header("content-type", "application/json")
+            .body(body.to_string());
     }
     let response = request.send().await.expect("a response");
     let status = response.status().as_u16();
-    let streamed =
-        response.headers().get("content-type").is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
+    let streamed = response
+        .headers()
+        .get("content-type")
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
     let text = response.text().await.expect("a clean end");
     if streamed {
-        return (status, events(&text).into_iter().map(|event| json!([event.name, event.data])).collect());
+        return (
+            status,
+            events(&text)
+                .into_iter()
+                .map(|event| json!([event.name, event.data]))
+                .collect(),
+        );
     }
     let text = text.trim();
-    (status, if text.is_empty() { Value::Null } else { serde_json::from_str(text).unwrap_or_else(|_| json!(text)) })
+    (
+        status,
+        if text.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+        },
+    )
 }
 
 /// Sends a sequence of requests and returns the differences of the responses.
@@ -107,7 +153,10 @@ async fn play(world: &World, family: &str, steps: &[Value], recorded: &[Value]) 
     let mut recorded = recorded.iter();
     for (n, step) in steps.iter().enumerate() {
         let path = filled(&step["path"], &known_ids);
-        let (path, body) = (path.as_str().expect("a path"), filled(&step["body"], &known_ids));
+        let (path, body) = (
+            path.as_str().expect("a path"),
+            filled(&step["body"], &known_ids),
+        );
         let method = step["method"].as_str().expect("a method");
         let (status, response) = loop {
             let (status, response) = send(world, method, path, &body).await;
@@ -118,15 +167,27 @@ async fn play(world: &World, family: &str, steps: &[Value], recorded: &[Value]) 
             }
         };
         for (name, place) in step["keep"].as_object().into_iter().flatten() {
-            let id = place.as_str().and_then(|place| response.pointer(place)).and_then(Value::as_str);
-            known_ids.insert(name.clone(), id.unwrap_or_else(|| panic!("{family}: {name} in {response}")).to_owned());
+            let id = place
+                .as_str()
+                .and_then(|place| response.pointer(place))
+                .and_then(Value::as_str);
+            known_ids.insert(
+                name.clone(),
+                id.unwrap_or_else(|| panic!("{family}: {name} in {response}"))
+                    .to_owned(),
+            );
         }
         if step["until"].is_null() {
             let real = renamed(recorded.next().expect("a recorded response"));
-            let own = renamed(&json!({"status": status, "body": normalized(&response, &known_ids)}));
+            let own =
+                renamed(&json!({"status": status, "body": normalized(&response, &known_ids)}));
             let mut found = Vec::new();
             compare(&normalized(&real, &KnownIds::new()), &own, "", &mut found);
-            differences.extend(found.into_iter().map(|what| format!("{family}, step {n}, {method} {path}: {what}")));
+            differences.extend(
+                found
+                    .into_iter()
+                    .map(|what| format!("{family}, step {n}, {method} {path}: {what}")),
+            );
         }
     }
     differences
@@ -136,16 +197,32 @@ fn compare(real: &Value, own: &Value, at: &str, found: &mut Vec<String>) {
     match (real, own) {
         (Value::Object(a), Value::Object(b)) => {
             let keys = |a: &Map<String, Value>, b: &Map<String, Value>| -> Vec<String> {
-                a.keys().filter(|key| !b.contains_key(*key)).cloned().collect()
+                a.keys()
+                    .filter(|key| !b.contains_key(*key))
+                    .cloned()
+                    .collect()
             };
-            found.extend(keys(a, b).iter().map(|key| format!("{at}.{key} is missing")));
-            found.extend(keys(b, a).iter().map(|key| format!("{at}.{key} is unexpected")));
+            found.extend(
+                keys(a, b)
+                    .iter()
+                    .map(|key| format!("{at}.{key} is missing")),
+            );
+            found.extend(
+                keys(b, a)
+                    .iter()
+                    .map(|key| format!("{at}.{key} is unexpected")),
+            );
             for (key, real) in a {
-                b.get(key).into_iter().for_each(|own| compare(real, own, &format!("{at}.{key}"), found));
+                b.get(key)
+                    .into_iter()
+                    .for_each(|own| compare(real, own, &format!("{at}.{key}"), found));
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).enumerate().for_each(|(n, (real, own))| compare(real, own, &format!("{at}[{n}]"), found));
+            a.iter()
+                .zip(b)
+                .enumerate()
+                .for_each(|(n, (real, own))| compare(real, own, &format!("{at}[{n}]"), found));
         }
         _ if real == own => {}
         _ => found.push(format!("{at} is {own} instead of {real}")),
@@ -153,30 +230,70 @@ fn compare(real: &Value, own: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 async fn check_responses(dialect: &str, scenario: Scenario, recorded: &str) {
-    let world = world(Options { scenario, speed: 50.0, ..Options::default() }).await;
+    let world = world(Options {
+        scenario,
+        speed: 50.0,
+        ..Options::default()
+    })
+    .await;
     let steps: Map<String, Value> = serde_json::from_str(STEPS).expect("JSON");
     let recorded: Map<String, Value> = serde_json::from_str(recorded).expect("JSON");
-    let families =
-        steps.iter().filter(|(_, family)| family["on"].as_array().is_some_and(|on| on.contains(&json!(dialect))));
+    let families = steps.iter().filter(|(_, family)| {
+        family["on"]
+            .as_array()
+            .is_some_and(|on| on.contains(&json!(dialect)))
+    });
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let plays =
-        families.map(async |(name, family)| play(&world, name, &list(&family["steps"]), &list(&recorded[name])).await);
+    let plays = families.map(async |(name, family)| {
+        play(
+            &world,
+            name,
+            &list(&family["steps"]),
+            &list(&recorded[name]),
+        )
+        .await
+    });
     let all = tokio::time::timeout(Duration::from_secs(50), futures::future::join_all(plays));
-    let differences: Vec<String> = all.await.expect("every wait ends").into_iter().flatten().collect();
-    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+    let differences: Vec<String> = all
+        .await
+        .expect("every wait ends")
+        .into_iter()
+        .flatten()
+        .collect();
+    assert!(
+        differences.is_empty(),
+        "{} differences:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
 }
 
 #[tokio::test]
 async fn python_responses_match_the_real_server() {
-    check_responses("python", Scenario::Empty, include_str!("../../fixtures/acting/python.json")).await;
+    check_responses(
+        "python",
+        Scenario::Empty,
+        include_str!("../../fixtures/acting/python.json"),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn javascript_responses_match_the_real_server() {
-    check_responses("javascript", Scenario::JavaScript, include_str!("../../fixtures/acting/javascript.json")).await;
+    check_responses(
+        "javascript",
+        Scenario::JavaScript,
+        include_str!("../../fixtures/acting/javascript.json"),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn aegra_responses_match_the_real_server() {
-    check_responses("aegra", Scenario::Aegra, include_str!("../../fixtures/acting/aegra.json")).await;
+    check_responses(
+        "aegra",
+        Scenario::Aegra,
+        include_str!("../../fixtures/acting/aegra.json"),
+    )
+    .await;
 }

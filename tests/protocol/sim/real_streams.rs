@@ -7,7 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 fn of(scenario: Scenario) -> Options {
-    Options { scenario, speed: 1000.0, ..Options::default() }
+    Options {
+        scenario,
+        speed: 1000.0,
+        ..Options::default()
+    }
 }
 
 /// Returns types and keys without contents. A list has the distinct shapes of its entries.
@@ -15,12 +19,22 @@ fn shape(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let id = |key: &str| key.len() > 30 && key.contains('-');
-            let name = |key: &str| if id(key) { "an id".to_owned() } else { key.to_owned() };
-            let sorted: BTreeMap<String, Value> = map.iter().map(|(key, value)| (name(key), shape(value))).collect();
+            let name = |key: &str| {
+                if id(key) {
+                    "an id".to_owned()
+                } else {
+                    key.to_owned()
+                }
+            };
+            let sorted: BTreeMap<String, Value> = map
+                .iter()
+                .map(|(key, value)| (name(key), shape(value)))
+                .collect();
             json!(sorted)
         }
         Value::Array(list) => {
-            let shapes: BTreeSet<String> = list.iter().map(|value| shape(value).to_string()).collect();
+            let shapes: BTreeSet<String> =
+                list.iter().map(|value| shape(value).to_string()).collect();
             json!(shapes)
         }
         Value::Null => json!("null"),
@@ -34,7 +48,10 @@ fn shape(value: &Value) -> Value {
 fn shapes(events: &[Event]) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for event in events {
-        found.entry(event.name.clone()).or_default().insert(shape(&event.data).to_string());
+        found
+            .entry(event.name.clone())
+            .or_default()
+            .insert(shape(&event.data).to_string());
     }
     found
 }
@@ -57,10 +74,16 @@ async fn check_streams(scenario: Scenario, captures: &[(&str, &str)]) {
         for (name, real) in shapes(&real) {
             let own = shapes(&own).remove(&name).unwrap_or_default();
             let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| {
-                a.difference(b).map(|shape| shape.replace('\\', "")).collect::<Vec<_>>().join("\n")
+                a.difference(b)
+                    .map(|shape| shape.replace('\\', ""))
+                    .collect::<Vec<_>>()
+                    .join("\n")
             };
             let (missing, added) = (only(&real, &own), only(&own, &real));
-            assert!(missing.is_empty() && added.is_empty(), "{name} in {mode}\nreal: {missing}\nsimulator: {added}");
+            assert!(
+                missing.is_empty() && added.is_empty(),
+                "{name} in {mode}\nreal: {missing}\nsimulator: {added}"
+            );
         }
     }
 }
@@ -69,11 +92,23 @@ async fn check_streams(scenario: Scenario, captures: &[(&str, &str)]) {
 async fn javascript_streams_match_the_captured_shapes() {
     let captures = [
         ("values", include_str!("../../captures/js-agent-values.sse")),
-        ("updates", include_str!("../../captures/js-agent-updates.sse")),
-        ("messages", include_str!("../../captures/js-agent-messages.sse")),
-        ("messages-tuple", include_str!("../../captures/js-agent-messages-tuple.sse")),
+        (
+            "updates",
+            include_str!("../../captures/js-agent-updates.sse"),
+        ),
+        (
+            "messages",
+            include_str!("../../captures/js-agent-messages.sse"),
+        ),
+        (
+            "messages-tuple",
+            include_str!("../../captures/js-agent-messages-tuple.sse"),
+        ),
         ("tasks", include_str!("../../captures/js-agent-tasks.sse")),
-        ("checkpoints", include_str!("../../captures/js-agent-checkpoints.sse")),
+        (
+            "checkpoints",
+            include_str!("../../captures/js-agent-checkpoints.sse"),
+        ),
     ];
     check_streams(Scenario::JavaScript, &captures).await;
 }
@@ -81,23 +116,51 @@ async fn javascript_streams_match_the_captured_shapes() {
 #[tokio::test]
 async fn aegra_streams_match_the_captured_shapes() {
     let captures = [
-        ("values", include_str!("../../captures/aegra-agent-values.sse")),
-        ("updates", include_str!("../../captures/aegra-agent-updates.sse")),
-        ("messages", include_str!("../../captures/aegra-agent-messages.sse")),
-        ("messages-tuple", include_str!("../../captures/aegra-agent-messages-tuple.sse")),
-        ("tasks", include_str!("../../captures/aegra-agent-tasks.sse")),
-        ("checkpoints", include_str!("../../captures/aegra-agent-checkpoints.sse")),
-        ("debug", include_str!("../../captures/aegra-agent-debug.sse")),
+        (
+            "values",
+            include_str!("../../captures/aegra-agent-values.sse"),
+        ),
+        (
+            "updates",
+            include_str!("../../captures/aegra-agent-updates.sse"),
+        ),
+        (
+            "messages",
+            include_str!("../../captures/aegra-agent-messages.sse"),
+        ),
+        (
+            "messages-tuple",
+            include_str!("../../captures/aegra-agent-messages-tuple.sse"),
+        ),
+        (
+            "tasks",
+            include_str!("../../captures/aegra-agent-tasks.sse"),
+        ),
+        (
+            "checkpoints",
+            include_str!("../../captures/aegra-agent-checkpoints.sse"),
+        ),
+        (
+            "debug",
+            include_str!("../../captures/aegra-agent-debug.sse"),
+        ),
     ];
     check_streams(Scenario::Aegra, &captures).await;
 }
 
 fn ids(events: &[Event]) -> Vec<&str> {
-    events.iter().map(|event| event.id.as_deref().unwrap_or("none")).collect()
+    events
+        .iter()
+        .map(|event| event.id.as_deref().unwrap_or("none"))
+        .collect()
 }
 
 fn header(response: &reqwest::Response, name: &str) -> Option<String> {
-    response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    response
+        .headers()
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
 }
 
 /// Starts a streamed run of `slow` that waits for `gate`. Returns its id, and the stream after its first events.
@@ -106,14 +169,22 @@ async fn start_held_run(world: &World, thread: &str, more: Value) -> (String, Li
     for (key, value) in more.as_object().into_iter().flatten() {
         body[key] = value.clone();
     }
-    let response = world.post(&format!("/threads/{thread}/runs/stream"), body).await;
+    let response = world
+        .post(&format!("/threads/{thread}/runs/stream"), body)
+        .await;
     let mut live = Live::new(response);
     let all = live.until(|event| event.name == "custom").await;
-    (all[0].data["run_id"].as_str().expect("an id").to_owned(), live)
+    (
+        all[0].data["run_id"].as_str().expect("an id").to_owned(),
+        live,
+    )
 }
 
 async fn join_stream(world: &World, thread: &str, run: &str, after: Option<&str>) -> Live {
-    let mut request = world.http.get(format!("{}/threads/{thread}/runs/{run}/stream", world.agent));
+    let mut request = world.http.get(format!(
+        "{}/threads/{thread}/runs/{run}/stream",
+        world.agent
+    ));
     if let Some(after) = after {
         request = request.header("Last-Event-ID", after);
     }
@@ -122,7 +193,11 @@ async fn join_stream(world: &World, thread: &str, run: &str, after: Option<&str>
 
 #[tokio::test]
 async fn resumable_javascript_runs_replay_from_any_index_indefinitely() {
-    let world = world(Options { replay_window: Duration::ZERO, ..of(Scenario::JavaScript) }).await;
+    let world = world(Options {
+        replay_window: Duration::ZERO,
+        ..of(Scenario::JavaScript)
+    })
+    .await;
     let thread = world.thread().await;
     let (run, first) = start_held_run(&world, &thread, json!({"stream_resumable": true})).await;
     let after = ["-1", "1", "-", "99"];
@@ -159,46 +234,105 @@ async fn events_of_other_javascript_runs_have_one_reader() {
     let second = join_stream(&world, &thread, &run, Some("-1")).await;
     world.sim.release("gate");
     let (first, second) = tokio::join!(first.rest(), second.rest());
-    assert!(first.iter().all(|event| !second.contains(event)), "{first:?} {second:?}");
+    assert!(
+        first.iter().all(|event| !second.contains(event)),
+        "{first:?} {second:?}"
+    );
     let mut both: Vec<&str> = ids(&first).into_iter().chain(ids(&second)).collect();
     both.sort_unstable();
     assert_eq!(both, ["0", "1", "2", "3", "4"]);
-    assert_eq!(world.join(&thread, &run, Some("-1")).await, [], "no event is left");
+    assert_eq!(
+        world.join(&thread, &run, Some("-1")).await,
+        [],
+        "no event is left"
+    );
 }
 
 #[tokio::test]
 async fn javascript_wire_format() {
-    let world = world(Options { heartbeat: Duration::from_millis(1), ..of(Scenario::JavaScript) }).await;
+    let world = world(Options {
+        heartbeat: Duration::from_millis(1),
+        ..of(Scenario::JavaScript)
+    })
+    .await;
     let thread = world.thread().await;
-    let body =
-        json!({"assistant_id": "agent", "input": {"messages": "hi"}, "stream_mode": ["messages", "messages-tuple"]});
-    let response = world.post(&format!("/threads/{thread}/runs/stream"), body).await;
-    let [kind, cache, place, other] =
-        ["content-type", "cache-control", "content-location", "location"].map(|name| header(&response, name));
-    assert_eq!((kind.as_deref(), cache.as_deref()), (Some("text/event-stream"), Some("no-cache")));
+    let body = json!({"assistant_id": "agent", "input": {"messages": "hi"}, "stream_mode": ["messages", "messages-tuple"]});
+    let response = world
+        .post(&format!("/threads/{thread}/runs/stream"), body)
+        .await;
+    let [kind, cache, place, other] = [
+        "content-type",
+        "cache-control",
+        "content-location",
+        "location",
+    ]
+    .map(|name| header(&response, name));
+    assert_eq!(
+        (kind.as_deref(), cache.as_deref()),
+        (Some("text/event-stream"), Some("no-cache"))
+    );
     let place = place.expect("content-location");
     assert!(place.starts_with(&format!("/threads/{thread}/runs/")) && other.is_none());
     let text = response.text().await.expect("a clean end");
-    assert!(!text.contains('\r') && !text.lines().any(|line| line.starts_with(':')), "LF and no heartbeats");
+    assert!(
+        !text.contains('\r') && !text.lines().any(|line| line.starts_with(':')),
+        "LF and no heartbeats"
+    );
     let all = events(&text);
-    for name in ["messages", "messages/metadata", "messages/partial", "messages/complete"] {
+    for name in [
+        "messages",
+        "messages/metadata",
+        "messages/partial",
+        "messages/complete",
+    ] {
         assert!(names(&all).contains(&name), "{name}: both modes are sent");
     }
     let joined = world.get(&format!("{place}/stream")).await;
-    assert_eq!((joined.status().as_u16(), header(&joined, "content-location")), (200, None));
-    let unknown = world.join(&thread, "00000000-0000-4000-8000-000000000000", None).await;
-    assert_eq!((names(&unknown), &unknown[0].data), (vec!["error"], &json!("Run not found")));
+    assert_eq!(
+        (
+            joined.status().as_u16(),
+            header(&joined, "content-location")
+        ),
+        (200, None)
+    );
+    let unknown = world
+        .join(&thread, "00000000-0000-4000-8000-000000000000", None)
+        .await;
+    assert_eq!(
+        (names(&unknown), &unknown[0].data),
+        (vec!["error"], &json!("Run not found"))
+    );
     let tail = world.tail(&thread, "", None).await;
-    assert_eq!((tail.status().as_u16(), tail.text().await.expect("text").as_str()), (404, "404 Not Found"));
-    let stateless = world.post("/runs/stream", json!({"assistant_id": "slow", "input": {"seconds": 0}})).await;
+    assert_eq!(
+        (
+            tail.status().as_u16(),
+            tail.text().await.expect("text").as_str()
+        ),
+        (404, "404 Not Found")
+    );
+    let stateless = world
+        .post(
+            "/runs/stream",
+            json!({"assistant_id": "slow", "input": {"seconds": 0}}),
+        )
+        .await;
     let place = header(&stateless, "content-location").expect("content-location");
     assert!(place.starts_with("/runs/"));
     let all = events(&stateless.text().await.expect("a clean end"));
-    assert!(all.iter().all(|event| event.id.is_none()), "stateless runs have no ids");
+    assert!(
+        all.iter().all(|event| event.id.is_none()),
+        "stateless runs have no ids"
+    );
     assert_eq!(world.get(&format!("{place}/stream")).await.status(), 200);
     assert_eq!(world.json("/info").await["langgraph_js_version"], "1.4.18");
     let id = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
-    assert_eq!(world.get(&format!("/assistants/{id}/schemas")).await.status(), 400);
+    assert_eq!(
+        world
+            .get(&format!("/assistants/{id}/schemas"))
+            .await
+            .status(),
+        400
+    );
 }
 
 #[tokio::test]
@@ -207,13 +341,29 @@ async fn javascript_lists_runs_oldest_first() {
     let thread = world.thread().await;
     let mut created = Vec::new();
     for _ in 0..3 {
-        created.push(world.run(&thread, json!({"assistant_id": "slow", "input": {"seconds": 0}})).await.0);
+        created.push(
+            world
+                .run(
+                    &thread,
+                    json!({"assistant_id": "slow", "input": {"seconds": 0}}),
+                )
+                .await
+                .0,
+        );
     }
     let runs = world.json(&format!("/threads/{thread}/runs")).await;
-    let listed: Vec<&str> = runs.as_array().expect("a list").iter().filter_map(|run| run["run_id"].as_str()).collect();
+    let listed: Vec<&str> = runs
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|run| run["run_id"].as_str())
+        .collect();
     assert_eq!(listed, created);
     let first = world.json(&format!("/threads/{thread}/runs?limit=1")).await;
-    assert_eq!((first.as_array().map(Vec::len), first[0]["run_id"].as_str()), (Some(1), Some(created[0].as_str())));
+    assert_eq!(
+        (first.as_array().map(Vec::len), first[0]["run_id"].as_str()),
+        (Some(1), Some(created[0].as_str()))
+    );
 }
 
 #[tokio::test]
@@ -224,43 +374,91 @@ async fn aegra_replays_stored_events_and_shares_its_queue() {
     let mut second = join_stream(&world, &thread, &run, None).await;
     let stored = second.until(|event| event.name == "values").await;
     let id = |n: usize| format!("{run}_event_{n}");
-    assert_eq!(ids(&stored), [id(2)], "neither metadata nor custom events are stored");
+    assert_eq!(
+        ids(&stored),
+        [id(2)],
+        "neither metadata nor custom events are stored"
+    );
     world.sim.release("gate");
     let (first, second) = tokio::join!(first.rest(), second.rest());
     let later = [id(4), id(5)];
-    let of = |events: &[Event]| ids(events).iter().filter(|id| later.iter().any(|later| later == *id)).count();
+    let of = |events: &[Event]| {
+        ids(events)
+            .iter()
+            .filter(|id| later.iter().any(|later| later == *id))
+            .count()
+    };
     assert_eq!(of(&first) + of(&second), 2, "{first:?} {second:?}");
     for after in [None, Some("-"), Some(id(1).as_str())] {
         let over = world.join(&thread, &run, after).await;
-        assert_eq!((names(&over), &over[0].data, &over[0].id), (vec!["end"], &json!({"status": "success"}), &None));
+        assert_eq!(
+            (names(&over), &over[0].data, &over[0].id),
+            (vec!["end"], &json!({"status": "success"}), &None)
+        );
     }
 }
 
 #[tokio::test]
 async fn aegra_wire_format() {
-    let world = world(Options { heartbeat: Duration::from_millis(1), ..of(Scenario::Aegra) }).await;
+    let world = world(Options {
+        heartbeat: Duration::from_millis(1),
+        ..of(Scenario::Aegra)
+    })
+    .await;
     let thread = world.thread().await;
     let input = json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]});
     let body = json!({"assistant_id": "agent", "input": input, "stream_mode": ["values"]});
-    let response = world.post(&format!("/threads/{thread}/runs/stream"), body).await;
+    let response = world
+        .post(&format!("/threads/{thread}/runs/stream"), body)
+        .await;
     let place = header(&response, "content-location").expect("content-location");
-    assert_eq!(header(&response, "location"), Some(format!("{place}/stream")));
-    assert_eq!(header(&response, "content-type").as_deref(), Some("text/event-stream"));
+    assert_eq!(
+        header(&response, "location"),
+        Some(format!("{place}/stream"))
+    );
+    assert_eq!(
+        header(&response, "content-type").as_deref(),
+        Some("text/event-stream")
+    );
     let text = response.text().await.expect("a clean end");
     assert!(text.is_ascii() && text.contains("Krak\\u00f3w") && !text.contains('\r'));
-    assert!(!text.lines().any(|line| line.starts_with(':')), "no heartbeats");
+    assert!(
+        !text.lines().any(|line| line.starts_with(':')),
+        "no heartbeats"
+    );
     let run = place.rsplit('/').next().expect("an id");
     assert_eq!(events(&text)[0].id, Some(format!("{run}_event_1")));
-    for (path, status) in [("/ok", 404), ("/health", 200), ("/info", 200), ("/assistants/agent", 404)] {
+    for (path, status) in [
+        ("/ok", 404),
+        ("/health", 200),
+        ("/info", 200),
+        ("/assistants/agent", 404),
+    ] {
         assert_eq!(world.get(path).await.status(), status, "{path}");
     }
     assert_eq!(world.tail(&thread, "", None).await.status(), 404);
     let stateless = json!({"assistant_id": "agent", "input": {}});
     for path in ["/runs", "/runs/stream", "/runs/wait"] {
-        assert_eq!(world.post(path, stateless.clone()).await.status(), 404, "{path}");
+        assert_eq!(
+            world.post(path, stateless.clone()).await.status(),
+            404,
+            "{path}"
+        );
     }
-    assert_eq!(world.post("/threads/search", json!({"limit": 100})).await.status(), 200);
-    assert_eq!(world.post("/threads/search", json!({"limit": 101})).await.status(), 422);
+    assert_eq!(
+        world
+            .post("/threads/search", json!({"limit": 100}))
+            .await
+            .status(),
+        200
+    );
+    assert_eq!(
+        world
+            .post("/threads/search", json!({"limit": 101}))
+            .await
+            .status(),
+        422
+    );
 }
 
 #[tokio::test]
@@ -268,19 +466,51 @@ async fn contract_only_responses_have_no_location_and_other_endpoints_are_missin
     let world = world(of(Scenario::Contract)).await;
     let thread = world.thread().await;
     let body = json!({"assistant_id": "slow", "input": {"seconds": 0}});
-    let response = world.post(&format!("/threads/{thread}/runs/stream"), body.clone()).await;
-    let headers = |response: &reqwest::Response| [header(response, "content-location"), header(response, "location")];
+    let response = world
+        .post(&format!("/threads/{thread}/runs/stream"), body.clone())
+        .await;
+    let headers = |response: &reqwest::Response| {
+        [
+            header(response, "content-location"),
+            header(response, "location"),
+        ]
+    };
     assert_eq!(headers(&response), [None, None]);
-    let run = events(&response.text().await.expect("text"))[0].data["run_id"].as_str().expect("an id").to_owned();
-    let joined = world.get(&format!("/threads/{thread}/runs/{run}/stream")).await;
-    assert_eq!((joined.status().as_u16(), headers(&joined)), (200, [None, None]));
-    assert_eq!(headers(&world.post("/runs/stream", body).await), [None, None]);
+    let run = events(&response.text().await.expect("text"))[0].data["run_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let joined = world
+        .get(&format!("/threads/{thread}/runs/{run}/stream"))
+        .await;
+    assert_eq!(
+        (joined.status().as_u16(), headers(&joined)),
+        (200, [None, None])
+    );
+    assert_eq!(
+        headers(&world.post("/runs/stream", body).await),
+        [None, None]
+    );
     let path = format!("/threads/{thread}");
-    for path in ["/ok", "/info", &path, &format!("{path}/state"), &format!("{path}/history"), &format!("{path}/runs")] {
+    for path in [
+        "/ok",
+        "/info",
+        &path,
+        &format!("{path}/state"),
+        &format!("{path}/history"),
+        &format!("{path}/runs"),
+    ] {
         assert_eq!(world.get(path).await.status(), 404, "{path}");
     }
-    let cancel = world.post(&format!("{path}/runs/{run}/cancel"), json!({})).await;
+    let cancel = world
+        .post(&format!("{path}/runs/{run}/cancel"), json!({}))
+        .await;
     assert_eq!(cancel.status(), 404);
-    let (_, failed) = world.run(&thread, json!({"assistant_id": "broken", "input": {}})).await;
-    assert_eq!(failed.last().map(|event| event.name.as_str()), Some("error"));
+    let (_, failed) = world
+        .run(&thread, json!({"assistant_id": "broken", "input": {}}))
+        .await;
+    assert_eq!(
+        failed.last().map(|event| event.name.as_str()),
+        Some("error")
+    );
 }

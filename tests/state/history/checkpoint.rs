@@ -35,7 +35,10 @@ fn of_conversation(size: (u16, u16)) -> (Dash, Vec<Value>) {
     let history = conversation();
     let mut dash = opened(size, &history);
     dash.snapshot(vec![
-        (SnapshotPart::Thread, json!({"thread_id": "t", "status": "idle"})),
+        (
+            SnapshotPart::Thread,
+            json!({"thread_id": "t", "status": "idle"}),
+        ),
         (SnapshotPart::State, history[0].clone()),
         (SnapshotPart::History, json!(history)),
         (SnapshotPart::Runs, json!([])),
@@ -51,19 +54,37 @@ fn enter_shows_a_checkpoint_in_all_views() {
     serve(&mut dash, &history);
     assert_eq!(view(&dash), View::State);
     let screen = dash.screen();
-    assert!(screen.contains("at step 2 · G") && screen.contains("4 Timeline"), "{screen}");
-    assert!(screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"), "{screen}");
+    assert!(
+        screen.contains("at step 2 · G") && screen.contains("4 Timeline"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"),
+        "{screen}"
+    );
     insta::assert_snapshot!("checkpoint_state_140x40", screen);
     dash.keys("1");
     let screen = dash.screen();
-    assert!(screen.contains("Message number 2.") && !screen.contains("Message number 3."), "{screen}");
+    assert!(
+        screen.contains("Message number 2.") && !screen.contains("Message number 3."),
+        "{screen}"
+    );
     // New events of the stream are kept for the present.
-    dash.event("values", &json!({"messages": [{"id": "m9", "type": "ai", "content": "Newest."}]}).to_string());
+    dash.event(
+        "values",
+        &json!({"messages": [{"id": "m9", "type": "ai", "content": "Newest."}]}).to_string(),
+    );
     let screen = dash.screen();
-    assert!(!screen.contains("Newest.") && screen.contains("Message number 2."), "{screen}");
+    assert!(
+        !screen.contains("Newest.") && screen.contains("Message number 2."),
+        "{screen}"
+    );
     dash.keys("G");
     let screen = dash.screen();
-    assert!(screen.contains("Newest.") && !screen.contains("at step 2"), "{screen}");
+    assert!(
+        screen.contains("Newest.") && !screen.contains("at step 2"),
+        "{screen}"
+    );
     assert!(dash.app.viewer().unwrap().shown_checkpoint().is_none());
 }
 
@@ -77,7 +98,10 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     assert_eq!(view(&dash), View::State);
     insta::assert_snapshot!("checkpoint_state_80x24", dash.screen());
     dash.keys("<Esc>");
-    assert_eq!((view(&dash), cursor(&dash)), (View::History, id(&history[1]).to_string()));
+    assert_eq!(
+        (view(&dash), cursor(&dash)),
+        (View::History, id(&history[1]).to_string())
+    );
     assert!(dash.app.viewer().unwrap().shown_checkpoint().is_none());
     // Another checkpoint replaces the first.
     dash.keys("<Down><Enter>");
@@ -85,7 +109,11 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     assert!(dash.screen().contains("at step 2"), "{}", dash.screen());
     dash.keys("0<Down><Enter>");
     serve(&mut dash, &history);
-    assert!(dash.screen().contains("at step 1") && view(&dash) == View::State, "{}", dash.screen());
+    assert!(
+        dash.screen().contains("at step 1") && view(&dash) == View::State,
+        "{}",
+        dash.screen()
+    );
     // Time travel moves among the events, which are those of the stream again.
     dash.event("updates", r#"{"chat": {}}"#);
     let newest = dash.app.viewer().unwrap().live_log().newest_seq();
@@ -107,10 +135,16 @@ fn a_state_that_arrives_late_changes_nothing() {
         dash.keys(leave);
         for (key, request) in states {
             let event = response(&history, &request);
-            dash.feed(Msg::Subscription { key, epoch: Default::default(), event });
+            dash.feed(Msg::Subscription {
+                key,
+                epoch: Default::default(),
+                event,
+            });
         }
         assert!(
-            dash.app.viewer().is_none_or(|viewer| viewer.shown_checkpoint().is_none()),
+            dash.app
+                .viewer()
+                .is_none_or(|viewer| viewer.shown_checkpoint().is_none()),
             "{leave}: {}",
             dash.screen()
         );
@@ -123,31 +157,68 @@ fn details_have_the_state_of_a_waiting_subgraph() {
     let mut dash = opened((140, 40), &history);
     dash.keys("d");
     let (key, request) = requests(&dash).into_iter().next_back().unwrap();
-    assert_eq!(request, HistoryRequest::Details { checkpoint: id(&history[0]).into() });
+    assert_eq!(
+        request,
+        HistoryRequest::Details {
+            checkpoint: id(&history[0]).into()
+        }
+    );
     let nested = json!({"values": {"log": ["top"]}, "tasks": [{"name": "mid", "state": {"values": {"inner": 7}}}]});
-    let missing = vec!["Couldn't load the state of the subgraph side from 127.0.0.1: 404: not found.".to_string()];
+    let missing = vec![
+        "Couldn't load the state of the subgraph side from 127.0.0.1: 404: not found.".to_string(),
+    ];
     let details = CheckpointDetails::new(nested.to_string().into(), missing);
     let complete = CheckpointDetails::new(details.text.clone(), Vec::new());
-    dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(Some(details))));
+    dash.answer(
+        |known| *known == key,
+        SubscriptionEvent::CheckpointDetails(Ok(Some(details))),
+    );
     let screen = dash.screen();
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{screen}");
-    assert!(screen.contains("inner") && screen.contains("subgraph side from 127.0.0.1"), "{screen}");
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("inner") && screen.contains("subgraph side from 127.0.0.1"),
+        "{screen}"
+    );
     for (answer, says) in [
-        (Some(complete), "States of subgraphs: mid in tasks[0].state."),
-        (Some(CheckpointDetails::new("{}".into(), Vec::new())), "No subgraph waits there."),
+        (
+            Some(complete),
+            "States of subgraphs: mid in tasks[0].state.",
+        ),
+        (
+            Some(CheckpointDetails::new("{}".into(), Vec::new())),
+            "No subgraph waits there.",
+        ),
     ] {
         dash.keys("<Esc>d");
         let (key, _) = requests(&dash).into_iter().next_back().unwrap();
-        dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(answer)));
+        dash.answer(
+            |known| *known == key,
+            SubscriptionEvent::CheckpointDetails(Ok(answer)),
+        );
         assert!(dash.screen().contains(says), "{}", dash.screen());
     }
     dash.keys("<Esc>d");
     let (key, _) = requests(&dash).into_iter().next_back().unwrap();
-    dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(None)));
-    assert!(dash.screen().contains("The server no longer has this checkpoint."), "{}", dash.screen());
+    dash.answer(
+        |known| *known == key,
+        SubscriptionEvent::CheckpointDetails(Ok(None)),
+    );
+    assert!(
+        dash.screen()
+            .contains("The server no longer has this checkpoint."),
+        "{}",
+        dash.screen()
+    );
     // Whoever moves on doesn't want them any more.
     dash.keys("d<Down>");
-    assert!(requests(&dash).iter().all(|(_, request)| !matches!(request, HistoryRequest::Details { .. })));
+    assert!(
+        requests(&dash)
+            .iter()
+            .all(|(_, request)| !matches!(request, HistoryRequest::Details { .. }))
+    );
 }
 
 #[test]
@@ -155,7 +226,11 @@ fn one_key_compares_two_branches() {
     let history = capture("fork-history");
     for size in [(140, 40), (80, 24)] {
         let mut dash = opened(size, &history);
-        assert!(size.0 < 100 || dash.screen().contains("compare branches"), "{}", dash.screen());
+        assert!(
+            size.0 < 100 || dash.screen().contains("compare branches"),
+            "{}",
+            dash.screen()
+        );
         dash.keys("=");
         serve(&mut dash, &history);
         let screen = dash.screen();
@@ -166,7 +241,10 @@ fn one_key_compares_two_branches() {
         // Each press shows the next of the other branches, then the first again.
         let base = |dash: &mut Dash| {
             let screen = dash.screen();
-            screen.lines().find_map(|line| Some(line.split_once("State · A ")?.1.to_string())).unwrap()
+            screen
+                .lines()
+                .find_map(|line| Some(line.split_once("State · A ")?.1.to_string()))
+                .unwrap()
         };
         let mut seen = vec![base(&mut dash)];
         loop {
@@ -179,13 +257,22 @@ fn one_key_compares_two_branches() {
             assert!(!seen.contains(&next) && seen.len() < 10, "{seen:?}");
             seen.push(next);
         }
-        assert_eq!(seen.len(), 5, "six branches begin at one checkpoint: {seen:?}");
+        assert_eq!(
+            seen.len(),
+            5,
+            "six branches begin at one checkpoint: {seen:?}"
+        );
     }
     let history = line(4);
     let mut dash = opened((140, 40), &history);
     assert!(!dash.screen().contains("compare branches"));
     dash.keys("=");
-    assert!(dash.screen().contains("No other branch begins at this checkpoint or before it."), "{}", dash.screen());
+    assert!(
+        dash.screen()
+            .contains("No other branch begins at this checkpoint or before it."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -193,32 +280,59 @@ fn keys_that_cannot_work_are_not_offered() {
     let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
     let history = line(3);
     let mut dash = opened((140, 24), &history);
-    assert!(footer(&mut dash).contains("run again from here") && footer(&mut dash).contains("go there"));
+    assert!(
+        footer(&mut dash).contains("run again from here") && footer(&mut dash).contains("go there")
+    );
     // A server with only the calls of the contract.
     let mut dash = demo_like((140, 24));
     dash.open_thread();
     dash.keys("f0");
-    let error = runtail_api::ApiError { detail: "not found".into(), ..dash.error("prod-us", Kind::NotFound) };
-    dash.answer(|key| matches!(key, SubscriptionId::History(_)), SubscriptionEvent::Checkpoints(Err(error)));
+    let error = runtail_api::ApiError {
+        detail: "not found".into(),
+        ..dash.error("prod-us", Kind::NotFound)
+    };
+    dash.answer(
+        |key| matches!(key, SubscriptionId::History(_)),
+        SubscriptionEvent::Checkpoints(Err(error)),
+    );
     let screen = dash.screen();
-    assert!(screen.contains("not offered by this server, so there are no checkpoints to"), "{screen}");
-    for label in ["run again", "update", "set A", "difference", "go there", "branches"] {
+    assert!(
+        screen.contains("not offered by this server, so there are no checkpoints to"),
+        "{screen}"
+    );
+    for label in [
+        "run again",
+        "update",
+        "set A",
+        "difference",
+        "go there",
+        "branches",
+    ] {
         assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
     }
     // A server with a history, but without the states at checkpoints.
     let mut dash = opened((140, 24), &history);
     dash.keys("r");
-    let error = runtail_api::ApiError { detail: "not found".into(), ..dash.error("prod-us", Kind::NotFound) };
+    let error = runtail_api::ApiError {
+        detail: "not found".into(),
+        ..dash.error("prod-us", Kind::NotFound)
+    };
     serve(&mut dash, &history);
     dash.keys("<Down>");
     dash.app.relayout();
     let states = requests(&dash);
     assert!(!states.is_empty());
     for (key, _) in states {
-        dash.answer(|known| *known == key, SubscriptionEvent::CheckpointState(Err(error.clone())));
+        dash.answer(
+            |known| *known == key,
+            SubscriptionEvent::CheckpointState(Err(error.clone())),
+        );
     }
     let screen = dash.screen();
-    assert!(screen.contains("doesn't have the state at a checkpoint"), "{screen}");
+    assert!(
+        screen.contains("doesn't have the state at a checkpoint"),
+        "{screen}"
+    );
     for label in ["run again", "set A", "go there"] {
         assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
     }
@@ -232,6 +346,9 @@ fn a_state_of_50_mb_is_not_opened_in_the_editor() {
     dash.keys("u");
     serve(&mut dash, &history);
     let screen = dash.screen();
-    assert!(screen.contains("The state has 52.4 MB; the editor takes up to 1.0 MB."), "{screen}");
+    assert!(
+        screen.contains("The state has 52.4 MB; the editor takes up to 1.0 MB."),
+        "{screen}"
+    );
     assert!(dash.app.overlays.is_empty(), "{screen}");
 }

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";
 
 fn writer(node: &str, then: &str) -> Writer {
-    Writer { node: node.into(), then: then.into() }
+    Writer {
+        node: node.into(),
+        then: then.into(),
+    }
 }
 
 /// Serves a thread with two checkpoints, `end` (no node is next) and `mid` (these are next).
@@ -54,11 +57,19 @@ async fn serving(next: &'static [&'static str], has_graph: bool) -> Server {
 }
 
 fn edit(checkpoint: &str, as_node: Option<&str>) -> StateEdit {
-    StateEdit { checkpoint: Some(checkpoint.into()), values: json!({"n": 2}), as_node: as_node.map(str::to_string) }
+    StateEdit {
+        checkpoint: Some(checkpoint.into()),
+        values: json!({"n": 2}),
+        as_node: as_node.map(str::to_string),
+    }
 }
 
 fn fork(checkpoint: &str, change: ForkChange) -> ThreadIntent {
-    ThreadIntent::Fork { thread: THREAD.into(), checkpoint: Some(checkpoint.into()), change }
+    ThreadIntent::Fork {
+        thread: THREAD.into(),
+        checkpoint: Some(checkpoint.into()),
+        change,
+    }
 }
 
 async fn plan(server: &Server, intent: ThreadIntent) -> Result<ThreadPlan, PlanError> {
@@ -66,7 +77,11 @@ async fn plan(server: &Server, intent: ThreadIntent) -> Result<ThreadPlan, PlanE
 }
 
 fn notes(plan: &ThreadPlan) -> String {
-    plan.preview.notes.iter().map(|note| format!("{}\n", note.text)).collect()
+    plan.preview
+        .notes
+        .iter()
+        .map(|note| format!("{}\n", note.text))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,14 +93,23 @@ async fn an_edit_lists_the_nodes_in_whose_name_it_can_write() {
         writer("__start__", "Next: plan"),
     ];
     for as_node in [None, Some("act")] {
-        let wanted = Some(Choice::AsNode { node: as_node.map(str::to_string), nodes: nodes.clone() });
-        let edited = ThreadIntent::EditState { thread: THREAD.into(), edit: edit("end", as_node) };
+        let wanted = Some(Choice::AsNode {
+            node: as_node.map(str::to_string),
+            nodes: nodes.clone(),
+        });
+        let edited = ThreadIntent::EditState {
+            thread: THREAD.into(),
+            edit: edit("end", as_node),
+        };
         assert_eq!(plan(&server, edited).await.unwrap().choice, wanted);
         let forked = fork("mid", ForkChange::Edit(edit("mid", as_node)));
         assert_eq!(plan(&server, forked).await.unwrap().choice, wanted);
     }
     // Where no node is next, a node must be named.
-    match plan(&server, fork("end", ForkChange::Edit(edit("end", None)))).await.map(|_| ()) {
+    match plan(&server, fork("end", ForkChange::Edit(edit("end", None))))
+        .await
+        .map(|_| ())
+    {
         Err(PlanError::NeedsNode(why, listed)) => {
             assert!(why.contains("Name the node in whose name to edit"), "{why}");
             assert_eq!(listed, nodes);
@@ -94,15 +118,29 @@ async fn an_edit_lists_the_nodes_in_whose_name_it_can_write() {
     }
     // Only the end follows this node, so no run would follow the edit; without a run the edit is possible.
     let finished = serving(&["finish"], true).await;
-    match plan(&finished, fork("mid", ForkChange::Edit(edit("mid", Some("finish"))))).await.map(|_| ()) {
-        Err(PlanError::NeedsNode(why, _)) => assert!(why.contains("only the end follows finish"), "{why}"),
+    match plan(
+        &finished,
+        fork("mid", ForkChange::Edit(edit("mid", Some("finish")))),
+    )
+    .await
+    .map(|_| ())
+    {
+        Err(PlanError::NeedsNode(why, _)) => {
+            assert!(why.contains("only the end follows finish"), "{why}")
+        }
         other => panic!("{other:?}"),
     }
-    let edited = ThreadIntent::EditState { thread: THREAD.into(), edit: edit("mid", Some("finish")) };
+    let edited = ThreadIntent::EditState {
+        thread: THREAD.into(),
+        edit: edit("mid", Some("finish")),
+    };
     assert!(plan(&finished, edited).await.is_ok());
     // A server without drawings has none to choose from.
     let server = serving(&["act"], false).await;
-    let edited = ThreadIntent::EditState { thread: THREAD.into(), edit: edit("end", None) };
+    let edited = ThreadIntent::EditState {
+        thread: THREAD.into(),
+        edit: edit("end", None),
+    };
     assert_eq!(plan(&server, edited).await.unwrap().choice, None);
 }
 
@@ -110,14 +148,24 @@ async fn an_edit_lists_the_nodes_in_whose_name_it_can_write() {
 async fn nodes_that_the_graph_no_longer_has_are_named() {
     let server = serving(&["review", "act"], true).await;
     let says = "The graph no longer lists the node review, which is next at this checkpoint";
-    let again = plan(&server, fork("mid", ForkChange::Nothing)).await.unwrap();
+    let again = plan(&server, fork("mid", ForkChange::Nothing))
+        .await
+        .unwrap();
     assert!(notes(&again).contains(says), "{}", notes(&again));
-    let edited = plan(&server, fork("mid", ForkChange::Edit(edit("mid", None)))).await.unwrap();
+    let edited = plan(&server, fork("mid", ForkChange::Edit(edit("mid", None))))
+        .await
+        .unwrap();
     assert!(notes(&edited).contains(says), "{}", notes(&edited));
     for (next, has_graph) in [(&["act"], true), (&["act"], false)] {
         let server = serving(next, has_graph).await;
-        let again = plan(&server, fork("mid", ForkChange::Nothing)).await.unwrap();
-        assert!(!notes(&again).contains("no longer lists"), "{}", notes(&again));
+        let again = plan(&server, fork("mid", ForkChange::Nothing))
+            .await
+            .unwrap();
+        assert!(
+            !notes(&again).contains("no longer lists"),
+            "{}",
+            notes(&again)
+        );
     }
 }
 
@@ -127,7 +175,10 @@ async fn a_checkpoint_that_is_gone_is_no_base() {
     for intent in [
         fork("gone", ForkChange::Nothing),
         fork("gone", ForkChange::Edit(edit("gone", None))),
-        ThreadIntent::EditState { thread: THREAD.into(), edit: edit("gone", None) },
+        ThreadIntent::EditState {
+            thread: THREAD.into(),
+            edit: edit("gone", None),
+        },
     ] {
         match plan(&server, intent).await.map(|_| ()) {
             Err(PlanError::Unfit(why)) => assert!(why.contains("has no checkpoint gone."), "{why}"),
@@ -145,7 +196,13 @@ fn planned(effects: &[Effect]) -> (u64, Option<String>) {
     });
     match wanted.unwrap_or_else(|| panic!("{effects:?}")) {
         (number, ThreadIntent::EditState { edit, .. })
-        | (number, ThreadIntent::Fork { change: ForkChange::Edit(edit), .. }) => (number, edit.as_node),
+        | (
+            number,
+            ThreadIntent::Fork {
+                change: ForkChange::Edit(edit),
+                ..
+            },
+        ) => (number, edit.as_node),
         other => panic!("{other:?}"),
     }
 }
@@ -154,7 +211,9 @@ fn planned(effects: &[Effect]) -> (u64, Option<String>) {
 fn preview(dash: &mut Dash, history: &[Value]) -> Vec<Effect> {
     dash.keys("u");
     serve(dash, history);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
     let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
     dash.keys("<F5>")
@@ -169,7 +228,10 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
         let (number, node) = planned(&preview(&mut dash, &history));
         assert_eq!(node, None, "{}", dash.screen());
         let answer = |as_node: Option<String>| {
-            let intent = ThreadIntent::EditState { thread: THREAD.into(), edit: edit("end", as_node.as_deref()) };
+            let intent = ThreadIntent::EditState {
+                thread: THREAD.into(),
+                edit: edit("end", as_node.as_deref()),
+            };
             let server = &server;
             async move {
                 let plan = plan(server, intent).await.unwrap();
@@ -185,10 +247,17 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
         let mut seen = Vec::new();
         for _ in 0..4 {
             let (number, node) = planned(&dash.keys("<ctrl-t>"));
-            dash.done(EffectResult::PlannedAction(number, Ok(answer(node.clone()).await)));
+            dash.done(EffectResult::PlannedAction(
+                number,
+                Ok(answer(node.clone()).await),
+            ));
             if let Some(node) = &node {
                 dash.keys("<End>");
-                assert!(dash.screen().contains(&format!("● {node}")), "{}", dash.screen());
+                assert!(
+                    dash.screen().contains(&format!("● {node}")),
+                    "{}",
+                    dash.screen()
+                );
             }
             seen.push(node);
         }
@@ -200,8 +269,14 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
     let (number, _) = planned(&preview(&mut dash, &history));
     let nodes = vec![writer("plan", "Next: act"), writer("act", "Next: the end")];
     let why = "The checkpoint is the end of its run.".to_string();
-    dash.done(EffectResult::PlannedAction(number, Err(PlanError::NeedsNode(why, nodes))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Err(PlanError::NeedsNode(why, nodes)),
+    ));
     let screen = dash.screen();
-    assert!(screen.contains("ctrl-t choose the node") && screen.contains("Next: act"), "{screen}");
+    assert!(
+        screen.contains("ctrl-t choose the node") && screen.contains("Next: act"),
+        "{screen}"
+    );
     assert_eq!(planned(&dash.keys("<ctrl-t>")).1.as_deref(), Some("plan"));
 }

@@ -4,8 +4,8 @@ use super::{capture, opened, serve};
 use crate::thread_actions::{Records, run, snapshot};
 use runtail_api::{ForkChange, StateEdit, ThreadIntent};
 use runtail_core::model::{
-    Branch, BranchStep, BranchStepKind as Kind, Change, Consent, FROM_FIRST, NewRevision, Note, PlainRequest, Preview,
-    RepeatedCalls,
+    Branch, BranchStep, BranchStepKind as Kind, Change, Consent, FROM_FIRST, NewRevision, Note,
+    PlainRequest, Preview, RepeatedCalls,
 };
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::Overlay;
@@ -21,12 +21,23 @@ const CHECKPOINT: &str = "1f1e6200-9de1-6b7e-8001-0e6a6897d2e5";
 fn step(kind: Kind, node: &[&str], run: Option<&str>, detail: &str) -> BranchStep {
     let nodes = node.iter().map(|node| node.to_string()).collect();
     let certain = kind == Kind::RunsAgain;
-    BranchStep { kind, nodes, certain, run_id: run.map(str::to_string), detail: detail.into() }
+    BranchStep {
+        kind,
+        nodes,
+        certain,
+        run_id: run.map(str::to_string),
+        detail: detail.into(),
+    }
 }
 
 fn request(path: &str, body: Value) -> PlainRequest {
     let url = format!("https://support-bot.eu.langgraph.app/threads/{THREAD}/{path}");
-    PlainRequest { method: "POST".into(), url, headers: Vec::new(), body: Some(body) }
+    PlainRequest {
+        method: "POST".into(),
+        url,
+        headers: Vec::new(),
+        body: Some(body),
+    }
 }
 
 /// Returns the preview of a run from a checkpoint, after an edit if there is a change.
@@ -35,8 +46,15 @@ fn preview(change: Option<Change>) -> Box<Preview> {
     let run_body = json!({"assistant_id": "support", "input": null, "multitask_strategy": "reject",
                           "checkpoint_id": if is_edited { FROM_FIRST } else { CHECKPOINT }});
     let start = request("runs", run_body);
-    let write = request("state", json!({"values": {"messages": []}, "as_node": "chat", "checkpoint_id": CHECKPOINT}));
-    let (first, then) = if is_edited { (write, vec![start]) } else { (start, Vec::new()) };
+    let write = request(
+        "state",
+        json!({"values": {"messages": []}, "as_node": "chat", "checkpoint_id": CHECKPOINT}),
+    );
+    let (first, then) = if is_edited {
+        (write, vec![start])
+    } else {
+        (start, Vec::new())
+    };
     Box::new(Preview {
         title: "Run again from step 6 of thread 01a1fbb5…9775".into(),
         profile: "prod-eu".into(),
@@ -52,10 +70,30 @@ fn preview(change: Option<Change>) -> Box<Preview> {
             created_at: "2026-11-21T13:01:35Z".parse().ok(),
             is_newest: false,
             steps: vec![
-                step(Kind::RunsAgain, &["tools"], None, "list_invoices, get_customer"),
-                step(Kind::ThenLikely, &["chat"], Some(RUN), "models and conditions may choose differently"),
-                step(Kind::ThenLikely, &["tools"], Some("gone"), "asks again: send_refund, send_email"),
-                step(Kind::Skipped, &["input", "chat"], None, "steps 5 and 6 are reused"),
+                step(
+                    Kind::RunsAgain,
+                    &["tools"],
+                    None,
+                    "list_invoices, get_customer",
+                ),
+                step(
+                    Kind::ThenLikely,
+                    &["chat"],
+                    Some(RUN),
+                    "models and conditions may choose differently",
+                ),
+                step(
+                    Kind::ThenLikely,
+                    &["tools"],
+                    Some("gone"),
+                    "asks again: send_refund, send_email",
+                ),
+                step(
+                    Kind::Skipped,
+                    &["input", "chat"],
+                    None,
+                    "steps 5 and 6 are reused",
+                ),
             ],
             repeats: Some(RepeatedCalls {
                 calls: vec!["list_invoices".into(), "get_customer".into()],
@@ -87,16 +125,29 @@ fn forking(size: (u16, u16)) -> (Dash, Vec<Value>) {
     let thread = json!({"thread_id": THREAD, "status": "idle", "updated_at": "2026-11-21T13:54:00Z",
                         "metadata": {"graph_id": "support", "assistant_id": "a-support"}});
     let runs = json!([run("r2", "success"), run(RUN, "success")]);
-    snapshot(&mut dash, &Records { thread, state, runs });
+    snapshot(
+        &mut dash,
+        &Records {
+            thread,
+            state,
+            runs,
+        },
+    );
     serve(&mut dash, &history);
     let viewer = dash.app.viewer_mut().expect("a page");
     assert!(viewer.history.go_to(CHECKPOINT));
     serve(&mut dash, &history);
     let (number, intent) = planned(&dash.keys("R"));
-    let wanted =
-        ThreadIntent::Fork { thread: THREAD.into(), checkpoint: Some(CHECKPOINT.into()), change: ForkChange::Nothing };
+    let wanted = ThreadIntent::Fork {
+        thread: THREAD.into(),
+        checkpoint: Some(CHECKPOINT.into()),
+        change: ForkChange::Nothing,
+    };
     assert_eq!(intent, wanted);
-    dash.done(EffectResult::PlannedAction(number, Ok((preview(None), None))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview(None), None)),
+    ));
     (dash, history)
 }
 
@@ -112,8 +163,14 @@ fn a_run_from_a_checkpoint_is_previewed_step_by_step() {
 fn runs_have_their_numbers_and_requests_fold() {
     let (mut dash, _) = forking((140, 40));
     let screen = dash.screen();
-    assert!(screen.contains("Run again from step 6 · eu › support-bot › support 9775"), "{screen}");
-    assert!(screen.contains("as in run 1") && screen.contains("were called in run 1 and"), "{screen}");
+    assert!(
+        screen.contains("Run again from step 6 · eu › support-bot › support 9775"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("as in run 1") && screen.contains("were called in run 1 and"),
+        "{screen}"
+    );
     // The page doesn't know this run.
     assert!(screen.contains("as in run gone"), "{screen}");
     let body = |screen: &str| screen.contains(r#""multitask_strategy":"reject""#);
@@ -122,10 +179,15 @@ fn runs_have_their_numbers_and_requests_fold() {
     let before = lines(&screen);
     dash.keys("c");
     let folded = dash.screen();
-    assert!(folded.contains("▸ Request ") && lines(&folded) < before, "{folded}");
+    assert!(
+        folded.contains("▸ Request ") && lines(&folded) < before,
+        "{folded}"
+    );
     let copied = dash.keys("y");
     assert!(
-        copied.iter().any(|effect| matches!(effect, Effect::Copy(text) if text.contains("curl -sS"))),
+        copied
+            .iter()
+            .any(|effect| matches!(effect, Effect::Copy(text) if text.contains("curl -sS"))),
         "{copied:?}"
     );
 }
@@ -133,26 +195,60 @@ fn runs_have_their_numbers_and_requests_fold() {
 #[test]
 fn the_state_can_be_edited_before_the_run() {
     let (mut dash, history) = forking((140, 40));
-    assert!(dash.screen().contains("(x) none   ( ) edit state first"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("(x) none   ( ) edit state first"),
+        "{}",
+        dash.screen()
+    );
     let effects = dash.keys("u");
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Forget(_))), "{effects:?}");
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Forget(_))),
+        "{effects:?}"
+    );
     serve(&mut dash, &history);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
     let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
     let (number, intent) = planned(&dash.keys("<F5>"));
-    let ThreadIntent::Fork { checkpoint, change: ForkChange::Edit(StateEdit { values, .. }), .. } = intent else {
+    let ThreadIntent::Fork {
+        checkpoint,
+        change: ForkChange::Edit(StateEdit { values, .. }),
+        ..
+    } = intent
+    else {
         panic!("{intent:?}")
     };
-    assert_eq!((checkpoint.as_deref(), values["log"][0].as_str()), (Some(CHECKPOINT), Some("other")));
-    let change = Change { path: "log[0]".into(), before: Some(json!("in")), after: Some(json!("other")) };
-    dash.done(EffectResult::PlannedAction(number, Ok((preview(Some(change)), None))));
+    assert_eq!(
+        (checkpoint.as_deref(), values["log"][0].as_str()),
+        (Some(CHECKPOINT), Some("other"))
+    );
+    let change = Change {
+        path: "log[0]".into(),
+        before: Some(json!("in")),
+        after: Some(json!("other")),
+    };
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview(Some(change)), None)),
+    ));
     let screen = dash.screen();
-    assert!(screen.contains("( ) none   (x) edit state first: log[0]: in → other"), "{screen}");
-    assert!(screen.contains("▾ Requests     1  POST") && screen.contains(FROM_FIRST), "{screen}");
+    assert!(
+        screen.contains("( ) none   (x) edit state first: log[0]: in → other"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("▾ Requests     1  POST") && screen.contains(FROM_FIRST),
+        "{screen}"
+    );
     // The same key returns to the editor, which keeps the edit.
     dash.keys("u");
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
     assert!(editor.text.text().contains("\"other\""));
 }
 
@@ -160,7 +256,10 @@ fn the_state_can_be_edited_before_the_run() {
 fn an_edit_of_the_newest_state_runs_if_it_was_opened_from_the_preview_of_a_run() {
     let history = capture("fork-history");
     let mut dash = opened((140, 40), &history);
-    let head = history[0]["checkpoint"]["checkpoint_id"].as_str().unwrap().to_string();
+    let head = history[0]["checkpoint"]["checkpoint_id"]
+        .as_str()
+        .unwrap()
+        .to_string();
     let (number, _) = planned(&dash.keys("R"));
     let mut preview = preview(None);
     preview.branch.as_mut().unwrap().checkpoint_id = head.clone();
@@ -168,7 +267,9 @@ fn an_edit_of_the_newest_state_runs_if_it_was_opened_from_the_preview_of_a_run()
     dash.screen();
     dash.keys("u");
     serve(&mut dash, &history);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
     let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
     let (_, intent) = planned(&dash.keys("<F5>"));
@@ -182,26 +283,43 @@ fn an_edit_of_the_newest_state_runs_if_it_was_opened_from_the_preview_of_a_run()
 fn the_checkpoint_is_shown_on_the_graph() {
     let (mut dash, history) = forking((140, 40));
     let effects = dash.keys("g");
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Forget(_))), "{effects:?}");
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Forget(_))),
+        "{effects:?}"
+    );
     serve(&mut dash, &history);
     assert!(dash.app.overlays.is_empty());
     let viewer = dash.app.viewer().unwrap();
     assert_eq!(viewer.view(), View::Graph);
-    assert_eq!(viewer.shown_checkpoint().map(|shown| &*shown.id), Some(CHECKPOINT));
+    assert_eq!(
+        viewer.shown_checkpoint().map(|shown| &*shown.id),
+        Some(CHECKPOINT)
+    );
 }
 
 #[test]
 fn a_long_body_can_be_read_to_its_end() {
     let (mut dash, _) = forking((80, 24));
-    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("no preview") };
+    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else {
+        panic!("no preview")
+    };
     let number = confirm.number;
     let mut long = preview(None);
-    long.request.body = Some(json!({"values": {"text": "word ".repeat(5_000), "last": "the-last-key"}}));
+    long.request.body =
+        Some(json!({"values": {"text": "word ".repeat(5_000), "last": "the-last-key"}}));
     dash.done(EffectResult::PlannedAction(number, Ok((long, None))));
     assert!(dash.screen().contains("more lines below") && !dash.screen().contains("the-last-key"));
     dash.keys("<End>");
     let screen = dash.screen();
     // The last key may be broken at the edge of the screen.
-    let text: String = screen.lines().map(|line| line.trim_matches(['│', ' '])).collect();
-    assert!(text.contains("the-last-key") && !text.contains("more lines below"), "{screen}");
+    let text: String = screen
+        .lines()
+        .map(|line| line.trim_matches(['│', ' ']))
+        .collect();
+    assert!(
+        text.contains("the-last-key") && !text.contains("more lines below"),
+        "{screen}"
+    );
 }

@@ -33,7 +33,11 @@ fn approval() -> Vec<Value> {
         let asks = json!([{"id": format!("q{run}"), "value": "Send it?"}]);
         let interrupts = if *next == "ask" { asks } else { json!([]) };
         let task = json!({"id": format!("t{nth}"), "name": next, "result": {"log": [next]}, "interrupts": interrupts});
-        let source = if *next == "__start__" { "input" } else { "loop" };
+        let source = if *next == "__start__" {
+            "input"
+        } else {
+            "loop"
+        };
         let parent = (nth > 0).then(|| json!({"checkpoint_id": format!("{:08}", nth - 1)}));
         json!({"values": {"log": []}, "next": if next.is_empty() { vec![] } else { vec![next] }, "created_at": time(*at),
                "tasks": if next.is_empty() { vec![] } else { vec![task] },
@@ -59,13 +63,19 @@ fn runs() -> Value {
 fn at_step(history: &[Value], runs: Value, step: i64) -> Dash {
     let mut dash = opened((140, 40), history);
     dash.snapshot(vec![
-        (SnapshotPart::Thread, json!({"thread_id": "t", "status": "idle"})),
+        (
+            SnapshotPart::Thread,
+            json!({"thread_id": "t", "status": "idle"}),
+        ),
         (SnapshotPart::State, history[0].clone()),
         (SnapshotPart::History, json!(history)),
         (SnapshotPart::Runs, runs),
     ]);
     serve(&mut dash, history);
-    let row = history.iter().position(|entry| entry["metadata"]["step"] == step).unwrap();
+    let row = history
+        .iter()
+        .position(|entry| entry["metadata"]["step"] == step)
+        .unwrap();
     dash.keys(&"<Down>".repeat(row));
     dash.keys("<Enter>");
     serve(&mut dash, history);
@@ -76,7 +86,12 @@ fn at_step(history: &[Value], runs: Value, step: i64) -> Dash {
 fn body(dash: &mut Dash, key: &str) -> String {
     dash.keys(key);
     let screen = dash.screen();
-    let lines: Vec<&str> = screen.lines().skip(3).map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = screen
+        .lines()
+        .skip(3)
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
     lines[..lines.len() - 1].join("\n")
 }
 
@@ -86,19 +101,38 @@ fn a_run_that_continued_is_running_at_its_checkpoint() {
     let mut dash = at_step(&approval(), runs(), 5);
     assert!(dash.screen().contains("at step 5"), "{}", dash.screen());
     let runs_view = body(&mut dash, "5");
-    for wanted in ["run 1 paused to ask in ask", "run 2 finished", "◐ run 3 running at this checkpoint"] {
+    for wanted in [
+        "run 1 paused to ask in ask",
+        "run 2 finished",
+        "◐ run 3 running at this checkpoint",
+    ] {
         assert!(runs_view.contains(wanted), "{runs_view}");
     }
-    assert!(!runs_view.contains("run 4") && !runs_view.contains("paused before"), "{runs_view}");
+    assert!(
+        !runs_view.contains("run 4") && !runs_view.contains("paused before"),
+        "{runs_view}"
+    );
     let timeline = body(&mut dash, "4");
     let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
-    assert!(of_run_3.starts_with("◐ running at this checkpoint · 0.1s"), "{timeline}");
-    assert!(!of_run_3.contains("draft") && of_run_3.contains("No steps of this run are known"), "{timeline}");
+    assert!(
+        of_run_3.starts_with("◐ running at this checkpoint · 0.1s"),
+        "{timeline}"
+    );
+    assert!(
+        !of_run_3.contains("draft") && of_run_3.contains("No steps of this run are known"),
+        "{timeline}"
+    );
     let messages = body(&mut dash, "1");
-    assert!(messages.contains("run 2 finished") && !messages.contains("run 3"), "{messages}");
+    assert!(
+        messages.contains("run 2 finished") && !messages.contains("run 3"),
+        "{messages}"
+    );
     for key in ["2", "6", "8"] {
         let view = body(&mut dash, key);
-        assert!(view.contains("A checkpoint has a state but no events"), "{key}: {view}");
+        assert!(
+            view.contains("A checkpoint has a state but no events"),
+            "{key}: {view}"
+        );
     }
 }
 
@@ -107,11 +141,20 @@ fn a_run_has_ended_at_its_last_checkpoint() {
     // Step 6, the last one of run 3, asks; run 4 answered it.
     let mut dash = at_step(&approval(), runs(), 6);
     let runs_view = body(&mut dash, "5");
-    assert!(runs_view.contains("run 3 paused to ask in ask") && !runs_view.contains("run 4"), "{runs_view}");
-    assert!(!runs_view.contains("waiting for your answer"), "the question was answered: {runs_view}");
+    assert!(
+        runs_view.contains("run 3 paused to ask in ask") && !runs_view.contains("run 4"),
+        "{runs_view}"
+    );
+    assert!(
+        !runs_view.contains("waiting for your answer"),
+        "the question was answered: {runs_view}"
+    );
     let timeline = body(&mut dash, "4");
     let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
-    assert!(of_run_3.contains("draft") && of_run_3.contains("asked"), "{timeline}");
+    assert!(
+        of_run_3.contains("draft") && of_run_3.contains("asked"),
+        "{timeline}"
+    );
 }
 
 #[test]
@@ -121,7 +164,10 @@ fn runs_have_the_numbers_of_the_thread() {
     history[1]["parent_checkpoint"]["checkpoint_id"] = json!("00000002");
     let mut dash = at_step(&history, runs(), 7);
     let runs_view = body(&mut dash, "5");
-    assert!(runs_view.contains("◐ run 4 running at this checkpoint"), "{runs_view}");
+    assert!(
+        runs_view.contains("◐ run 4 running at this checkpoint"),
+        "{runs_view}"
+    );
     // A list that has not all runs doesn't show which number a run has, even if few of them are older.
     let more = (0..50).map(|nth| {
         json!({"run_id": format!("later-{nth}"), "assistant_id": "a", "status": "success",
@@ -130,7 +176,10 @@ fn runs_have_the_numbers_of_the_thread() {
     let all: Vec<Value> = more.chain(runs().as_array().unwrap().clone()).collect();
     let mut dash = at_step(&approval(), json!(all), 5);
     let runs_view = body(&mut dash, "5");
-    assert!(runs_view.contains("run 3 here running at this checkpoint"), "{runs_view}");
+    assert!(
+        runs_view.contains("run 3 here running at this checkpoint"),
+        "{runs_view}"
+    );
 }
 
 #[test]
@@ -139,7 +188,10 @@ fn a_run_that_had_not_begun_is_queued_at_a_checkpoint() {
     all[0]["created_at"] = json!(time(30.2));
     let mut dash = at_step(&approval(), all, 6);
     let runs_view = body(&mut dash, "5");
-    assert!(runs_view.contains("◌ run 4 queued at this checkpoint"), "{runs_view}");
+    assert!(
+        runs_view.contains("◌ run 4 queued at this checkpoint"),
+        "{runs_view}"
+    );
 }
 
 #[test]
@@ -157,20 +209,40 @@ fn keys_act_on_the_shown_checkpoint() {
             assert!(footer.contains(hint), "{view}: {footer}");
         }
         let effects = dash.keys("R");
-        let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else { panic!("{view}: {effects:?}") };
-        let runtail_api::ThreadIntent::Fork { checkpoint, .. } = &**intent else { panic!("{view}: {intent:?}") };
+        let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else {
+            panic!("{view}: {effects:?}")
+        };
+        let runtail_api::ThreadIntent::Fork { checkpoint, .. } = &**intent else {
+            panic!("{view}: {intent:?}")
+        };
         assert_eq!(checkpoint.as_deref(), Some(&*at), "{view}");
         dash.keys("<Esc>");
     }
     dash.keys("d");
     serve(&mut dash, &history);
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{}", dash.screen());
-    assert!(dash.screen().contains("step 5 · checkpoint 00000006"), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        dash.screen().contains("step 5 · checkpoint 00000006"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("<Esc>u");
     serve(&mut dash, &history);
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Edit(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Edit(_))),
+        "{}",
+        dash.screen()
+    );
     // Back in the present, `d` is about the thread again.
     dash.keys("<Esc>Gd");
     let is_details = |request: &HistoryRequest| matches!(request, HistoryRequest::Details { .. });
-    assert!(!requests(&dash).iter().any(|(_, request)| is_details(request)));
+    assert!(
+        !requests(&dash)
+            .iter()
+            .any(|(_, request)| is_details(request))
+    );
 }

@@ -21,7 +21,13 @@ struct World {
     graphs: [Option<&'static str>; 2],
 }
 
-fn checkpoint(id: &str, assistant: Option<&str>, graph: Option<&str>, run: Option<&str>, next: &[&str]) -> Value {
+fn checkpoint(
+    id: &str,
+    assistant: Option<&str>,
+    graph: Option<&str>,
+    run: Option<&str>,
+    next: &[&str],
+) -> Value {
     json!({
         "values": {}, "next": next, "tasks": [], "created_at": "2026-11-22T03:00:00Z", "checkpoint": {"checkpoint_id": id},
         "metadata": {"source": "loop", "step": 1, "assistant_id": assistant, "graph_id": graph, "run_id": run},
@@ -89,7 +95,12 @@ fn shared(world: World) -> Arc<Mutex<World>> {
 
 /// Returns the bodies of the write requests.
 fn sent(server: &Server) -> Vec<Value> {
-    server.seen().iter().filter(|seen| seen.method == "POST").map(|seen| seen.json()).collect()
+    server
+        .seen()
+        .iter()
+        .filter(|seen| seen.method == "POST")
+        .map(|seen| seen.json())
+        .collect()
 }
 
 async fn unplanned(world: World, intent: &ThreadIntent) -> String {
@@ -101,7 +112,9 @@ async fn unplanned(world: World, intent: &ThreadIntent) -> String {
 }
 
 fn restore() -> ThreadIntent {
-    ThreadIntent::RestoreAssistant { thread: THREAD.into() }
+    ThreadIntent::RestoreAssistant {
+        thread: THREAD.into(),
+    }
 }
 
 #[tokio::test]
@@ -119,17 +132,37 @@ async fn the_earlier_assistant_runs_from_its_newest_checkpoint() {
         let plan = server.agent().plan_on_thread(&restore()).await.unwrap();
         let body = plan.preview.request.body.clone().unwrap();
         assert_eq!(
-            (&body["assistant_id"], &body["checkpoint_id"], &body["input"]),
+            (
+                &body["assistant_id"],
+                &body["checkpoint_id"],
+                &body["input"]
+            ),
             (&json!(OWN), &json!("c2"), &Value::Null)
         );
-        assert_eq!(body["context"], json!({"model": OWN}), "the options of the assistant's own run");
-        let notes: Vec<&str> = plan.preview.notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(
+            body["context"],
+            json!({"model": OWN}),
+            "the options of the assistant's own run"
+        );
+        let notes: Vec<&str> = plan
+            .preview
+            .notes
+            .iter()
+            .map(|note| note.text.as_str())
+            .collect();
         let notes = notes.join("\n");
-        for says in ["(graph agent)", "(graph approval)", "newest checkpoint (step 1, c2)", "1 newer checkpoint"] {
+        for says in [
+            "(graph agent)",
+            "(graph approval)",
+            "newest checkpoint (step 1, c2)",
+            "1 newer checkpoint",
+        ] {
             assert!(notes.contains(says), "{says}: {notes}");
         }
         assert!(sent(&server).is_empty());
-        assert!(matches!(server.agent().act_on_thread(&plan).await, Ok(Acted::Started(run)) if run.run_id == "r3"));
+        assert!(
+            matches!(server.agent().act_on_thread(&plan).await, Ok(Acted::Started(run)) if run.run_id == "r3")
+        );
         assert_eq!(sent(&server).len(), 1);
     }
 }
@@ -137,23 +170,73 @@ async fn the_earlier_assistant_runs_from_its_newest_checkpoint() {
 #[tokio::test]
 async fn only_a_thread_with_two_graphs_is_restored() {
     let world = World::switched;
-    let same = World { graphs: [Some("agent"), Some("agent")], ..world() };
-    assert!(unplanned(same, &restore()).await.contains("both run the same graph"));
-    let one = World { runs: vec![run("r2", OTHER, 20)], ..world() };
-    assert!(unplanned(one, &restore()).await.contains("used the same assistant"));
-    let unnamed = World { thread: json!({"thread_id": THREAD, "status": "idle", "metadata": {}}), ..world() };
-    assert!(unplanned(unnamed, &restore()).await.contains("names no assistant"));
-    let deleted = World { graphs: [None, Some("agent")], ..world() };
-    assert!(unplanned(deleted, &restore()).await.contains(&format!("assistant {OWN} was deleted")));
-    let lost = World { history: vec![checkpoint("c3", Some(OTHER), Some("agent"), Some("r2"), &[])], ..world() };
-    assert!(unplanned(lost, &restore()).await.contains("None of the newest 1 checkpoints"));
-    let aegra = World { info: json!({"name": "Aegra"}), ..world() };
-    assert!(unplanned(aegra, &restore()).await.contains("starts no run without an input"));
+    let same = World {
+        graphs: [Some("agent"), Some("agent")],
+        ..world()
+    };
+    assert!(
+        unplanned(same, &restore())
+            .await
+            .contains("both run the same graph")
+    );
+    let one = World {
+        runs: vec![run("r2", OTHER, 20)],
+        ..world()
+    };
+    assert!(
+        unplanned(one, &restore())
+            .await
+            .contains("used the same assistant")
+    );
+    let unnamed = World {
+        thread: json!({"thread_id": THREAD, "status": "idle", "metadata": {}}),
+        ..world()
+    };
+    assert!(
+        unplanned(unnamed, &restore())
+            .await
+            .contains("names no assistant")
+    );
+    let deleted = World {
+        graphs: [None, Some("agent")],
+        ..world()
+    };
+    assert!(
+        unplanned(deleted, &restore())
+            .await
+            .contains(&format!("assistant {OWN} was deleted"))
+    );
+    let lost = World {
+        history: vec![checkpoint(
+            "c3",
+            Some(OTHER),
+            Some("agent"),
+            Some("r2"),
+            &[],
+        )],
+        ..world()
+    };
+    assert!(
+        unplanned(lost, &restore())
+            .await
+            .contains("None of the newest 1 checkpoints")
+    );
+    let aegra = World {
+        info: json!({"name": "Aegra"}),
+        ..world()
+    };
+    assert!(
+        unplanned(aegra, &restore())
+            .await
+            .contains("starts no run without an input")
+    );
 }
 
 #[tokio::test]
 async fn a_stuck_thread_is_released_unless_a_run_is_active_by_then() {
-    let release = ThreadIntent::Release { thread: THREAD.into() };
+    let release = ThreadIntent::Release {
+        thread: THREAD.into(),
+    };
     let world = shared(World::stuck());
     let server = serve(&world).await;
     let plan = server.agent().plan_on_thread(&release).await.unwrap();
@@ -164,25 +247,53 @@ async fn a_stuck_thread_is_released_unless_a_run_is_active_by_then() {
     assert_eq!(failed.failure, StartFailure::Changed);
     assert!(sent(&server).is_empty());
     world.lock().unwrap().runs[0]["status"] = json!("success");
-    let Ok(Acted::Written(written)) = server.agent().act_on_thread(&plan).await else { panic!() };
-    assert_eq!((written.kind, written.status.as_deref()), (WriteKind::Release, Some("idle")));
+    let Ok(Acted::Written(written)) = server.agent().act_on_thread(&plan).await else {
+        panic!()
+    };
+    assert_eq!(
+        (written.kind, written.status.as_deref()),
+        (WriteKind::Release, Some("idle"))
+    );
     assert_eq!(sent(&server), [json!({"values": null})]);
-    assert!(unplanned(World::switched(), &release).await.contains("nothing to release"));
+    assert!(
+        unplanned(World::switched(), &release)
+            .await
+            .contains("nothing to release")
+    );
     for (info, says) in [
         (
             json!({"langgraph_js_version": "1"}),
             "A JavaScript server keeps the thread's status when its state is updated",
         ),
-        (json!({"name": "Aegra"}), "ignores a state update without values, so Runtail can't release a thread here"),
+        (
+            json!({"name": "Aegra"}),
+            "ignores a state update without values, so Runtail can't release a thread here",
+        ),
     ] {
-        assert!(unplanned(World { info, ..World::stuck() }, &release).await.contains(says));
+        assert!(
+            unplanned(
+                World {
+                    info,
+                    ..World::stuck()
+                },
+                &release
+            )
+            .await
+            .contains(says)
+        );
     }
 }
 
 #[tokio::test]
 async fn a_thread_is_ended_only_where_a_node_is_left() {
-    let end = ThreadIntent::End { thread: THREAD.into() };
-    assert!(unplanned(World::switched(), &end).await.contains("No node is left to run"));
+    let end = ThreadIntent::End {
+        thread: THREAD.into(),
+    };
+    assert!(
+        unplanned(World::switched(), &end)
+            .await
+            .contains("No node is left to run")
+    );
     let left = || {
         let mut world = World::switched();
         world.history[0]["next"] = json!(["act"]);
@@ -192,11 +303,36 @@ async fn a_thread_is_ended_only_where_a_node_is_left() {
     let world = shared(left());
     let server = serve(&world).await;
     let plan = server.agent().plan_on_thread(&end).await.unwrap();
-    assert_eq!(plan.preview.request.body, Some(json!({"values": null, "as_node": "__end__"})));
-    assert!(plan.preview.notes[0].text.contains("act is dropped"), "{:?}", plan.preview.notes);
+    assert_eq!(
+        plan.preview.request.body,
+        Some(json!({"values": null, "as_node": "__end__"}))
+    );
+    assert!(
+        plan.preview.notes[0].text.contains("act is dropped"),
+        "{:?}",
+        plan.preview.notes
+    );
     // Someone went on meanwhile.
     world.lock().unwrap().history[0]["checkpoint"]["checkpoint_id"] = json!("c5");
-    assert_eq!(server.agent().act_on_thread(&plan).await.unwrap_err().failure, StartFailure::Changed);
+    assert_eq!(
+        server
+            .agent()
+            .act_on_thread(&plan)
+            .await
+            .unwrap_err()
+            .failure,
+        StartFailure::Changed
+    );
     assert!(sent(&server).is_empty());
-    assert!(unplanned(World { info: json!({"name": "Aegra"}), ..left() }, &end).await.contains("can't end a thread"));
+    assert!(
+        unplanned(
+            World {
+                info: json!({"name": "Aegra"}),
+                ..left()
+            },
+            &end
+        )
+        .await
+        .contains("can't end a thread")
+    );
 }

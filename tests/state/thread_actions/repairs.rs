@@ -7,7 +7,8 @@ use runtail_tui::session::subject::Subject;
 fn runs_of(assistants: &[&str]) -> Value {
     let runs = assistants.iter().enumerate().map(|(n, id)| {
         let mut run = run(&format!("r{n}"), "success");
-        (run["assistant_id"], run["created_at"]) = (json!(id), json!(format!("2026-11-21T13:53:{:02}Z", 59 - n)));
+        (run["assistant_id"], run["created_at"]) =
+            (json!(id), json!(format!("2026-11-21T13:53:{:02}Z", 59 - n)));
         run
     });
     Value::Array(runs.collect())
@@ -22,22 +23,38 @@ fn the_card_calls_a_run_that_stopped_early_paused() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("e");
     let screen = dash.screen();
-    assert!(screen.contains("run      r1 · paused (the server's status: success)"), "{screen}");
+    assert!(
+        screen.contains("run      r1 · paused (the server's status: success)"),
+        "{screen}"
+    );
     // A run that finished has nothing to add.
-    let mut dash = page((140, 40), &records("idle", "finished-state", json!([run("r1", "success")])));
+    let mut dash = page(
+        (140, 40),
+        &records("idle", "finished-state", json!([run("r1", "success")])),
+    );
     dash.keys("e");
-    assert!(dash.screen().contains("run      r1 · success "), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("run      r1 · success "),
+        "{}",
+        dash.screen()
+    );
 }
 
 /// Opens the card and presses a key.
 fn on_card(dash: &mut Dash, key: &str) -> Vec<Effect> {
     dash.keys("e");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
+        "{}",
+        dash.screen()
+    );
     dash.keys(key)
 }
 
 fn sends(effects: &[Effect]) -> bool {
-    effects.iter().any(|effect| matches!(effect, Effect::Act(..) | Effect::StartRun(..)))
+    effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Act(..) | Effect::StartRun(..)))
 }
 
 #[test]
@@ -47,7 +64,12 @@ fn a_stuck_thread_is_released_after_a_preview() {
         let effects = on_card(&mut dash, key);
         assert!(!sends(&effects));
         let (number, intent) = planned(&effects).expect("a plan");
-        assert_eq!(intent, ThreadIntent::Release { thread: THREAD.into() });
+        assert_eq!(
+            intent,
+            ThreadIntent::Release {
+                thread: THREAD.into()
+            }
+        );
         assert!(!sends(&dash.keys("<ctrl-s>")), "there is no preview yet");
         dash.later(2000);
         dash.done(EffectResult::PlannedAction(
@@ -65,11 +87,13 @@ fn a_stuck_thread_is_released_after_a_preview() {
             })
         };
         dash.done(EffectResult::Acted(number, thread(), Ok(written("idle"))));
-        assert_eq!(last_notice(&dash), "The thread was released. Its status is idle.");
+        assert_eq!(
+            last_notice(&dash),
+            "The thread was released. Its status is idle."
+        );
         assert!(dash.app.overlays.is_empty() && dash.app.viewer().unwrap().refreshes > 0);
         dash.done(EffectResult::Acted(number, thread(), Ok(written("busy"))));
-        let expected =
-            "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
+        let expected = "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
         assert_eq!(last_notice(&dash), expected);
     }
     let mut dash = page((80, 24), &stuck());
@@ -82,40 +106,103 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
     for case in ["question", "breakpoint"] {
         let mut dash = page((140, 40), &waiting(case));
         let (number, intent) = planned(&on_card(&mut dash, "x")).expect("a plan");
-        assert_eq!(intent, ThreadIntent::End { thread: THREAD.into() }, "{case}");
-        dash.done(EffectResult::PlannedAction(number, Ok((preview("End thread 01a1fbb5…9775", Consent::Key), None))));
+        assert_eq!(
+            intent,
+            ThreadIntent::End {
+                thread: THREAD.into()
+            },
+            "{case}"
+        );
+        dash.done(EffectResult::PlannedAction(
+            number,
+            Ok((preview("End thread 01a1fbb5…9775", Consent::Key), None)),
+        ));
         assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
-        let ended = Written { kind: WriteKind::End, checkpoint: None, status: Some("interrupted".into()) };
-        dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Written(ended))));
-        assert!(last_notice(&dash).contains("The server still lists it as interrupted."), "{}", last_notice(&dash));
+        let ended = Written {
+            kind: WriteKind::End,
+            checkpoint: None,
+            status: Some("interrupted".into()),
+        };
+        dash.done(EffectResult::Acted(
+            number,
+            thread(),
+            Ok(Acted::Written(ended)),
+        ));
+        assert!(
+            last_notice(&dash).contains("The server still lists it as interrupted."),
+            "{}",
+            last_notice(&dash)
+        );
     }
     // A run that is active is cancelled, and where nothing is left to run there is nothing to end.
     let running = records("busy", "finished-state", json!([run(RUN, "running")]));
     let (_, intent) = planned(&on_card(&mut page((140, 40), &running), "x")).expect("a plan");
     assert!(matches!(intent, ThreadIntent::Cancel { .. }), "{intent:?}");
-    let mut dash = page((140, 40), &records("idle", "finished-state", json!([run("r1", "success")])));
+    let mut dash = page(
+        (140, 40),
+        &records("idle", "finished-state", json!([run("r1", "success")])),
+    );
     dash.keys("e");
-    assert!(!dash.screen().contains("end the thread"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("end the thread"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
-    let mut dash = page((140, 40), &records("idle", "finished-state", runs_of(&["a-other", "a-support", "a-support"])));
+    let mut dash = page(
+        (140, 40),
+        &records(
+            "idle",
+            "finished-state",
+            runs_of(&["a-other", "a-support", "a-support"]),
+        ),
+    );
     dash.keys("e");
     let screen = dash.screen();
-    assert!(screen.contains("z run the earlier assistant again, from its newest checkpoint"), "{screen}");
+    assert!(
+        screen.contains("z run the earlier assistant again, from its newest checkpoint"),
+        "{screen}"
+    );
     let (_, intent) = planned(&dash.keys("z")).expect("a plan");
-    assert_eq!(intent, ThreadIntent::RestoreAssistant { thread: THREAD.into() });
-    let mut dash = page((140, 40), &records("idle", "finished-state", runs_of(&["a-support", "a-support"])));
+    assert_eq!(
+        intent,
+        ThreadIntent::RestoreAssistant {
+            thread: THREAD.into()
+        }
+    );
+    let mut dash = page(
+        (140, 40),
+        &records(
+            "idle",
+            "finished-state",
+            runs_of(&["a-support", "a-support"]),
+        ),
+    );
     dash.keys("e");
-    assert!(!dash.screen().contains("earlier assistant"), "{}", dash.screen());
+    assert!(
+        !dash.screen().contains("earlier assistant"),
+        "{}",
+        dash.screen()
+    );
 }
 
 /// Opens the card of a thread of a server of this kind.
 fn card_of(kind: ServerKind, records: &Records) -> Dash {
     let mut dash = page((140, 40), records);
-    let info = ServerInfo { kind, version: "1".into(), raw: Value::Null };
-    dash.app.agent.infos.entry(thread().server).or_default().value = Some(info);
+    let info = ServerInfo {
+        kind,
+        version: "1".into(),
+        raw: Value::Null,
+    };
+    dash.app
+        .agent
+        .infos
+        .entry(thread().server)
+        .or_default()
+        .value = Some(info);
     dash.keys("e");
     dash
 }
@@ -126,7 +213,12 @@ fn banner_and_footer_offer_only_what_the_server_can_do() {
     let failed = || records("error", "failed", json!([run("r1", "error")]));
     for (kind, records, offered, hidden) in [
         (ServerKind::Python, breakpoint(), "a continue", "n new run"),
-        (ServerKind::EarlyAegra, breakpoint(), "n new run", "continue"),
+        (
+            ServerKind::EarlyAegra,
+            breakpoint(),
+            "n new run",
+            "continue",
+        ),
         (ServerKind::Python, failed(), "R retry", "R run again"),
         (ServerKind::EarlyAegra, failed(), "R run again", "R retry"),
     ] {
@@ -144,37 +236,86 @@ fn only_actions_that_the_server_offers_are_listed() {
     let next = |case: &str| records("interrupted", case, json!([run("r1", "success")]));
     let failed = || records("error", "failed", json!([run("r1", "error")]));
     for (kind, records, offered, hidden) in [
-        (ServerKind::Python, stuck(), vec!["U release the thread", "⏎ first action"], vec![]),
+        (
+            ServerKind::Python,
+            stuck(),
+            vec!["U release the thread", "⏎ first action"],
+            vec![],
+        ),
         (
             ServerKind::JavaScript,
             stuck(),
             vec!["n new run: also releases the thread", "⏎ first action"],
             vec!["U release"],
         ),
-        (ServerKind::EarlyAegra, stuck(), vec!["n new run: also releases the thread"], vec!["U release"]),
-        (ServerKind::Python, next("breakpoint"), vec!["a continue: runs", "x end the thread"], vec!["can't continue"]),
-        (ServerKind::JavaScript, next("breakpoint"), vec!["a continue: runs", "x end the thread"], vec![]),
+        (
+            ServerKind::EarlyAegra,
+            stuck(),
+            vec!["n new run: also releases the thread"],
+            vec!["U release"],
+        ),
+        (
+            ServerKind::Python,
+            next("breakpoint"),
+            vec!["a continue: runs", "x end the thread"],
+            vec!["can't continue"],
+        ),
+        (
+            ServerKind::JavaScript,
+            next("breakpoint"),
+            vec!["a continue: runs", "x end the thread"],
+            vec![],
+        ),
         (
             ServerKind::EarlyAegra,
             next("breakpoint"),
-            vec!["This server starts no run without an input, so it can't continue from", "n new run"],
+            vec![
+                "This server starts no run without an input, so it can't continue from",
+                "n new run",
+            ],
             vec!["a continue", "x end the thread"],
         ),
-        (ServerKind::EarlyAegra, next("question"), vec!["a answer", "n new run"], vec!["x end the thread"]),
-        (ServerKind::Python, failed(), vec!["R retry"], vec!["can't retry"]),
-        (ServerKind::EarlyAegra, failed(), vec!["R run the last input again", "can't retry steps"], vec!["R retry"]),
+        (
+            ServerKind::EarlyAegra,
+            next("question"),
+            vec!["a answer", "n new run"],
+            vec!["x end the thread"],
+        ),
+        (
+            ServerKind::Python,
+            failed(),
+            vec!["R retry"],
+            vec!["can't retry"],
+        ),
+        (
+            ServerKind::EarlyAegra,
+            failed(),
+            vec!["R run the last input again", "can't retry steps"],
+            vec!["R retry"],
+        ),
     ] {
         let screen = card_of(kind, &records).words();
-        offered.iter().for_each(|words| assert!(screen.contains(words), "{kind:?} {words}: {screen}"));
-        hidden.iter().for_each(|words| assert!(!screen.contains(words), "{kind:?} {words}: {screen}"));
+        offered
+            .iter()
+            .for_each(|words| assert!(screen.contains(words), "{kind:?} {words}: {screen}"));
+        hidden
+            .iter()
+            .for_each(|words| assert!(!screen.contains(words), "{kind:?} {words}: {screen}"));
     }
     // The recommended action is one that is offered.
     let effects = card_of(ServerKind::JavaScript, &stuck()).keys("<Enter>");
     assert!(planned(&effects).is_none(), "{effects:?}");
     let rejected = records("error", "poisoned", json!([run("r1", "error")]));
-    assert!(card_of(ServerKind::Python, &rejected).screen().contains("R ask again"));
+    assert!(
+        card_of(ServerKind::Python, &rejected)
+            .screen()
+            .contains("R ask again")
+    );
     let screen = card_of(ServerKind::EarlyAegra, &rejected).screen();
-    assert!(!screen.contains("R ask again") && !screen.contains("R run"), "{screen}");
+    assert!(
+        !screen.contains("R ask again") && !screen.contains("R run"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -182,21 +323,43 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
     let with_parts = |loaded: &dyn Fn(SnapshotPart) -> Loaded| {
         let mut dash = demo_like((140, 40));
         dash.open_thread();
-        let parts = [SnapshotPart::Thread, SnapshotPart::State, SnapshotPart::Runs, SnapshotPart::History];
+        let parts = [
+            SnapshotPart::Thread,
+            SnapshotPart::State,
+            SnapshotPart::Runs,
+            SnapshotPart::History,
+        ];
         let parts = parts.into_iter().map(|part| (part, loaded(part))).collect();
         let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
-        let event = ThreadSnapshot { at: dash.now, parts }.into_event(seq);
+        let event = ThreadSnapshot {
+            at: dash.now,
+            parts,
+        }
+        .into_event(seq);
         dash.items(vec![Item::Record(Record::Event(event))]);
         dash.keys("e");
         dash
     };
     let screen = with_parts(&|_| Loaded::NotOffered).words();
-    assert!(screen.contains("thread, state, history, runs: not offered by this server"), "{screen}");
-    assert!(screen.contains("n new run") && !screen.contains("d details"), "{screen}");
+    assert!(
+        screen.contains("thread, state, history, runs: not offered by this server"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("n new run") && !screen.contains("d details"),
+        "{screen}"
+    );
     // Nothing can be done with a deleted thread, so the footer has no key for the first action.
     let mut deleted = with_parts(&|_| Loaded::Failed("404: thread not found".into()));
-    assert!(!deleted.screen().contains("⏎ first action"), "{}", deleted.screen());
-    assert!(deleted.keys("<Enter>").is_empty() && matches!(deleted.app.overlays.last(), Some(Overlay::Why(_))));
+    assert!(
+        !deleted.screen().contains("⏎ first action"),
+        "{}",
+        deleted.screen()
+    );
+    assert!(
+        deleted.keys("<Enter>").is_empty()
+            && matches!(deleted.app.overlays.last(), Some(Overlay::Why(_)))
+    );
 }
 
 #[test]
@@ -204,20 +367,41 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     let mut dash = page((140, 40), &waiting("breakpoint"));
     dash.keys("e");
     let screen = dash.screen();
-    let actions = ["a continue: runs second", "u edit state first, then continue", "0 run again from an earlier step"];
+    let actions = [
+        "a continue: runs second",
+        "u edit state first, then continue",
+        "0 run again from an earlier step",
+    ];
     let rows = actions.map(|action| screen.lines().position(|line| line.contains(action)));
-    assert!(rows.iter().all(Option::is_some) && rows.is_sorted(), "{screen}");
+    assert!(
+        rows.iter().all(Option::is_some) && rows.is_sorted(),
+        "{screen}"
+    );
     // `0` shows the checkpoints; `u` also opens the state of the newest one, once it is loaded.
     dash.keys("0");
-    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"), "{}", dash.screen());
+    assert!(
+        dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"),
+        "{}",
+        dash.screen()
+    );
     let mut dash = page((140, 40), &waiting("breakpoint"));
     on_card(&mut dash, "u");
     assert_eq!(last_notice(&dash), "Loading the state…");
     // The state may arrive before the history, which shows that it is the newest.
     crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
-    assert!(matches!(&editor.subject, Subject::State { is_head: true, .. }), "{:?}", editor.subject);
-    assert!(!dash.screen().contains("Loading the state"), "{}", dash.screen());
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
+        panic!("{}", dash.screen())
+    };
+    assert!(
+        matches!(&editor.subject, Subject::State { is_head: true, .. }),
+        "{:?}",
+        editor.subject
+    );
+    assert!(
+        !dash.screen().contains("Loading the state"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -233,27 +417,49 @@ fn an_answer_that_the_server_keeps_is_shown_with_what_is_wrong_with_it() {
     let mut by_id = resumed(json!({"698663bf1fb603bd105ce36ea3bf3a3b": one}));
     for dash in [&mut resumed(one), &mut by_id] {
         let screen = dash.words();
-        assert!(screen.contains("✗ the answer broke the question, "), "{screen}");
-        assert!(screen.contains(r#"sent {"decisions":[{"type":"approve"}]}"#), "{screen}");
-        assert!(screen.contains("must have 3 decisions, one for each action, and has 1"), "{screen}");
+        assert!(
+            screen.contains("✗ the answer broke the question, "),
+            "{screen}"
+        );
+        assert!(
+            screen.contains(r#"sent {"decisions":[{"type":"approve"}]}"#),
+            "{screen}"
+        );
+        assert!(
+            screen.contains("must have 3 decisions, one for each action, and has 1"),
+            "{screen}"
+        );
     }
     insta::assert_snapshot!("why_answer_refused_80x24", by_id.screen());
     // An answer of the right form doesn't explain the failure.
-    let three =
-        json!({"decisions": [{"type": "approve"}, {"type": "approve"}, {"type": "respond", "message": "Monday"}]});
+    let three = json!({"decisions": [{"type": "approve"}, {"type": "approve"}, {"type": "respond", "message": "Monday"}]});
     let screen = resumed(three).words();
-    assert!(screen.contains("It failed with the answer.") && !screen.contains("broke the question"), "{screen}");
+    assert!(
+        screen.contains("It failed with the answer.") && !screen.contains("broke the question"),
+        "{screen}"
+    );
 }
 
 #[test]
 fn the_copy_of_a_waiting_thread_can_be_answered() {
     let mut dash = page((140, 40), &records("idle", "question", json!([])));
-    assert!(dash.screen().contains("waiting for you"), "{}", dash.screen());
+    assert!(
+        dash.screen().contains("waiting for you"),
+        "{}",
+        dash.screen()
+    );
     dash.keys("e");
     let screen = dash.words();
-    assert!(screen.contains("It is the copy of a waiting thread, so the server lists it as idle"), "{screen}");
+    assert!(
+        screen.contains("It is the copy of a waiting thread, so the server lists it as idle"),
+        "{screen}"
+    );
     assert!(dash.keys("<Enter>").is_empty());
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -261,31 +467,64 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     let mut limited = records("error", "finished-state", json!([run("r1", "error")]));
     limited.runs[0]["kwargs"] = json!({"input": {"n": 1}, "config": {"recursion_limit": 5}});
     limited.state["next"] = json!(["chat"]);
-    limited.state["tasks"] = json!([{"id": "t", "name": "chat", "error": null, "interrupts": [], "result": null}]);
+    limited.state["tasks"] =
+        json!([{"id": "t", "name": "chat", "error": null, "interrupts": [], "result": null}]);
     limited.state["metadata"] = json!({"source": "loop", "step": 5, "run_id": "r1"});
     // JavaScript's records have no error.
     let mut dash = card_of(ServerKind::JavaScript, &limited);
     let screen = dash.words();
-    assert!(screen.contains("most likely reached its limit of 5 steps"), "{screen}");
-    assert!(screen.contains("R continue with a limit of 10 steps"), "{screen}");
+    assert!(
+        screen.contains("most likely reached its limit of 5 steps"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("R continue with a limit of 10 steps"),
+        "{screen}"
+    );
     let (_, intent) = planned(&dash.keys("<Enter>")).expect("a plan");
-    assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
+    assert_eq!(
+        intent,
+        ThreadIntent::Again {
+            thread: THREAD.into(),
+            recursion_limit: None
+        }
+    );
     let message = "Recursion limit of 5 reached without hitting a stop condition.";
     limited.thread["error"] = json!({"error": "GraphRecursionError", "message": message});
     let screen = card_of(ServerKind::Python, &limited).words();
-    assert!(screen.contains("Run 1 reached its limit of 5 steps. Its finished steps are saved."), "{screen}");
-    assert!(screen.contains("R continue with a limit of 10 steps"), "{screen}");
+    assert!(
+        screen.contains("Run 1 reached its limit of 5 steps. Its finished steps are saved."),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("R continue with a limit of 10 steps"),
+        "{screen}"
+    );
 }
 
 #[test]
 fn read_only_profiles_are_not_repaired() {
-    for records in [stuck(), waiting("question"), records("idle", "finished-state", runs_of(&["b", "a"]))] {
+    for records in [
+        stuck(),
+        waiting("question"),
+        records("idle", "finished-state", runs_of(&["b", "a"])),
+    ] {
         for key in ["<Enter>", "U", "B", "x"] {
             let mut dash = page((140, 40), &records);
             dash.seal();
             let effects = on_card(&mut dash, key);
-            assert!(planned(&effects).is_none() && !sends(&effects), "{key}: {effects:?}");
-            assert!(!dash.app.overlays.iter().any(|overlay| matches!(overlay, Overlay::Confirm(_))), "{key}");
+            assert!(
+                planned(&effects).is_none() && !sends(&effects),
+                "{key}: {effects:?}"
+            );
+            assert!(
+                !dash
+                    .app
+                    .overlays
+                    .iter()
+                    .any(|overlay| matches!(overlay, Overlay::Confirm(_))),
+                "{key}"
+            );
         }
     }
 }
@@ -294,37 +533,76 @@ fn read_only_profiles_are_not_repaired() {
 fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     let mut dash = page((140, 40), &stuck());
     let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");
-    let mut preview = preview("Run again from step 1 of thread t after an edit", Consent::Key);
+    let mut preview = preview(
+        "Run again from step 1 of thread t after an edit",
+        Consent::Key,
+    );
     preview.request.body = Some(json!({"values": {"log": ["x"]}}));
     let body = json!({"input": null, "checkpoint_id": runtail_core::model::FROM_FIRST});
-    preview.then = vec![PlainRequest { body: Some(body), ..preview.request.clone() }];
+    preview.then = vec![PlainRequest {
+        body: Some(body),
+        ..preview.request.clone()
+    }];
     let curl = preview.curl();
     assert_eq!(curl.matches("curl -sS").count(), 2);
-    assert!(curl.lines().skip_while(|line| !line.starts_with("# Then")).all(|line| line.starts_with('#')), "{curl}");
+    assert!(
+        curl.lines()
+            .skip_while(|line| !line.starts_with("# Then"))
+            .all(|line| line.starts_with('#')),
+        "{curl}"
+    );
     dash.done(EffectResult::PlannedAction(number, Ok((preview, None))));
     let screen = dash.screen();
-    assert!(screen.contains("Requests     1  POST") && screen.contains("(from 1)"), "{screen}");
-    assert!(screen.lines().any(|line| line.trim_start_matches(['│', ' ']).starts_with("2  POST")), "{screen}");
+    assert!(
+        screen.contains("Requests     1  POST") && screen.contains("(from 1)"),
+        "{screen}"
+    );
+    assert!(
+        screen
+            .lines()
+            .any(|line| line.trim_start_matches(['│', ' ']).starts_with("2  POST")),
+        "{screen}"
+    );
     dash.keys("<ctrl-s>");
-    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::AfterEdit, Kind::Conflict))));
-    assert!(dash.screen().contains("Only the first of two requests was done."), "{}", dash.screen());
+    dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Err(failed(StartFailure::AfterEdit, Kind::Conflict)),
+    ));
+    assert!(
+        dash.screen()
+            .contains("Only the first of two requests was done."),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn nothing_is_opened_while_an_action_has_no_result() {
     let mut dash = page((140, 40), &stuck());
     let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(number, Ok((preview("Release thread", Consent::Key), None))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview("Release thread", Consent::Key), None)),
+    ));
     dash.screen();
     assert!(sends(&dash.keys("<ctrl-s>")));
     // Closing the dialog doesn't recall the request: the server may still receive it.
     dash.keys("<Esc>");
     for key in ["U", "x"] {
         assert!(planned(&on_card(&mut dash, key)).is_none(), "{key}");
-        assert!(last_notice(&dash).contains("has no result yet"), "{key}: {}", last_notice(&dash));
+        assert!(
+            last_notice(&dash).contains("has no result yet"),
+            "{key}: {}",
+            last_notice(&dash)
+        );
         dash.keys("<Esc>");
     }
-    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Refused, Kind::Conflict))));
+    dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Err(failed(StartFailure::Refused, Kind::Conflict)),
+    ));
     assert!(planned(&on_card(&mut dash, "U")).is_some());
 }
 
@@ -335,11 +613,27 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
     dash.screen();
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a sent answer");
     dash.keys("<Esc>");
-    assert!(dash.keys("A").is_empty() && dash.app.overlays.is_empty(), "{}", dash.screen());
-    assert!(last_notice(&dash).contains("has no result yet"), "{}", last_notice(&dash));
-    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
+    assert!(
+        dash.keys("A").is_empty() && dash.app.overlays.is_empty(),
+        "{}",
+        dash.screen()
+    );
+    assert!(
+        last_notice(&dash).contains("has no result yet"),
+        "{}",
+        last_notice(&dash)
+    );
+    dash.done(EffectResult::Acted(
+        number,
+        thread(),
+        Err(failed(StartFailure::Busy, Kind::Conflict)),
+    ));
     dash.keys("A");
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
+    assert!(
+        matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -348,13 +642,22 @@ fn the_explanation_of_a_thread_is_centered_on_a_wide_screen() {
         let mut dash = page((width, 40), &waiting("question-hitl"));
         dash.keys("e");
         let screen = dash.screen();
-        let top = screen.lines().find(|line| line.contains("╭ Why it isn't moving"));
+        let top = screen
+            .lines()
+            .find(|line| line.contains("╭ Why it isn't moving"));
         let columns = top.map(|line| line.chars().take_while(|c| *c == ' ').count());
         assert_eq!(columns, expected, "{screen}");
         let frame = top.map(|line| line.trim().chars().count());
-        assert_eq!(frame, Some(if width == 140 { 70 } else { width.into() }), "{screen}");
+        assert_eq!(
+            frame,
+            Some(if width == 140 { 70 } else { width.into() }),
+            "{screen}"
+        );
         // What was below it isn't drawn beside it.
         let beside = screen.lines().nth(3).unwrap_or_default();
-        assert!(width < 140 || beside.starts_with(&" ".repeat(35)), "{screen}");
+        assert!(
+            width < 140 || beside.starts_with(&" ".repeat(35)),
+            "{screen}"
+        );
     }
 }

@@ -2,9 +2,12 @@
 
 use super::{THREAD, fixture, run};
 use runtail_api::{
-    Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard, ThreadIntent,
+    Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard,
+    ThreadIntent,
 };
-use runtail_core::model::{BranchStepKind, Consent, GivenAnswer, Question, Reply, RunCreate, resume};
+use runtail_core::model::{
+    BranchStepKind, Consent, GivenAnswer, Question, Reply, RunCreate, resume,
+};
 use runtail_testkit::common::{Server, json as respond};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -53,7 +56,8 @@ async fn serve(state: &Shared) -> Server {
     Server::start(move |seen| {
         let mut state = state.lock().unwrap();
         let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
-        let at = |state: &ServerState, id: &str| state.runs.iter().position(|run| run["run_id"] == id);
+        let at =
+            |state: &ServerState, id: &str| state.runs.iter().position(|run| run["run_id"] == id);
         match (seen.method.as_str(), parts.as_slice()) {
             ("GET", ["info"]) => respond(200, &state.info),
             (_, ["threads", id, ..]) if *id != THREAD || state.thread.is_null() => {
@@ -65,14 +69,23 @@ async fn serve(state: &Shared) -> Server {
                 respond(204, "")
             }
             ("GET", ["threads", _, "state"]) => respond(200, &state.state),
-            ("GET", ["threads", _, "state", id]) if state.state["checkpoint"]["checkpoint_id"] == *id => {
+            ("GET", ["threads", _, "state", id])
+                if state.state["checkpoint"]["checkpoint_id"] == *id =>
+            {
                 respond(200, &state.state)
             }
             ("GET", ["threads", _, "history"]) => respond(200, json!([state.state])),
             ("GET", ["threads", _, "runs"]) => {
-                let status = seen.query.split('&').find_map(|pair| pair.strip_prefix("status="));
-                let matches_status = |run: &&Value| status.is_none_or(|status| run["status"] == status);
-                respond(200, json!(state.runs.iter().filter(matches_status).collect::<Vec<_>>()))
+                let status = seen
+                    .query
+                    .split('&')
+                    .find_map(|pair| pair.strip_prefix("status="));
+                let matches_status =
+                    |run: &&Value| status.is_none_or(|status| run["status"] == status);
+                respond(
+                    200,
+                    json!(state.runs.iter().filter(matches_status).collect::<Vec<_>>()),
+                )
             }
             ("GET", ["threads", _, "runs", id]) => match at(&state, id) {
                 Some(at) => respond(200, &state.runs[at]),
@@ -80,7 +93,11 @@ async fn serve(state: &Shared) -> Server {
             },
             ("POST", ["threads", _, "runs", id, "cancel"]) => {
                 let is_rollback = seen.query.contains("action=rollback");
-                let status = if is_rollback { state.rollback } else { state.cancel };
+                let status = if is_rollback {
+                    state.rollback
+                } else {
+                    state.cancel
+                };
                 if status < 300
                     && let Some(at) = at(&state, id)
                 {
@@ -89,7 +106,14 @@ async fn serve(state: &Shared) -> Server {
                         false => state.runs[at]["status"] = json!("interrupted"),
                     }
                 }
-                respond(status, if status < 300 { "{}" } else { r#"{"detail":"refused"}"# })
+                respond(
+                    status,
+                    if status < 300 {
+                        "{}"
+                    } else {
+                        r#"{"detail":"refused"}"#
+                    },
+                )
             }
             ("POST", ["threads", _, "runs"]) => {
                 let body = seen.json();
@@ -111,55 +135,123 @@ async fn serve(state: &Shared) -> Server {
 
 /// Returns the write requests as method and path with query.
 fn writes(server: &Server) -> Vec<String> {
-    let seen = server.seen().into_iter().filter(|seen| seen.method != "GET");
-    let line = |path: String, query: String| if query.is_empty() { path } else { format!("{path}?{query}") };
-    seen.map(|seen| format!("{} {}", seen.method, line(seen.path.replace(THREAD, "T"), seen.query))).collect()
+    let seen = server
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method != "GET");
+    let line = |path: String, query: String| {
+        if query.is_empty() {
+            path
+        } else {
+            format!("{path}?{query}")
+        }
+    };
+    seen.map(|seen| {
+        format!(
+            "{} {}",
+            seen.method,
+            line(seen.path.replace(THREAD, "T"), seen.query)
+        )
+    })
+    .collect()
 }
 
 fn notes(preview: &runtail_core::model::Preview) -> String {
-    preview.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("\n")
+    preview
+        .notes
+        .iter()
+        .map(|note| note.text.as_str())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn cancel(run: Option<&str>, action: CancelAction, with_queue: bool) -> ThreadIntent {
-    ThreadIntent::Cancel { thread: THREAD.into(), run: run.map(str::to_string), action, with_queue }
+    ThreadIntent::Cancel {
+        thread: THREAD.into(),
+        run: run.map(str::to_string),
+        action,
+        with_queue,
+    }
 }
 
 fn again() -> ThreadIntent {
-    ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None }
+    ThreadIntent::Again {
+        thread: THREAD.into(),
+        recursion_limit: None,
+    }
 }
 
 #[tokio::test]
 async fn queued_runs_are_cancelled_newest_first_and_verified() {
-    let runs = [("q2", "pending", 52), ("q1", "pending", 51), ("r", "running", 50)].map(|(id, status, second)| {
+    let runs = [
+        ("q2", "pending", 52),
+        ("q1", "pending", 51),
+        ("r", "running", 50),
+    ]
+    .map(|(id, status, second)| {
         let mut run = run(id, status);
         run["created_at"] = json!(format!("2026-11-21T13:53:{second}Z"));
         run
     });
     let state = state("busy", "finished-state", runs.to_vec());
     let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Interrupt, false)).await.unwrap();
+    let plan = server
+        .agent()
+        .plan_on_thread(&cancel(None, CancelAction::Interrupt, false))
+        .await
+        .unwrap();
     assert_eq!(plan.preview.title, "Cancel run r");
-    assert_eq!(plan.choice, Some(Choice::Queue { queued: 2, included: false }));
+    assert_eq!(
+        plan.choice,
+        Some(Choice::Queue {
+            queued: 2,
+            included: false
+        })
+    );
     assert!(
-        notes(&plan.preview).contains("2 other runs are queued behind it, and the next one starts."),
+        notes(&plan.preview)
+            .contains("2 other runs are queued behind it, and the next one starts."),
         "{}",
         notes(&plan.preview)
     );
-    assert!(plan.preview.request.url.ends_with("/runs/r/cancel?wait=0&action=interrupt"));
+    assert!(
+        plan.preview
+            .request
+            .url
+            .ends_with("/runs/r/cancel?wait=0&action=interrupt")
+    );
     assert!(writes(&server).is_empty(), "a plan only reads");
-    let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Interrupt, true)).await.unwrap();
-    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else { panic!() };
-    assert!(targets.iter().all(|target| target.state == CancelState::Stopped), "{targets:?}");
-    let order = ["q2", "q1", "r"].map(|id| format!("POST /threads/T/runs/{id}/cancel?wait=0&action=interrupt"));
+    let plan = server
+        .agent()
+        .plan_on_thread(&cancel(None, CancelAction::Interrupt, true))
+        .await
+        .unwrap();
+    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else {
+        panic!()
+    };
+    assert!(
+        targets
+            .iter()
+            .all(|target| target.state == CancelState::Stopped),
+        "{targets:?}"
+    );
+    let order = ["q2", "q1", "r"]
+        .map(|id| format!("POST /threads/T/runs/{id}/cancel?wait=0&action=interrupt"));
     assert_eq!(writes(&server), order);
     // No run is active now; a finished run is reported with its status.
     let nothing = |plan: Result<_, PlanError>| match plan.map(|_: runtail_api::ThreadPlan| ()) {
         Err(PlanError::Nothing(why)) => why,
         other => panic!("{other:?}"),
     };
-    let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Interrupt, false)).await;
+    let plan = server
+        .agent()
+        .plan_on_thread(&cancel(None, CancelAction::Interrupt, false))
+        .await;
     assert_eq!(nothing(plan), "No run is active on this thread.");
-    let plan = server.agent().plan_on_thread(&cancel(Some("r"), CancelAction::Interrupt, false)).await;
+    let plan = server
+        .agent()
+        .plan_on_thread(&cancel(Some("r"), CancelAction::Interrupt, false))
+        .await;
     assert_eq!(nothing(plan), "Run r has ended: interrupted.");
 }
 
@@ -168,18 +260,34 @@ async fn unsupported_rollback_changes_nothing() {
     let state = state("busy", "finished-state", vec![run("r", "running")]);
     state.lock().unwrap().rollback = 422;
     let server = serve(&state).await;
-    let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Rollback, false)).await.unwrap();
+    let plan = server
+        .agent()
+        .plan_on_thread(&cancel(None, CancelAction::Rollback, false))
+        .await
+        .unwrap();
     assert!(notes(&plan.preview).contains("Deletes the run and its checkpoints"));
-    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else { panic!() };
-    assert_eq!((targets[0].state, targets[0].run_status.as_deref()), (CancelState::Failed, Some("running")));
+    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else {
+        panic!()
+    };
+    assert_eq!(
+        (targets[0].state, targets[0].run_status.as_deref()),
+        (CancelState::Failed, Some("running"))
+    );
     state.lock().unwrap().rollback = 202;
-    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else { panic!() };
-    assert_eq!((targets[0].state, targets[0].run_status.as_deref()), (CancelState::Stopped, Some("deleted")));
+    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else {
+        panic!()
+    };
+    assert_eq!(
+        (targets[0].state, targets[0].run_status.as_deref()),
+        (CancelState::Stopped, Some("deleted"))
+    );
 }
 
 #[tokio::test]
 async fn thread_is_deleted_only_after_its_runs_stopped() {
-    let intent = ThreadIntent::Delete { thread: THREAD.into() };
+    let intent = ThreadIntent::Delete {
+        thread: THREAD.into(),
+    };
     let state = state("busy", "finished-state", vec![run("r", "running")]);
     state.lock().unwrap().cancel = 409;
     let server = serve(&state).await;
@@ -187,29 +295,64 @@ async fn thread_is_deleted_only_after_its_runs_stopped() {
     assert_eq!(plan.preview.consent, Consent::Id(THREAD.into()));
     assert!(plan.preview.consent.is_given("01a1fbb5") && plan.preview.consent.is_given(THREAD));
     assert!(!plan.preview.consent.is_given("01a1fbb") && !plan.preview.consent.is_given(""));
-    assert!(notes(&plan.preview).contains("The active run is cancelled first, because it would continue unseen."));
+    assert!(
+        notes(&plan.preview)
+            .contains("The active run is cancelled first, because it would continue unseen.")
+    );
     let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
-    assert!(failed.error.detail.contains("still active, so the thread was not deleted"), "{failed:?}");
-    assert!(!writes(&server).iter().any(|line| line.starts_with("DELETE")), "{:?}", writes(&server));
+    assert!(
+        failed
+            .error
+            .detail
+            .contains("still active, so the thread was not deleted"),
+        "{failed:?}"
+    );
+    assert!(
+        !writes(&server)
+            .iter()
+            .any(|line| line.starts_with("DELETE")),
+        "{:?}",
+        writes(&server)
+    );
     // Once the run can be cancelled, the thread is deleted after it.
     state.lock().unwrap().cancel = 202;
-    assert_eq!(server.agent().act_on_thread(&plan).await, Ok(Acted::Deleted));
-    assert_eq!(writes(&server).last().map(String::as_str), Some("DELETE /threads/T"));
+    assert_eq!(
+        server.agent().act_on_thread(&plan).await,
+        Ok(Acted::Deleted)
+    );
+    assert_eq!(
+        writes(&server).last().map(String::as_str),
+        Some("DELETE /threads/T")
+    );
     let gone = server.agent().plan_on_thread(&intent).await.map(|_| ());
-    assert!(matches!(&gone, Err(PlanError::Nothing(why)) if why.contains("no such thread")), "{gone:?}");
+    assert!(
+        matches!(&gone, Err(PlanError::Nothing(why)) if why.contains("no such thread")),
+        "{gone:?}"
+    );
 }
 
 #[tokio::test]
 async fn retry_uses_the_failed_runs_options() {
     let mut failed = run("r", "error");
-    failed["kwargs"] = json!({"input": {"n": 0}, "context": {"model": "large"}, "stream_mode": ["values"]});
+    failed["kwargs"] =
+        json!({"input": {"n": 0}, "context": {"model": "large"}, "stream_mode": ["values"]});
     let server = serve(&state("error", "failed", vec![failed])).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let body = plan.preview.request.body.clone().unwrap();
-    assert_eq!((&body["input"], &body["context"]), (&Value::Null, &json!({"model": "large"})));
-    assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-support"), &json!("reject")));
+    assert_eq!(
+        (&body["input"], &body["context"]),
+        (&Value::Null, &json!({"model": "large"}))
+    );
+    assert_eq!(
+        (&body["assistant_id"], &body["multitask_strategy"]),
+        (&json!("a-support"), &json!("reject"))
+    );
     assert!(body.as_object().unwrap().contains_key("input") && body.get("command").is_none());
-    assert!(notes(&plan.preview).contains("again; finished steps are kept."), "{}", notes(&plan.preview));
+    assert!(
+        notes(&plan.preview).contains("again; finished steps are kept."),
+        "{}",
+        notes(&plan.preview)
+    );
     assert_eq!(plan.choice, None);
     assert!(
         matches!(server.agent().act_on_thread(&plan).await, Ok(Acted::Started(started)) if started.run_id == "new")
@@ -228,10 +371,19 @@ async fn recursion_limit_failures_offer_a_higher_limit() {
     let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert_eq!(plan.choice, Some(Choice::RecursionLimit(10)));
-    assert_eq!(plan.preview.request.body.unwrap()["config"], json!({"recursion_limit": 10}));
-    let intent = ThreadIntent::Again { thread: THREAD.into(), recursion_limit: Some(100) };
+    assert_eq!(
+        plan.preview.request.body.unwrap()["config"],
+        json!({"recursion_limit": 10})
+    );
+    let intent = ThreadIntent::Again {
+        thread: THREAD.into(),
+        recursion_limit: Some(100),
+    };
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
-    assert_eq!(plan.preview.request.body.unwrap()["config"], json!({"recursion_limit": 100}));
+    assert_eq!(
+        plan.preview.request.body.unwrap()["config"],
+        json!({"recursion_limit": 100})
+    );
 }
 
 #[tokio::test]
@@ -242,19 +394,31 @@ async fn a_limit_that_no_error_names_is_raised_where_no_step_failed() {
     {
         let mut state = state.lock().unwrap();
         state.thread["error"] = Value::Null;
-        state.state["tasks"] = json!([{"id": "t", "name": "chat", "error": null, "interrupts": [], "result": null}]);
-        (state.state["next"], state.state["metadata"]) = (json!(["chat"]), json!({"source": "loop", "step": 2}));
+        state.state["tasks"] =
+            json!([{"id": "t", "name": "chat", "error": null, "interrupts": [], "result": null}]);
+        (state.state["next"], state.state["metadata"]) =
+            (json!(["chat"]), json!({"source": "loop", "step": 2}));
     }
     let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert_eq!(plan.choice, Some(Choice::RecursionLimit(4)));
     let body = plan.preview.request.body.clone().unwrap();
-    assert_eq!((&body["input"], &body["config"]), (&Value::Null, &json!({"recursion_limit": 4})));
-    assert!(notes(&plan.preview).contains("most likely reached its limit of 2 steps"), "{}", notes(&plan.preview));
+    assert_eq!(
+        (&body["input"], &body["config"]),
+        (&Value::Null, &json!({"recursion_limit": 4}))
+    );
+    assert!(
+        notes(&plan.preview).contains("most likely reached its limit of 2 steps"),
+        "{}",
+        notes(&plan.preview)
+    );
     // With a step that failed, the limit stays.
     state.lock().unwrap().state["tasks"][0]["error"] = json!("Error: boom");
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
-    assert_eq!((plan.choice, &plan.preview.request.body.unwrap()["config"]), (None, &json!({"recursion_limit": 2})));
+    assert_eq!(
+        (plan.choice, &plan.preview.request.body.unwrap()["config"]),
+        (None, &json!({"recursion_limit": 2}))
+    );
 }
 
 #[tokio::test]
@@ -269,12 +433,25 @@ async fn a_retry_lists_only_the_nodes_that_have_no_result() {
         ]);
     }
     let server = serve(&state).await;
-    let branch = server.agent().plan_on_thread(&again()).await.unwrap().preview.branch.expect("its steps");
+    let branch = server
+        .agent()
+        .plan_on_thread(&again())
+        .await
+        .unwrap()
+        .preview
+        .branch
+        .expect("its steps");
     assert!(branch.is_newest);
-    let [step] = branch.steps.as_slice() else { panic!("{:?}", branch.steps) };
+    let [step] = branch.steps.as_slice() else {
+        panic!("{:?}", branch.steps)
+    };
     assert_eq!((step.kind, step.certain), (BranchStepKind::RunsAgain, true));
     assert_eq!(step.nodes, ["right"]);
-    assert!(step.detail.starts_with("failed before: ConnectTimeout"), "{}", step.detail);
+    assert!(
+        step.detail.starts_with("failed before: ConnectTimeout"),
+        "{}",
+        step.detail
+    );
 }
 
 #[tokio::test]
@@ -284,16 +461,24 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let body = plan.preview.request.body.unwrap();
-    assert_eq!((&body["input"], &body["checkpoint_id"]), (&Value::Null, &checkpoint));
+    assert_eq!(
+        (&body["input"], &body["checkpoint_id"]),
+        (&Value::Null, &checkpoint)
+    );
     // JavaScript would use the rejected answer again at that checkpoint, so a copy of it asks.
     state.lock().unwrap().info = json!({"langgraph_js_version": "1"});
     let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
     assert_eq!(plan.preview.request.body, Some(copy));
-    let [run] = plan.preview.then.as_slice() else { panic!("a run from the copy") };
+    let [run] = plan.preview.then.as_slice() else {
+        panic!("a run from the copy")
+    };
     let run = run.body.clone().unwrap();
-    assert_eq!((&run["input"], &run["checkpoint_id"]), (&Value::Null, &json!("(from 1)")));
+    assert_eq!(
+        (&run["input"], &run["checkpoint_id"]),
+        (&Value::Null, &json!("(from 1)"))
+    );
 }
 
 #[tokio::test]
@@ -301,44 +486,91 @@ async fn newest_input_is_rerun_and_its_absence_explained() {
     let mut answered = run("r2", "success");
     answered["kwargs"] = json!({"input": null, "command": {"resume": {"a": 1}}});
     answered["created_at"] = json!("2026-11-21T13:59:00Z");
-    let server = serve(&state("idle", "finished-state", vec![answered.clone(), run("r1", "success")])).await;
+    let server = serve(&state(
+        "idle",
+        "finished-state",
+        vec![answered.clone(), run("r1", "success")],
+    ))
+    .await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
-    assert_eq!(plan.preview.request.body.clone().unwrap()["input"], json!({"n": 1}));
+    assert_eq!(
+        plan.preview.request.body.clone().unwrap()["input"],
+        json!({"n": 1})
+    );
     assert!(
         notes(&plan.preview).contains("the input of run r1 (the newest with an input of its own)"),
         "{}",
         notes(&plan.preview)
     );
     let server = serve(&state("idle", "finished-state", vec![answered])).await;
-    let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ()) else { panic!() };
+    let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ())
+    else {
+        panic!()
+    };
     assert!(why.contains("Run r2: it answered a question"), "{why}");
     let bare = json!({"run_id": "r3", "status": "success", "created_at": "2026-11-21T13:59:00Z"});
     let server = serve(&state("idle", "finished-state", vec![bare])).await;
-    let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ()) else { panic!() };
-    assert!(why.contains("Run r3: the server's record of it has no input"), "{why}");
+    let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ())
+    else {
+        panic!()
+    };
+    assert!(
+        why.contains("Run r3: the server's record of it has no input"),
+        "{why}"
+    );
     // A waiting thread would lose its question.
-    let server = serve(&state("interrupted", "question", vec![run("r1", "success")])).await;
+    let server = serve(&state(
+        "interrupted",
+        "question",
+        vec![run("r1", "success")],
+    ))
+    .await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert!(notes(&plan.preview).contains("The open question is discarded by the new input: "));
 }
 
 #[tokio::test]
 async fn only_stopped_threads_are_continued() {
-    let intent = ThreadIntent::Continue { thread: THREAD.into() };
-    let server = serve(&state("interrupted", "breakpoint", vec![run("r", "success")])).await;
+    let intent = ThreadIntent::Continue {
+        thread: THREAD.into(),
+    };
+    let server = serve(&state(
+        "interrupted",
+        "breakpoint",
+        vec![run("r", "success")],
+    ))
+    .await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
-    assert!(notes(&plan.preview).starts_with("Runs next: "), "{}", notes(&plan.preview));
-    let server = serve(&state("interrupted", "cancelled", vec![run("r", "interrupted")])).await;
+    assert!(
+        notes(&plan.preview).starts_with("Runs next: "),
+        "{}",
+        notes(&plan.preview)
+    );
+    let server = serve(&state(
+        "interrupted",
+        "cancelled",
+        vec![run("r", "interrupted")],
+    ))
+    .await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
     assert!(notes(&plan.preview).contains("cancelled nodes run again from their start"));
-    assert!(!notes(&plan.preview).contains("Breakpoints"), "{}", notes(&plan.preview));
+    assert!(
+        !notes(&plan.preview).contains("Breakpoints"),
+        "{}",
+        notes(&plan.preview)
+    );
     // The run gets the options of the newest one, and so its breakpoints.
     let mut stopped = run("r", "interrupted");
-    stopped["kwargs"] = json!({"input": {}, "interrupt_before": ["act", "pay"], "interrupt_after": "*"});
+    stopped["kwargs"] =
+        json!({"input": {}, "interrupt_before": ["act", "pay"], "interrupt_after": "*"});
     let server = serve(&state("interrupted", "cancelled", vec![stopped])).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
     let expected = "Breakpoints stay set: the run stops before act, pay, or after each node.";
-    assert!(notes(&plan.preview).contains(expected), "{}", notes(&plan.preview));
+    assert!(
+        notes(&plan.preview).contains(expected),
+        "{}",
+        notes(&plan.preview)
+    );
     for (status, case, run_status) in [
         ("interrupted", "question", "success"),
         ("idle", "finished-state", "success"),
@@ -346,14 +578,21 @@ async fn only_stopped_threads_are_continued() {
     ] {
         let server = serve(&state(status, case, vec![run("r", run_status)])).await;
         let plan = server.agent().plan_on_thread(&intent).await.map(|_| ());
-        assert!(matches!(plan, Err(PlanError::Unfit(_))), "{status} {case}: {plan:?}");
+        assert!(
+            matches!(plan, Err(PlanError::Unfit(_))),
+            "{status} {case}: {plan:?}"
+        );
     }
 }
 
 fn answering(questions: &[Question]) -> RunStart {
     let made = resume(questions, &[Some(Reply::Value(json!("yes")))]).unwrap();
     let body = RunCreate::alone("a-support").answering(&made);
-    RunStart { thread: THREAD.into(), body, guard: StartGuard::Questions(vec![questions[0].clone()]) }
+    RunStart {
+        thread: THREAD.into(),
+        body,
+        guard: StartGuard::Questions(vec![questions[0].clone()]),
+    }
 }
 
 #[tokio::test]
@@ -364,17 +603,45 @@ async fn answers_are_checked_before_sending_and_sent_once() {
     let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
     let started = agent.start_on_thread(&start).await.unwrap();
     assert_eq!((started.run_id.as_str(), started.was_found), ("new", false));
-    let sent = server.seen().into_iter().find(|seen| seen.method == "POST").unwrap().json();
-    let id = start.body.command.as_ref().unwrap()["resume"].as_object().unwrap().keys().next().unwrap().clone();
+    let sent = server
+        .seen()
+        .into_iter()
+        .find(|seen| seen.method == "POST")
+        .unwrap()
+        .json();
+    let id = start.body.command.as_ref().unwrap()["resume"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .unwrap()
+        .clone();
     assert_eq!(sent["command"]["resume"], json!({ id: "yes" }));
-    assert!(sent["metadata"]["runtail"].is_string(), "metadata to find the run again");
+    assert!(
+        sent["metadata"]["runtail"].is_string(),
+        "metadata to find the run again"
+    );
     // What a plan previews is exactly what is sent.
-    let other = serve(&self::state("interrupted", "question", vec![run("r", "success")])).await;
+    let other = serve(&self::state(
+        "interrupted",
+        "question",
+        vec![run("r", "success")],
+    ))
+    .await;
     let answer = GivenAnswer::Text("yes".into());
-    let intent = ThreadIntent::Answer { thread: THREAD.into(), interrupt: None, answer };
+    let intent = ThreadIntent::Answer {
+        thread: THREAD.into(),
+        interrupt: None,
+        answer,
+    };
     let plan = other.agent().plan_on_thread(&intent).await.unwrap();
     other.agent().act_on_thread(&plan).await.unwrap();
-    let request = other.seen().into_iter().find(|seen| seen.method == "POST").unwrap().json();
+    let request = other
+        .seen()
+        .into_iter()
+        .find(|seen| seen.method == "POST")
+        .unwrap()
+        .json();
     assert_eq!(plan.preview.request.body, Some(request));
     // A second answer is too late: nothing is sent.
     let failed = agent.start_on_thread(&start).await.unwrap_err();
@@ -385,10 +652,26 @@ async fn answers_are_checked_before_sending_and_sent_once() {
 #[tokio::test]
 async fn rejections_and_lost_replies_are_distinguished() {
     for (refusal, exists, expected) in [
-        ((409, r#"{"detail":"Thread is already running a task."}"#), false, Err(StartFailure::Busy)),
-        ((422, r#"{"detail":"Thread is already running a task."}"#), false, Err(StartFailure::Busy)),
-        ((403, r#"{"detail":"no"}"#), false, Err(StartFailure::Refused)),
-        ((405, r#"{"detail":"no"}"#), false, Err(StartFailure::NotOffered)),
+        (
+            (409, r#"{"detail":"Thread is already running a task."}"#),
+            false,
+            Err(StartFailure::Busy),
+        ),
+        (
+            (422, r#"{"detail":"Thread is already running a task."}"#),
+            false,
+            Err(StartFailure::Busy),
+        ),
+        (
+            (403, r#"{"detail":"no"}"#),
+            false,
+            Err(StartFailure::Refused),
+        ),
+        (
+            (405, r#"{"detail":"no"}"#),
+            false,
+            Err(StartFailure::NotOffered),
+        ),
         // A proxy's error doesn't show what the server did: the run is searched by its metadata and never sent again.
         ((502, "bad gateway"), true, Ok(())),
         ((502, "bad gateway"), false, Err(StartFailure::Unknown)),
@@ -397,9 +680,15 @@ async fn rejections_and_lost_replies_are_distinguished() {
         let server = serve(&state).await;
         let agent = server.agent();
         let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
-        (state.lock().unwrap().rejection, state.lock().unwrap().starts_anyway) = (Some(refusal), exists);
+        (
+            state.lock().unwrap().rejection,
+            state.lock().unwrap().starts_anyway,
+        ) = (Some(refusal), exists);
         let result = agent.start_on_thread(&start).await;
-        let outcome = result.as_ref().map(|started| assert!(started.was_found)).map_err(|failed| failed.failure);
+        let outcome = result
+            .as_ref()
+            .map(|started| assert!(started.was_found))
+            .map_err(|failed| failed.failure);
         assert_eq!(outcome, expected, "{refusal:?}");
         assert_eq!(writes(&server).len(), 1, "{refusal:?}");
     }
@@ -413,7 +702,10 @@ async fn deleted_threads_are_not_answered() {
     let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
     state.lock().unwrap().thread = Value::Null;
     let failed = agent.start_on_thread(&start).await.unwrap_err();
-    assert_eq!((failed.failure, failed.error.kind), (StartFailure::Unchecked, runtail_api::Kind::NotFound));
+    assert_eq!(
+        (failed.failure, failed.error.kind),
+        (StartFailure::Unchecked, runtail_api::Kind::NotFound)
+    );
     assert!(writes(&server).is_empty());
 }
 
@@ -423,7 +715,14 @@ async fn a_question_in_the_stream_is_awaited_in_the_records() {
     let state = state("busy", "question", vec![run("r", "running")]);
     let server = serve(&state).await;
     let agent = server.agent();
-    assert!(agent.load_thread(THREAD).await.unwrap().answerable().is_empty());
+    assert!(
+        agent
+            .load_thread(THREAD)
+            .await
+            .unwrap()
+            .answerable()
+            .is_empty()
+    );
     let before = server.seen().len();
     let settles = async {
         while server.seen().len() == before {

@@ -8,13 +8,16 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, EventLogLimits};
 use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
 use runtail_stream::{
-    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
+    Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq,
+    SnapshotPart, ThreadSnapshot,
 };
 use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
 use runtail_tui::input::key::parse_keys;
 use runtail_tui::session::catalog::Origin;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead,
+};
 use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
@@ -50,8 +53,21 @@ impl Dash {
             warnings: Vec::new(),
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
-        app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, color: true, frozen: FrozenFrame::default(), now: start(), seq: Seq::START }
+        app.configured(
+            &config,
+            Origin {
+                file: Some("config.toml".into()),
+                ..Origin::default()
+            },
+        );
+        Dash {
+            app,
+            ascii: false,
+            color: true,
+            frozen: FrozenFrame::default(),
+            now: start(),
+            seq: Seq::START,
+        }
     }
 
     /// Makes all profiles read-only, like `--read-only`.
@@ -59,8 +75,15 @@ impl Dash {
         // The configuration is read with the flag, and profiles that are changed later get it, too.
         let catalog = &mut self.app.session.catalog;
         catalog.origin.read_only = true;
-        catalog.all.iter_mut().for_each(|known| known.profile.seal(true, false));
-        self.app.session.profiles.iter_mut().for_each(|profile| profile.read_only = true);
+        catalog
+            .all
+            .iter_mut()
+            .for_each(|known| known.profile.seal(true, false));
+        self.app
+            .session
+            .profiles
+            .iter_mut()
+            .for_each(|profile| profile.read_only = true);
     }
 
     /// Applies a message. Keys are pressed after the current frame was drawn.
@@ -74,7 +97,11 @@ impl Dash {
 
     /// Presses keys before the next frame is drawn.
     pub fn typed_ahead(&mut self, keys: &str) -> Vec<Effect> {
-        parse_keys(keys).unwrap().into_iter().flat_map(|key| update(&mut self.app, self.now, Msg::Key(key))).collect()
+        parse_keys(keys)
+            .unwrap()
+            .into_iter()
+            .flat_map(|key| update(&mut self.app, self.now, Msg::Key(key)))
+            .collect()
     }
 
     /// Advances the clock by milliseconds, without a tick.
@@ -85,11 +112,18 @@ impl Dash {
     /// Returns the result of an effect of the current session epoch.
     pub fn done(&mut self, done: EffectResult) -> Vec<Effect> {
         let since = self.app.session.epoch;
-        self.feed(Msg::Effect { epoch: since, result: done })
+        self.feed(Msg::Effect {
+            epoch: since,
+            result: done,
+        })
     }
 
     pub fn keys(&mut self, keys: &str) -> Vec<Effect> {
-        parse_keys(keys).unwrap().into_iter().flat_map(|k| self.feed(Msg::Key(k))).collect()
+        parse_keys(keys)
+            .unwrap()
+            .into_iter()
+            .flat_map(|k| self.feed(Msg::Key(k)))
+            .collect()
     }
 
     pub fn resize(&mut self, w: u16, h: u16) {
@@ -98,8 +132,15 @@ impl Dash {
 
     /// Sends an event of a current subscription.
     pub fn answer(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, answer: SubscriptionEvent) {
-        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("no such subscription");
-        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer });
+        let sub = subscriptions(&self.app)
+            .into_iter()
+            .find(|s| wanted(&s.key))
+            .expect("no such subscription");
+        self.feed(Msg::Subscription {
+            key: sub.key,
+            epoch: sub.epoch,
+            event: answer,
+        });
     }
 
     /// Draws the screen with its styles.
@@ -107,8 +148,14 @@ impl Dash {
         self.app.relayout();
         let (w, h) = self.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
-        let theme = Theme { color: self.color, ascii: self.ascii, ..Theme::default() };
-        terminal.draw(|frame| self.frozen.draw(&self.app, &theme, frame)).unwrap();
+        let theme = Theme {
+            color: self.color,
+            ascii: self.ascii,
+            ..Theme::default()
+        };
+        terminal
+            .draw(|frame| self.frozen.draw(&self.app, &theme, frame))
+            .unwrap();
         terminal.backend().buffer().clone()
     }
 
@@ -136,7 +183,17 @@ impl Dash {
 
     /// Returns the words of the screen without frames and line breaks, so that wrapped sentences can be searched.
     pub fn words(&mut self) -> String {
-        let plain: String = self.screen().chars().map(|c| if "│╭╮╰╯─".contains(c) { ' ' } else { c }).collect();
+        let plain: String = self
+            .screen()
+            .chars()
+            .map(|c| {
+                if "│╭╮╰╯─".contains(c) {
+                    ' '
+                } else {
+                    c
+                }
+            })
+            .collect();
         plain.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -153,19 +210,25 @@ impl Dash {
         self.threads();
         // The running thread, wherever it is in the list.
         if let Some(open) = &mut self.app.agent.server {
-            open.thread_selection.prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
+            open.thread_selection
+                .prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
         }
     }
 
     /// Responds with the assistants of the open server.
     pub fn assistants(&mut self) {
-        let Some(server) = self.app.agent.server.as_ref().map(|s| s.server.clone()) else { return };
+        let Some(server) = self.app.agent.server.as_ref().map(|s| s.server.clone()) else {
+            return;
+        };
         let assistants = serde_json::from_value(json!([
             {"assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca", "graph_id": "agent", "name": "agent", "version": 1},
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
              "description": "Plans, searches in parallel, writes"},
         ]));
-        self.feed(Msg::done(EffectResult::Assistants(server, Ok(listing(assistants.unwrap())))));
+        self.feed(Msg::done(EffectResult::Assistants(
+            server,
+            Ok(listing(assistants.unwrap())),
+        )));
     }
 
     pub fn threads(&mut self) {
@@ -191,7 +254,10 @@ impl Dash {
             {"run_id": "01a1fbb4-1743-72b0-bac9-4236eccc2000", "status": "success", "created_at": "2026-11-21T13:50:00Z",
              "updated_at": "2026-11-21T13:50:12Z", "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
         ]));
-        self.answer(|k| matches!(k, SubscriptionId::Runs(..)), SubscriptionEvent::Runs(Ok(listing(runs.unwrap()))));
+        self.answer(
+            |k| matches!(k, SubscriptionId::Runs(..)),
+            SubscriptionEvent::Runs(Ok(listing(runs.unwrap()))),
+        );
     }
 
     /// Sends a few log lines, not all in order.
@@ -202,33 +268,58 @@ impl Dash {
         };
         let rows = [
             line(-2, "INFO", "Starting server: 1 worker, 10 jobs per worker"),
-            line(0, "WARNING", "Slow request: POST /threads/search took 2304 ms"),
-            line(0, "ERROR", "Background run failed: \u{1b}[31mRateLimitError\u{1b}[0m: 429 Too Many Requests"),
+            line(
+                0,
+                "WARNING",
+                "Slow request: POST /threads/search took 2304 ms",
+            ),
+            line(
+                0,
+                "ERROR",
+                "Background run failed: \u{1b}[31mRateLimitError\u{1b}[0m: 429 Too Many Requests",
+            ),
             line(-1, "DEBUG", "接続がタイムアウトしました 812 ms"),
         ];
         let lines = rows.into_iter().map(LogLine::from).collect();
         self.answer(
             |k| matches!(k, SubscriptionId::Log(..)),
-            SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false },
+            SubscriptionEvent::Lines {
+                lines: Ok(lines),
+                incomplete: false,
+            },
         );
     }
 
     /// Reports this status of the first watched revision.
     pub fn watched(&mut self, status: &str) -> Vec<Effect> {
-        let sub =
-            subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).expect("no watch");
-        let SubscriptionId::Watch(of) = &sub.key else { unreachable!() };
-        let revision = serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
+        let sub = subscriptions(&self.app)
+            .into_iter()
+            .find(|s| matches!(s.key, SubscriptionId::Watch(_)))
+            .expect("no watch");
+        let SubscriptionId::Watch(of) = &sub.key else {
+            unreachable!()
+        };
+        let revision =
+            serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
         let answer = SubscriptionEvent::Watched(Ok(revision), NextPoll::At(self.now));
-        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer })
+        self.feed(Msg::Subscription {
+            key: sub.key,
+            epoch: sub.epoch,
+            event: answer,
+        })
     }
 
     /// Sends the failure card of the revision whose page is open, if any.
     pub fn card(&mut self) {
-        let of = self.app.overlays.iter().rev().find_map(|overlay| match overlay {
-            Overlay::Explain(explained) => Some(explained.page.of.clone()),
-            _ => None,
-        });
+        let of = self
+            .app
+            .overlays
+            .iter()
+            .rev()
+            .find_map(|overlay| match overlay {
+                Overlay::Explain(explained) => Some(explained.page.of.clone()),
+                _ => None,
+            });
         let Some(of) = of else { return };
         let card = Self::failure_card(&of.revision);
         self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
@@ -236,11 +327,19 @@ impl Dash {
 
     /// Sends the failure card of the selected revision, which is shown beside the list.
     pub fn explained(&mut self) {
-        let sub = subscriptions(&self.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Card(_)));
+        let sub = subscriptions(&self.app)
+            .into_iter()
+            .find(|sub| matches!(sub.key, SubscriptionId::Card(_)));
         let sub = sub.expect("the selected revision failed and is not explained yet");
-        let SubscriptionId::Card(of) = &sub.key else { unreachable!() };
+        let SubscriptionId::Card(of) = &sub.key else {
+            unreachable!()
+        };
         let event = SubscriptionEvent::Card(Ok(Box::new(Self::failure_card(&of.revision))));
-        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
+        self.feed(Msg::Subscription {
+            key: sub.key,
+            epoch: sub.epoch,
+            event,
+        });
     }
 
     /// Sends the revisions of the last day of all rows on the screen.
@@ -249,16 +348,31 @@ impl Dash {
         for sub in subscriptions(&self.app) {
             for (deployment, newest) in sub.params.past.iter() {
                 let at = |hours: i64| self.now - SignedDuration::from_hours(hours);
-                let known = self.app.deployments.list.rows.iter().find(|row| row.is(deployment));
-                let status = known.and_then(|row| row.newest.clone()).map(|one| (one.status, one.created_at));
+                let known = self
+                    .app
+                    .deployments
+                    .list
+                    .rows
+                    .iter()
+                    .find(|row| row.is(deployment));
+                let status = known
+                    .and_then(|row| row.newest.clone())
+                    .map(|one| (one.status, one.created_at));
                 let (status, created) = status.unwrap_or_default();
                 let rows = json!([
                     {"id": **newest, "status": status, "created_at": created, "updated_at": created},
                     {"id": "5555", "status": "DEPLOYED", "created_at": at(40), "updated_at": at(40)},
                 ]);
                 let revisions = serde_json::from_value(rows).unwrap();
-                let event = SubscriptionEvent::Past { deployment: deployment.clone(), revisions };
-                self.feed(Msg::Subscription { key: sub.key.clone(), epoch: sub.epoch, event });
+                let event = SubscriptionEvent::Past {
+                    deployment: deployment.clone(),
+                    revisions,
+                };
+                self.feed(Msg::Subscription {
+                    key: sub.key.clone(),
+                    epoch: sub.epoch,
+                    event,
+                });
             }
         }
     }
@@ -268,17 +382,43 @@ impl Dash {
             json!({"id": id, "status": status, "created_at": made, "updated_at": "2026-11-21T13:31:14Z",
                    "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit}})
         };
-        let this = row(revision, "BUILD_FAILED", "2026-11-21T13:30:00Z", "e01aa9f2d0ae598e95dc970b74767f19372d61af");
-        let good = row("5555", "DEPLOYED", "2026-11-20T13:30:00Z", "77ab10c2d0ae598e95dc970b74767f19372d61af");
+        let this = row(
+            revision,
+            "BUILD_FAILED",
+            "2026-11-21T13:30:00Z",
+            "e01aa9f2d0ae598e95dc970b74767f19372d61af",
+        );
+        let good = row(
+            "5555",
+            "DEPLOYED",
+            "2026-11-20T13:30:00Z",
+            "77ab10c2d0ae598e95dc970b74767f19372d61af",
+        );
         let text = |second: i64, message| {
             let at = Timestamp::from_second(1_795_268_000 + second).ok();
-            LogText { at, level: Some("INFO"), message }
+            LogText {
+                at,
+                level: Some("INFO"),
+                message,
+            }
         };
         let log = [
-            text(0, "Step #0 - \"pull-base\": Pulling langchain/langgraph-api:3.11-wolfi"),
-            text(21, "Step #1 - \"build\": #7 [3/6] RUN uv pip install -e /deps/app"),
-            text(68, "Step #1 - \"build\": #7 6.874   × No solution found when resolving dependencies:"),
-            text(68, "Step #1 - \"build\": #7 6.874   ╰─▶ Because app depends on openai>=3.0, app cannot be used."),
+            text(
+                0,
+                "Step #0 - \"pull-base\": Pulling langchain/langgraph-api:3.11-wolfi",
+            ),
+            text(
+                21,
+                "Step #1 - \"build\": #7 [3/6] RUN uv pip install -e /deps/app",
+            ),
+            text(
+                68,
+                "Step #1 - \"build\": #7 6.874   × No solution found when resolving dependencies:",
+            ),
+            text(
+                68,
+                "Step #1 - \"build\": #7 6.874   ╰─▶ Because app depends on openai>=3.0, app cannot be used.",
+            ),
         ];
         FailureCard::new(&Evidence {
             address: "prod-us/invoice-agent",
@@ -295,8 +435,13 @@ impl Dash {
     /// Presses `d` and responds with this record of the selected deployment.
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
-        let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
-        self.feed(Msg::done(EffectResult::Described(what.clone(), Ok(text.into()))));
+        let [Effect::Describe(what)] = effects.as_slice() else {
+            panic!("{effects:?}")
+        };
+        self.feed(Msg::done(EffectResult::Described(
+            what.clone(),
+            Ok(text.into()),
+        )));
     }
 
     pub fn open_thread(&mut self) {
@@ -308,7 +453,10 @@ impl Dash {
     }
 
     pub fn items(&mut self, items: Vec<Item>) {
-        self.answer(|k| matches!(k, SubscriptionId::Stream(_)), SubscriptionEvent::Items(items));
+        self.answer(
+            |k| matches!(k, SubscriptionId::Stream(_)),
+            SubscriptionEvent::Items(items),
+        );
     }
 
     /// Sends an event, 0.1s after the previous one.
@@ -321,25 +469,54 @@ impl Dash {
         self.now += SignedDuration::from_millis(100);
         let data = Data::Json(data.into());
         let (seq, at) = (self.seq, self.now);
-        let event =
-            Event { seq, at, conn: 1, replayed: false, name: name.into(), ns: [].into(), id: id.map(Into::into), data };
+        let event = Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: name.into(),
+            ns: [].into(),
+            id: id.map(Into::into),
+            data,
+        };
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
     /// Sends the end of the newest run on a thread's stream, with a server time if the run's events have one.
     pub fn run_done(&mut self) {
         let viewer = self.app.viewer().unwrap();
-        let run = viewer.projections.status.runs().last().unwrap().run_id.clone().unwrap();
-        let last = viewer.event_log.get(viewer.event_log.last_seq()).and_then(|event| event.id);
+        let run = viewer
+            .projections
+            .status
+            .runs()
+            .last()
+            .unwrap()
+            .run_id
+            .clone()
+            .unwrap();
+        let last = viewer
+            .event_log
+            .get(viewer.event_log.last_seq())
+            .and_then(|event| event.id);
         let id = last.and_then(|id| Some(format!("{}-0", milliseconds(&id)? + 1)));
-        self.event_with_id("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#), id);
+        self.event_with_id(
+            "metadata",
+            &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#),
+            id,
+        );
     }
 
     /// Sends a snapshot of the open thread's records.
     pub fn snapshot(&mut self, parts: Vec<(SnapshotPart, serde_json::Value)>) {
         self.seq = self.seq.next();
-        let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
-        let event = ThreadSnapshot { at: self.now, parts: parts.collect() }.into_event(self.seq);
+        let parts = parts
+            .into_iter()
+            .map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
+        let event = ThreadSnapshot {
+            at: self.now,
+            parts: parts.collect(),
+        }
+        .into_event(self.seq);
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
@@ -350,7 +527,12 @@ impl Dash {
 
     /// Sends all events of a capture, 0.1s apart.
     pub fn capture(&mut self, name: &str) {
-        self.items(vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })]);
+        self.items(vec![Item::Record(Record::Open {
+            at: self.now,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        })]);
         self.continue_capture(name);
     }
 
@@ -361,29 +543,47 @@ impl Dash {
 
     /// Sends records in which the first run of the open thread has just started.
     pub fn run_started_now(&mut self, graph: &str, run: &str) {
-        let thread = json!({"status": "busy", "metadata": {"graph_id": graph}, "created_at": self.now});
+        let thread =
+            json!({"status": "busy", "metadata": {"graph_id": graph}, "created_at": self.now});
         let run = json!({"run_id": run, "status": "running", "created_at": self.now, "updated_at": self.now});
-        let state = json!({"values": {}, "next": [], "tasks": [], "metadata": {}, "checkpoint": null});
-        let parts = [(SnapshotPart::Thread, thread), (SnapshotPart::State, state), (SnapshotPart::Runs, json!([run]))];
+        let state =
+            json!({"values": {}, "next": [], "tasks": [], "metadata": {}, "checkpoint": null});
+        let parts = [
+            (SnapshotPart::Thread, thread),
+            (SnapshotPart::State, state),
+            (SnapshotPart::Runs, json!([run])),
+        ];
         self.snapshot(parts.into());
     }
 
     /// [`Dash::continue_capture`] with its times moved to the test's clock.
     pub fn continue_capture_now(&mut self, name: &str) {
         let text = std::fs::read_to_string(format!("tests/captures/{name}.sse")).unwrap();
-        let first = text.lines().find_map(|line| milliseconds(line.strip_prefix("id: ")?));
-        let Some(first) = first else { return self.receive(text.into_bytes()) };
+        let first = text
+            .lines()
+            .find_map(|line| milliseconds(line.strip_prefix("id: ")?));
+        let Some(first) = first else {
+            return self.receive(text.into_bytes());
+        };
         let by = SignedDuration::from_millis(self.now.as_millisecond() + 100 - first);
         let ids = regex::Regex::new(r"(?m)^id: (\d{13}-\d+)").unwrap();
-        let text = ids.replace_all(&text, |id: &regex::Captures<'_>| format!("id: {}", moved(&id[1], by)));
+        let text = ids.replace_all(&text, |id: &regex::Captures<'_>| {
+            format!("id: {}", moved(&id[1], by))
+        });
         let times = regex::Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00").unwrap();
-        let time = |time: &regex::Captures<'_>| (time[0].parse::<Timestamp>().unwrap() + by).to_string();
+        let time =
+            |time: &regex::Captures<'_>| (time[0].parse::<Timestamp>().unwrap() + by).to_string();
         self.receive(times.replace_all(&text, time).into_owned().into_bytes());
     }
 
     /// [`Dash::capture`] with its times moved to the test's clock.
     pub fn capture_now(&mut self, name: &str) {
-        self.items(vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })]);
+        self.items(vec![Item::Record(Record::Open {
+            at: self.now,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        })]);
         self.continue_capture_now(name);
     }
 
@@ -399,7 +599,9 @@ impl Dash {
             {
                 self.seq = self.seq.next();
                 self.now += SignedDuration::from_millis(100);
-                items.push(Item::Record(Record::Event(decoded.at(self.seq, self.now, 1, false))));
+                items.push(Item::Record(Record::Event(
+                    decoded.at(self.seq, self.now, 1, false),
+                )));
             }
         }
         self.items(items);
@@ -424,14 +626,25 @@ impl Dash {
                     let before = last.replace(event.at).unwrap_or(event.at);
                     self.now += pace(event.at.duration_since(before));
                     let by = self.now.duration_since(event.at);
-                    event.id = event.id.map(|id| if milliseconds(&id).is_some() { moved(&id, by).into() } else { id });
+                    event.id = event.id.map(|id| {
+                        if milliseconds(&id).is_some() {
+                            moved(&id, by).into()
+                        } else {
+                            id
+                        }
+                    });
                     event.at = self.now;
                     self.seq = self.seq.next();
                     event.seq = self.seq;
                     items.push(Item::Record(Record::Event(event)));
                 }
                 Record::Open { conn, status, .. } => {
-                    items.push(Item::Record(Record::Open { at: self.now, conn, status, resumed_after: None }));
+                    items.push(Item::Record(Record::Open {
+                        at: self.now,
+                        conn,
+                        status,
+                        resumed_after: None,
+                    }));
                 }
                 _ => {}
             }
@@ -451,7 +664,13 @@ impl Dash {
     }
 
     pub fn end(&mut self, outcome: Outcome) {
-        let end = End { at: self.now, outcome, events: self.seq.0, connections: 1, ..End::default() };
+        let end = End {
+            at: self.now,
+            outcome,
+            events: self.seq.0,
+            connections: 1,
+            ..End::default()
+        };
         self.items(vec![Item::Record(Record::End(end))]);
     }
 
@@ -463,13 +682,21 @@ impl Dash {
 
     pub fn refuse(&mut self, profile: &str) {
         let name: std::sync::Arc<str> = profile.into();
-        self.fails(move |k| *k == SubscriptionId::Deployments(name.clone()), Kind::Unauthorized);
+        self.fails(
+            move |k| *k == SubscriptionId::Deployments(name.clone()),
+            Kind::Unauthorized,
+        );
     }
 
     /// Fails a poll of a deployments list.
     pub fn fails(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, kind: Kind) {
-        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("no such subscription");
-        let SubscriptionId::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
+        let sub = subscriptions(&self.app)
+            .into_iter()
+            .find(|s| wanted(&s.key))
+            .expect("no such subscription");
+        let SubscriptionId::Deployments(profile) = sub.key else {
+            panic!("{:?}", sub.key)
+        };
         let error = self.error(&profile, kind);
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
         self.answer(
@@ -508,26 +735,45 @@ impl Dash {
         ]));
         let us: std::sync::Arc<str> = "prod-us".into();
         let same = us.clone();
-        self.answer(move |k| *k == SubscriptionId::Deployments(us.clone()), listed(list.unwrap()));
-        let revision = serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null})).unwrap();
-        let answer = SubscriptionEvent::Newest { deployment: "x".into(), revision: Ok(revision) };
+        self.answer(
+            move |k| *k == SubscriptionId::Deployments(us.clone()),
+            listed(list.unwrap()),
+        );
+        let revision =
+            serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null}))
+                .unwrap();
+        let answer = SubscriptionEvent::Newest {
+            deployment: "x".into(),
+            revision: Ok(revision),
+        };
         self.answer(move |k| *k == SubscriptionId::Newest(same.clone()), answer);
     }
 
     /// Sends names with control characters.
     pub fn hostile_names(&mut self) {
         let name = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}name";
-        let deployments =
-            serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
+        let deployments = serde_json::from_value(
+            json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]),
+        );
         let us: std::sync::Arc<str> = "prod-us".into();
-        self.answer(move |k| *k == SubscriptionId::Deployments(us.clone()), listed(deployments.unwrap()));
-        self.feed(Msg::TaskPanicked { key: None, text: name.into() });
+        self.answer(
+            move |k| *k == SubscriptionId::Deployments(us.clone()),
+            listed(deployments.unwrap()),
+        );
+        self.feed(Msg::TaskPanicked {
+            key: None,
+            text: name.into(),
+        });
     }
 }
 
 /// Returns the server's time in an id, if it has one.
 fn milliseconds(id: &str) -> Option<i64> {
-    id.split_once('-')?.0.parse().ok().filter(|ms| *ms > 1_000_000_000_000)
+    id.split_once('-')?
+        .0
+        .parse()
+        .ok()
+        .filter(|ms| *ms > 1_000_000_000_000)
 }
 
 /// Moves the time of an id.
@@ -537,7 +783,11 @@ fn moved(id: &str, by: SignedDuration) -> String {
 }
 
 pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent {
-    let result = Ok(runtail_api::Listing { items, incomplete: None, unread: Default::default() });
+    let result = Ok(runtail_api::Listing {
+        items,
+        incomplete: None,
+        unread: Default::default(),
+    });
     SubscriptionEvent::Deployments {
         result,
         is_truncated: false,
@@ -553,7 +803,11 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new(toml, size);
     // The newest revision is serving, unless it failed or is in progress.
     let deployment = |id: &str, name: &str, status: &str| {
-        let latest = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
+        let latest = if id == "d1" {
+            "44444444-4444-4444-8444-444444444444".to_string()
+        } else {
+            format!("{id}-r")
+        };
         let active = match id {
             "d1" => json!("55555555-5555-4555-8555-555555555555"),
             "d3" => json!("d3-older"),
@@ -570,11 +824,17 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         deployment("d3", "invoice-agent", "READY"),
         deployment("d4", "triage", "AWAITING_DATABASE")
     ]);
-    let eu = json!([deployment("d1", "support-bot", "READY"), deployment("d5", "nightly-etl", "UNUSED")]);
+    let eu = json!([
+        deployment("d1", "support-bot", "READY"),
+        deployment("d5", "nightly-etl", "UNUSED")
+    ]);
     for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
         let name: std::sync::Arc<str> = profile.into();
         let list = serde_json::from_value(list).unwrap();
-        dash.answer(move |k| *k == SubscriptionId::Deployments(name.clone()), listed(list));
+        dash.answer(
+            move |k| *k == SubscriptionId::Deployments(name.clone()),
+            listed(list),
+        );
     }
     for (profile, id, status, minutes) in [
         ("prod-us", "d2", "DEPLOYED", 180),
@@ -584,7 +844,11 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         ("prod-eu", "d5", "DEPLOYED", 2880),
     ] {
         let at = start() - SignedDuration::from_mins(minutes);
-        let own = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
+        let own = if id == "d1" {
+            "44444444-4444-4444-8444-444444444444".to_string()
+        } else {
+            format!("{id}-r")
+        };
         let revision = json!({"id": own, "status": status, "created_at": at, "updated_at": at});
         let name: std::sync::Arc<str> = profile.into();
         let answer = SubscriptionEvent::Newest {
@@ -611,8 +875,15 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         dash.now = start() + SignedDuration::from_secs(seconds);
         let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
         let items = serde_json::from_value(history(status)).unwrap();
-        let list = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
-        dash.answer(|k| matches!(k, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
+        let list = runtail_api::Revisions {
+            items,
+            was_sorted: true,
+            unread: Default::default(),
+        };
+        dash.answer(
+            |k| matches!(k, SubscriptionId::Revisions(..)),
+            SubscriptionEvent::Revisions(Ok(list), next),
+        );
     }
     dash
 }

@@ -7,7 +7,11 @@ use std::process::Command;
 
 /// Makes a child start with the default action for the signals that end a command.
 pub fn reset(command: &mut Command) {
-    set(command, libc::SIG_DFL, &[libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGTERM]);
+    set(
+        command,
+        libc::SIG_DFL,
+        &[libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGTERM],
+    );
 }
 
 /// Makes a child start like under `nohup`, with SIGHUP ignored.

@@ -14,13 +14,18 @@ impl Keys {
     /// Returns random characters with at least one digit.
     pub fn of(&mut self, alphabet: &str, length: usize) -> String {
         let letters: Vec<char> = alphabet.chars().collect();
-        let mut text: String = (1..length).filter_map(|_| self.0.choice(&letters)).collect();
+        let mut text: String = (1..length)
+            .filter_map(|_| self.0.choice(&letters))
+            .collect();
         text.insert(text.len() / 2, '7');
         text
     }
 
     pub fn letters(&mut self, length: usize) -> String {
-        self.of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", length)
+        self.of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+            length,
+        )
     }
 
     pub fn hex(&mut self, length: usize) -> String {
@@ -30,7 +35,11 @@ impl Keys {
     /// Returns a private key in PEM with random content.
     pub fn private_key(&mut self) -> String {
         let lines: Vec<String> = (0..4).map(|_| self.letters(64)).collect();
-        format!("-----BEGIN RSA {0}-----\n{1}\n-----END RSA {0}-----", "PRIVATE KEY", lines.join("\n"))
+        format!(
+            "-----BEGIN RSA {0}-----\n{1}\n-----END RSA {0}-----",
+            "PRIVATE KEY",
+            lines.join("\n")
+        )
     }
 
     /// Returns a key of each kind: the name of the kind, the prefix, and the secret part.
@@ -38,18 +47,36 @@ impl Keys {
         let web_token = |keys: &mut Keys| {
             let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
             let body = format!("{{\"sub\":\"{}\",\"iat\":1516239022}}", keys.letters(12));
-            format!("{}.{}.{}", part(r#"{"alg":"HS256","typ":"JWT"}"#), part(&body), keys.letters(43))
+            format!(
+                "{}.{}.{}",
+                part(r#"{"alg":"HS256","typ":"JWT"}"#),
+                part(&body),
+                keys.letters(43)
+            )
         };
         let upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
         vec![
-            ("LangSmith", ["lsv2", "_pt_"].concat(), format!("{}_{}", self.hex(32), self.hex(10))),
+            (
+                "LangSmith",
+                ["lsv2", "_pt_"].concat(),
+                format!("{}_{}", self.hex(32), self.hex(10)),
+            ),
             ("old LangSmith", ["ls", "__"].concat(), self.hex(32)),
             (
                 "OpenAI",
                 ["sk-", "proj-"].concat(),
-                [self.letters(20), ["T3Blb", "kFJ"].concat(), self.letters(20)].concat(),
+                [
+                    self.letters(20),
+                    ["T3Blb", "kFJ"].concat(),
+                    self.letters(20),
+                ]
+                .concat(),
             ),
-            ("Anthropic", ["sk-", "ant-api03-"].concat(), self.letters(40)),
+            (
+                "Anthropic",
+                ["sk-", "ant-api03-"].concat(),
+                self.letters(40),
+            ),
             ("Groq", ["gs", "k_"].concat(), self.letters(40)),
             ("Hugging Face", ["h", "f_"].concat(), self.letters(34)),
             ("GitHub", ["gh", "p_"].concat(), self.letters(36)),
@@ -58,19 +85,40 @@ impl Keys {
             (
                 "Slack",
                 ["xo", "xb-"].concat(),
-                format!("{}-{}-{}", "123456789012", "123456789012", self.of("abcdef0123456789", 24)),
+                format!(
+                    "{}-{}-{}",
+                    "123456789012",
+                    "123456789012",
+                    self.of("abcdef0123456789", 24)
+                ),
             ),
             ("Google", ["AI", "za"].concat(), self.letters(35)),
             ("Google client", ["GOC", "SPX-"].concat(), self.letters(28)),
-            ("Azure", ["Account", "Key="].concat(), format!("{}==", self.letters(86))),
+            (
+                "Azure",
+                ["Account", "Key="].concat(),
+                format!("{}==", self.letters(86)),
+            ),
             ("Stripe", ["sk_", "live_"].concat(), self.letters(24)),
-            ("SendGrid", "SG.".into(), format!("{}.{}", self.letters(22), self.letters(43))),
+            (
+                "SendGrid",
+                "SG.".into(),
+                format!("{}.{}", self.letters(22), self.letters(43)),
+            ),
             ("Twilio", "AC".into(), self.hex(32)),
             ("npm", ["np", "m_"].concat(), self.letters(36)),
-            ("PyPI", ["pypi-", "AgEIcHlw", "aS5vcmc"].concat(), self.letters(80)),
+            (
+                "PyPI",
+                ["pypi-", "AgEIcHlw", "aS5vcmc"].concat(),
+                self.letters(80),
+            ),
             ("web token", String::new(), web_token(self)),
             ("bearer", "Authorization: Bearer ".into(), self.letters(32)),
-            ("login", "https://user:".into(), format!("{}@host.example/x", self.letters(20))),
+            (
+                "login",
+                "https://user:".into(),
+                format!("{}@host.example/x", self.letters(20)),
+            ),
             ("Square", ["sq0", "csp-"].concat(), self.letters(43)),
             ("Square token", ["EA", "AA"].concat(), self.letters(60)),
             ("Vault", ["hv", "s."].concat(), self.letters(92)),

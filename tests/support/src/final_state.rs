@@ -27,15 +27,29 @@ pub fn of(events: &[Event]) -> Option<(Seq, Vec<StateMessage>)> {
             "debug" if data["type"] == "checkpoint" => data["payload"]["values"].clone(),
             _ => return None,
         };
-        Some(state["messages"].as_array()?.iter().map(state_message).collect())
+        Some(
+            state["messages"]
+                .as_array()?
+                .iter()
+                .map(state_message)
+                .collect(),
+        )
     };
-    events.iter().rev().find_map(|event| Some((event.seq, state(event)?)))
+    events
+        .iter()
+        .rev()
+        .find_map(|event| Some((event.seq, state(event)?)))
 }
 
 /// Returns whether an event contains messages. States don't count.
 pub fn has_messages(event: &Event) -> bool {
-    let Some((name, _, data)) = unwrapped(event) else { return false };
-    let writes = || data.as_object().is_some_and(|nodes| nodes.values().any(|write| !write["messages"].is_null()));
+    let Some((name, _, data)) = unwrapped(event) else {
+        return false;
+    };
+    let writes = || {
+        data.as_object()
+            .is_some_and(|nodes| nodes.values().any(|write| !write["messages"].is_null()))
+    };
     name.starts_with("messages") && name != "messages/metadata" || name == "updates" && writes()
 }
 
@@ -50,8 +64,14 @@ pub fn run(events: &[Event]) -> Option<String> {
 fn unwrapped(event: &Event) -> Option<(String, bool, Value)> {
     let data: Value = serde_json::from_str(event.data.text()).ok()?;
     if data["type"] == "event" && data["params"].is_object() {
-        let ns = data["params"]["namespace"].as_array().is_none_or(Vec::is_empty);
-        return Some((data["method"].as_str()?.to_string(), ns, data["params"]["data"].clone()));
+        let ns = data["params"]["namespace"]
+            .as_array()
+            .is_none_or(Vec::is_empty);
+        return Some((
+            data["method"].as_str()?.to_string(),
+            ns,
+            data["params"]["data"].clone(),
+        ));
     }
     Some((event.name.to_string(), event.ns.is_empty(), data))
 }
@@ -59,7 +79,11 @@ fn unwrapped(event: &Event) -> Option<(String, bool, Value)> {
 fn state_message(message: &Value) -> StateMessage {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let text = match &message["content"] {
-        Value::Array(blocks) => blocks.iter().filter(|b| b["type"] == "text").map(|b| word(&b["text"])).collect(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter(|b| b["type"] == "text")
+            .map(|b| word(&b["text"]))
+            .collect(),
         content => word(content),
     };
     let calls = message["tool_calls"].as_array().into_iter().flatten();
@@ -67,7 +91,9 @@ fn state_message(message: &Value) -> StateMessage {
         role: word(&message["type"]),
         id: word(&message["id"]),
         text,
-        calls: calls.map(|call| (word(&call["id"]), word(&call["name"]), call["args"].clone())).collect(),
+        calls: calls
+            .map(|call| (word(&call["id"]), word(&call["name"]), call["args"].clone()))
+            .collect(),
         result_of: word(&message["tool_call_id"]),
     }
 }

@@ -44,9 +44,15 @@ const REFUSED: &str = "refused";
 const OTHERS: &str = "other requests";
 
 const BUSY: [(&str, &str); 3] = [
-    ("502", "HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\n"),
+    (
+        "502",
+        "HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\n",
+    ),
     ("503", "HTTP/1.1 503 Service Unavailable\r\n"),
-    ("429", "HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\n"),
+    (
+        "429",
+        "HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\n",
+    ),
 ];
 
 struct ProxyState {
@@ -68,7 +74,12 @@ impl FlakyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         let random = fastrand::Rng::with_seed(plan.seed);
-        let state = Arc::new(Mutex::new(ProxyState { random, plan, streams: 0, done: BTreeMap::new() }));
+        let state = Arc::new(Mutex::new(ProxyState {
+            random,
+            plan,
+            streams: 0,
+            done: BTreeMap::new(),
+        }));
         let inside = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -91,7 +102,11 @@ impl FlakyProxy {
 
     /// Returns the number of broken streams.
     pub fn cuts_done(&self) -> usize {
-        self.damage().iter().filter(|(what, _)| **what != OTHERS).map(|(_, n)| n).sum()
+        self.damage()
+            .iter()
+            .filter(|(what, _)| **what != OTHERS)
+            .map(|(_, n)| n)
+            .sum()
     }
 
     /// Returns the number of requested streams.
@@ -103,10 +118,21 @@ impl FlakyProxy {
 impl ProxyState {
     /// Returns the fault of a request, and random numbers for the delays of its response.
     fn fault(&mut self, is_stream: bool, is_reading: bool) -> (Fault, fastrand::Rng) {
-        let FaultPlan { seed, cuts, max_bytes, min_first, clean_ends, others } = self.plan;
+        let FaultPlan {
+            seed,
+            cuts,
+            max_bytes,
+            min_first,
+            clean_ends,
+            others,
+        } = self.plan;
         if !is_stream {
             let is_hit = others && is_reading && cuts > 0 && self.random.u8(..20) == 0;
-            let fault = if is_hit { Fault::Cut(self.random.usize(..300), OTHERS) } else { Fault::Pass };
+            let fault = if is_hit {
+                Fault::Cut(self.random.usize(..300), OTHERS)
+            } else {
+                Fault::Pass
+            };
             return (fault, self.random.fork());
         }
         self.streams += 1;
@@ -126,7 +152,11 @@ impl ProxyState {
             0 => random.usize(..600),
             _ => (600.0 * (max_bytes as f64 / 600.0).powf(random.f64())) as usize,
         };
-        let after = if self.streams == 1 { after.max(min_first) } else { after };
+        let after = if self.streams == 1 {
+            after.max(min_first)
+        } else {
+            after
+        };
         // Requests that start a run always reach the server.
         let fault = match random.u8(..40) {
             0 if is_reading => Fault::Refuse,
@@ -146,27 +176,46 @@ impl ProxyState {
 }
 
 fn forward(client: &TcpStream, upstream: &str, state: &Mutex<ProxyState>) {
-    let Some((line, request)) = request(client) else { return };
+    let Some((line, request)) = request(client) else {
+        return;
+    };
     let is_reading = line.starts_with("GET ");
-    let path = line.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default();
+    let path = line
+        .split(' ')
+        .nth(1)
+        .unwrap_or_default()
+        .split('?')
+        .next()
+        .unwrap_or_default();
     let is_stream = path.ends_with("/stream");
     let (fault, mut random) = lock(state).fault(is_stream, is_reading);
     match fault {
         Fault::Refuse => return lock(state).count_fault(REFUSED),
         Fault::Busy(code) => {
             lock(state).count_fault(code);
-            let (_, head) = BUSY.iter().find(|(known, _)| *known == code).expect("one of them");
-            let _ = (&*client).write_all(format!("{head}connection: close\r\ncontent-length: 0\r\n\r\n").as_bytes());
+            let (_, head) = BUSY
+                .iter()
+                .find(|(known, _)| *known == code)
+                .expect("one of them");
+            let _ = (&*client).write_all(
+                format!("{head}connection: close\r\ncontent-length: 0\r\n\r\n").as_bytes(),
+            );
             return;
         }
         Fault::Pass | Fault::Cut(..) => {}
     }
-    let Ok(server) = TcpStream::connect(upstream) else { return };
+    let Ok(server) = TcpStream::connect(upstream) else {
+        return;
+    };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     if (&server).write_all(&request).is_err() {
         return;
     }
-    let mut out = Out { client, left: None, how: "" };
+    let mut out = Out {
+        client,
+        left: None,
+        how: "",
+    };
     if let Fault::Cut(after, how) = fault {
         (out.left, out.how) = (Some(after), how);
     }
@@ -191,14 +240,24 @@ fn forward(client: &TcpStream, upstream: &str, state: &Mutex<ProxyState>) {
 fn request(mut client: &TcpStream) -> Option<(String, Vec<u8>)> {
     let (head, mut body) = head(&mut client)?;
     let text = String::from_utf8(head).ok()?;
-    let field =
-        |line: &str, name: &str| line.to_ascii_lowercase().strip_prefix(name).map(|rest| rest.trim().to_owned());
-    let length = text.lines().find_map(|line| field(line, "content-length:")?.parse().ok()).unwrap_or(0);
+    let field = |line: &str, name: &str| {
+        line.to_ascii_lowercase()
+            .strip_prefix(name)
+            .map(|rest| rest.trim().to_owned())
+    };
+    let length = text
+        .lines()
+        .find_map(|line| field(line, "content-length:")?.parse().ok())
+        .unwrap_or(0);
     let had = body.len().min(length);
     body.resize(length, 0);
     client.read_exact(&mut body[had..]).ok()?;
     let first = text.lines().next()?.to_owned();
-    let mut lines: Vec<&str> = text.trim_end().lines().filter(|line| field(line, "connection:").is_none()).collect();
+    let mut lines: Vec<&str> = text
+        .trim_end()
+        .lines()
+        .filter(|line| field(line, "connection:").is_none())
+        .collect();
     lines.push("connection: close");
     let mut all = (lines.join("\r\n") + "\r\n\r\n").into_bytes();
     all.extend(body);
@@ -238,16 +297,25 @@ struct Out<'a> {
 impl Out<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let now = self.left.map_or(bytes.len(), |left| left.min(bytes.len()));
-        (&mut &*self.client).write_all(&bytes[..now]).map_err(|_| Stop::Disconnected)?;
+        (&mut &*self.client)
+            .write_all(&bytes[..now])
+            .map_err(|_| Stop::Disconnected)?;
         self.left = self.left.map(|left| left - now);
-        if self.left == Some(0) { Err(Stop::Cut) } else { Ok(()) }
+        if self.left == Some(0) {
+            Err(Stop::Cut)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes one piece of a chunked body. If the response ends cleanly, its last chunk is complete too.
     fn chunk(&mut self, piece: &[u8]) -> Result<(), Stop> {
         let now = match self.left.filter(|_| self.how == END) {
             Some(left) => left.min(piece.len()),
-            None => return self.put(&[format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()),
+            None => {
+                return self
+                    .put(&[format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
+            }
         };
         let left = self.left.take();
         let mut all = format!("{now:x}\r\n").into_bytes();
@@ -264,9 +332,15 @@ impl Out<'_> {
 }
 
 /// Forwards a response, with delays if there are random numbers.
-fn forward_response(mut server: &TcpStream, out: &mut Out, mut random: Option<&mut fastrand::Rng>) -> Result<(), Stop> {
+fn forward_response(
+    mut server: &TcpStream,
+    out: &mut Out,
+    mut random: Option<&mut fastrand::Rng>,
+) -> Result<(), Stop> {
     let (head, rest) = head(&mut server).ok_or(Stop::Disconnected)?;
-    let is_chunked = String::from_utf8_lossy(&head).to_ascii_lowercase().contains("transfer-encoding: chunked");
+    let is_chunked = String::from_utf8_lossy(&head)
+        .to_ascii_lowercase()
+        .contains("transfer-encoding: chunked");
     out.put(&head)?;
     let (mut buffer, mut chunks) = ([0; 16 * 1024], Chunks::default());
     let mut bytes = rest;
@@ -319,7 +393,8 @@ impl Chunks {
                     self.size.push(char::from(byte));
                     continue;
                 }
-                let size = usize::from_str_radix(self.size.trim(), 16).expect("the size of a chunk");
+                let size =
+                    usize::from_str_radix(self.size.trim(), 16).expect("the size of a chunk");
                 self.size.clear();
                 (self.left, self.is_over) = (size + 2, size == 0);
             }

@@ -30,12 +30,17 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    fn start<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(Stream) -> F + Send + 'static) -> TlsServer {
+    fn start<F: Future<Output = ()> + Send + 'static>(
+        serve: impl Fn(Stream) -> F + Send + 'static,
+    ) -> TlsServer {
         let (root, config) = tls::server_config("localhost", &["h2"]);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("root.pem"), root).unwrap();
         let listener = RUNTIME.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let url = format!(
+            "https://localhost:{}",
+            listener.local_addr().unwrap().port()
+        );
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
         RUNTIME.spawn(async move {
@@ -49,7 +54,11 @@ impl TlsServer {
                 }
             }
         });
-        TlsServer { url, folder, connections }
+        TlsServer {
+            url,
+            folder,
+            connections,
+        }
     }
 
     /// Returns a command that connects to this server and trusts it.
@@ -61,7 +70,11 @@ impl TlsServer {
 
     /// Returns the path of the authority's certificate.
     pub fn certificate(&self) -> String {
-        self.folder.path().join("root.pem").to_string_lossy().into_owned()
+        self.folder
+            .path()
+            .join("root.pem")
+            .to_string_lossy()
+            .into_owned()
     }
 
     /// Returns the number of connections.
@@ -106,11 +119,25 @@ impl BreakingProxy {
         breaks: impl IntoIterator<Item = (usize, Break)>,
     ) -> BreakingProxy {
         let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-        let plan = Arc::new(Mutex::new(Plan { breaks: breaks.into_iter().collect(), done: 0 }));
-        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-        let forwarder =
-            Forwarder { client, upstream: upstream.trim_end_matches('/').to_owned(), path_end, plan: plan.clone() };
-        BreakingProxy { secure: TlsServer::start(move |stream| forward(stream, forwarder.clone())), plan }
+        let plan = Arc::new(Mutex::new(Plan {
+            breaks: breaks.into_iter().collect(),
+            done: 0,
+        }));
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .build()
+            .unwrap();
+        let forwarder = Forwarder {
+            client,
+            upstream: upstream.trim_end_matches('/').to_owned(),
+            path_end,
+            plan: plan.clone(),
+        };
+        BreakingProxy {
+            secure: TlsServer::start(move |stream| forward(stream, forwarder.clone())),
+            plan,
+        }
     }
 
     /// Returns the number of breaks that happened.
@@ -128,7 +155,9 @@ struct Forwarder {
 }
 
 async fn forward(stream: Stream, forwarder: Forwarder) {
-    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+    let Ok(mut connection) = h2::server::handshake(stream).await else {
+        return;
+    };
     let (sender, mut breaks) = unbounded_channel();
     loop {
         tokio::select! {
@@ -164,7 +193,9 @@ impl Forwarder {
         }
         let target = head.uri.path_and_query()?.as_str();
         let is_broken = head.uri.path().ends_with(self.path_end);
-        let mut upstream = self.client.request(head.method, format!("{}{target}", self.upstream));
+        let mut upstream = self
+            .client
+            .request(head.method, format!("{}{target}", self.upstream));
         for name in ["content-type", "last-event-id", "accept"] {
             if let Some(value) = head.headers.get(name) {
                 upstream = upstream.header(name, value);
@@ -172,14 +203,25 @@ impl Forwarder {
         }
         let mut received = upstream.body(bytes).send().await.ok()?;
         let mut response = Response::builder().status(received.status());
-        for name in ["content-type", "content-location", "location", "date", "content-length"] {
+        for name in [
+            "content-type",
+            "content-location",
+            "location",
+            "date",
+            "content-length",
+        ] {
             if let Some(value) = received.headers().get(name) {
                 response = response.header(name, value);
             }
         }
-        let next = is_broken.then(|| self.plan.lock().unwrap().breaks.pop_front()).flatten();
-        let (mut left, mut how) = next.map_or((usize::MAX, None), |(after, how)| (after, Some(how)));
-        let mut out = respond.send_response(response.body(()).unwrap(), false).ok()?;
+        let next = is_broken
+            .then(|| self.plan.lock().unwrap().breaks.pop_front())
+            .flatten();
+        let (mut left, mut how) =
+            next.map_or((usize::MAX, None), |(after, how)| (after, Some(how)));
+        let mut out = respond
+            .send_response(response.body(()).unwrap(), false)
+            .ok()?;
         while let Some(chunk) = received.chunk().await.ok()? {
             let sent = chunk.len().min(left);
             left -= sent;
@@ -282,7 +324,9 @@ impl MisbehavingServer {
         let counts = Arc::new(Counts::default());
         let own = counts.clone();
         MisbehavingServer {
-            secure: TlsServer::start(move |stream| serve_frames(stream, misbehavior, body, own.clone())),
+            secure: TlsServer::start(move |stream| {
+                serve_frames(stream, misbehavior, body, own.clone())
+            }),
             counts,
         }
     }
@@ -304,7 +348,12 @@ enum ReadMessage {
     Reply(Vec<u8>),
 }
 
-async fn serve_frames(stream: Stream, misbehavior: Misbehavior, body: &'static str, counts: Arc<Counts>) {
+async fn serve_frames(
+    stream: Stream,
+    misbehavior: Misbehavior,
+    body: &'static str,
+    counts: Arc<Counts>,
+) {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let (sender, mut messages) = unbounded_channel();
     let reading = async move {
@@ -327,9 +376,16 @@ async fn serve_frames(stream: Stream, misbehavior: Misbehavior, body: &'static s
         }
     };
     let writing = async move {
-        let mut out = CountingWriter { writer: &mut writer, counts };
+        let mut out = CountingWriter {
+            writer: &mut writer,
+            counts,
+        };
         // SETTINGS_INITIAL_WINDOW_SIZE
-        let window: &[u8] = if misbehavior == Misbehavior::NoWindow { &[0, 4, 0, 0, 0, 0] } else { &[] };
+        let window: &[u8] = if misbehavior == Misbehavior::NoWindow {
+            &[0, 4, 0, 0, 0, 0]
+        } else {
+            &[]
+        };
         out.put(&frame(SETTINGS, 0, 0, window)).await?;
         while let Some(message) = messages.recv().await {
             match message {
@@ -376,24 +432,33 @@ async fn respond<W: tokio::io::AsyncWrite + Unpin>(
     stream: u32,
     body: &str,
 ) -> Option<()> {
-    let json = [&[STATUS_OK][..], &literal("content-type", "application/json")].concat();
+    let json = [
+        &[STATUS_OK][..],
+        &literal("content-type", "application/json"),
+    ]
+    .concat();
     let head = frame(HEADERS, END_HEADERS, stream, &json);
     let all = frame(DATA, END_STREAM, stream, body.as_bytes());
     match misbehavior {
         Misbehavior::Head(size) => {
             out.put(&frame(HEADERS, 0, stream, &json)).await?;
             let block = literal("x-filler", &"a".repeat(16_000));
-            out.flood(size / block.len(), &frame(CONTINUATION, 0, stream, &block)).await?;
-            out.put(&frame(CONTINUATION, END_HEADERS, stream, &[])).await?;
+            out.flood(size / block.len(), &frame(CONTINUATION, 0, stream, &block))
+                .await?;
+            out.put(&frame(CONTINUATION, END_HEADERS, stream, &[]))
+                .await?;
         }
         Misbehavior::EmptyContinuations(times) => {
             out.put(&frame(HEADERS, 0, stream, &json)).await?;
-            out.flood(times, &frame(CONTINUATION, 0, stream, &[])).await?;
-            out.put(&frame(CONTINUATION, END_HEADERS, stream, &[])).await?;
+            out.flood(times, &frame(CONTINUATION, 0, stream, &[]))
+                .await?;
+            out.put(&frame(CONTINUATION, END_HEADERS, stream, &[]))
+                .await?;
         }
         Misbehavior::Informational(times) => {
             let early = [literal(":status", "103"), literal("link", &"x".repeat(200))].concat();
-            out.flood(times, &frame(HEADERS, END_HEADERS, stream, &early)).await?;
+            out.flood(times, &frame(HEADERS, END_HEADERS, stream, &early))
+                .await?;
             out.put(&head).await?;
         }
         Misbehavior::Pings(times) => {
@@ -402,7 +467,8 @@ async fn respond<W: tokio::io::AsyncWrite + Unpin>(
         }
         Misbehavior::Settings(times) => {
             // SETTINGS_MAX_CONCURRENT_STREAMS
-            out.flood(times, &frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])).await?;
+            out.flood(times, &frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100]))
+                .await?;
             out.put(&head).await?;
         }
         Misbehavior::EmptyData(times) => {
@@ -410,11 +476,17 @@ async fn respond<W: tokio::io::AsyncWrite + Unpin>(
             out.flood(times, &frame(DATA, 0, stream, &[])).await?;
         }
         Misbehavior::Trailers(size) => {
-            out.put(&[head, frame(DATA, 0, stream, body.as_bytes())].concat()).await?;
+            out.put(&[head, frame(DATA, 0, stream, body.as_bytes())].concat())
+                .await?;
             let block = literal("x-filler", &"a".repeat(8_000));
             let mut left = size / block.len();
-            out.put(&frame(HEADERS, END_STREAM | if left == 0 { END_HEADERS } else { 0 }, stream, &literal("x", "1")))
-                .await?;
+            out.put(&frame(
+                HEADERS,
+                END_STREAM | if left == 0 { END_HEADERS } else { 0 },
+                stream,
+                &literal("x", "1"),
+            ))
+            .await?;
             while left > 0 {
                 left -= 1;
                 let last = if left == 0 { END_HEADERS } else { 0 };
@@ -424,15 +496,22 @@ async fn respond<W: tokio::io::AsyncWrite + Unpin>(
         }
         Misbehavior::PushPromise => {
             let promise = [&2u32.to_be_bytes()[..], &json].concat();
-            out.put(&[frame(PUSH_PROMISE, END_HEADERS, stream, &promise), head].concat()).await?;
+            out.put(&[frame(PUSH_PROMISE, END_HEADERS, stream, &promise), head].concat())
+                .await?;
         }
         Misbehavior::WindowOverflow => {
             let most = frame(WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes());
             out.put(&[most.clone(), most, head].concat()).await?;
         }
         Misbehavior::Silence => {
-            let stream_head = [&[STATUS_OK][..], &literal("content-type", "text/event-stream")].concat();
-            return out.put(&frame(HEADERS, END_HEADERS, stream, &stream_head)).await;
+            let stream_head = [
+                &[STATUS_OK][..],
+                &literal("content-type", "text/event-stream"),
+            ]
+            .concat();
+            return out
+                .put(&frame(HEADERS, END_HEADERS, stream, &stream_head))
+                .await;
         }
         // The request is incomplete, so there is no response.
         Misbehavior::NoWindow => return Some(()),
@@ -443,13 +522,17 @@ async fn respond<W: tokio::io::AsyncWrite + Unpin>(
         }
         Misbehavior::TooMuchData => {
             let short = [json, literal("content-length", "1")].concat();
-            out.put(&frame(HEADERS, END_HEADERS, stream, &short)).await?;
+            out.put(&frame(HEADERS, END_HEADERS, stream, &short))
+                .await?;
         }
         Misbehavior::CutNumber(code) => {
             let long = [json, literal("content-length", "3")].concat();
             let cut = frame(DATA, 0, stream, b"12");
-            out.put(&[frame(HEADERS, END_HEADERS, stream, &long), cut].concat()).await?;
-            return out.put(&frame(RST_STREAM, 0, stream, &code.to_be_bytes())).await;
+            out.put(&[frame(HEADERS, END_HEADERS, stream, &long), cut].concat())
+                .await?;
+            return out
+                .put(&frame(RST_STREAM, 0, stream, &code.to_be_bytes()))
+                .await;
         }
     }
     out.put(&all).await

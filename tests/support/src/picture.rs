@@ -17,9 +17,17 @@ pub struct Ground {
 }
 
 /// A dark terminal.
-pub const DARK: Ground = Ground { foreground: "#d8dee9", background: "#101418", named: dark };
+pub const DARK: Ground = Ground {
+    foreground: "#d8dee9",
+    background: "#101418",
+    named: dark,
+};
 /// A light terminal, for the theme `light`.
-pub const LIGHT: Ground = Ground { foreground: "#1f2328", background: "#ffffff", named: |_| None };
+pub const LIGHT: Ground = Ground {
+    foreground: "#1f2328",
+    background: "#ffffff",
+    named: |_| None,
+};
 
 fn dark(color: Color) -> Option<&'static str> {
     Some(match color {
@@ -41,9 +49,17 @@ fn hex(color: Color, ground: Ground) -> String {
     let level = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match color {
         Color::Rgb(r, g, b) => rgb(r, g, b),
-        Color::Indexed(n @ 16..=231) => rgb(level((n - 16) / 36), level((n - 16) / 6 % 6), level((n - 16) % 6)),
-        Color::Indexed(n @ 232..) => rgb(8 + 10 * (n - 232), 8 + 10 * (n - 232), 8 + 10 * (n - 232)),
-        color => (ground.named)(color).unwrap_or(ground.foreground).to_string(),
+        Color::Indexed(n @ 16..=231) => rgb(
+            level((n - 16) / 36),
+            level((n - 16) / 6 % 6),
+            level((n - 16) % 6),
+        ),
+        Color::Indexed(n @ 232..) => {
+            rgb(8 + 10 * (n - 232), 8 + 10 * (n - 232), 8 + 10 * (n - 232))
+        }
+        color => (ground.named)(color)
+            .unwrap_or(ground.foreground)
+            .to_string(),
     }
 }
 
@@ -61,7 +77,9 @@ pub fn svg(buffer: &Buffer, ground: Ground) -> String {
 ///
 /// A row that several screens share is drawn once, so the picture is little larger than its changes.
 pub fn animated_svg(screens: &[(Buffer, Duration)], ground: Ground) -> String {
-    let Some((first, _)) = screens.first() else { return String::new() };
+    let Some((first, _)) = screens.first() else {
+        return String::new();
+    };
     let total: Duration = screens.iter().map(|(_, time)| *time).sum();
     // In percent of the whole, with the end of the last screen as the last one.
     let mut starts = vec![0.0];
@@ -89,9 +107,16 @@ pub fn animated_svg(screens: &[(Buffer, Duration)], ground: Ground) -> String {
     let mut style = String::new();
     for (from, to) in spans {
         let name = format!("s{from}-{to}");
-        let hidden_before = if from == 0 { "" } else { "0%{visibility:hidden}" };
-        let hidden_after =
-            if to == screens.len() { String::new() } else { format!("{:.3}%{{visibility:hidden}}", starts[to]) };
+        let hidden_before = if from == 0 {
+            ""
+        } else {
+            "0%{visibility:hidden}"
+        };
+        let hidden_after = if to == screens.len() {
+            String::new()
+        } else {
+            format!("{:.3}%{{visibility:hidden}}", starts[to])
+        };
         style.push_str(&format!(
             ".{name}{{animation:{name} {:.2}s step-end infinite}}\n\
              @keyframes {name}{{{hidden_before}{:.3}%{{visibility:visible}}{hidden_after}}}\n",
@@ -99,11 +124,17 @@ pub fn animated_svg(screens: &[(Buffer, Duration)], ground: Ground) -> String {
             starts[from]
         ));
     }
-    format!("{}<style>\n{style}</style>\n{rows}</svg>\n", opening(first, ground))
+    format!(
+        "{}<style>\n{style}</style>\n{rows}</svg>\n",
+        opening(first, ground)
+    )
 }
 
 fn opening(buffer: &Buffer, ground: Ground) -> String {
-    let (width, height) = (f64::from(buffer.area.width) * CELL.0 + 24.0, f64::from(buffer.area.height) * CELL.1 + 24.0);
+    let (width, height) = (
+        f64::from(buffer.area.width) * CELL.0 + 24.0,
+        f64::from(buffer.area.height) * CELL.1 + 24.0,
+    );
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n\
@@ -139,15 +170,30 @@ fn row(buffer: &Buffer, y: u16, ground: Ground) -> String {
         };
         let top = f64::from(y) * CELL.1 + 12.0;
         if let Some(behind) = behind {
-            let (left, room) = (f64::from(start) * CELL.0 + 12.0, f64::from(x - start) * CELL.0);
+            let (left, room) = (
+                f64::from(start) * CELL.0 + 12.0,
+                f64::from(x - start) * CELL.0,
+            );
             out.push_str(&format!(
                 "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{room:.1}\" height=\"{}\" fill=\"{behind}\"/>\n",
                 CELL.1
             ));
         }
-        let color = if reversed { ground.background.to_string() } else { hex(cell.fg, ground) };
-        let weight = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-        let faint = if cell.modifier.contains(Modifier::DIM) && !reversed { " opacity=\"0.55\"" } else { "" };
+        let color = if reversed {
+            ground.background.to_string()
+        } else {
+            hex(cell.fg, ground)
+        };
+        let weight = if cell.modifier.contains(Modifier::BOLD) {
+            " font-weight=\"bold\""
+        } else {
+            ""
+        };
+        let faint = if cell.modifier.contains(Modifier::DIM) && !reversed {
+            " opacity=\"0.55\""
+        } else {
+            ""
+        };
         // Blanks are not text: viewers disagree about them.
         let mut at = start;
         for word in text.split(' ') {

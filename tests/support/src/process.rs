@@ -47,21 +47,28 @@ impl Done {
     /// Parses each line of the standard output as JSON.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<serde_json::Value> {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("not JSON ({e}): {line}"));
+        let parse = |line: &str| {
+            serde_json::from_str(line).unwrap_or_else(|e| panic!("not JSON ({e}): {line}"))
+        };
         self.stdout.lines().map(parse).collect()
     }
 }
 
 fn tail(text: &str) -> &str {
     let from = text.len().saturating_sub(3000);
-    &text[(from..text.len()).find(|&i| text.is_char_boundary(i)).unwrap_or(text.len())..]
+    &text[(from..text.len())
+        .find(|&i| text.is_char_boundary(i))
+        .unwrap_or(text.len())..]
 }
 
 /// Returns the path of the binary under test: `RUNTAIL_TEST_BIN` (such as an installed one), or the one that Cargo built.
 pub fn binary() -> PathBuf {
     let built = || {
         let test = std::env::current_exe().expect("the path of the test");
-        test.ancestors().nth(2).expect("target/PROFILE/deps").join(format!("runtail{}", std::env::consts::EXE_SUFFIX))
+        test.ancestors()
+            .nth(2)
+            .expect("target/PROFILE/deps")
+            .join(format!("runtail{}", std::env::consts::EXE_SUFFIX))
     };
     std::env::var_os("RUNTAIL_TEST_BIN").map_or_else(built, PathBuf::from)
 }
@@ -83,13 +90,20 @@ pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
 pub fn environment() -> Vec<(String, Option<String>)> {
     let home = std::env::temp_dir().join(format!("runtail-test-home-{}", std::process::id()));
     let home = home.to_string_lossy().into_owned();
-    let mut all: Vec<_> = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]
-        .map(|name| (name.to_owned(), Some(home.clone())))
-        .into();
+    let mut all: Vec<_> = [
+        "HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "XDG_CACHE_HOME",
+    ]
+    .map(|name| (name.to_owned(), Some(home.clone())))
+    .into();
     let foreign = |name: &String| {
         let upper = name.to_uppercase();
-        let starts =
-            ["LANGSMITH_", "LANGGRAPH_", "LANGCHAIN_", "RUNTAIL_"].iter().any(|start| upper.starts_with(start));
+        let starts = ["LANGSMITH_", "LANGGRAPH_", "LANGCHAIN_", "RUNTAIL_"]
+            .iter()
+            .any(|start| upper.starts_with(start));
         starts || upper.ends_with("_PROXY") || upper == "NO_COLOR"
     };
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -122,7 +136,10 @@ pub fn spawn_with<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>, stdin: &st
 #[track_caller]
 pub fn launch(mut command: Command, stdin: &str) -> Running {
     crate::dispositions::reset(&mut command);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("piped");
     let text = stdin.to_owned();
@@ -144,7 +161,13 @@ pub fn launch(mut command: Command, stdin: &str) -> Running {
         let _ = err.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     });
-    Running { child, started: Instant::now(), lines, seen: String::new(), stderr: Some(stderr) }
+    Running {
+        child,
+        started: Instant::now(),
+        lines,
+        seen: String::new(),
+        stderr: Some(stderr),
+    }
 }
 
 impl Running {
@@ -153,7 +176,10 @@ impl Running {
     pub fn line_where(&mut self, what: &str, mut matches: impl FnMut(&str) -> bool) -> String {
         let until = Instant::now() + TIMEOUT;
         loop {
-            match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match self
+                .lines
+                .recv_timeout(until.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => {
                     self.seen.push_str(&line);
                     if matches(&line) {
@@ -162,10 +188,21 @@ impl Running {
                 }
                 Err(why) => {
                     let _ = self.child.kill();
-                    let stderr = self.stderr.take().map(|t| t.join().unwrap_or_default()).unwrap_or_default();
+                    let stderr = self
+                        .stderr
+                        .take()
+                        .map(|t| t.join().unwrap_or_default())
+                        .unwrap_or_default();
                     let ended = why == RecvTimeoutError::Disconnected;
-                    let how = if ended { "the process ended" } else { "time is up" };
-                    panic!("no line with {what}: {how}\n--- stdout\n{}\n--- stderr\n{stderr}", tail(&self.seen));
+                    let how = if ended {
+                        "the process ended"
+                    } else {
+                        "time is up"
+                    };
+                    panic!(
+                        "no line with {what}: {how}\n--- stdout\n{}\n--- stderr\n{stderr}",
+                        tail(&self.seen)
+                    );
                 }
             }
         }
@@ -180,7 +217,10 @@ impl Running {
                 Some(line)
             }
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("neither a line nor an end; stdout so far:\n{}", tail(&self.seen)),
+            Err(RecvTimeoutError::Timeout) => panic!(
+                "neither a line nor an end; stdout so far:\n{}",
+                tail(&self.seen)
+            ),
         }
     }
 
@@ -227,11 +267,24 @@ impl Running {
             self.seen.push_str(&line);
         }
         let stdout = std::mem::take(&mut self.seen);
-        let stderr = self.stderr.take().map(|t| t.join().unwrap_or_default()).unwrap_or_default();
+        let stderr = self
+            .stderr
+            .take()
+            .map(|t| t.join().unwrap_or_default())
+            .unwrap_or_default();
         let Some(status) = status else {
-            panic!("still running after {timeout:?}\n--- stdout (its end)\n{}\n--- stderr\n{stderr}", tail(&stdout));
+            panic!(
+                "still running after {timeout:?}\n--- stdout (its end)\n{}\n--- stderr\n{stderr}",
+                tail(&stdout)
+            );
         };
-        Done { code: status.code(), stdout, stderr, took, peak }
+        Done {
+            code: status.code(),
+            stdout,
+            stderr,
+            took,
+            peak,
+        }
     }
 }
 
@@ -245,7 +298,13 @@ impl Drop for Running {
 /// Returns the peak memory of a running process in KiB, if the system reports it.
 pub fn peak_memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
+    status.lines().find_map(|line| {
+        line.strip_prefix("VmHWM:")?
+            .trim()
+            .strip_suffix(" kB")?
+            .parse()
+            .ok()
+    })
 }
 
 /// Runs the binary to its end.

@@ -50,7 +50,10 @@ impl Proxy {
     pub fn to(upstream: String, cuts: impl IntoIterator<Item = Cut>) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
-        let shared = Arc::new(Shared { cuts: Mutex::new(cuts.into_iter().collect()), ..Shared::default() });
+        let shared = Arc::new(Shared {
+            cuts: Mutex::new(cuts.into_iter().collect()),
+            ..Shared::default()
+        });
         let inside = Arc::clone(&shared);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -85,10 +88,14 @@ impl Proxy {
 
 /// Forwards one connection: requests on another thread, responses on this one.
 fn forward(client: TcpStream, upstream: &str, shared: &Arc<Shared>) {
-    let Ok(server) = TcpStream::connect(upstream) else { return };
+    let Ok(server) = TcpStream::connect(upstream) else {
+        return;
+    };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let cut: Arc<Mutex<Option<Cut>>> = Arc::default();
-    let (Ok(client_in), Ok(server_out)) = (client.try_clone(), server.try_clone()) else { return };
+    let (Ok(client_in), Ok(server_out)) = (client.try_clone(), server.try_clone()) else {
+        return;
+    };
     let requests = {
         let (shared, cut) = (Arc::clone(shared), Arc::clone(&cut));
         std::thread::spawn(move || forward_requests(client_in, server_out, &shared, &cut))
@@ -115,15 +122,24 @@ fn forward(client: TcpStream, upstream: &str, shared: &Arc<Shared>) {
     }
 }
 
-fn forward_requests(mut client: TcpStream, mut server: TcpStream, shared: &Shared, cut: &Mutex<Option<Cut>>) {
+fn forward_requests(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    shared: &Shared,
+    cut: &Mutex<Option<Cut>>,
+) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(n @ 1..) = client.read(&mut buffer) {
         let bytes = &buffer[..n];
         // A client sends the head of a request in one piece.
         if let Some(line) = request_line(bytes) {
-            if line.split(' ').nth(1).is_some_and(|target| target.split('?').next().unwrap_or("").ends_with("/stream"))
+            if line
+                .split(' ')
+                .nth(1)
+                .is_some_and(|target| target.split('?').next().unwrap_or("").ends_with("/stream"))
             {
-                *cut.lock().expect("not poisoned") = shared.cuts.lock().expect("not poisoned").pop_front();
+                *cut.lock().expect("not poisoned") =
+                    shared.cuts.lock().expect("not poisoned").pop_front();
             }
             shared.heads.lock().expect("not poisoned").push(line);
         }
@@ -141,7 +157,11 @@ fn request_line(bytes: &[u8]) -> Option<String> {
 }
 
 /// Forwards responses until the end or until the cut of this connection, and returns how to break it.
-fn forward_responses(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex<Option<Cut>>) -> Option<How> {
+fn forward_responses(
+    mut client: &TcpStream,
+    mut server: &TcpStream,
+    cut: &Mutex<Option<Cut>>,
+) -> Option<How> {
     let mut buffer = vec![0; 16 * 1024];
     let mut passed = 0;
     let mut streaming = false;
@@ -157,7 +177,9 @@ fn forward_responses(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex
                 bytes = &bytes[..at - passed];
                 broken = Some(how);
             }
-            Some((When::Heartbeat, how)) if bytes.windows(11).any(|window| window == b": heartbeat") => {
+            Some((When::Heartbeat, how))
+                if bytes.windows(11).any(|window| window == b": heartbeat") =>
+            {
                 broken = Some(how);
             }
             _ => {}
@@ -175,11 +197,20 @@ fn forward_responses(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex
 
 /// Makes closing the last handle reset the connection.
 pub fn reset_on_close(stream: &TcpStream) {
-    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
     let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("small");
     // SAFETY: the descriptor is open while `stream` lives, and the pointer is to a linger of the given size.
     let code = unsafe {
-        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), size)
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            size,
+        )
     };
     assert_eq!(code, 0, "SO_LINGER");
 }

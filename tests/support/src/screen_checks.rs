@@ -80,7 +80,9 @@ pub fn responses() -> Vec<String> {
         "|||",
     ];
     let event = |name: &str| {
-        let data = data.iter().map(|data| format!("event: {name}\ndata: {data}\n\n"));
+        let data = data
+            .iter()
+            .map(|data| format!("event: {name}\ndata: {data}\n\n"));
         // Also without data.
         format!("{}event: {name}\n\n", data.collect::<String>())
     };
@@ -93,9 +95,13 @@ pub fn long_lines() -> Vec<String> {
     vec![
         format!("event: custom\ndata: \"{long}\"\n\n"),
         format!("event: values\ndata: {{\"{long}\":\"{long}\"}}\n\n"),
-        format!("event: messages\ndata: [{{\"type\":\"ai\",\"id\":\"long\",\"content\":\"{long}\"}},{{}}]\n\n"),
+        format!(
+            "event: messages\ndata: [{{\"type\":\"ai\",\"id\":\"long\",\"content\":\"{long}\"}},{{}}]\n\n"
+        ),
         format!("event: updates\ndata: {{\"{long}\":{{\"k\":\"{long}\"}}}}\n\n"),
-        format!("event: tasks\ndata: {{\"id\":\"l\",\"name\":\"{long}\",\"error\":\"{long}\",\"interrupts\":[]}}\n\n"),
+        format!(
+            "event: tasks\ndata: {{\"id\":\"l\",\"name\":\"{long}\",\"error\":\"{long}\",\"interrupts\":[]}}\n\n"
+        ),
         format!("event: {long}\ndata: {long}\n\n"),
     ]
 }

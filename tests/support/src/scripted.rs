@@ -31,7 +31,11 @@ pub fn status(word: &str) -> Reply {
 
 /// Returns a rejection with its usual body.
 pub fn refuse(code: u16) -> Reply {
-    Reply::Http(code, "", json!({"detail": format!("status {code}")}).to_string())
+    Reply::Http(
+        code,
+        "",
+        json!({"detail": format!("status {code}")}).to_string(),
+    )
 }
 
 #[derive(Default)]
@@ -55,19 +59,31 @@ impl Scripted {
     pub fn control_plane(deployments: &[(&str, &[Reply])]) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
-        let server = Scripted { port, script: Arc::default() };
+        let server = Scripted {
+            port,
+            script: Arc::default(),
+        };
         let row = |name: &str| {
             json!({"id": name, "name": name, "status": "READY", "latest_revision_id": format!("r-{name}"),
                    "secrets": [{"name": "K", "value": "canary-of-the-deployment"}]})
         };
         for (name, replies) in deployments {
             let newest = json!({"resources": [revision(name, &json!("BUILDING"))]});
-            server.reply(&format!("/{name}"), &[Reply::Http(200, "", row(name).to_string())]);
-            server.reply(&format!("/{name}/revisions"), &[Reply::Http(200, "", newest.to_string())]);
+            server.reply(
+                &format!("/{name}"),
+                &[Reply::Http(200, "", row(name).to_string())],
+            );
+            server.reply(
+                &format!("/{name}/revisions"),
+                &[Reply::Http(200, "", newest.to_string())],
+            );
             server.reply(&format!("/{name}/revisions/r-{name}"), replies);
         }
         let all: Vec<Value> = deployments.iter().map(|(name, _)| row(name)).collect();
-        server.reply("", &[Reply::Http(200, "", json!({"resources": all}).to_string())]);
+        server.reply(
+            "",
+            &[Reply::Http(200, "", json!({"resources": all}).to_string())],
+        );
         let script = Arc::clone(&server.script);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -80,7 +96,11 @@ impl Scripted {
 
     /// Sets the replies for a path below `/v2/deployments`, without its query: one per request; the last reply repeats.
     pub fn reply(&self, path: &str, replies: &[Reply]) {
-        self.script.lock().expect("not poisoned").replies.insert(path.to_string(), replies.to_vec());
+        self.script
+            .lock()
+            .expect("not poisoned")
+            .replies
+            .insert(path.to_string(), replies.to_vec());
     }
 
     /// Sets the `Date` of later responses.
@@ -113,8 +133,10 @@ pub fn config(profiles: &[(&str, &Scripted)]) -> (tempfile::TempDir, String) {
     let path = folder.path().join("config.toml");
     let mut text = String::new();
     for (name, server) in profiles {
-        text +=
-            &format!("[profiles.{name}]\nurl = \"{}\"\napi_key_command = [\"printf\", \"{CANARY}\"]\n", server.url());
+        text += &format!(
+            "[profiles.{name}]\nurl = \"{}\"\napi_key_command = [\"printf\", \"{CANARY}\"]\n",
+            server.url()
+        );
     }
     std::fs::write(&path, text).expect("written");
     let path = path.to_string_lossy().into_owned();
@@ -146,22 +168,47 @@ fn respond(mut stream: TcpStream, script: &Mutex<Script>) {
         let count = script.counts.entry(path.to_string()).or_default();
         let at = *count;
         *count += 1;
-        let reply = script.replies.get(path).and_then(|replies| replies.get(at).or(replies.last()).cloned());
+        let reply = script
+            .replies
+            .get(path)
+            .and_then(|replies| replies.get(at).or(replies.last()).cloned());
         (reply, script.date.clone())
     };
-    let date = date.map(|date| format!("date: {date}\r\n")).unwrap_or_default();
+    let date = date
+        .map(|date| format!("date: {date}\r\n"))
+        .unwrap_or_default();
     let (code, kind, header, body) = match reply {
         Some(Reply::Status(status)) => {
             let name = path.split('/').nth(1).unwrap_or_default();
-            (200, "application/json", String::new(), revision(name, &status).to_string())
+            (
+                200,
+                "application/json",
+                String::new(),
+                revision(name, &status).to_string(),
+            )
         }
         Some(Reply::Http(code, "", body)) => (code, "application/json", String::new(), body),
-        Some(Reply::Http(code, after, body)) => (code, "application/json", format!("retry-after: {after}\r\n"), body),
-        Some(Reply::Page) => (200, "text/html", String::new(), "<html><title>Sign in</title></html>".into()),
+        Some(Reply::Http(code, after, body)) => (
+            code,
+            "application/json",
+            format!("retry-after: {after}\r\n"),
+            body,
+        ),
+        Some(Reply::Page) => (
+            200,
+            "text/html",
+            String::new(),
+            "<html><title>Sign in</title></html>".into(),
+        ),
         Some(Reply::Reset) => return crate::proxy::reset_on_close(&stream),
         // Until the client disconnects.
         Some(Reply::Hang) => return drop(std::io::copy(&mut reader, &mut std::io::sink())),
-        None => (404, "application/json", String::new(), json!({"detail": "Not Found"}).to_string()),
+        None => (
+            404,
+            "application/json",
+            String::new(),
+            json!({"detail": "Not Found"}).to_string(),
+        ),
     };
     let head = format!(
         "HTTP/1.1 {code} x\r\ncontent-type: {kind}\r\n{date}{header}connection: close\r\ncontent-length: {}\r\n\r\n",

@@ -18,13 +18,19 @@ pub fn url() -> String {
 #[track_caller]
 pub fn address() -> String {
     let url = url();
-    url.strip_prefix("http://").expect("the real server speaks plain http").to_owned()
+    url.strip_prefix("http://")
+        .expect("the real server speaks plain http")
+        .to_owned()
 }
 
 /// Returns the URLs of all running real servers: Python, and JavaScript and Aegra if they are installed.
 pub fn all_urls() -> Vec<String> {
-    let others = ["RUNTAIL_JS_URL", "RUNTAIL_AEGRA_URL"].into_iter().filter_map(|name| std::env::var(name).ok());
-    std::iter::once(url()).chain(others.map(|url| url.trim_end_matches('/').to_owned())).collect()
+    let others = ["RUNTAIL_JS_URL", "RUNTAIL_AEGRA_URL"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok());
+    std::iter::once(url())
+        .chain(others.map(|url| url.trim_end_matches('/').to_owned()))
+        .collect()
 }
 
 /// Sends one request on one connection. Returns the status and the response's JSON, or null.
@@ -38,7 +44,9 @@ pub fn request(method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
 pub fn request_at(address: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
     let body = body.map(Value::to_string).unwrap_or_default();
     let mut stream = TcpStream::connect(address).expect("the real server is reachable");
-    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .expect("a timeout");
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -48,7 +56,11 @@ pub fn request_at(address: &str, method: &str, path: &str, body: Option<&Value>)
     stream.read_to_end(&mut response).expect("an response");
     let response = String::from_utf8(response).expect("UTF-8");
     let (head, body) = response.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok())
+        .expect("a status");
     (status, serde_json::from_str(body).unwrap_or(Value::Null))
 }
 
@@ -64,7 +76,10 @@ pub fn get(path: &str) -> Value {
 #[track_caller]
 pub fn post(path: &str, body: &Value) -> Value {
     let (status, response) = request("POST", path, Some(body));
-    assert!((200..300).contains(&status), "POST {path}: {status} {response}");
+    assert!(
+        (200..300).contains(&status),
+        "POST {path}: {status} {response}"
+    );
     response
 }
 
@@ -84,7 +99,10 @@ pub fn start_run(thread: &str, assistant: &str, input: &Value, modes: &[&str]) -
 /// Returns the runs of a thread, newest first.
 #[track_caller]
 pub fn runs(thread: &str) -> Vec<Value> {
-    get(&format!("/threads/{thread}/runs?limit=100")).as_array().expect("a list").clone()
+    get(&format!("/threads/{thread}/runs?limit=100"))
+        .as_array()
+        .expect("a list")
+        .clone()
 }
 
 /// Returns a run's current status.
@@ -110,5 +128,8 @@ pub fn run_end(thread: &str, run: &str) -> String {
 /// Returns a text field.
 #[track_caller]
 pub fn text(value: &Value, field: &str) -> String {
-    value[field].as_str().unwrap_or_else(|| panic!("no text in {field}: {value}")).to_owned()
+    value[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("no text in {field}: {value}"))
+        .to_owned()
 }

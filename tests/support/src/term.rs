@@ -69,8 +69,7 @@ impl Term {
     /// line, continues the job, and finally prints `job ended` with its exit code.
     #[track_caller]
     pub fn spawn_as_job(args: &[&str], cols: u16, rows: u16) -> Term {
-        let script =
-            r#"set -m; "$@"; echo "job stopped"; read -r line; fg >/dev/null; echo "job ended $?"; read -r line"#;
+        let script = r#"set -m; "$@"; echo "job stopped"; read -r line; fg >/dev/null; echo "job ended $?"; read -r line"#;
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
         line.push(Term::binary());
         line.extend(args.iter().map(|&arg| arg.to_owned()));
@@ -89,7 +88,9 @@ impl Term {
     /// Sends the replies that were withheld so far.
     #[track_caller]
     pub fn reply(&self) {
-        let replies = lock(&self.withheld).replace(Vec::new()).expect("a slow terminal");
+        let replies = lock(&self.withheld)
+            .replace(Vec::new())
+            .expect("a slow terminal");
         self.keys(&String::from_utf8(replies).expect("text"));
     }
 
@@ -108,8 +109,15 @@ impl Term {
     }
 
     #[track_caller]
-    fn start(env: &[(&str, &str)], line: &[String], (cols, rows): (u16, u16), background: &'static str) -> Term {
-        let pty = native_pty_system().openpty(size(cols, rows)).expect("a pseudo-terminal");
+    fn start(
+        env: &[(&str, &str)],
+        line: &[String],
+        (cols, rows): (u16, u16),
+        background: &'static str,
+    ) -> Term {
+        let pty = native_pty_system()
+            .openpty(size(cols, rows))
+            .expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(&line[0]);
         command.args(&line[1..]);
         command.cwd(std::env::current_dir().expect("a working directory"));
@@ -124,11 +132,18 @@ impl Term {
         for (name, value) in env {
             command.env(name, value);
         }
-        let child = pty.slave.spawn_command(command).expect("the process starts");
+        let child = pty
+            .slave
+            .spawn_command(command)
+            .expect("the process starts");
         drop(pty.slave);
         let mut output = pty.master.try_clone_reader().expect("a reader");
         let input = Arc::new(Mutex::new(pty.master.take_writer().expect("a writer")));
-        let shown = Shown { parser: vt100::Parser::new(rows, cols, 0), raw: Vec::new(), closed: false };
+        let shown = Shown {
+            parser: vt100::Parser::new(rows, cols, 0),
+            raw: Vec::new(),
+            closed: false,
+        };
         let shown = Arc::new(Mutex::new(shown));
         let (screen, replies) = (Arc::clone(&shown), Arc::clone(&input));
         let withheld = Arc::new(Mutex::new(None));
@@ -144,7 +159,10 @@ impl Term {
                 // A terminal replies to queries.
                 let color = format!("\x1b]11;rgb:{background}\x1b\\");
                 for (query, reply) in [QUERIES[0], QUERIES[1], ("\x1b]11;?\x1b\\", &*color)] {
-                    if !bytes.windows(query.len()).any(|window| window == query.as_bytes()) {
+                    if !bytes
+                        .windows(query.len())
+                        .any(|window| window == query.as_bytes())
+                    {
                         continue;
                     }
                     match &mut *lock(&slow) {
@@ -155,13 +173,23 @@ impl Term {
             }
             lock(&screen).closed = true;
         });
-        Term { master: Some(pty.master), input, child, shown, withheld }
+        Term {
+            master: Some(pty.master),
+            input,
+            child,
+            shown,
+            withheld,
+        }
     }
 
     /// Returns the screen as text without trailing blanks.
     pub fn screen(&self) -> String {
         let contents = lock(&self.shown).parser.screen().contents();
-        contents.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+        contents
+            .lines()
+            .map(str::trim_end)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// Returns the screen with its colors.
@@ -171,16 +199,32 @@ impl Term {
         let (height, width) = screen.size();
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-            let Some(cell) = screen.cell(y, x).filter(|cell| !cell.is_wide_continuation()) else { continue };
+            let Some(cell) = screen
+                .cell(y, x)
+                .filter(|cell| !cell.is_wide_continuation())
+            else {
+                continue;
+            };
             let modifiers = [
                 (cell.bold(), Modifier::BOLD),
                 (cell.dim(), Modifier::DIM),
                 (cell.inverse(), Modifier::REVERSED),
                 (cell.underline(), Modifier::UNDERLINED),
             ];
-            let modifiers = modifiers.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
-            let style = Style::new().fg(color(cell.fgcolor())).bg(color(cell.bgcolor())).add_modifier(modifiers);
-            let symbol = if cell.has_contents() { cell.contents() } else { " " };
+            let modifiers = modifiers
+                .into_iter()
+                .filter(|(is, _)| *is)
+                .map(|(_, modifier)| modifier)
+                .collect();
+            let style = Style::new()
+                .fg(color(cell.fgcolor()))
+                .bg(color(cell.bgcolor()))
+                .add_modifier(modifiers);
+            let symbol = if cell.has_contents() {
+                cell.contents()
+            } else {
+                " "
+            };
             buffer[(x, y)].set_symbol(symbol).set_style(style);
         }
         buffer
@@ -189,7 +233,8 @@ impl Term {
     /// Returns the background color of a cell; `None` if it is the terminal's own.
     pub fn background(&self, column: u16, row: u16) -> Option<vt100::Color> {
         let shown = lock(&self.shown);
-        Some(shown.parser.screen().cell(row, column)?.bgcolor()).filter(|color| *color != vt100::Color::Default)
+        Some(shown.parser.screen().cell(row, column)?.bgcolor())
+            .filter(|color| *color != vt100::Color::Default)
     }
 
     /// Returns everything that was written to the terminal.
@@ -200,7 +245,9 @@ impl Term {
     /// Waits until the screen contains this text.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
-        self.wait_until(&format!("{text:?} on the screen"), |term| term.screen().contains(text));
+        self.wait_until(&format!("{text:?} on the screen"), |term| {
+            term.screen().contains(text)
+        });
     }
 
     /// Waits until a condition holds.
@@ -210,7 +257,11 @@ impl Term {
         while !holds(self) {
             let closed = lock(&self.shown).closed;
             if Instant::now() > until || (closed && !holds(self)) {
-                let why = if closed { "the program has ended" } else { "time is up" };
+                let why = if closed {
+                    "the program has ended"
+                } else {
+                    "time is up"
+                };
                 panic!("{what}: {why}; the screen:\n{}", self.screen());
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -234,7 +285,10 @@ impl Term {
     #[track_caller]
     pub fn keys(&self, keys: &str) {
         let mut input = lock(&self.input);
-        input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("the terminal accepts keys");
+        input
+            .write_all(keys.as_bytes())
+            .and_then(|()| input.flush())
+            .expect("the terminal accepts keys");
     }
 
     /// Sorts the deployments by name and selects the first, which has this name. In the default order, problems first, rows
@@ -243,8 +297,13 @@ impl Term {
     pub fn select_first_by_name(&self, name: &str) {
         self.wait_for(name);
         self.keys("sg");
-        let is_selected = |line: &str| line.split_once('▌').is_some_and(|(_, row)| row.trim_start().starts_with(name));
-        self.wait_until("the first row by name", |term| term.screen().lines().any(is_selected));
+        let is_selected = |line: &str| {
+            line.split_once('▌')
+                .is_some_and(|(_, row)| row.trim_start().starts_with(name))
+        };
+        self.wait_until("the first row by name", |term| {
+            term.screen().lines().any(is_selected)
+        });
     }
 
     /// Opens the composer for this assistant from an agent server's lists.
@@ -265,9 +324,14 @@ impl Term {
     pub fn compose_json(&self, text: &str) {
         self.wait_until("the graph's schema, or none", |term| {
             let screen = term.screen();
-            ["from the schema of", "from the state of", "no form:", "couldn't load the graph's schema"]
-                .iter()
-                .any(|said| screen.contains(said))
+            [
+                "from the schema of",
+                "from the state of",
+                "no form:",
+                "couldn't load the graph's schema",
+            ]
+            .iter()
+            .any(|said| screen.contains(said))
         });
         if self.screen().contains("(x) form") {
             self.keys("\x14");
@@ -284,8 +348,15 @@ impl Term {
     #[track_caller]
     pub fn resize(&self, cols: u16, rows: u16) {
         // The emulator (vt100 0.16) panics on a screen of one line or one column; the program must handle it.
-        lock(&self.shown).parser.screen_mut().set_size(rows.max(3), cols.max(3));
-        self.master.as_ref().expect("not hung up").resize(size(cols, rows)).expect("resized");
+        lock(&self.shown)
+            .parser
+            .screen_mut()
+            .set_size(rows.max(3), cols.max(3));
+        self.master
+            .as_ref()
+            .expect("not hung up")
+            .resize(size(cols, rows))
+            .expect("resized");
     }
 
     /// Sends a signal to the process (the shell, if there is one).
@@ -321,7 +392,11 @@ impl Term {
                 }
                 return status;
             }
-            assert!(Instant::now() < until, "the process does not end; its screen:\n{}", self.screen());
+            assert!(
+                Instant::now() < until,
+                "the process does not end; its screen:\n{}",
+                self.screen()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -339,16 +414,43 @@ impl Term {
         note(screen.alternate_screen(), "the alternate screen");
         note(screen.hide_cursor(), "a hidden cursor");
         note(screen.bracketed_paste(), "bracketed paste");
-        note(screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None, "mouse reports");
-        note(screen.application_cursor() || screen.application_keypad(), "application keys");
-        let has_default_colors = screen.fgcolor() == vt100::Color::Default && screen.bgcolor() == vt100::Color::Default;
-        note(!has_default_colors || screen.bold() || screen.inverse(), "colors or attributes");
+        note(
+            screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None,
+            "mouse reports",
+        );
+        note(
+            screen.application_cursor() || screen.application_keypad(),
+            "application keys",
+        );
+        let has_default_colors =
+            screen.fgcolor() == vt100::Color::Default && screen.bgcolor() == vt100::Color::Default;
+        note(
+            !has_default_colors || screen.bold() || screen.inverse(),
+            "colors or attributes",
+        );
         // Modes that the emulator doesn't track are counted as pairs of on and off in the output.
-        let count = |needle: &[u8]| shown.raw.windows(needle.len()).filter(|window| *window == needle).count();
-        note(count(b"\x1b[?1004h") > 0 && last(&shown.raw, b"\x1b[?1004h", b"\x1b[?1004l"), "focus reports");
-        note(last(&shown.raw, b"\x1b[?2026h", b"\x1b[?2026l"), "a synchronized update");
-        let pushed = (1..32).map(|flags| count(format!("\x1b[>{flags}u").as_bytes())).sum::<usize>();
-        note(pushed > count(b"\x1b[<1u") + count(b"\x1b[<u"), "keyboard enhancement");
+        let count = |needle: &[u8]| {
+            shown
+                .raw
+                .windows(needle.len())
+                .filter(|window| *window == needle)
+                .count()
+        };
+        note(
+            count(b"\x1b[?1004h") > 0 && last(&shown.raw, b"\x1b[?1004h", b"\x1b[?1004l"),
+            "focus reports",
+        );
+        note(
+            last(&shown.raw, b"\x1b[?2026h", b"\x1b[?2026l"),
+            "a synchronized update",
+        );
+        let pushed = (1..32)
+            .map(|flags| count(format!("\x1b[>{flags}u").as_bytes()))
+            .sum::<usize>();
+        note(
+            pushed > count(b"\x1b[<1u") + count(b"\x1b[<u"),
+            "keyboard enhancement",
+        );
         if let Some(fd) = self.master.as_ref().and_then(|master| master.as_raw_fd()) {
             // SAFETY: termios is plain data for which zeroes are valid, and the descriptor is open while `master` lives.
             let mut modes: libc::termios = unsafe { std::mem::zeroed() };
@@ -369,12 +471,20 @@ impl Drop for Term {
 
 /// Returns whether `on` was written after the last `off`.
 fn last(raw: &[u8], on: &[u8], off: &[u8]) -> bool {
-    let place = |needle: &[u8]| raw.windows(needle.len()).rposition(|window| window == needle);
+    let place = |needle: &[u8]| {
+        raw.windows(needle.len())
+            .rposition(|window| window == needle)
+    };
     place(on) > place(off)
 }
 
 fn size(cols: u16, rows: u16) -> PtySize {
-    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
+    PtySize {
+        rows,
+        cols,
+        pixel_width: 0,
+        pixel_height: 0,
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

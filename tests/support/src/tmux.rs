@@ -20,28 +20,50 @@ impl Tmux {
     pub fn start(term: &str, cols: u16, rows: u16) -> Option<Tmux> {
         if Command::new("tmux").arg("-V").output().is_err() {
             use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "SKIPPED: tmux is not installed, so nothing is tested in it");
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: tmux is not installed, so nothing is tested in it"
+            );
             return None;
         }
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("tmux.conf");
-        std::fs::write(&file, format!("set -g default-terminal {term}\nset -g status off\n")).expect("a configuration");
+        std::fs::write(
+            &file,
+            format!("set -g default-terminal {term}\nset -g status off\n"),
+        )
+        .expect("a configuration");
         let socket = format!("runtail-test-{}-{number}", std::process::id());
-        let tmux = Tmux { socket, pid: folder.path().join("pid"), _folder: folder };
+        let tmux = Tmux {
+            socket,
+            pid: folder.path().join("pid"),
+            _folder: folder,
+        };
         let (cols, rows) = (cols.to_string(), rows.to_string());
         let mut command = tmux.command();
-        command.arg("-f").arg(&file).args(["new-session", "-d", "-x", &cols, "-y", &rows]);
+        command
+            .arg("-f")
+            .arg(&file)
+            .args(["new-session", "-d", "-x", &cols, "-y", &rows]);
         for (name, value) in crate::process::environment() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
-        command.env("LANG", "C.UTF-8").env("LC_ALL", "C.UTF-8").env_remove("TMUX").env_remove("ENV");
+        command
+            .env("LANG", "C.UTF-8")
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("TMUX")
+            .env_remove("ENV");
         let done = command.arg("sh").output().expect("tmux runs");
-        assert!(done.status.success(), "tmux: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "tmux: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         // Without a prompt, output is on separate lines, even if a line is typed before the shell is ready.
         tmux.line("PS1=; echo the shell is ready");
         // The first prompt may be printed after the typed line.
@@ -59,7 +81,11 @@ impl Tmux {
     #[track_caller]
     fn run(&self, args: &[&str]) -> Output {
         let done = self.command().args(args).output().expect("tmux runs");
-        assert!(done.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "tmux {args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         done
     }
 
@@ -75,13 +101,20 @@ impl Tmux {
     pub fn start_binary(&self, args: &str) {
         let binary = crate::process::binary();
         let pid = self.pid.display();
-        self.line(&format!("sh -c 'echo $$ > {pid}; exec \"{}\" {args}'; echo \"ended $?\"", binary.display()));
+        self.line(&format!(
+            "sh -c 'echo $$ > {pid}; exec \"{}\" {args}'; echo \"ended $?\"",
+            binary.display()
+        ));
     }
 
     /// Sends a signal to the binary.
     #[track_caller]
     pub fn signal(&self, signal: i32) {
-        let pid = std::fs::read_to_string(&self.pid).expect("a process id").trim().parse().expect("a process id");
+        let pid = std::fs::read_to_string(&self.pid)
+            .expect("a process id")
+            .trim()
+            .parse()
+            .expect("a process id");
         // SAFETY: kill touches no memory of ours.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process exists");
     }
@@ -95,7 +128,13 @@ impl Tmux {
     /// Resizes the window.
     #[track_caller]
     pub fn resize(&self, cols: u16, rows: u16) {
-        self.run(&["resize-window", "-x", &cols.to_string(), "-y", &rows.to_string()]);
+        self.run(&[
+            "resize-window",
+            "-x",
+            &cols.to_string(),
+            "-y",
+            &rows.to_string(),
+        ]);
     }
 
     /// Returns the text of the pane.
@@ -115,14 +154,20 @@ impl Tmux {
     pub fn wait_until(&self, what: &str, holds: impl Fn(&Tmux) -> bool) {
         let until = Instant::now() + TIMEOUT;
         while !holds(self) {
-            assert!(Instant::now() < until, "{what}: time is up; the pane:\n{}", self.screen());
+            assert!(
+                Instant::now() < until,
+                "{what}: time is up; the pane:\n{}",
+                self.screen()
+            );
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
 
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
-        self.wait_until(&format!("{text:?} in the pane"), |tmux| tmux.screen().contains(text));
+        self.wait_until(&format!("{text:?} in the pane"), |tmux| {
+            tmux.screen().contains(text)
+        });
     }
 }
 

@@ -21,7 +21,9 @@ pub fn wait(profiles: &[(&str, &Scripted)], args: &[&str]) -> Done {
 
 /// Returns the kind of each row.
 pub fn kinds(rows: &[Value]) -> Vec<&str> {
-    rows.iter().map(|row| row["kind"].as_str().expect("a kind")).collect()
+    rows.iter()
+        .map(|row| row["kind"].as_str().expect("a kind"))
+        .collect()
 }
 
 /// Returns the rows with the results of waits.

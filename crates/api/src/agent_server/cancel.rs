@@ -64,15 +64,29 @@ impl CancelTarget {
         };
         let was_active = state == CancelState::Active;
         let run_status = run.map(|run| run.status.clone());
-        CancelTarget { run_id: id.to_string(), state, run_status, was_active, error: None }
+        CancelTarget {
+            run_id: id.to_string(),
+            state,
+            run_status,
+            was_active,
+            error: None,
+        }
     }
 }
 
 impl AgentServer {
     /// Cancels the active targets in order and reads each back. A queue has to be sorted newest first, because a queued run
     /// must not start when the run before it is cancelled.
-    pub async fn cancel_runs(&self, thread: &str, targets: &mut [CancelTarget], action: CancelAction) {
-        for target in targets.iter_mut().filter(|target| target.state == CancelState::Active) {
+    pub async fn cancel_runs(
+        &self,
+        thread: &str,
+        targets: &mut [CancelTarget],
+        action: CancelAction,
+    ) {
+        for target in targets
+            .iter_mut()
+            .filter(|target| target.state == CancelState::Active)
+        {
             self.cancel_run(thread, target, action).await;
         }
     }
@@ -90,7 +104,8 @@ impl AgentServer {
                         }
                         _ => error.hint.clone(),
                     };
-                    (target.state, target.error) = (CancelState::Failed, Some(ApiError { hint, ..error }));
+                    (target.state, target.error) =
+                        (CancelState::Failed, Some(ApiError { hint, ..error }));
                 }
             }
         }
@@ -123,15 +138,28 @@ impl AgentServer {
     }
 
     /// Polls the stopping runs until they have stopped or the deadline is reached.
-    pub async fn wait_until_stopped(&self, thread: &str, targets: &mut [CancelTarget], timeout: Duration) {
+    pub async fn wait_until_stopped(
+        &self,
+        thread: &str,
+        targets: &mut [CancelTarget],
+        timeout: Duration,
+    ) {
         let deadline = Instant::now() + timeout;
         let mut pause = FIRST_PAUSE;
-        while targets.iter().any(|target| target.state == CancelState::Stopping) && Instant::now() < deadline {
+        while targets
+            .iter()
+            .any(|target| target.state == CancelState::Stopping)
+            && Instant::now() < deadline
+        {
             tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
-            for target in targets.iter_mut().filter(|target| target.state == CancelState::Stopping) {
+            for target in targets
+                .iter_mut()
+                .filter(|target| target.state == CancelState::Stopping)
+            {
                 target.error = None;
-                let _ = tokio::time::timeout_at(deadline, self.read_back(thread, target, true)).await;
+                let _ =
+                    tokio::time::timeout_at(deadline, self.read_back(thread, target, true)).await;
             }
         }
     }

@@ -45,7 +45,9 @@ impl AgentServer {
         checkpoint: &str,
         max_bytes: usize,
     ) -> Result<Box<RawValue>, ApiError> {
-        self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes).await?.json()
+        self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes)
+            .await?
+            .json()
     }
 
     /// Returns whether a thread has a checkpoint with this id. Servers compare the id of a history's `before` as a text and accept
@@ -57,7 +59,9 @@ impl AgentServer {
         match self.checkpoint_state_raw(thread, id, MAX_STATE).await {
             Ok(raw) => Ok(StateFacts::read(raw.get()).is_ok_and(|facts| facts.is_saved())),
             // JavaScript refuses an id that is no UUID. Other servers may answer 404 because they lack the call.
-            Err(error) if error.kind == Kind::NotFound => Ok(self.info().await?.kind == ServerKind::Other),
+            Err(error) if error.kind == Kind::NotFound => {
+                Ok(self.info().await?.kind == ServerKind::Other)
+            }
             Err(error) if matches!(error.kind, Kind::Invalid(_)) => Ok(false),
             Err(error) if error.may_lack_call() => Ok(true),
             Err(error) => Err(error),
@@ -76,12 +80,20 @@ impl AgentServer {
         max_bytes: usize,
     ) -> Result<NestedState, ApiError> {
         let query = [("subgraphs", "true".to_string())];
-        match self.get_up_to(&["threads", thread, "state", checkpoint], &query, max_bytes).await {
+        match self
+            .get_up_to(&["threads", thread, "state", checkpoint], &query, max_bytes)
+            .await
+        {
             Ok(answer) => Ok(self.with_subgraphs(thread, answer.json()?, max_bytes).await),
             Err(error) if error.is_refusal() => {
-                let state = self.checkpoint_state_raw(thread, checkpoint, max_bytes).await?;
+                let state = self
+                    .checkpoint_state_raw(thread, checkpoint, max_bytes)
+                    .await?;
                 let host = text::clean(&error.at.host).into_owned();
-                let missing = vec![format!("{host} doesn't offer the states of subgraphs: {}.", error.cause())];
+                let missing = vec![format!(
+                    "{host} doesn't offer the states of subgraphs: {}.",
+                    error.cause()
+                )];
                 Ok(NestedState { state, missing })
             }
             Err(error) => Err(error),
@@ -89,24 +101,41 @@ impl AgentServer {
     }
 
     /// Adds the states of subgraphs that a server only names.
-    async fn with_subgraphs(&self, thread: &str, state: Box<RawValue>, max_bytes: usize) -> NestedState {
+    async fn with_subgraphs(
+        &self,
+        thread: &str,
+        state: Box<RawValue>,
+        max_bytes: usize,
+    ) -> NestedState {
         let mut missing = Vec::new();
-        let Some(tasks) = tasks_of(&state) else { return NestedState { state, missing } };
+        let Some(tasks) = tasks_of(&state) else {
+            return NestedState { state, missing };
+        };
         let mut added: Vec<Option<Box<RawValue>>> = Vec::new();
         let mut requests = 0;
         let mut room = max_bytes.saturating_sub(state.get().len());
         for raw in &tasks {
             let task: WaitingTask<'_> = json::from_str(raw).unwrap_or_default();
-            let place = task.checkpoint.and_then(|place| json::from_str::<Value>(place.get()).ok());
-            let place = place.filter(|place| place["checkpoint_ns"].as_str().is_some_and(|ns| !ns.is_empty()));
-            let Some(place) = place.filter(|_| task.state.is_none_or(|state| state.get() == "null")) else {
+            let place = task
+                .checkpoint
+                .and_then(|place| json::from_str::<Value>(place.get()).ok());
+            let place = place.filter(|place| {
+                place["checkpoint_ns"]
+                    .as_str()
+                    .is_some_and(|ns| !ns.is_empty())
+            });
+            let Some(place) =
+                place.filter(|_| task.state.is_none_or(|state| state.get() == "null"))
+            else {
                 added.push(None);
                 continue;
             };
             let name = text::clean(&task.name).into_owned();
             requests += 1;
             if requests > MAX_SUBGRAPHS {
-                missing.push(format!("Only the states of the first {MAX_SUBGRAPHS} waiting subgraphs were loaded."));
+                missing.push(format!(
+                    "Only the states of the first {MAX_SUBGRAPHS} waiting subgraphs were loaded."
+                ));
                 break;
             }
             match self.subgraph_state(thread, &place, room).await {
@@ -124,15 +153,30 @@ impl AgentServer {
                 }
             }
         }
-        let state =
-            if added.iter().any(Option::is_some) { with_states(&state, &tasks, &added) } else { None }.unwrap_or(state);
+        let state = if added.iter().any(Option::is_some) {
+            with_states(&state, &tasks, &added)
+        } else {
+            None
+        }
+        .unwrap_or(state);
         NestedState { state, missing }
     }
 
     /// Returns the state of a subgraph that waits, with those of its own subgraphs.
-    async fn subgraph_state(&self, thread: &str, place: &Value, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
+    async fn subgraph_state(
+        &self,
+        thread: &str,
+        place: &Value,
+        max_bytes: usize,
+    ) -> Result<Box<RawValue>, ApiError> {
         let body = json!({"checkpoint": place, "subgraphs": true});
-        self.search_up_to(&["threads", thread, "state", "checkpoint"], &body, max_bytes).await?.json()
+        self.search_up_to(
+            &["threads", thread, "state", "checkpoint"],
+            &body,
+            max_bytes,
+        )
+        .await?
+        .json()
     }
 }
 
@@ -141,11 +185,20 @@ fn tasks_of(state: &RawValue) -> Option<Vec<String>> {
     let fields = object_fields(state.get()).ok()?;
     let (_, tasks) = fields.into_iter().find(|(name, _)| name == "tasks")?;
     let tasks: Vec<&RawValue> = json::from_str(tasks.get()).ok()?;
-    Some(tasks.into_iter().map(|task| task.get().to_string()).collect())
+    Some(
+        tasks
+            .into_iter()
+            .map(|task| task.get().to_string())
+            .collect(),
+    )
 }
 
 /// Returns a state whose tasks have these states. All other values stay as received.
-fn with_states(state: &RawValue, tasks: &[String], added: &[Option<Box<RawValue>>]) -> Option<Box<RawValue>> {
+fn with_states(
+    state: &RawValue,
+    tasks: &[String],
+    added: &[Option<Box<RawValue>>],
+) -> Option<Box<RawValue>> {
     let replaced = |json: &str, key: &str, value: &str| -> Option<String> {
         let fields = object_fields(json).ok()?;
         let kept = fields.iter().filter(|(name, _)| name != key);
@@ -158,5 +211,10 @@ fn with_states(state: &RawValue, tasks: &[String], added: &[Option<Box<RawValue>
         None => Some(task.clone()),
     };
     let tasks: Option<Vec<String>> = tasks.iter().enumerate().map(of_task).collect();
-    RawValue::from_string(replaced(state.get(), "tasks", &format!("[{}]", tasks?.join(",")))?).ok()
+    RawValue::from_string(replaced(
+        state.get(),
+        "tasks",
+        &format!("[{}]", tasks?.join(",")),
+    )?)
+    .ok()
 }

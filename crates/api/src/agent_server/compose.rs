@@ -58,7 +58,9 @@ impl AgentServer {
         let graph = async { offered(self.assistant_graph(assistant, false).await) };
         let (schemas, graph) = tokio::join!(schemas, graph);
         let schemas = schemas?;
-        let schema = |name: &str| Some(schemas[name].clone()).filter(|schema| schema["properties"].is_object());
+        let schema = |name: &str| {
+            Some(schemas[name].clone()).filter(|schema| schema["properties"].is_object())
+        };
         let (input, state) = (schema("input_schema"), schema("state_schema"));
         Ok(GraphFacts {
             is_of_state: input.is_none() && state.is_some(),
@@ -72,7 +74,11 @@ impl AgentServer {
 
     /// Returns the newest inputs of an assistant's runs, newest first and each once, from the records of its newest threads.
     /// `thread`: one that is looked through in any case. A server without a list of threads has only that one.
-    pub async fn past_inputs(&self, assistant: &str, thread: Option<&str>) -> Result<Vec<PastInput>, ApiError> {
+    pub async fn past_inputs(
+        &self,
+        assistant: &str,
+        thread: Option<&str>,
+    ) -> Result<Vec<PastInput>, ApiError> {
         let query = ThreadQuery {
             limit: THREADS,
             metadata: Some(json!({"assistant_id": assistant})),
@@ -84,7 +90,12 @@ impl AgentServer {
             Err(error) => return Err(error),
         };
         let mut threads: Vec<String> = thread.map(str::to_string).into_iter().collect();
-        threads.extend(listed.into_iter().filter(|id| thread != Some(id)).take(THREADS));
+        threads.extend(
+            listed
+                .into_iter()
+                .filter(|id| thread != Some(id))
+                .take(THREADS),
+        );
         let reads = threads.into_iter().map(|thread| async move {
             let rows = self.runs_raw(&thread, RUNS, 0, MAX_RUNS).await?;
             Ok::<_, ApiError>((thread, rows))
@@ -95,15 +106,26 @@ impl AgentServer {
             let (thread, rows) = match read {
                 Ok(read) => read,
                 // A thread that was deleted meanwhile, or whose runs are too large, hides no other.
-                Err(error) if error.is_refusal() || matches!(error.kind, crate::Kind::TooLarge(_)) => continue,
+                Err(error)
+                    if error.is_refusal() || matches!(error.kind, crate::Kind::TooLarge(_)) =>
+                {
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             let runs = rows.iter().filter_map(|row| RunFacts::read(row.get()).ok());
             for run in runs.filter(|run| run.assistant_id == assistant) {
-                let Some(input) = run.own_input().filter(|input| input.to_string().len() <= MAX_INPUT) else {
+                let Some(input) = run
+                    .own_input()
+                    .filter(|input| input.to_string().len() <= MAX_INPUT)
+                else {
                     continue;
                 };
-                found.push(PastInput { input, thread_id: thread.clone(), at: run.created_at });
+                found.push(PastInput {
+                    input,
+                    thread_id: thread.clone(),
+                    at: run.created_at,
+                });
             }
         }
         found.sort_by_key(|past| Reverse(past.at));
@@ -122,7 +144,11 @@ fn offered(part: Result<Value, ApiError>) -> Result<Value, ApiError> {
     match part {
         Ok(value) => Ok(value),
         Err(error)
-            if error.is_refusal() && !matches!(error.kind, crate::Kind::Unauthorized | crate::Kind::Forbidden) =>
+            if error.is_refusal()
+                && !matches!(
+                    error.kind,
+                    crate::Kind::Unauthorized | crate::Kind::Forbidden
+                ) =>
         {
             Ok(Value::Null)
         }

@@ -5,7 +5,9 @@ use super::{AgentServer, ServerKind, ThreadQuery};
 use crate::response::Answer;
 use crate::rows::{Row, UnreadRows};
 use crate::{ApiError, Kind};
-use runtail_core::model::{SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of};
+use runtail_core::model::{
+    SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of,
+};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
@@ -51,7 +53,14 @@ impl FoundThread {
     /// Returns the thread as a search sees it.
     pub fn fits(&self, search: &ThreadSearch, now: jiff::Timestamp) -> bool {
         let title = self.title.as_deref().unwrap_or_default();
-        search.fits(&SearchRow { thread: &self.thread, values_fit: self.values_fit, texts: &[title] }, now)
+        search.fits(
+            &SearchRow {
+                thread: &self.thread,
+                values_fit: self.values_fit,
+                texts: &[title],
+            },
+            now,
+        )
     }
 }
 
@@ -71,7 +80,11 @@ pub struct FoundThreads {
 
 impl From<Thread> for FoundThread {
     fn from(thread: Thread) -> FoundThread {
-        FoundThread { thread, title: None, values_fit: None }
+        FoundThread {
+            thread,
+            title: None,
+            values_fit: None,
+        }
     }
 }
 
@@ -103,16 +116,28 @@ impl AgentServer {
                 offset,
                 status: filter.status.clone(),
                 metadata: filter.metadata.clone(),
-                values: filter.values.clone().filter(|_| self.quirks.values_search() != ValuesSearch::Extract),
+                values: filter
+                    .values
+                    .clone()
+                    .filter(|_| self.quirks.values_search() != ValuesSearch::Extract),
                 sort,
                 extract: extract(search),
                 with_values: how == ValuesSearch::Rows,
                 ..ThreadQuery::default()
             };
             let answer = match self.search_threads(&query).await {
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(wanted) => continue,
+                Err(error)
+                    if matches!(error.kind, Kind::Invalid(_))
+                        && self.quirks.page_refused(wanted) =>
+                {
+                    continue;
+                }
                 // Rows with whole states may be large.
-                Err(error) if matches!(error.kind, Kind::TooLarge(_)) && query.with_values && wanted > 1 => {
+                Err(error)
+                    if matches!(error.kind, Kind::TooLarge(_))
+                        && query.with_values
+                        && wanted > 1 =>
+                {
                     limit = wanted.div_ceil(4);
                     continue;
                 }
@@ -128,12 +153,20 @@ impl AgentServer {
             if rows.is_empty() && !all.is_empty() {
                 return Err(answer.odd(&unread.why));
             }
-            let lacks_extract = !rows.is_empty() && rows.iter().all(|row| !row.extra.contains_key("extracted"));
+            let lacks_extract =
+                !rows.is_empty() && rows.iter().all(|row| !row.extra.contains_key("extracted"));
             if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract {
                 self.quirks.set_values_search(ValuesSearch::Rows);
                 continue;
             }
-            let mut page = page_of((search, sort), rows, (offset, wanted), all.len(), how, &answer);
+            let mut page = page_of(
+                (search, sort),
+                rows,
+                (offset, wanted),
+                all.len(),
+                how,
+                &answer,
+            );
             page.unread = unread;
             page.ignored.extend(left_out);
             return Ok(page);
@@ -193,22 +226,38 @@ impl AgentServer {
             return Ok(true);
         }
         if self.quirks.filters_nested_metadata().is_none() {
-            self.quirks.set_filters_nested_metadata(self.info().await?.kind != ServerKind::EarlyAegra);
+            self.quirks
+                .set_filters_nested_metadata(self.info().await?.kind != ServerKind::EarlyAegra);
         }
         Ok(self.quirks.filters_nested_metadata() == Some(true))
     }
 
     /// Reads the thread that a search names by its whole id.
     async fn find_one(&self, search: &ThreadSearch, id: &str) -> Result<ThreadPage, ApiError> {
-        let mut page = ThreadPage { is_last: true, is_sorted: true, ..ThreadPage::default() };
+        let mut page = ThreadPage {
+            is_last: true,
+            is_sorted: true,
+            ..ThreadPage::default()
+        };
         match self.thread(id).await {
             Ok(thread) => {
                 let is_known = thread.values.is_some();
                 let fits = values_fit(search, thread.values.as_ref());
-                let title = thread.values.as_ref().and_then(|values| title_of(&values["messages"][0]["content"]));
+                let title = thread
+                    .values
+                    .as_ref()
+                    .and_then(|values| title_of(&values["messages"][0]["content"]));
                 let values_fit = is_known.then_some(fits);
-                let found = FoundThread { thread: thread.in_a_list(), title, values_fit };
-                page.ignored.extend(search.ignored(&SearchRow { thread: &found.thread, values_fit, texts: &[] }));
+                let found = FoundThread {
+                    thread: thread.in_a_list(),
+                    title,
+                    values_fit,
+                };
+                page.ignored.extend(search.ignored(&SearchRow {
+                    thread: &found.thread,
+                    values_fit,
+                    texts: &[],
+                }));
                 page.threads.push(found);
                 Ok(page)
             }
@@ -240,7 +289,12 @@ impl AgentServer {
     /// See [`ApiError`].
     pub async fn count_threads(&self, filter: &ServerFilter) -> Result<u64, ApiError> {
         let mut body = json!({});
-        put_filter(&mut body, filter.status.as_deref(), filter.metadata.as_ref(), filter.values.as_ref());
+        put_filter(
+            &mut body,
+            filter.status.as_deref(),
+            filter.metadata.as_ref(),
+            filter.values.as_ref(),
+        );
         self.search(&["threads", "count"], &body).await?.json()
     }
 
@@ -264,8 +318,17 @@ impl AgentServer {
 }
 
 /// Adds the filters of a search to a request.
-pub(super) fn put_filter(body: &mut Value, status: Option<&str>, metadata: Option<&Value>, values: Option<&Value>) {
-    for (field, value) in [("status", status.map(Value::from).as_ref()), ("metadata", metadata), ("values", values)] {
+pub(super) fn put_filter(
+    body: &mut Value,
+    status: Option<&str>,
+    metadata: Option<&Value>,
+    values: Option<&Value>,
+) {
+    for (field, value) in [
+        ("status", status.map(Value::from).as_ref()),
+        ("metadata", metadata),
+        ("values", values),
+    ] {
         if let Some(value) = value {
             body[field] = value.clone();
         }
@@ -287,20 +350,29 @@ fn extract(search: &ThreadSearch) -> Map<String, Value> {
 /// Returns a path in the notation of an extraction; `None` if its keys can't be written in it.
 fn path_text(path: &[String]) -> Option<String> {
     let is_plain = |key: &String| !key.is_empty() && !key.contains(['.', '[', ']']);
-    path.iter().all(is_plain).then(|| format!("values.{}", path.join(".")))
+    path.iter()
+        .all(is_plain)
+        .then(|| format!("values.{}", path.join(".")))
 }
 
 /// Returns whether a state has the values that a search names.
 fn values_fit(search: &ThreadSearch, values: Option<&Value>) -> bool {
     let at = |path: &[String]| path.iter().try_fold(values?, |value, key| value.get(key));
-    search.values().all(|(path, wanted)| at(path).is_some_and(|value| contains(value, wanted)))
+    search
+        .values()
+        .all(|(path, wanted)| at(path).is_some_and(|value| contains(value, wanted)))
 }
 
 /// Returns whether a server sorts. Early Aegra ignores both the order and the selection of fields, and its rows may be sorted by
 /// chance.
 fn is_sorted(rows: &[Thread], sort: ThreadSort) -> bool {
-    let is_selected = |row: &Thread| row.extra.keys().all(|key| key == "state_updated_at" || key == "extracted");
-    rows.iter().all(is_selected) && rows.is_sorted_by(|a, b| sort.compare_keys(a, b) != Ordering::Greater)
+    let is_selected = |row: &Thread| {
+        row.extra
+            .keys()
+            .all(|key| key == "state_updated_at" || key == "extracted")
+    };
+    rows.iter().all(is_selected)
+        && rows.is_sorted_by(|a, b| sort.compare_keys(a, b) != Ordering::Greater)
 }
 
 fn page_of(
@@ -313,29 +385,53 @@ fn page_of(
 ) -> ThreadPage {
     let is_last = count == 0 || (count < wanted && !answer.has_next_page());
     // A row with `config` is a whole record: without values, its thread has no state. Aegra's rows have neither.
-    let shows_values = rows.iter().any(|row| row.values.is_some() || row.extra.contains_key("config"));
-    let mut page = ThreadPage { next_offset: offset + count, is_last, ..ThreadPage::default() };
+    let shows_values = rows
+        .iter()
+        .any(|row| row.values.is_some() || row.extra.contains_key("config"));
+    let mut page = ThreadPage {
+        next_offset: offset + count,
+        is_last,
+        ..ThreadPage::default()
+    };
     page.is_sorted = how != ValuesSearch::Rows && is_sorted(&rows, sort);
     for mut thread in rows {
         let extracted = thread.extra.remove("extracted");
         let content = extracted.as_ref().map(|found| &found[TITLE]);
-        let content = content.or(thread.values.as_ref().map(|values| &values["messages"][0]["content"]));
+        let content = content.or(thread
+            .values
+            .as_ref()
+            .map(|values| &values["messages"][0]["content"]));
         let title = content.and_then(title_of);
         let values_fit = match (&extracted, how) {
             (Some(found), ValuesSearch::Filter | ValuesSearch::Extract) => {
                 let mut values = search.values().enumerate();
-                Some(values.all(|(at, (_, wanted))| match found.get(format!("v{at}")) {
-                    Some(value) => contains(value, wanted),
-                    // The path can't be extracted, so the server's filter is trusted.
-                    None => true,
-                }))
+                Some(
+                    values.all(|(at, (_, wanted))| match found.get(format!("v{at}")) {
+                        Some(value) => contains(value, wanted),
+                        // The path can't be extracted, so the server's filter is trusted.
+                        None => true,
+                    }),
+                )
             }
-            _ if shows_values && how == ValuesSearch::Rows => Some(values_fit(search, thread.values.as_ref())),
+            _ if shows_values && how == ValuesSearch::Rows => {
+                Some(values_fit(search, thread.values.as_ref()))
+            }
             _ => None,
         };
-        let found = FoundThread { thread: Thread { values: None, ..thread }, title, values_fit };
+        let found = FoundThread {
+            thread: Thread {
+                values: None,
+                ..thread
+            },
+            title,
+            values_fit,
+        };
         let title = found.title.as_deref().unwrap_or_default();
-        let row = SearchRow { thread: &found.thread, values_fit: found.values_fit, texts: &[title] };
+        let row = SearchRow {
+            thread: &found.thread,
+            values_fit: found.values_fit,
+            texts: &[title],
+        };
         page.ignored.extend(search.ignored(&row));
         page.threads.push(found);
     }

@@ -60,7 +60,10 @@ impl AgentServer {
     /// # Errors
     /// Fails if the server can't be reached or doesn't respond in time.
     pub async fn health(&self) -> Result<ServerHealth, ApiError> {
-        Ok(ServerHealth { is_healthy: self.reported_health().await?, load: self.load().await? })
+        Ok(ServerHealth {
+            is_healthy: self.reported_health().await?,
+            load: self.load().await?,
+        })
     }
 
     /// Checks that the server answers, with any status.
@@ -79,11 +82,15 @@ impl AgentServer {
             match self.reported(path, &[]).await {
                 Ok(said) => match (&said["ok"], &said["status"]) {
                     (Value::Bool(is_healthy), _) => return Ok(Some(*is_healthy)),
-                    (_, Value::String(status)) => return Ok(Some(matches!(&**status, "healthy" | "ok"))),
+                    (_, Value::String(status)) => {
+                        return Ok(Some(matches!(&**status, "healthy" | "ok")));
+                    }
                     _ => self.note_unusable(path),
                 },
                 // The call exists and fails.
-                Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => return Ok(Some(false)),
+                Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => {
+                    return Ok(Some(false));
+                }
                 Err(error) if is_fatal(&error) => return Err(error),
                 Err(_) => {}
             }
@@ -92,7 +99,10 @@ impl AgentServer {
     }
 
     async fn load(&self) -> Result<Option<ServerLoad>, ApiError> {
-        match self.reported("metrics", &[("format", "json".to_string())]).await {
+        match self
+            .reported("metrics", &[("format", "json".to_string())])
+            .await
+        {
             Ok(metrics) => {
                 let load = ServerLoad::read(&metrics);
                 if load.is_none() {
@@ -107,20 +117,38 @@ impl AgentServer {
     }
 
     /// Asks an optional call. An answer that will not become another one is remembered.
-    async fn reported(&self, path: &'static str, query: &[(&str, String)]) -> Result<Value, ApiError> {
-        let answer = self.get(&[path], query).await.and_then(|answer| answer.json::<Value>());
+    async fn reported(
+        &self,
+        path: &'static str,
+        query: &[(&str, String)],
+    ) -> Result<Value, ApiError> {
+        let answer = self
+            .get(&[path], query)
+            .await
+            .and_then(|answer| answer.json::<Value>());
         if let Err(error) = &answer
             && !is_fatal(error)
             && !matches!(error.kind, Kind::Server(_))
         {
-            self.quirks.note_missing(&format!("GET {path}"), error.clone());
+            self.quirks
+                .note_missing(&format!("GET {path}"), error.clone());
         }
         answer
     }
 
     fn note_unusable(&self, path: &str) {
-        let error = self.http.refuse(&self.http.place(&Method::GET, &self.base), "an unknown answer".into(), None);
-        self.quirks.note_missing(&format!("GET {path}"), ApiError { kind: Kind::NotOffered, ..error });
+        let error = self.http.refuse(
+            &self.http.place(&Method::GET, &self.base),
+            "an unknown answer".into(),
+            None,
+        );
+        self.quirks.note_missing(
+            &format!("GET {path}"),
+            ApiError {
+                kind: Kind::NotOffered,
+                ..error
+            },
+        );
     }
 }
 
@@ -150,10 +178,19 @@ mod tests {
             "pending_runs_wait_time_med_secs": 1.017083, "pending_unblocked_runs_wait_time_max_secs": null},
             "api": {"http_requests_total": []}, "workers": {"max": 10, "active": 1, "available": 9}});
         let load = ServerLoad::read(&real).unwrap();
-        assert_eq!((load.pending, load.running, load.workers), (Some(1), Some(1), Some((1, 10))));
+        assert_eq!(
+            (load.pending, load.running, load.workers),
+            (Some(1), Some(1), Some((1, 10)))
+        );
         assert_eq!(load.oldest.unwrap().as_millis(), 1017);
         let some = json!({"queue": {"n_running": 0, "pending_runs_wait_time_max_secs": -1}, "workers": {"max": 10}});
-        assert_eq!(ServerLoad::read(&some), Some(ServerLoad { running: Some(0), ..ServerLoad::default() }));
+        assert_eq!(
+            ServerLoad::read(&some),
+            Some(ServerLoad {
+                running: Some(0),
+                ..ServerLoad::default()
+            })
+        );
         for other in [json!({}), json!(null), json!([1]), json!({"queue": "none"})] {
             assert_eq!(ServerLoad::read(&other), None);
         }

@@ -146,16 +146,26 @@ impl Quirks {
 
     /// Returns the server's answer to a call that it doesn't have, so that the call is sent only once.
     pub(super) fn missing(&self, call: &str) -> Option<ApiError> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
+        self.missing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(call)
+            .cloned()
     }
 
     pub(super) fn note_missing(&self, call: &str, error: ApiError) {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(call.into(), error);
+        self.missing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(call.into(), error);
     }
 
     /// Forgets which calls are missing: another server may be at the address now.
     pub(super) fn forget_missing(&self) {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.missing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     pub(super) fn filters_nested_metadata(&self) -> Option<bool> {
@@ -166,7 +176,8 @@ impl Quirks {
     }
 
     pub(super) fn set_filters_nested_metadata(&self, filters: bool) {
-        self.nested_metadata.store(if filters { 1 } else { 2 }, Ordering::Relaxed);
+        self.nested_metadata
+            .store(if filters { 1 } else { 2 }, Ordering::Relaxed);
     }
 
     pub(super) fn values_search(&self) -> ValuesSearch {

@@ -63,13 +63,26 @@ impl AgentServer {
     /// Takes one request if the server lists the newest first. If it lists the oldest first, it takes one or two if the end
     /// of the list can be requested, else one per page.
     pub async fn runs(&self, thread: &str, limit: usize) -> Result<Listing<Run>, ApiError> {
-        let list = RunList { server: self, thread, max_bytes: MAX_BODY };
+        let list = RunList {
+            server: self,
+            thread,
+            max_bytes: MAX_BODY,
+        };
         list.parsed(&self.runs_raw(thread, limit, 0, MAX_BODY).await?)
     }
 
     /// Like [`AgentServer::runs`], as parsed JSON.
-    pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Listing<Value>, ApiError> {
-        let list = RunList { server: self, thread, max_bytes: MAX_BODY };
+    pub async fn run_rows(
+        &self,
+        thread: &str,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Listing<Value>, ApiError> {
+        let list = RunList {
+            server: self,
+            thread,
+            max_bytes: MAX_BODY,
+        };
         list.parsed(&self.runs_raw(thread, limit, offset, MAX_BODY).await?)
     }
 
@@ -87,7 +100,11 @@ impl AgentServer {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let list = RunList { server: self, thread, max_bytes };
+        let list = RunList {
+            server: self,
+            thread,
+            max_bytes,
+        };
         let mut rows = list.newest(limit, offset).await?;
         rows.sort_by_key(|(key, _)| Reverse(key.created_at));
         Ok(rows.into_iter().map(|(_, raw)| raw).collect())
@@ -95,11 +112,18 @@ impl AgentServer {
 
     /// Returns the runs of a thread that are pending or running, newest first.
     pub async fn active_runs(&self, thread: &str) -> Result<Vec<Run>, ApiError> {
-        let list = RunList { server: self, thread, max_bytes: MAX_BODY };
-        let (pending, running) = tokio::join!(list.with_status("pending"), list.with_status("running"));
+        let list = RunList {
+            server: self,
+            thread,
+            max_bytes: MAX_BODY,
+        };
+        let (pending, running) =
+            tokio::join!(list.with_status("pending"), list.with_status("running"));
         let mut runs: Vec<Run> = match (pending, running) {
             (Ok(Some(pending)), Ok(Some(running))) => pending.into_iter().chain(running).collect(),
-            (Err(error), _) | (_, Err(error)) if !matches!(error.kind, Kind::Invalid(_)) => return Err(error),
+            (Err(error), _) | (_, Err(error)) if !matches!(error.kind, Kind::Invalid(_)) => {
+                return Err(error);
+            }
             // The server does not filter by status.
             _ => self.runs(thread, MOST_ACTIVE).await?.items,
         };
@@ -112,7 +136,9 @@ impl AgentServer {
 
     /// Returns a run as received.
     pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
-        self.get(&["threads", thread, "runs", run], &[]).await?.json()
+        self.get(&["threads", thread, "runs", run], &[])
+            .await?
+            .json()
     }
 
     /// Returns a run as received, with the `cause` of its failure, if the server's records have it.
@@ -129,26 +155,44 @@ impl AgentServer {
 
     /// Returns a run.
     pub async fn run(&self, thread: &str, run: &str) -> Result<Run, ApiError> {
-        self.get(&["threads", thread, "runs", run], &[]).await?.json()
+        self.get(&["threads", thread, "runs", run], &[])
+            .await?
+            .json()
     }
 
     /// Starts a run on a thread in the background. Never sent twice: if the response is lost, the run may exist nevertheless.
     pub async fn create_run(&self, thread: &str, body: &RunCreate) -> Result<Run, ApiError> {
         let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
         let body = self.run_body(&url, body)?;
-        self.call(Method::POST, url, Some(&body), &[200, 201]).await?.json()
+        self.call(Method::POST, url, Some(&body), &[200, 201])
+            .await?
+            .json()
     }
 
     /// Requests a run's cancellation, without waiting for its end. Sent once. An accepted request does not mean that the run
     /// stops, or that it was active: read the run afterwards. 404 means that there is nothing to cancel.
-    pub async fn cancel(&self, thread: &str, run: &str, action: CancelAction) -> Result<(), ApiError> {
+    pub async fn cancel(
+        &self,
+        thread: &str,
+        run: &str,
+        action: CancelAction,
+    ) -> Result<(), ApiError> {
         let url = self.cancel_url(thread, run, action)?;
-        self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204]).await.map(drop)
+        self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204])
+            .await
+            .map(drop)
     }
 
-    pub(crate) fn cancel_url(&self, thread: &str, run: &str, action: CancelAction) -> Result<Url, ApiError> {
+    pub(crate) fn cancel_url(
+        &self,
+        thread: &str,
+        run: &str,
+        action: CancelAction,
+    ) -> Result<Url, ApiError> {
         let mut url = self.url(&Method::POST, &["threads", thread, "runs", run, "cancel"])?;
-        url.query_pairs_mut().append_pair("wait", "0").append_pair("action", action.word());
+        url.query_pairs_mut()
+            .append_pair("wait", "0")
+            .append_pair("action", action.word());
         Ok(url)
     }
 
@@ -156,7 +200,9 @@ impl AgentServer {
     /// (acting reference §7): cancel it first.
     pub async fn delete_run(&self, thread: &str, run: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", thread, "runs", run])?;
-        self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
+        self.call(Method::DELETE, url, None, &[200, 202, 204])
+            .await
+            .map(drop)
     }
 }
 
@@ -204,7 +250,11 @@ impl RunList<'_> {
         if is_whole {
             return Ok(from_end(first, limit, offset));
         }
-        Ok(from_end(self.end(wanted, &first[0].0).await?, limit, offset))
+        Ok(from_end(
+            self.end(wanted, &first[0].0).await?,
+            limit,
+            offset,
+        ))
     }
 
     /// Whether a list may continue after a page with fewer rows than requested. Servers limit pages to a round number, so
@@ -213,7 +263,12 @@ impl RunList<'_> {
         if rows == 0 || !rows.is_multiple_of(5) {
             return Ok(false);
         }
-        let next = self.page(&[("limit", (rows + 1).to_string()), ("offset", rows.to_string())]).await?;
+        let next = self
+            .page(&[
+                ("limit", (rows + 1).to_string()),
+                ("offset", rows.to_string()),
+            ])
+            .await?;
         Ok(!next.is_empty())
     }
 
@@ -223,12 +278,18 @@ impl RunList<'_> {
         if known.run_tail() != RunTail::Refused {
             match self.tail(wanted).await {
                 // A server that ignores the offset and limits the page would return the start of the list.
-                Ok(Some(rows)) if rows.first().is_some_and(|(first, _)| first.run_id != oldest.run_id) => {
+                Ok(Some(rows))
+                    if rows
+                        .first()
+                        .is_some_and(|(first, _)| first.run_id != oldest.run_id) =>
+                {
                     known.set_run_tail(RunTail::Works);
                     return Ok(rows);
                 }
                 Ok(_) => known.set_run_tail(RunTail::Refused),
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) => known.set_run_tail(RunTail::Refused),
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) => {
+                    known.set_run_tail(RunTail::Refused)
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -238,7 +299,10 @@ impl RunList<'_> {
     /// Requests the end of a list with a negative offset, which the JavaScript server counts from the end. Returns nothing if
     /// the response can't be the end.
     async fn tail(&self, wanted: usize) -> Result<Option<Rows>, ApiError> {
-        let query = [("limit", EVERYTHING.to_string()), ("offset", format!("-{wanted}"))];
+        let query = [
+            ("limit", EVERYTHING.to_string()),
+            ("offset", format!("-{wanted}")),
+        ];
         let rows = self.page(&query).await?;
         Ok((rows.len() <= wanted && order_of(&rows) != RunOrder::NewestFirst).then_some(rows))
     }
@@ -247,18 +311,30 @@ impl RunList<'_> {
     /// JavaScript server treats it as the position of the page's end.
     async fn walk(&self, wanted: usize) -> Result<Rows, ApiError> {
         let mut kept: VecDeque<(RunKey, Box<RawValue>)> = VecDeque::new();
-        let mut pages = Pages::new("runs", (usize::MAX, 0), SAFE_PAGE, |PageRequest { limit, offset, .. }| {
-            Box::pin(async move {
-                let query = |limit: usize| [("limit", limit.to_string()), ("offset", offset.to_string())];
-                let answer = match self.answer(&query(offset + limit)).await {
-                    Err(error) if offset > 0 && matches!(error.kind, Kind::Invalid(_)) => {
-                        self.answer(&query(limit)).await
-                    }
-                    answer => answer,
-                }?;
-                Ok(Page { rows: answer.json()?, answer, limit, next: NextPage::IfAny })
-            })
-        });
+        let mut pages = Pages::new(
+            "runs",
+            (usize::MAX, 0),
+            SAFE_PAGE,
+            |PageRequest { limit, offset, .. }| {
+                Box::pin(async move {
+                    let query = |limit: usize| {
+                        [("limit", limit.to_string()), ("offset", offset.to_string())]
+                    };
+                    let answer = match self.answer(&query(offset + limit)).await {
+                        Err(error) if offset > 0 && matches!(error.kind, Kind::Invalid(_)) => {
+                            self.answer(&query(limit)).await
+                        }
+                        answer => answer,
+                    }?;
+                    Ok(Page {
+                        rows: answer.json()?,
+                        answer,
+                        limit,
+                        next: NextPage::IfAny,
+                    })
+                })
+            },
+        );
         while let Some(page) = pages.next_new().await? {
             kept.extend(page.into_iter().map(with_key));
             kept.drain(..kept.len().saturating_sub(wanted));
@@ -268,9 +344,16 @@ impl RunList<'_> {
 
     /// Returns rows from the start of the list, in pages that the server accepts.
     async fn forward(&self, offset: usize, wanted: usize) -> Result<Rows, ApiError> {
-        let mut pages = self.server.pages("runs", None, (wanted, offset), usize::MAX, |limit, offset| async move {
-            self.answer(&[("limit", limit.to_string()), ("offset", offset.to_string())]).await
-        });
+        let mut pages = self.server.pages(
+            "runs",
+            None,
+            (wanted, offset),
+            usize::MAX,
+            |limit, offset| async move {
+                self.answer(&[("limit", limit.to_string()), ("offset", offset.to_string())])
+                    .await
+            },
+        );
         let mut rows = Rows::new();
         while let Some(page) = pages.next_new().await? {
             rows.extend(page.into_iter().map(with_key));
@@ -280,7 +363,12 @@ impl RunList<'_> {
 
     /// Returns the runs with a status; nothing if the server ignores the filter.
     async fn with_status(&self, status: &str) -> Result<Option<Vec<Run>>, ApiError> {
-        let rows = self.page(&[("limit", MOST_ACTIVE.to_string()), ("status", status.to_string())]).await?;
+        let rows = self
+            .page(&[
+                ("limit", MOST_ACTIVE.to_string()),
+                ("status", status.to_string()),
+            ])
+            .await?;
         let raw: Vec<_> = rows.into_iter().map(|(_, raw)| raw).collect();
         let runs: Vec<Run> = self.parsed(&raw)?.items;
         Ok(runs.iter().all(|run| run.status == status).then_some(runs))
@@ -292,7 +380,9 @@ impl RunList<'_> {
     }
 
     async fn answer(&self, query: &[(&str, String)]) -> Result<Answer, ApiError> {
-        self.server.get_up_to(&["threads", self.thread, "runs"], query, self.max_bytes).await
+        self.server
+            .get_up_to(&["threads", self.thread, "runs"], query, self.max_bytes)
+            .await
     }
 
     fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Listing<T>, ApiError> {
@@ -306,9 +396,18 @@ impl RunList<'_> {
 
     fn unexpected(&self, why: &str) -> ApiError {
         let mut at = self.server.http.place(&Method::GET, &self.server.base);
-        at.path = format!("{}/threads/{}/runs", at.path.trim_end_matches('/'), text::clean(self.thread));
+        at.path = format!(
+            "{}/threads/{}/runs",
+            at.path.trim_end_matches('/'),
+            text::clean(self.thread)
+        );
         let detail = format!("unexpected answer: {}", text::clean(why));
-        ApiError { kind: Kind::Protocol, at, detail, hint: None }
+        ApiError {
+            kind: Kind::Protocol,
+            at,
+            detail,
+            hint: None,
+        }
     }
 }
 

@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 impl AgentServer {
     /// Returns threads without their values, last changed first.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
-        let mut threads = self.thread_pages(query).whole_as(Thread::in_a_list).await?.items;
+        let mut threads = self
+            .thread_pages(query)
+            .whole_as(Thread::in_a_list)
+            .await?
+            .items;
         threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
         Ok(threads)
     }
@@ -25,11 +29,25 @@ impl AgentServer {
     }
 
     pub(super) fn thread_pages<'a>(&'a self, query: &'a ThreadQuery) -> Pages<'a> {
-        let status = query.status.as_ref().map(|status| format!(" with the status {status}"));
+        let status = query
+            .status
+            .as_ref()
+            .map(|status| format!(" with the status {status}"));
         let what = format!("threads{}", status.unwrap_or_default());
-        self.pages(what, None, (query.limit, query.offset), usize::MAX, move |limit, offset| async move {
-            self.search_threads(&ThreadQuery { limit, offset, ..query.clone() }).await
-        })
+        self.pages(
+            what,
+            None,
+            (query.limit, query.offset),
+            usize::MAX,
+            move |limit, offset| async move {
+                self.search_threads(&ThreadQuery {
+                    limit,
+                    offset,
+                    ..query.clone()
+                })
+                .await
+            },
+        )
     }
 
     /// Returns a thread.
@@ -54,19 +72,25 @@ impl AgentServer {
 
     /// Copies a thread with its history, if the server offers it. Sent once.
     pub async fn copy_thread(&self, id: &str) -> Result<Value, ApiError> {
-        self.post(&["threads", id, "copy"], &json!({})).await?.json()
+        self.post(&["threads", id, "copy"], &json!({}))
+            .await?
+            .json()
     }
 
     /// Deletes a thread with its runs and checkpoints. Sent once.
     pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", id])?;
-        self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
+        self.call(Method::DELETE, url, None, &[200, 202, 204])
+            .await
+            .map(drop)
     }
 
     /// Merges metadata into a thread: `{metadata}`. Returns its new row. Sent once.
     pub async fn patch_thread(&self, id: &str, body: &Value) -> Result<Value, ApiError> {
         let url = self.url(&Method::PATCH, &["threads", id])?;
-        self.call(Method::PATCH, url, Some(body), &[200]).await?.json()
+        self.call(Method::PATCH, url, Some(body), &[200])
+            .await?
+            .json()
     }
 
     /// Returns the record of a thread as received.
@@ -74,7 +98,9 @@ impl AgentServer {
     /// # Errors
     /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
     pub async fn thread_raw(&self, id: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
-        self.get_up_to(&["threads", id], &[], max_bytes).await?.json()
+        self.get_up_to(&["threads", id], &[], max_bytes)
+            .await?
+            .json()
     }
 
     /// Returns the state of a thread: `{values, next, tasks, interrupts, …}`.
@@ -86,8 +112,14 @@ impl AgentServer {
     ///
     /// # Errors
     /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
-    pub async fn thread_state_raw(&self, thread: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
-        self.get_up_to(&["threads", thread, "state"], &[], max_bytes).await?.json()
+    pub async fn thread_state_raw(
+        &self,
+        thread: &str,
+        max_bytes: usize,
+    ) -> Result<Box<RawValue>, ApiError> {
+        self.get_up_to(&["threads", thread, "state"], &[], max_bytes)
+            .await?
+            .json()
     }
 
     /// Returns past states of a thread, newest first, optionally only those before the checkpoint `before`. The limit is
@@ -98,12 +130,19 @@ impl AgentServer {
         limit: usize,
         before: Option<&str>,
     ) -> Result<Vec<Value>, ApiError> {
-        let rows = self.thread_history_raw(thread, limit, before, MAX_BODY).await?;
+        let rows = self
+            .thread_history_raw(thread, limit, before, MAX_BODY)
+            .await?;
         let odd = |error: serde_json::Error| {
             let detail = format!("the server's history of the thread: {error}");
-            ApiError { kind: Kind::Protocol, ..self.refused_here(thread, detail) }
+            ApiError {
+                kind: Kind::Protocol,
+                ..self.refused_here(thread, detail)
+            }
         };
-        rows.iter().map(|row| json::exact(row.get()).map_err(odd)).collect()
+        rows.iter()
+            .map(|row| json::exact(row.get()).map_err(odd))
+            .collect()
     }
 
     /// Like [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread, so the
@@ -123,16 +162,25 @@ impl AgentServer {
             Err(error) => error,
         };
         // Early Aegra fails at `before` in every form (seen with GET and POST), so the newest states are read and skipped.
-        let Some(before) = before.filter(|_| error.status() == Some(500)) else { return Err(error) };
+        let Some(before) = before.filter(|_| error.status() == Some(500)) else {
+            return Err(error);
+        };
         if self.info().await?.kind != ServerKind::EarlyAegra {
             return Err(error);
         }
-        let rows: Vec<Box<RawValue>> = self.history(thread, MAX_SKIPPED, None, max_bytes).await?.json()?;
+        let rows: Vec<Box<RawValue>> = self
+            .history(thread, MAX_SKIPPED, None, max_bytes)
+            .await?
+            .json()?;
         let is_before = |row: &RawValue| {
             let facts = StateFacts::read(row.get()).unwrap_or_default();
             facts.checkpoint_id.is_some_and(|id| *id < *before)
         };
-        Ok(rows.into_iter().filter(|row| is_before(row)).take(limit).collect())
+        Ok(rows
+            .into_iter()
+            .filter(|row| is_before(row))
+            .take(limit)
+            .collect())
     }
 
     async fn history(
@@ -144,7 +192,8 @@ impl AgentServer {
     ) -> Result<Answer, ApiError> {
         let mut query = vec![("limit", limit.to_string())];
         query.extend(before.map(|id| ("before", id.to_string())));
-        self.get_up_to(&["threads", thread, "history"], &query, max_bytes).await
+        self.get_up_to(&["threads", thread, "history"], &query, max_bytes)
+            .await
     }
 
     /// Edits the state of a thread: `{values, as_node, checkpoint_id}` (acting reference §6). Returns the new checkpoint.
@@ -156,7 +205,12 @@ impl AgentServer {
     /// Searches threads with the best request that the server accepts: sorted and without values, then sorted, then plain.
     pub(super) async fn search_threads(&self, query: &ThreadQuery) -> Result<Answer, ApiError> {
         let mut body = json!({"limit": query.limit, "offset": query.offset});
-        put_filter(&mut body, query.status.as_deref(), query.metadata.as_ref(), query.values.as_ref());
+        put_filter(
+            &mut body,
+            query.status.as_deref(),
+            query.metadata.as_ref(),
+            query.values.as_ref(),
+        );
         if !query.ids.is_empty() {
             body["ids"] = json!(query.ids);
         }
@@ -171,7 +225,11 @@ impl AgentServer {
                     ThreadSort::Status => ("status", true),
                 };
                 body["sort_by"] = json!(by);
-                body["sort_order"] = json!(if is_ascending != query.oldest_first { "asc" } else { "desc" });
+                body["sort_order"] = json!(if is_ascending != query.oldest_first {
+                    "asc"
+                } else {
+                    "desc"
+                });
             }
             if level < 1 && !query.with_values {
                 body["select"] = json!(THREAD_FIELDS);
@@ -191,7 +249,8 @@ impl AgentServer {
         }
         Err(first.unwrap_or_else(|| {
             let at = self.http.place(&Method::POST, &self.base);
-            self.http.refuse(&at, "the list of threads was refused".into(), None)
+            self.http
+                .refuse(&at, "the list of threads was refused".into(), None)
         }))
     }
 }

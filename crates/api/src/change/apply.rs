@@ -32,7 +32,10 @@ pub struct Applied {
 impl std::fmt::Debug for Applied {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The record contains secrets.
-        f.debug_struct("Made").field("revision", &self.revision).field("doubt", &self.doubt).finish_non_exhaustive()
+        f.debug_struct("Made")
+            .field("revision", &self.revision)
+            .field("doubt", &self.doubt)
+            .finish_non_exhaustive()
     }
 }
 
@@ -41,7 +44,9 @@ impl Applied {
     pub fn complaint(&self) -> Option<String> {
         (!self.unseen.is_empty()).then(|| {
             let unseen = text::clean(&self.unseen.join(", ")).into_owned();
-            format!("the server accepted the change, but its response shows the old values of: {unseen}")
+            format!(
+                "the server accepted the change, but its response shows the old values of: {unseen}"
+            )
         })
     }
 }
@@ -59,16 +64,27 @@ impl ControlPlane {
         self.http.check_write(&place)?;
         let now = self.still_so(plan, &place).await?;
         let answer = match self.send_plan(plan, &plan.path).await {
-            Err(error) if is_missing_route(plan, &error) => self.send_other_spelling(plan, error).await,
+            Err(error) if is_missing_route(plan, &error) => {
+                self.send_other_spelling(plan, error).await
+            }
             other => other,
         };
         // An error may repeat secrets of the record that were not sent.
         let secrets = Secrets::of_records(&plan.before.iter().chain(&now).collect::<Vec<_>>());
         let failed = |error: ApiError| explained(error).without(&secrets);
-        let record = answer.and_then(|answer| answer.maybe_json()).map_err(failed)?;
+        let record = answer
+            .and_then(|answer| answer.maybe_json())
+            .map_err(failed)?;
         let (revision, doubt) = self.made_by(plan, now.as_ref(), &record).await;
-        let unseen = now.map_or_else(Vec::new, |before| unseen(plan.body.as_ref(), &before, &record));
-        Ok(Applied { record, revision, doubt, unseen })
+        let unseen = now.map_or_else(Vec::new, |before| {
+            unseen(plan.body.as_ref(), &before, &record)
+        });
+        Ok(Applied {
+            record,
+            revision,
+            doubt,
+            unseen,
+        })
     }
 
     /// Reads the target of a plan again. Returns which fields of it differ by now, except those that the change is about, times
@@ -78,11 +94,17 @@ impl ControlPlane {
     /// `Kind::Stale` as for [`ControlPlane::apply`], or the server's error.
     pub async fn check_target(&self, plan: &Plan) -> Result<Option<Vec<String>>, ApiError> {
         let method = method(plan);
-        let place = self.http.place(&method, &self.plan_url(&method, &plan.path, &plan.query)?);
-        let Some(now) = self.still_so(plan, &place).await? else { return Ok(None) };
+        let place = self
+            .http
+            .place(&method, &self.plan_url(&method, &plan.path, &plan.query)?);
+        let Some(now) = self.still_so(plan, &place).await? else {
+            return Ok(None);
+        };
         let before = plan.before.as_ref().unwrap_or(&Value::Null);
-        let mut changed: Vec<String> =
-            without_natural(compare(before, &now)).into_iter().map(|change| change.path).collect();
+        let mut changed: Vec<String> = without_natural(compare(before, &now))
+            .into_iter()
+            .map(|change| change.path)
+            .collect();
         changed.truncate(MAX_CHANGED);
         Ok(Some(changed))
     }
@@ -106,26 +128,34 @@ impl ControlPlane {
             retry: Retry::NONE,
         };
         let shown = (path == plan.path).then_some(&plan.preview.request);
-        self.http.once(&call, &mut None, Some((&plan.preview.title, shown))).await
+        self.http
+            .once(&call, &mut None, Some((&plan.preview.title, shown)))
+            .await
     }
 
     /// Makes the interrupt call by its other path. The first path was unknown to the server, so nothing was done; a missing
     /// revision answers 404 too, so that is checked first.
     async fn send_other_spelling(&self, plan: &Plan, error: ApiError) -> Result<Answer, ApiError> {
-        let Some((_, revision)) = plan.path.split_last() else { return Err(error) };
+        let Some((_, revision)) = plan.path.split_last() else {
+            return Err(error);
+        };
         self.row_at(revision).await?;
         let other = [revision, &[SPELLINGS[1].to_string()]].concat();
         let neither = "it has neither form of this call; it may not support interrupting";
-        self.send_plan(plan, &other).await.map_err(|error| match error.kind {
-            Kind::NotFound | Kind::Status(405) => error.hinted(neither),
-            _ => error,
-        })
+        self.send_plan(plan, &other)
+            .await
+            .map_err(|error| match error.kind {
+                Kind::NotFound | Kind::Status(405) => error.hinted(neither),
+                _ => error,
+            })
     }
 
     /// Reads a record by its path.
     async fn row_at(&self, path: &[String]) -> Result<Value, ApiError> {
         let url = self.plan_url(&Method::GET, path, &[])?;
-        self.call(Method::GET, url, None, &[200], false).await?.json()
+        self.call(Method::GET, url, None, &[200], false)
+            .await?
+            .json()
     }
 
     /// Checks the target again. Returns its current record.
@@ -137,12 +167,24 @@ impl ControlPlane {
         let stale = |why: String| {
             let detail = format!("{why}: nothing was sent");
             let hint = Some("preview the change again".to_string());
-            ApiError { kind: Kind::Stale, at: place.clone(), detail, hint }
+            ApiError {
+                kind: Kind::Stale,
+                at: place.clone(),
+                detail,
+                hint,
+            }
         };
-        let name = plan.preview.target.as_ref().map_or("the target", |target| target.name.as_str());
+        let name = plan
+            .preview
+            .target
+            .as_ref()
+            .map_or("the target", |target| target.name.as_str());
         let now = match self.row_at(record).await {
             Ok(now) => now,
-            Err(ApiError { kind: Kind::NotFound, .. }) => {
+            Err(ApiError {
+                kind: Kind::NotFound,
+                ..
+            }) => {
                 return Err(stale(format!("{name} disappeared after the preview")));
             }
             Err(error) => return Err(error.hinted("nothing was sent")),
@@ -159,12 +201,20 @@ impl ControlPlane {
                 }
             }
             Guard::Same { parts, .. } => {
-                let part = |record: &Value, at: &str| record.pointer(at).cloned().unwrap_or_default();
-                let differs = |at: &&String| !compare(&part(before, at), &part(&now, at)).is_empty();
-                let changed: Vec<String> =
-                    parts.iter().filter(differs).map(|at| at.trim_start_matches('/').replace('/', ".")).collect();
+                let part =
+                    |record: &Value, at: &str| record.pointer(at).cloned().unwrap_or_default();
+                let differs =
+                    |at: &&String| !compare(&part(before, at), &part(&now, at)).is_empty();
+                let changed: Vec<String> = parts
+                    .iter()
+                    .filter(differs)
+                    .map(|at| at.trim_start_matches('/').replace('/', "."))
+                    .collect();
                 if !changed.is_empty() {
-                    return Err(stale(format!("{name} changed after the preview ({})", changed.join(", "))));
+                    return Err(stale(format!(
+                        "{name} changed after the preview ({})",
+                        changed.join(", ")
+                    )));
                 }
             }
             Guard::None => {}
@@ -174,44 +224,91 @@ impl ControlPlane {
 
     /// Finds the revision that this change created: the new one with the source that was sent. A push may create another one
     /// at the same time, so the newest is not enough.
-    async fn made_by(&self, plan: &Plan, before: Option<&Value>, after: &Value) -> (Option<String>, Option<String>) {
-        if !matches!(plan.preview.revision, NewRevision::Yes(_) | NewRevision::May(_)) {
+    async fn made_by(
+        &self,
+        plan: &Plan,
+        before: Option<&Value>,
+        after: &Value,
+    ) -> (Option<String>, Option<String>) {
+        if !matches!(
+            plan.preview.revision,
+            NewRevision::Yes(_) | NewRevision::May(_)
+        ) {
             return (None, None);
         }
         let named = named_newest(after);
-        let Some(before) = before else { return (named.map(str::to_string), None) };
+        let Some(before) = before else {
+            return (named.map(str::to_string), None);
+        };
         let known = named_newest(before);
         let named = named.filter(|id| Some(*id) != known).map(str::to_string);
-        let rows = match self.revision_rows(before["id"].as_str().unwrap_or_default(), LOOKED_THROUGH).await {
+        let rows = match self
+            .revision_rows(before["id"].as_str().unwrap_or_default(), LOOKED_THROUGH)
+            .await
+        {
             Ok(revisions) => revisions.items,
             Err(error) => {
-                return (named, Some(format!("the revisions could not be listed ({})", error.detail)));
+                return (
+                    named,
+                    Some(format!(
+                        "the revisions could not be listed ({})",
+                        error.detail
+                    )),
+                );
             }
         };
         if known.is_none_or(|known| rows.iter().all(|row| row["id"] != known)) {
             return (named, Some("it is unknown which revisions are new".into()));
         }
-        let new: Vec<&Value> = rows.iter().take_while(|row| row["id"].as_str() != known).collect();
-        let fitting: Vec<&Value> = new.iter().copied().filter(|row| is_made_from(row, &plan.made_from)).collect();
+        let new: Vec<&Value> = rows
+            .iter()
+            .take_while(|row| row["id"].as_str() != known)
+            .collect();
+        let fitting: Vec<&Value> = new
+            .iter()
+            .copied()
+            .filter(|row| is_made_from(row, &plan.made_from))
+            .collect();
         let id = |row: &Value| row["id"].as_str().map(str::to_string);
         match (new.as_slice(), fitting.as_slice()) {
             (_, [one]) => (id(one), None),
-            ([one], _) => (id(one), Some("the only new revision has another source than the one sent".into())),
+            ([one], _) => (
+                id(one),
+                Some("the only new revision has another source than the one sent".into()),
+            ),
             ([], _) if matches!(plan.preview.revision, NewRevision::May(_)) => (None, None),
             // A redeployed revision may keep its id; the reference doesn't say. If its status is still final, it is the old one.
             ([], _) => {
-                let target = plan.preview.target.as_ref().filter(|target| target.kind == "revision");
-                let again = target.and_then(|target| rows.iter().find(|row| row["id"] == target.id));
-                let again = again.filter(|row| !Phase::of(row["status"].as_str().unwrap_or_default()).is_final());
-                (again.and_then(id), Some("the server accepted the change, but shows no new revision".into()))
+                let target = plan
+                    .preview
+                    .target
+                    .as_ref()
+                    .filter(|target| target.kind == "revision");
+                let again =
+                    target.and_then(|target| rows.iter().find(|row| row["id"] == target.id));
+                let again = again.filter(|row| {
+                    !Phase::of(row["status"].as_str().unwrap_or_default()).is_final()
+                });
+                (
+                    again.and_then(id),
+                    Some("the server accepted the change, but shows no new revision".into()),
+                )
             }
-            ([newest, ..], []) => {
-                (id(newest), Some(format!("none of the {} new revisions has the source that was sent", new.len())))
-            }
+            ([newest, ..], []) => (
+                id(newest),
+                Some(format!(
+                    "none of the {} new revisions has the source that was sent",
+                    new.len()
+                )),
+            ),
             // Revisions with the same source are equivalent: a push at the same time created the others.
-            (_, [.., first]) => {
-                (id(first), Some(format!("{} new revisions have the source that was sent", fitting.len())))
-            }
+            (_, [.., first]) => (
+                id(first),
+                Some(format!(
+                    "{} new revisions have the source that was sent",
+                    fitting.len()
+                )),
+            ),
         }
     }
 }
@@ -240,7 +337,9 @@ fn unseen(sent: Option<&Value>, before: &Value, after: &Value) -> Vec<String> {
         match (name.as_str(), sent) {
             (name, _) if NOT_SHOWN.contains(&name) => {}
             ("source_config", Value::Object(fields)) => {
-                let fields = fields.iter().filter(|(name, sent)| is_unseen(sent, &before[*name], &after[*name]));
+                let fields = fields
+                    .iter()
+                    .filter(|(name, sent)| is_unseen(sent, &before[*name], &after[*name]));
                 unseen.extend(fields.map(|(field, _)| format!("{name}.{field}")));
             }
             _ if is_unseen(sent, before, after) => unseen.push(name.clone()),
@@ -256,7 +355,11 @@ fn is_made_from(row: &Value, source: &Value) -> bool {
     if made.is_null() {
         return true;
     }
-    let mut known = source.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let mut known = source
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| !value.is_null());
     known.all(|(field, value)| made[field] == *value)
 }
 
@@ -269,7 +372,10 @@ fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
 /// Adds a hint to errors with a known cause, and if it is unknown whether the change was made.
 fn explained(error: ApiError) -> ApiError {
     // Control-plane reference §6. If the server says so itself, the error has a hint already.
-    if error.kind == Kind::Conflict && error.hint.is_none() && error.at.path.ends_with("/v2/deployments") {
+    if error.kind == Kind::Conflict
+        && error.hint.is_none()
+        && error.at.path.ends_with("/v2/deployments")
+    {
         return error.hinted(
             "the tracing project of an earlier deployment of that name may still be there: choose another name, or delete \
              that project; `deployments delete --delete-tracing-project` takes it along the next time",

@@ -4,14 +4,18 @@ use super::{Draft, PlanError, is_being_deleted, name_of, of_deployment, path};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
 use reqwest::Method;
 use runtail_core::config::region_of;
-use runtail_core::model::{Consent, DeploymentSpec, Fetched, Guard, Installation, NewRevision, Note, Plan, Target};
+use runtail_core::model::{
+    Consent, DeploymentSpec, Fetched, Guard, Installation, NewRevision, Note, Plan, Target,
+};
 use runtail_core::text;
 use serde_json::{Map, Value};
 
 impl ControlPlane {
     /// `POST /v2/deployments` (contract §4, control-plane reference §6).
     pub(super) async fn plan_create(&self, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
-        let draft = spec.create(self.installation(), &fetch(spec).await?).map_err(PlanError::Wrong)?;
+        let draft = spec
+            .create(self.installation(), &fetch(spec).await?)
+            .map_err(PlanError::Wrong)?;
         let mut notes = draft.notes;
         let name = draft.body["name"].as_str().unwrap_or_default().to_string();
         match self.namesake(&name).await {
@@ -19,9 +23,13 @@ impl ControlPlane {
             Ok(Some(record)) => {
                 let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
                 return Err(PlanError::Unfit(match is_being_deleted(&record) {
-                    true => format!("{name} is taken until the deployment {id} with this name is permanently deleted"),
+                    true => format!(
+                        "{name} is taken until the deployment {id} with this name is permanently deleted"
+                    ),
                     false => {
-                        format!("the deployment {name} already exists ({id}): update it, or choose another name")
+                        format!(
+                            "the deployment {name} already exists ({id}): update it, or choose another name"
+                        )
                     }
                 }));
             }
@@ -52,17 +60,29 @@ impl ControlPlane {
     }
 
     /// `PATCH /v2/deployments/{id}` (contract §4, control-plane reference §6).
-    pub(super) async fn plan_update(&self, id: &str, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_update(
+        &self,
+        id: &str,
+        spec: &DeploymentSpec,
+    ) -> Result<Plan, PlanError> {
         let record = self.changeable(id).await?;
         let name = name_of(&record, id).into_owned();
         let fetched = fetch(spec).await?;
-        let draft = spec.update(&record, self.installation(), &fetched).map_err(PlanError::Wrong)?;
+        let draft = spec
+            .update(&record, self.installation(), &fetched)
+            .map_err(PlanError::Wrong)?;
         if draft.body.as_object().is_none_or(Map::is_empty) {
-            return Err(PlanError::Nothing(format!("{name} already has these settings")));
+            return Err(PlanError::Nothing(format!(
+                "{name} already has these settings"
+            )));
         }
         Ok(self.plan_of(Draft {
             title: format!("Update {name}"),
-            target: Some(Target { kind: "deployment", id: id.into(), name }),
+            target: Some(Target {
+                kind: "deployment",
+                id: id.into(),
+                name,
+            }),
             method: Method::PATCH,
             path: of_deployment(id),
             query: Vec::new(),
@@ -72,7 +92,10 @@ impl ControlPlane {
             revision: draft.revision,
             notes: draft.notes,
             consent: Consent::Key,
-            guard: Guard::Same { record: of_deployment(id), parts: draft.parts },
+            guard: Guard::Same {
+                record: of_deployment(id),
+                parts: draft.parts,
+            },
             before: Some(record),
             made_from: draft.made_from,
         })?)
@@ -80,7 +103,10 @@ impl ControlPlane {
 
     /// Returns the deployment with exactly this name.
     async fn namesake(&self, name: &str) -> Result<Option<Value>, ApiError> {
-        let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
+        let query = DeploymentQuery {
+            name_contains: Some(name.to_string()),
+            ..DeploymentQuery::default()
+        };
         let listing = self.deployment_rows(&query).await?;
         let found = listing.items.into_iter().find(|row| row["name"] == name);
         match (found, listing.incomplete) {
@@ -91,7 +117,10 @@ impl ControlPlane {
 
     fn installation(&self) -> Installation {
         let region = region_of(&self.base);
-        Installation { is_cloud: region.is_some(), is_aws: region == Some("aws") }
+        Installation {
+            is_cloud: region.is_some(),
+            is_aws: region == Some("aws"),
+        }
     }
 
     /// Returns the target of a change.
@@ -103,23 +132,34 @@ impl ControlPlane {
         if is_being_deleted(&record) {
             let status = text::clean(record["status"].as_str().unwrap_or_default());
             let name = name_of(&record, id);
-            return Err(PlanError::Unfit(format!("{name} is being deleted ({status}) and can't be changed")));
+            return Err(PlanError::Unfit(format!(
+                "{name} is being deleted ({status}) and can't be changed"
+            )));
         }
         Ok(record)
     }
 
     /// `DELETE /v2/deployments/{id}` (control-plane reference §2, §4).
-    pub(super) async fn plan_delete(&self, id: &str, with_traces: bool, force: bool) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_delete(
+        &self,
+        id: &str,
+        with_traces: bool,
+        force: bool,
+    ) -> Result<Plan, PlanError> {
         let record = self.deployment_row(id).await?;
         let name = name_of(&record, id).into_owned();
         let status = text::clean(record["status"].as_str().unwrap_or_default()).into_owned();
         match (force, is_being_deleted(&record)) {
             (false, true) => {
-                let why = format!("{name} is already being deleted ({status}); `force` completes it at once");
+                let why = format!(
+                    "{name} is already being deleted ({status}); `force` completes it at once"
+                );
                 return Err(PlanError::Unfit(why));
             }
             (true, false) => {
-                let why = format!("{name} is not being deleted ({status}); the service accepts `force` only then");
+                let why = format!(
+                    "{name} is not being deleted ({status}); the service accepts `force` only then"
+                );
                 return Err(PlanError::Unfit(why));
             }
             _ => {}
@@ -127,7 +167,9 @@ impl ControlPlane {
         let mut notes = Vec::new();
         if let Some(revision) = record["active_revision_id"].as_str() {
             let revision = text::short_id(revision);
-            notes.push(Note::warning(format!("Revision {revision} is serving now: its URL will stop responding.")));
+            notes.push(Note::warning(format!(
+                "Revision {revision} is serving now: its URL will stop responding."
+            )));
         }
         notes.push(match with_traces {
             true => Note::warning(format!("The tracing project {name} is deleted with all its traces.")),
@@ -144,10 +186,18 @@ impl ControlPlane {
             ),
         });
         let flags = [("delete_tracing_project", with_traces), ("force", force)];
-        let query = flags.into_iter().filter(|(_, on)| *on).map(|(flag, _)| (flag.into(), "true".into())).collect();
+        let query = flags
+            .into_iter()
+            .filter(|(_, on)| *on)
+            .map(|(flag, _)| (flag.into(), "true".into()))
+            .collect();
         Ok(self.plan_of(Draft {
             title: format!("Delete {name}"),
-            target: Some(Target { kind: "deployment", id: id.into(), name: name.clone() }),
+            target: Some(Target {
+                kind: "deployment",
+                id: id.into(),
+                name: name.clone(),
+            }),
             method: Method::DELETE,
             path: of_deployment(id),
             query,
@@ -157,7 +207,10 @@ impl ControlPlane {
             revision: NewRevision::NotAsked,
             notes,
             consent: Consent::Name(name),
-            guard: Guard::Same { record: of_deployment(id), parts: vec!["/name".into()] },
+            guard: Guard::Same {
+                record: of_deployment(id),
+                parts: vec!["/name".into()],
+            },
             before: Some(record),
             made_from: Value::Null,
         })?)
@@ -169,7 +222,9 @@ impl ControlPlane {
     /// The request failed.
     pub async fn what_is_left(&self, id: &str) -> Result<Option<String>, ApiError> {
         match self.deployment_row(id).await {
-            Ok(record) => Ok(Some(text::clean(record["status"].as_str().unwrap_or("no status")).into_owned())),
+            Ok(record) => Ok(Some(
+                text::clean(record["status"].as_str().unwrap_or("no status")).into_owned(),
+            )),
             Err(error) if error.kind == Kind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -182,6 +237,8 @@ async fn fetch(spec: &DeploymentSpec) -> Result<Fetched, PlanError> {
     match tokio::task::spawn_blocking(move || document.fetch()).await {
         Ok(fetched) => fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()])),
         // The task neither panics nor is cancelled; if it ever did, nothing would be sent.
-        Err(error) => Err(PlanError::Wrong(vec![format!("the secrets could not be fetched: {error}")])),
+        Err(error) => Err(PlanError::Wrong(vec![format!(
+            "the secrets could not be fetched: {error}"
+        )])),
     }
 }

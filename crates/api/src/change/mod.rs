@@ -11,7 +11,9 @@ pub use apply::Applied;
 use super::{ApiError, ControlPlane};
 use crate::thread_actions::Writer;
 use reqwest::Method;
-use runtail_core::model::{Change, Consent, Guard, Intent, NewRevision, Note, Plan, Preview, Secrets, Target};
+use runtail_core::model::{
+    Change, Consent, Guard, Intent, NewRevision, Note, Plan, Preview, Secrets, Target,
+};
 use runtail_core::text;
 use serde_json::Value;
 use std::fmt;
@@ -52,7 +54,9 @@ impl fmt::Display for PlanError {
         match self {
             PlanError::Asked(error) => error.fmt(f),
             PlanError::Wrong(reasons) => f.write_str(&reasons.join("\n")),
-            PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => f.write_str(why),
+            PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => {
+                f.write_str(why)
+            }
         }
     }
 }
@@ -87,22 +91,51 @@ impl ControlPlane {
         match intent {
             Intent::CreateDeployment(spec) => self.plan_create(spec).await,
             Intent::UpdateDeployment { id, spec } => self.plan_update(id, spec).await,
-            Intent::DeleteDeployment { id, delete_tracing_project, force } => {
-                self.plan_delete(id, *delete_tracing_project, *force).await
-            }
+            Intent::DeleteDeployment {
+                id,
+                delete_tracing_project,
+                force,
+            } => self.plan_delete(id, *delete_tracing_project, *force).await,
             Intent::Service(change) => self.plan_service(change).await,
-            Intent::Redeploy { deployment, revision } => self.plan_redeploy(deployment, revision).await,
-            Intent::Rollback { deployment, revision } => self.plan_rollback(deployment, revision).await,
-            Intent::Interrupt { deployment, revision } => self.plan_interrupt(deployment, revision).await,
+            Intent::Redeploy {
+                deployment,
+                revision,
+            } => self.plan_redeploy(deployment, revision).await,
+            Intent::Rollback {
+                deployment,
+                revision,
+            } => self.plan_rollback(deployment, revision).await,
+            Intent::Interrupt {
+                deployment,
+                revision,
+            } => self.plan_interrupt(deployment, revision).await,
         }
     }
 
     pub(super) fn plan_of(&self, draft: Draft) -> Result<Plan, ApiError> {
-        let Draft { method, path, query, body, expect, before, guard, made_from, .. } = draft;
+        let Draft {
+            method,
+            path,
+            query,
+            body,
+            expect,
+            before,
+            guard,
+            made_from,
+            ..
+        } = draft;
         let url = self.plan_url(&method, &path, &query)?;
-        let mut request = self.http.shown(super::answer::Service::Control, method.to_string(), &url, body.as_ref());
+        let mut request = self.http.shown(
+            super::answer::Service::Control,
+            method.to_string(),
+            &url,
+            body.as_ref(),
+        );
         // The input and the changes may repeat a secret that is not sent.
-        let secrets = self.http.secrets(body.as_ref()).and(&Secrets::of_records(&before.iter().collect::<Vec<_>>()));
+        let secrets = self
+            .http
+            .secrets(body.as_ref())
+            .and(&Secrets::of_records(&before.iter().collect::<Vec<_>>()));
         if let Some(body) = &mut request.body {
             secrets.mask(body);
         }
@@ -112,16 +145,35 @@ impl ControlPlane {
             target: draft.target,
             request,
             then: Vec::new(),
-            changes: draft.changes.into_iter().map(|change| change.without(&secrets)).collect(),
+            changes: draft
+                .changes
+                .into_iter()
+                .map(|change| change.without(&secrets))
+                .collect(),
             revision: draft.revision,
             branch: None,
             notes: draft.notes,
             consent: draft.consent,
         };
-        Ok(Plan { preview, method: method.to_string(), path, query, body, expect, before, guard, made_from })
+        Ok(Plan {
+            preview,
+            method: method.to_string(),
+            path,
+            query,
+            body,
+            expect,
+            before,
+            guard,
+            made_from,
+        })
     }
 
-    fn plan_url(&self, method: &Method, path: &[String], query: &[(String, String)]) -> Result<reqwest::Url, ApiError> {
+    fn plan_url(
+        &self,
+        method: &Method,
+        path: &[String],
+        query: &[(String, String)],
+    ) -> Result<reqwest::Url, ApiError> {
         let parts: Vec<&str> = path.iter().map(String::as_str).collect();
         let mut url = self.url(method, &parts)?;
         if !query.is_empty() {
@@ -148,10 +200,18 @@ fn of_revision(deployment: &str, revision: &str) -> Vec<String> {
 
 /// Returns a record's name, else its id, sanitized.
 fn name_of<'r>(record: &'r Value, id: &'r str) -> std::borrow::Cow<'r, str> {
-    text::clean(record["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(id))
+    text::clean(
+        record["name"]
+            .as_str()
+            .filter(|name| !name.is_empty())
+            .unwrap_or(id),
+    )
 }
 
 /// Whether a deployment is being deleted; it can still be read for a while (control-plane reference §4).
 fn is_being_deleted(record: &Value) -> bool {
-    matches!(record["status"].as_str(), Some("AWAITING_DELETE" | "AWAITING_FINAL_DELETE"))
+    matches!(
+        record["status"].as_str(),
+        Some("AWAITING_DELETE" | "AWAITING_FINAL_DELETE")
+    )
 }

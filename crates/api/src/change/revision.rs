@@ -11,14 +11,20 @@ use serde_json::{Map, Value, json};
 
 impl ControlPlane {
     /// `POST …/revisions/{id}/redeploy` (control-plane reference §2).
-    pub(super) async fn plan_redeploy(&self, deployment: &str, revision: &str) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_redeploy(
+        &self,
+        deployment: &str,
+        revision: &str,
+    ) -> Result<Plan, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
-        let mut notes = vec![Note::fact(match SourceRevisionConfig::from_row(&row).made_from() {
-            Some(from) => format!("Source to deploy again: {}.", text::clean(&from)),
-            None => "The server doesn't show the source of this revision.".into(),
-        })];
+        let mut notes = vec![Note::fact(
+            match SourceRevisionConfig::from_row(&row).made_from() {
+                Some(from) => format!("Source to deploy again: {}.", text::clean(&from)),
+                None => "The server doesn't show the source of this revision.".into(),
+            },
+        )];
         notes.push(Note::fact(
             "It runs with the current secrets and resources; they belong to the deployment and are not recorded with a revision.",
         ));
@@ -35,14 +41,21 @@ impl ControlPlane {
             revision: NewRevision::Yes("the same source is deployed again".into()),
             notes,
             consent: Consent::Key,
-            guard: Guard::Same { record: of_deployment(deployment), parts: vec!["/latest_revision_id".into()] },
+            guard: Guard::Same {
+                record: of_deployment(deployment),
+                parts: vec!["/latest_revision_id".into()],
+            },
             before: Some(record),
             made_from: row["source_revision_config"].clone(),
         })?)
     }
 
     /// `PATCH /v2/deployments/{id}` with the source of an earlier revision, pinned to exactly what that one was made from.
-    pub(super) async fn plan_rollback(&self, deployment: &str, revision: &str) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_rollback(
+        &self,
+        deployment: &str,
+        revision: &str,
+    ) -> Result<Plan, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
@@ -52,8 +65,8 @@ impl ControlPlane {
                 "{name}: revision {id} is the newest and is serving; nothing to roll back"
             )));
         }
-        let Pinned { source, mut notes } =
-            pin(&record, &row).map_err(|why| PlanError::Unfit(format!("{name}: revision {id}: {why}")))?;
+        let Pinned { source, mut notes } = pin(&record, &row)
+            .map_err(|why| PlanError::Unfit(format!("{name}: revision {id}: {why}")))?;
         // Don't send a mask in place of the value.
         if source.to_string().contains(MASK) {
             return Err(PlanError::Unfit(format!(
@@ -63,10 +76,17 @@ impl ControlPlane {
         let status = row["status"].as_str().unwrap_or_default();
         if Phase::of(status) != Phase::Deployed {
             let status = text::clean(status);
-            notes.insert(0, Note::warning(format!("That revision was never live: it is {status}.")));
+            notes.insert(
+                0,
+                Note::warning(format!("That revision was never live: it is {status}.")),
+            );
         }
-        notes.push(Note::warning("Secrets and resources are not rolled back; they belong to the deployment."));
-        notes.push(Note::fact("This changes the deployment's own source. To keep it, redeploy that revision instead."));
+        notes.push(Note::warning(
+            "Secrets and resources are not rolled back; they belong to the deployment.",
+        ));
+        notes.push(Note::fact(
+            "This changes the deployment's own source. To keep it, redeploy that revision instead.",
+        ));
         let mut body = Map::new();
         // The source can differ from revision to revision.
         if row["source"].is_string() && row["source"] != record["source"] {
@@ -79,7 +99,9 @@ impl ControlPlane {
         }
         let whole = |config: &Value| json!({"source_revision_config": config});
         let changes = compare(&whole(&record["source_revision_config"]), &whole(&after));
-        let parts = ["/latest_revision_id", "/source_revision_config", "/source"].map(String::from).to_vec();
+        let parts = ["/latest_revision_id", "/source_revision_config", "/source"]
+            .map(String::from)
+            .to_vec();
         let body = Value::Object(body);
         Ok(self.plan_of(Draft {
             title: format!("Roll back {name} to {id}"),
@@ -93,30 +115,45 @@ impl ControlPlane {
             changes,
             notes,
             consent: Consent::Key,
-            guard: Guard::Same { record: of_deployment(deployment), parts },
+            guard: Guard::Same {
+                record: of_deployment(deployment),
+                parts,
+            },
             before: Some(record),
             made_from: source,
         })?)
     }
 
     /// `POST …/revisions/{id}/interruption`. Sources spell the end of the path in two ways (control-plane reference §13).
-    pub(super) async fn plan_interrupt(&self, deployment: &str, revision: &str) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_interrupt(
+        &self,
+        deployment: &str,
+        revision: &str,
+    ) -> Result<Plan, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
         let status = row["status"].as_str().unwrap_or_default();
         if Phase::of(status).is_final() {
             let (id, status) = (text::short_id(revision), text::clean(status));
-            return Err(PlanError::Unfit(format!("{name}: revision {id} is {status}; nothing to interrupt")));
+            return Err(PlanError::Unfit(format!(
+                "{name}: revision {id} is {status}; nothing to interrupt"
+            )));
         }
-        let now = if status.is_empty() { "without a status".into() } else { text::clean(status) };
+        let now = if status.is_empty() {
+            "without a status".into()
+        } else {
+            text::clean(status)
+        };
         let mut notes = vec![Note::fact(format!(
             "It is {now}. An interrupted revision stays INTERRUPTED, and the next one in the queue continues."
         ))];
         notes.push(Note::warning(
             "An interrupted rollout may leave the deployment in an undefined state. Redeploy afterwards.",
         ));
-        notes.push(Note::fact("If the server doesn't know /interruption, Runtail retries with /interrupt."));
+        notes.push(Note::fact(
+            "If the server doesn't know /interruption, Runtail retries with /interrupt.",
+        ));
         let at = of_revision(deployment, revision);
         Ok(self.plan_of(Draft {
             title: format!("Interrupt {} of {name}", text::short_id(revision)),
@@ -152,7 +189,10 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
     let filled = |field: &str| made[field].as_str().filter(|text| !text.is_empty());
     let mut source = Map::new();
     let mut notes = Vec::new();
-    let kind = row["source"].as_str().or(record["source"].as_str()).unwrap_or_default();
+    let kind = row["source"]
+        .as_str()
+        .or(record["source"].as_str())
+        .unwrap_or_default();
     match kind {
         "github" => {
             let pinned = match (filled("repo_ref"), filled("repo_commit_sha")) {
@@ -176,7 +216,9 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
                          redeploy it instead"
                     ));
                 }
-                (None, None) => return Err("the server doesn't show its source; redeploy it instead".into()),
+                (None, None) => {
+                    return Err("the server doesn't show its source; redeploy it instead".into());
+                }
             };
             source.insert("repo_ref".into(), pinned.into());
         }
@@ -191,25 +233,40 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
                 return Err("the server doesn't show its image; redeploy it instead".into());
             };
             if !image.contains("@sha256:") {
-                notes.push(Note::warning("Its image is named by a tag, which may refer to another image now."));
+                notes.push(Note::warning(
+                    "Its image is named by a tag, which may refer to another image now.",
+                ));
             }
             source.insert("image_uri".into(), image.into());
         }
     }
-    if let Some(path) = filled("langgraph_config_path").filter(|_| matches!(kind, "github" | "internal_source")) {
+    if let Some(path) =
+        filled("langgraph_config_path").filter(|_| matches!(kind, "github" | "internal_source"))
+    {
         source.insert("langgraph_config_path".into(), path.into());
     }
-    Ok(Pinned { source: source.into(), notes })
+    Ok(Pinned {
+        source: source.into(),
+        notes,
+    })
 }
 
 /// Returns a revision's name for messages.
 fn target(revision: &str, deployment: &str) -> Target {
-    Target { kind: "revision", id: revision.into(), name: format!("{deployment} {}", text::short_id(revision)) }
+    Target {
+        kind: "revision",
+        id: revision.into(),
+        name: format!("{deployment} {}", text::short_id(revision)),
+    }
 }
 
 /// Returns notes about the newest revision if an older one is deployed over it.
 fn in_the_way(record: &Value, row: &Value) -> Option<Note> {
-    let newest = record["latest_revision_id"].as_str().filter(|id| row["id"] != *id)?;
+    let newest = record["latest_revision_id"]
+        .as_str()
+        .filter(|id| row["id"] != *id)?;
     let id = text::short_id(newest);
-    Some(Note::warning(format!("It is older than {id}, the newest; the changes of that one are reverted.")))
+    Some(Note::warning(format!(
+        "It is older than {id}, the newest; the changes of that one are reverted."
+    )))
 }

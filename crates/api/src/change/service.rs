@@ -5,7 +5,8 @@ use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
 use reqwest::Method;
 use runtail_core::model::compare;
 use runtail_core::model::{
-    Change, Collection, Consent, Guard, MASK, NewRevision, Note, Plan, Service, ServiceChange, Target,
+    Change, Collection, Consent, Guard, MASK, NewRevision, Note, Plan, Service, ServiceChange,
+    Target,
 };
 use runtail_core::text;
 use secrecy::ExposeSecret;
@@ -23,13 +24,23 @@ impl ControlPlane {
         };
         let draft = match &change.what {
             Service::CreateListener => self.create_listener(body).await?,
-            Service::UpdateListener(id) => self.update(&Collection::Listeners, id, change, body).await?,
-            Service::DeleteListener(id) => self.delete_listener(id).await?,
-            Service::CreateProvider => self.create_provider(&["v2", "auth", "providers"], body).await?,
-            Service::DiscoverProvider => {
-                self.create_provider(&["v2", "auth", "providers", "mcp-discover"], body).await?
+            Service::UpdateListener(id) => {
+                self.update(&Collection::Listeners, id, change, body)
+                    .await?
             }
-            Service::UpdateProvider(slug) => self.update(&Collection::Providers, slug, change, body).await?,
+            Service::DeleteListener(id) => self.delete_listener(id).await?,
+            Service::CreateProvider => {
+                self.create_provider(&["v2", "auth", "providers"], body)
+                    .await?
+            }
+            Service::DiscoverProvider => {
+                self.create_provider(&["v2", "auth", "providers", "mcp-discover"], body)
+                    .await?
+            }
+            Service::UpdateProvider(slug) => {
+                self.update(&Collection::Providers, slug, change, body)
+                    .await?
+            }
             Service::DeleteProvider(slug) => self.delete_provider(slug).await?,
             Service::UpdateToken(id) => self.update_token(id, body).await?,
             Service::DeleteToken(id) => self.delete_token(id).await?,
@@ -40,12 +51,25 @@ impl ControlPlane {
             Service::ForgeLink => {
                 let path = path(&["v2", "integrations", "forge-github", "installation-link"]);
                 let note = "Returns a link; opening it lets you choose the GitHub account and its repositories.";
-                Draft { notes: vec![Note::fact(note)], ..draft("Request a link to install Forge", Method::POST, path) }
+                Draft {
+                    notes: vec![Note::fact(note)],
+                    ..draft("Request a link to install Forge", Method::POST, path)
+                }
             }
             Service::ForgeSelect(session) => {
-                let path = path(&["v2", "integrations", "forge-github", "picker-sessions", session, "selection"]);
+                let path = path(&[
+                    "v2",
+                    "integrations",
+                    "forge-github",
+                    "picker-sessions",
+                    session,
+                    "selection",
+                ]);
                 let title = format!("Choose in the session {}", text::short_id(session));
-                Draft { body, ..draft(&title, Method::POST, path) }
+                Draft {
+                    body,
+                    ..draft(&title, Method::POST, path)
+                }
             }
         };
         Ok(self.plan_of(draft)?)
@@ -57,11 +81,20 @@ impl ControlPlane {
         if let Some(row) = rows.iter().find(|row| row["compute_id"] == name.as_str()) {
             let id = text::clean(row["id"].as_str().unwrap_or_default()).into_owned();
             let name = text::clean(&name);
-            return Err(PlanError::Unfit(format!("the listener {name} already exists ({id}): update it")));
+            return Err(PlanError::Unfit(format!(
+                "the listener {name} already exists ({id}): update it"
+            )));
         }
-        let notes = vec![Note::fact("compute_type and compute_id can't be changed afterwards.")];
+        let notes = vec![Note::fact(
+            "compute_type and compute_id can't be changed afterwards.",
+        )];
         let title = format!("Create the listener {}", text::clean(&name));
-        Ok(Draft { body, expect: &[201], notes, ..draft(&title, Method::POST, path(&["v2", "listeners"])) })
+        Ok(Draft {
+            body,
+            expect: &[201],
+            notes,
+            ..draft(&title, Method::POST, path(&["v2", "listeners"]))
+        })
     }
 
     async fn delete_listener(&self, id: &str) -> Result<Draft, PlanError> {
@@ -80,7 +113,14 @@ impl ControlPlane {
                 text::clean(&error.detail)
             ))),
         }
-        Ok(deletion(&of, id, record, &["v2", "listeners", id], "/compute_id", notes))
+        Ok(deletion(
+            &of,
+            id,
+            record,
+            &["v2", "listeners", id],
+            "/compute_id",
+            notes,
+        ))
     }
 
     /// Returns the names of the deployments that use a listener.
@@ -88,31 +128,63 @@ impl ControlPlane {
         let listing = self.deployment_rows(&DeploymentQuery::default()).await?;
         listing.incomplete.map_or(Ok(()), Err)?;
         let on_it = |row: &&Value| row["source_config"]["listener_id"] == listener;
-        Ok(listing.items.iter().filter(on_it).filter_map(|row| row["name"].as_str().map(str::to_string)).collect())
+        Ok(listing
+            .items
+            .iter()
+            .filter(on_it)
+            .filter_map(|row| row["name"].as_str().map(str::to_string))
+            .collect())
     }
 
-    async fn create_provider(&self, parts: &[&str], body: Option<Value>) -> Result<Draft, PlanError> {
+    async fn create_provider(
+        &self,
+        parts: &[&str],
+        body: Option<Value>,
+    ) -> Result<Draft, PlanError> {
         let slug = field(&body, "provider_id");
         let shown = text::clean(&slug).into_owned();
         match self.member(&Collection::Providers, &slug).await {
-            Ok(_) => return Err(PlanError::Unfit(format!("the provider {shown} already exists: update it"))),
-            Err(ApiError { kind: Kind::NotFound, .. }) => {}
+            Ok(_) => {
+                return Err(PlanError::Unfit(format!(
+                    "the provider {shown} already exists: update it"
+                )));
+            }
+            Err(ApiError {
+                kind: Kind::NotFound,
+                ..
+            }) => {}
             Err(error) => return Err(error.into()),
         }
-        let notes = vec![Note::fact(format!("{shown} identifies it in all other calls and can't be changed."))];
+        let notes = vec![Note::fact(format!(
+            "{shown} identifies it in all other calls and can't be changed."
+        ))];
         let title = format!("Create the provider {shown}");
-        Ok(Draft { body, expect: &[200, 201], notes, ..draft(&title, Method::POST, path(parts)) })
+        Ok(Draft {
+            body,
+            expect: &[200, 201],
+            notes,
+            ..draft(&title, Method::POST, path(parts))
+        })
     }
 
     async fn delete_provider(&self, slug: &str) -> Result<Draft, PlanError> {
         let of = Collection::Providers;
         let record = self.member(&of, slug).await?;
-        let own = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
+        let own = self
+            .rows(&Collection::Tokens(Some(slug.to_string())))
+            .await?;
         let notes = vec![Note::warning(format!(
             "Agents can no longer authenticate with this provider. Access through its tokens may stop working; you have {}.",
             counted(own.len(), "token", "tokens")
         ))];
-        Ok(deletion(&of, slug, record, &["v2", "auth", "providers", slug], "/provider_id", notes))
+        Ok(deletion(
+            &of,
+            slug,
+            record,
+            &["v2", "auth", "providers", slug],
+            "/provider_id",
+            notes,
+        ))
     }
 
     /// Changes a record that has its own GET call.
@@ -129,20 +201,34 @@ impl ControlPlane {
             _ => &["v2", "auth", "providers", id],
         };
         let name = of.name_of(&record).unwrap_or_else(|| id.to_string());
-        let given = body.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        let given = body
+            .as_ref()
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         let changes = changes(&record, &given, change)?;
         let mut notes = Vec::new();
         let namespaces = "/compute_config/k8s_namespaces";
         let new = body.as_ref().and_then(|body| body.pointer(namespaces));
-        if let (Some(Value::Array(old)), Some(Value::Array(new))) = (record.pointer(namespaces), new) {
-            let gone: Vec<String> = old.iter().filter(|one| !new.contains(one)).map(words).collect();
+        if let (Some(Value::Array(old)), Some(Value::Array(new))) =
+            (record.pointer(namespaces), new)
+        {
+            let gone: Vec<String> = old
+                .iter()
+                .filter(|one| !new.contains(one))
+                .map(words)
+                .collect();
             if !gone.is_empty() {
                 let gone = listed(&gone);
-                notes.push(Note::warning(format!("The list is replaced: it no longer serves {gone}.")));
+                notes.push(Note::warning(format!(
+                    "The list is replaced: it no longer serves {gone}."
+                )));
             }
         }
         if !change.document.secrets.is_empty() {
-            notes.push(Note::fact("A client secret can't be read back, so it is unknown whether it differs."));
+            notes.push(Note::fact(
+                "A client secret can't be read back, so it is unknown whether it differs.",
+            ));
         }
         Ok(Draft {
             body,
@@ -151,29 +237,50 @@ impl ControlPlane {
             notes,
             guard: Guard::Same {
                 record: path(parts),
-                parts: given.keys().filter(|key| *key != "client_secret").map(|key| format!("/{key}")).collect(),
+                parts: given
+                    .keys()
+                    .filter(|key| *key != "client_secret")
+                    .map(|key| format!("/{key}"))
+                    .collect(),
             },
             before: Some(record),
-            ..draft(&format!("Update {}", text::clean(&name)), Method::PATCH, path(parts))
+            ..draft(
+                &format!("Update {}", text::clean(&name)),
+                Method::PATCH,
+                path(parts),
+            )
         })
     }
 
     async fn update_token(&self, id: &str, body: Option<Value>) -> Result<Draft, PlanError> {
         let of = Collection::Tokens(None);
         let (record, name) = self.find(&of, id).await?;
-        let given = body.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        let given = body
+            .as_ref()
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         let mut notes = Vec::new();
         if given.get("is_default") == Some(&Value::Bool(true)) && record["is_default"] != true {
-            notes.push(Note::fact("The provider's current default token will no longer be the default."));
+            notes.push(Note::fact(
+                "The provider's current default token will no longer be the default.",
+            ));
         }
-        let none = ServiceChange { what: Service::UpdateToken(id.into()), document: Default::default() };
+        let none = ServiceChange {
+            what: Service::UpdateToken(id.into()),
+            document: Default::default(),
+        };
         Ok(Draft {
             body,
             target: Some(target(&of, id, &name)),
             changes: changes(&record, &given, &none)?,
             notes,
             before: Some(record),
-            ..draft(&format!("Update {name}"), Method::PATCH, path(&["v2", "auth", "tokens", id, "metadata"]))
+            ..draft(
+                &format!("Update {name}"),
+                Method::PATCH,
+                path(&["v2", "auth", "tokens", id, "metadata"]),
+            )
         })
     }
 
@@ -191,12 +298,18 @@ impl ControlPlane {
             notes,
             consent: Consent::Name(name.clone()),
             before: Some(record),
-            ..draft(&format!("Revoke the token {name} for {provider}"), Method::DELETE, path)
+            ..draft(
+                &format!("Revoke the token {name} for {provider}"),
+                Method::DELETE,
+                path,
+            )
         })
     }
 
     async fn delete_tokens_of(&self, slug: &str) -> Result<Draft, PlanError> {
-        let rows = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
+        let rows = self
+            .rows(&Collection::Tokens(Some(slug.to_string())))
+            .await?;
         let shown = text::clean(slug).into_owned();
         if rows.is_empty() {
             return Err(PlanError::Nothing(format!("you have no token for {shown}")));
@@ -210,23 +323,37 @@ impl ControlPlane {
         ))];
         Ok(Draft {
             query: vec![("provider_id".into(), slug.into())],
-            target: Some(Target { kind: "provider", id: slug.into(), name: shown.clone() }),
+            target: Some(Target {
+                kind: "provider",
+                id: slug.into(),
+                name: shown.clone(),
+            }),
             notes,
             consent: Consent::Name(shown.clone()),
-            ..draft(&format!("Delete all your tokens for {shown}"), Method::DELETE, path(&["v2", "auth", "tokens"]))
+            ..draft(
+                &format!("Delete all your tokens for {shown}"),
+                Method::DELETE,
+                path(&["v2", "auth", "tokens"]),
+            )
         })
     }
 
     async fn revoke_slack(&self) -> Result<Draft, PlanError> {
         if self.has_token(None).await?["has_token"] == false {
-            return Err(PlanError::Nothing("no one in this workspace has a Slack token".into()));
+            return Err(PlanError::Nothing(
+                "no one in this workspace has a Slack token".into(),
+            ));
         }
         let notes = vec![Note::warning(
             "This disconnects Slack entirely: all Slack tokens in the workspace are revoked at Slack and deleted. Only \
              administrators may do that.",
         )];
         Ok(Draft {
-            target: Some(Target { kind: "provider", id: "slack".into(), name: "slack".into() }),
+            target: Some(Target {
+                kind: "provider",
+                id: "slack".into(),
+                name: "slack".into(),
+            }),
             notes,
             consent: Consent::Name("slack".into()),
             ..draft(
@@ -239,16 +366,24 @@ impl ControlPlane {
 
     async fn connect(&self, agent: &str, body: Option<Value>) -> Result<Draft, PlanError> {
         let token = field(&body, "oauth_token_id");
-        let known = self.rows(&Collection::Connections(agent.to_string())).await?;
+        let known = self
+            .rows(&Collection::Connections(agent.to_string()))
+            .await?;
         let shown = text::clean(agent).into_owned();
-        if known.iter().any(|row| row["oauth_token_id"] == token.as_str()) {
-            return Err(PlanError::Nothing(format!("{shown} can already use this token")));
+        if known
+            .iter()
+            .any(|row| row["oauth_token_id"] == token.as_str())
+        {
+            return Err(PlanError::Nothing(format!(
+                "{shown} can already use this token"
+            )));
         }
         let own = self.rows(&Collection::Tokens(None)).await?;
         let note = match own.iter().find(|row| row["id"] == token.as_str()) {
             Some(row) => {
                 let name = Collection::Tokens(None).name_of(row).unwrap_or_default();
-                let (name, provider) = (text::clean(&name).into_owned(), words(&row["provider_id"]));
+                let (name, provider) =
+                    (text::clean(&name).into_owned(), words(&row["provider_id"]));
                 let scopes = text::clean(&words(&row["scopes"])).into_owned();
                 Note::fact(format!(
                     "{shown} will be able to use your token {name} for {provider}, with the scopes {scopes}."
@@ -271,9 +406,14 @@ impl ControlPlane {
     async fn disconnect(&self, agent: &str, connection: &str) -> Result<Draft, PlanError> {
         let of = Collection::Connections(agent.to_string());
         let (record, name) = self.find(&of, connection).await?;
-        let (shown, provider) = (text::clean(agent).into_owned(), words(&record["provider_id"]));
+        let (shown, provider) = (
+            text::clean(agent).into_owned(),
+            words(&record["provider_id"]),
+        );
         let notes = vec![
-            Note::warning(format!("{shown} will no longer be able to use {name} for {provider}.")),
+            Note::warning(format!(
+                "{shown} will no longer be able to use {name} for {provider}."
+            )),
             Note::fact("The token itself is kept."),
         ];
         Ok(Draft {
@@ -325,21 +465,39 @@ fn draft(title: &str, method: Method, path: Vec<String>) -> Draft {
 }
 
 /// Plans the deletion of a record with its own GET call: its name has to be typed and must not have changed.
-fn deletion(of: &Collection, id: &str, record: Value, parts: &[&str], name_at: &str, notes: Vec<Note>) -> Draft {
+fn deletion(
+    of: &Collection,
+    id: &str,
+    record: Value,
+    parts: &[&str],
+    name_at: &str,
+    notes: Vec<Note>,
+) -> Draft {
     let name = text::clean(&of.name_of(&record).unwrap_or_else(|| id.to_string())).into_owned();
     Draft {
         expect: &[200, 204],
         target: Some(target(of, id, &name)),
         notes,
         consent: Consent::Name(name.clone()),
-        guard: Guard::Same { record: path(parts), parts: vec![name_at.to_string()] },
+        guard: Guard::Same {
+            record: path(parts),
+            parts: vec![name_at.to_string()],
+        },
         before: Some(record),
-        ..draft(&format!("Delete the {} {name}", of.singular()), Method::DELETE, path(parts))
+        ..draft(
+            &format!("Delete the {} {name}", of.singular()),
+            Method::DELETE,
+            path(parts),
+        )
     }
 }
 
 fn target(of: &Collection, id: &str, name: &str) -> Target {
-    Target { kind: of.singular(), id: id.to_string(), name: text::clean(name).into_owned() }
+    Target {
+        kind: of.singular(),
+        id: id.to_string(),
+        name: text::clean(name).into_owned(),
+    }
 }
 
 /// Returns the body of a document, with its secrets fetched.
@@ -364,17 +522,34 @@ async fn body_of(change: &ServiceChange) -> Result<Value, PlanError> {
 ///
 /// # Errors
 /// No field is given, or no field is different.
-fn changes(record: &Value, given: &Map<String, Value>, change: &ServiceChange) -> Result<Vec<Change>, PlanError> {
+fn changes(
+    record: &Value,
+    given: &Map<String, Value>,
+    change: &ServiceChange,
+) -> Result<Vec<Change>, PlanError> {
     if given.is_empty() {
         return Err(PlanError::Wrong(vec!["no field to change is given".into()]));
     }
     let plain = |fields: &Map<String, Value>| {
-        let known = fields.iter().filter(|(key, _)| given.contains_key(*key) && *key != "client_secret");
-        Value::Object(known.map(|(key, value)| (key.clone(), value.clone())).collect())
+        let known = fields
+            .iter()
+            .filter(|(key, _)| given.contains_key(*key) && *key != "client_secret");
+        Value::Object(
+            known
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        )
     };
-    let mut changes = compare(&plain(record.as_object().unwrap_or(&Map::new())), &plain(given));
+    let mut changes = compare(
+        &plain(record.as_object().unwrap_or(&Map::new())),
+        &plain(given),
+    );
     let secrets = change.document.secrets.iter().map(|(at, _)| at.join("."));
-    changes.extend(secrets.map(|path| Change { path, before: Some(MASK.into()), after: Some(MASK.into()) }));
+    changes.extend(secrets.map(|path| Change {
+        path,
+        before: Some(MASK.into()),
+        after: Some(MASK.into()),
+    }));
     match changes.is_empty() {
         true => Err(PlanError::Nothing("it already has these settings".into())),
         false => Ok(changes),
@@ -382,7 +557,10 @@ fn changes(record: &Value, given: &Map<String, Value>, change: &ServiceChange) -
 }
 
 fn field(body: &Option<Value>, name: &str) -> String {
-    body.as_ref().and_then(|body| body[name].as_str()).unwrap_or_default().to_string()
+    body.as_ref()
+        .and_then(|body| body[name].as_str())
+        .unwrap_or_default()
+        .to_string()
 }
 
 fn words(value: &Value) -> String {
@@ -400,7 +578,11 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().take(MOST_NAMES).map(|name| text::clean(name)).collect();
+    let shown: Vec<_> = names
+        .iter()
+        .take(MOST_NAMES)
+        .map(|name| text::clean(name))
+        .collect();
     match names.len().saturating_sub(MOST_NAMES) {
         0 => shown.join(", "),
         more => format!("{}, and {more} more", shown.join(", ")),

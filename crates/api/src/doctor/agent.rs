@@ -10,15 +10,23 @@ use serde_json::{Value, json};
 pub(super) async fn examine(desk: &Reporter, url: &Url, http: Option<&Http>) {
     let reached = reach::examine(desk, url).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key or the token could not be read" } else { "the server cannot be reached" };
+        let why = if reached {
+            "the key or the token could not be read"
+        } else {
+            "the server cannot be reached"
+        };
         return desk.tell(Check::skipped("access", format!("not checked: {why}")));
     };
     // The address is from the profile or from the control plane's records.
     http.allow(url);
-    let seen = desk.probe(http, Probe::get(Service::Agent, below(url, &["ok"], &[]))).await;
+    let seen = desk
+        .probe(http, Probe::get(Service::Agent, below(url, &["ok"], &[])))
+        .await;
     match &seen.result {
         Ok(_) => desk.tell(seen.evidence(Check::good("health", "healthy (/ok)"))),
-        Err(error) if error.may_lack_call() => desk.tell(Check::skipped("health", "/ok: not offered")),
+        Err(error) if error.may_lack_call() => {
+            desk.tell(Check::skipped("health", "/ok: not offered"))
+        }
         Err(error) => {
             desk.tell(seen.failed("health", error));
             if seen.head.is_none() {
@@ -32,7 +40,9 @@ pub(super) async fn examine(desk: &Reporter, url: &Url, http: Option<&Http>) {
 
 /// Reports the server's software.
 async fn identity(desk: &Reporter, url: &Url, http: &Http) {
-    let seen = desk.probe(http, Probe::get(Service::Agent, below(url, &["info"], &[]))).await;
+    let seen = desk
+        .probe(http, Probe::get(Service::Agent, below(url, &["info"], &[])))
+        .await;
     desk.tell(match seen.json() {
         Ok(raw) => {
             let info = server_info(raw);
@@ -42,10 +52,16 @@ async fn identity(desk: &Reporter, url: &Url, http: &Http) {
                 ServerKind::Aegra | ServerKind::EarlyAegra => "Aegra",
                 ServerKind::Other => "unknown server software",
             };
-            let version = if info.version.is_empty() { String::new() } else { format!(", version {}", info.version) };
+            let version = if info.version.is_empty() {
+                String::new()
+            } else {
+                format!(", version {}", info.version)
+            };
             seen.evidence(Check::good("server", format!("{name}{version}")))
         }
-        Err(error) if error.may_lack_call() => Check::skipped("server", "/info: not offered; server software unknown"),
+        Err(error) if error.may_lack_call() => {
+            Check::skipped("server", "/info: not offered; server software unknown")
+        }
         Err(error) => seen.failed("server", &error),
     });
 }
@@ -53,11 +69,24 @@ async fn identity(desk: &Reporter, url: &Url, http: &Http) {
 /// Checks that the server accepts a request, with a search that most servers offer.
 async fn access(desk: &Reporter, url: &Url, http: &Http) {
     let body = json!({"limit": 10, "offset": 0});
-    let seen = desk.probe(http, question(Service::Agent, below(url, &["assistants", "search"], &[]), &body)).await;
+    let seen = desk
+        .probe(
+            http,
+            question(
+                Service::Agent,
+                below(url, &["assistants", "search"], &[]),
+                &body,
+            ),
+        )
+        .await;
     let nothing_sent = http.identity(Service::Agent).is_empty();
     let check = match seen.json() {
         Ok(Value::Array(rows)) => {
-            let sent = if nothing_sent { "no key required" } else { "credentials accepted, or not checked" };
+            let sent = if nothing_sent {
+                "no key required"
+            } else {
+                "credentials accepted, or not checked"
+            };
             let many = match rows.len() {
                 1 => "1 assistant".to_string(),
                 10.. => "10 or more assistants".to_string(),
@@ -71,7 +100,11 @@ async fn access(desk: &Reporter, url: &Url, http: &Http) {
         }
         Err(error) if error.may_lack_call() => {
             let is_page = seen.head.is_some_and(|head| head.is_html);
-            let role = if is_page { Role::Other } else { role(desk, url, http).await };
+            let role = if is_page {
+                Role::Other
+            } else {
+                role(desk, url, http).await
+            };
             without_search(role, seen.failed("access", &error))
         }
         Err(error) => {
@@ -100,18 +133,39 @@ enum Role {
 /// Determines the kind of a server without the assistant search, with reads only. A 404 may mean an unknown thread as well
 /// as an unknown route, so `POST /threads` is detected by its 405.
 async fn role(desk: &Reporter, url: &Url, http: &Http) -> Role {
-    let threads = desk.probe(http, Probe::get(Service::Agent, below(url, &["threads"], &[]))).await;
+    let threads = desk
+        .probe(
+            http,
+            Probe::get(Service::Agent, below(url, &["threads"], &[])),
+        )
+        .await;
     if matches!(threads.status(), Some(200 | 405)) {
         return Role::Agent;
     }
-    let stream = below(url, &["threads", "00000000-0000-4000-8000-000000000000", "stream"], &[]);
-    let opened = tokio::time::timeout(desk.ask.request_limit, http.open(Method::GET, stream, None, None)).await;
+    let stream = below(
+        url,
+        &["threads", "00000000-0000-4000-8000-000000000000", "stream"],
+        &[],
+    );
+    let opened = tokio::time::timeout(
+        desk.ask.request_limit,
+        http.open(Method::GET, stream, None, None),
+    )
+    .await;
     if matches!(opened, Ok(Ok(_))) {
         return Role::Agent;
     }
     for prefix in [&[][..], &["api-host"]] {
         let list = below(url, &[prefix, &["v2", "deployments"]].concat(), &[]);
-        let seen = desk.probe(http, Probe { is_list: true, ..Probe::get(Service::Agent, list) }).await;
+        let seen = desk
+            .probe(
+                http,
+                Probe {
+                    is_list: true,
+                    ..Probe::get(Service::Agent, list)
+                },
+            )
+            .await;
         if verdict(&seen) == Verdict::Speaks {
             return Role::Control;
         }
@@ -130,7 +184,8 @@ fn without_search(role: Role, failed: Check) -> Check {
         },
         Role::Unknown => Check {
             state: State::Warn,
-            found: "/assistants/search: not offered; could not verify that this is an agent server".into(),
+            found: "/assistants/search: not offered; could not verify that this is an agent server"
+                .into(),
             ..failed
         }
         .likely("a server with only the contract's calls, or a wrong path in the address")
@@ -142,6 +197,11 @@ fn without_search(role: Role, failed: Check) -> Check {
 
 /// Returns the check of an address that is not an agent server.
 fn elsewhere(check: Check) -> Check {
-    Check { state: State::Bad(Fault::Configuration), ..check }
-        .to_do("check the path of the address; the address of a control plane goes into `url` or `region`")
+    Check {
+        state: State::Bad(Fault::Configuration),
+        ..check
+    }
+    .to_do(
+        "check the path of the address; the address of a control plane goes into `url` or `region`",
+    )
 }

@@ -32,19 +32,32 @@ pub(super) struct Handshake {
 
 /// Makes a TLS handshake as the HTTP client would: same cryptography, same trust. Sends no data.
 pub(super) async fn shake(name: ServerName<'static>, stream: TcpStream) -> Handshake {
-    let failed = |e: rustls::Error| Handshake { result: Err(io::Error::other(e)), certificate: None };
+    let failed = |e: rustls::Error| Handshake {
+        result: Err(io::Error::other(e)),
+        certificate: None,
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = match CertRecorder::new(provider.clone()) {
         Ok(verifier) => Arc::new(verifier),
         Err(e) => return failed(e),
     };
-    let config = match ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions() {
-        // "Dangerous" because it could trust anything; this one delegates to the platform's verifier.
-        Ok(config) => config.dangerous().with_custom_certificate_verifier(verifier.clone()).with_no_client_auth(),
-        Err(e) => return failed(e),
-    };
-    let result = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-    let seen = verifier.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let config =
+        match ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions() {
+            // "Dangerous" because it could trust anything; this one delegates to the platform's verifier.
+            Ok(config) => config
+                .dangerous()
+                .with_custom_certificate_verifier(verifier.clone())
+                .with_no_client_auth(),
+            Err(e) => return failed(e),
+        };
+    let result = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await;
+    let seen = verifier
+        .seen
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
     Handshake {
         result: result.map(|stream| stream.get_ref().1.protocol_version()),
         certificate: seen.and_then(|der| read(&der)),
@@ -56,9 +69,16 @@ fn read(der: &[u8]) -> Option<Certificate> {
     let issuer = certificate.issuer();
     // The organization is more familiar; the common name of an authority is often a number.
     let mut names = issuer.iter_organization().chain(issuer.iter_common_name());
-    let issuer = names.find_map(|name| name.as_str().ok()).unwrap_or("an issuer without a name").to_string();
+    let issuer = names
+        .find_map(|name| name.as_str().ok())
+        .unwrap_or("an issuer without a name")
+        .to_string();
     let validity = certificate.validity();
-    Some(Certificate { issuer, begins: validity.not_before.timestamp(), ends: validity.not_after.timestamp() })
+    Some(Certificate {
+        issuer,
+        begins: validity.not_before.timestamp(),
+        ends: validity.not_after.timestamp(),
+    })
 }
 
 /// Wraps the platform's certificate verifier and remembers the certificate.
@@ -70,7 +90,10 @@ struct CertRecorder {
 
 impl CertRecorder {
     fn new(provider: Arc<CryptoProvider>) -> Result<CertRecorder, Error> {
-        Ok(CertRecorder { judge: Verifier::new(provider)?, seen: Mutex::default() })
+        Ok(CertRecorder {
+            judge: Verifier::new(provider)?,
+            seen: Mutex::default(),
+        })
     }
 }
 
@@ -84,7 +107,8 @@ impl ServerCertVerifier for CertRecorder {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(end_entity.to_vec());
-        self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        self.judge
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(

@@ -74,7 +74,12 @@ pub enum Fault {
 
 impl Check {
     fn of(name: &'static str, state: State, found: impl Into<String>) -> Check {
-        Check { name, state, found: found.into(), ..Check::default() }
+        Check {
+            name,
+            state,
+            found: found.into(),
+            ..Check::default()
+        }
     }
 
     /// Creates a successful check.
@@ -129,7 +134,10 @@ impl Check {
             return Vec::new();
         }
         let evidence = self.evidence.iter().map(|line| ("Evidence", line.as_str()));
-        let cause = self.cause.iter().map(|line| ("Likely cause", line.as_str()));
+        let cause = self
+            .cause
+            .iter()
+            .map(|line| ("Likely cause", line.as_str()));
         let todo = self.todo.iter().map(|line| ("Fix", line.as_str()));
         evidence.chain(cause).chain(todo).collect()
     }
@@ -139,7 +147,9 @@ impl Check {
         match (&self.profile, &self.server) {
             (None, _) => "This machine".into(),
             (Some(profile), None) => format!("Profile {profile}"),
-            (Some(profile), Some(server)) if profile == server => format!("Profile {profile}, agent server"),
+            (Some(profile), Some(server)) if profile == server => {
+                format!("Profile {profile}, agent server")
+            }
             (Some(profile), Some(server)) => format!("Profile {profile}, agent server {server}"),
         }
     }
@@ -154,7 +164,15 @@ impl Check {
 
     /// Applies a function to all texts.
     pub(super) fn map(mut self, safe: impl Fn(&str) -> String) -> Check {
-        for text in [&mut self.profile, &mut self.server, &mut self.cause, &mut self.todo].into_iter().flatten() {
+        for text in [
+            &mut self.profile,
+            &mut self.server,
+            &mut self.cause,
+            &mut self.todo,
+        ]
+        .into_iter()
+        .flatten()
+        {
             *text = safe(text);
         }
         self.found = safe(&self.found);

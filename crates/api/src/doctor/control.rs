@@ -5,7 +5,9 @@ use super::regions::Refused;
 use super::{Check, Fault, Probe, Reporter, Seen};
 use crate::answer::Service;
 use crate::logs::LogCalls;
-use crate::{ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope};
+use crate::{
+    ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope,
+};
 use reqwest::{Method, Url};
 use runtail_core::config::Profile;
 use runtail_core::model::Deployment;
@@ -39,16 +41,32 @@ pub(super) enum Verdict {
     Silent,
 }
 
-pub(super) async fn examine(desk: &Reporter, profile: &Profile, base: &Url, http: Option<&Http>) -> Findings {
+pub(super) async fn examine(
+    desk: &Reporter,
+    profile: &Profile,
+    base: &Url,
+    http: Option<&Http>,
+) -> Findings {
     let reached = reach::examine(desk, base).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key or the token could not be read" } else { "the server cannot be reached" };
+        let why = if reached {
+            "the key or the token could not be read"
+        } else {
+            "the server cannot be reached"
+        };
         desk.tell(Check::skipped("access", format!("not checked: {why}")));
         return Findings::default();
     };
     let list = |base: &Url| {
-        let url = below(base, &["v2", "deployments"], &[("limit", PAGE.to_string()), ("offset", "0".into())]);
-        Probe { is_list: true, ..Probe::get(Service::Control, url) }
+        let url = below(
+            base,
+            &["v2", "deployments"],
+            &[("limit", PAGE.to_string()), ("offset", "0".into())],
+        );
+        Probe {
+            is_list: true,
+            ..Probe::get(Service::Control, url)
+        }
     };
     let seen = desk.probe(http, list(base)).await;
     clock(desk, &seen);
@@ -63,10 +81,20 @@ pub(super) async fn examine(desk: &Reporter, profile: &Profile, base: &Url, http
         Verdict::Other => {
             // A server without the list call is a control plane too.
             if let Some(id) = profile.deployments.first() {
-                let pinned =
-                    desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", id], &[]))).await;
+                let pinned = desk
+                    .probe(
+                        http,
+                        Probe::get(
+                            Service::Control,
+                            below(base, &["v2", "deployments", id], &[]),
+                        ),
+                    )
+                    .await;
                 if pinned.json().is_ok() {
-                    desk.tell(Check::good("address", "a control plane answers; it has no list of deployments"));
+                    desk.tell(Check::good(
+                        "address",
+                        "a control plane answers; it has no list of deployments",
+                    ));
                     self::pinned(desk, http, base, profile).await;
                     return Findings::default();
                 }
@@ -76,21 +104,33 @@ pub(super) async fn examine(desk: &Reporter, profile: &Profile, base: &Url, http
             desk.tell(wrong_address(&seen, base, &other, answers));
             return Findings::default();
         }
-        Verdict::Speaks => {
-            desk.tell(seen.evidence(Check::good("address", format!("a control plane answers at {base}"))))
-        }
+        Verdict::Speaks => desk.tell(seen.evidence(Check::good(
+            "address",
+            format!("a control plane answers at {base}"),
+        ))),
     }
     let rows = match access(desk, profile, &seen) {
         Some(rows) => rows,
         None => {
             let refused = matches!(&seen.result, Err(e) if may_be_elsewhere(e));
-            let elsewhere = refused && desk.ask.regions.iter().any(|(_, url)| url.origin() == base.origin());
+            let elsewhere = refused
+                && desk
+                    .ask
+                    .regions
+                    .iter()
+                    .any(|(_, url)| url.origin() == base.origin());
             let refused = elsewhere.then(|| Refused::new(desk, http, base));
-            return Findings { server: None, refused };
+            return Findings {
+                server: None,
+                refused,
+            };
         }
     };
     let more = if rows.len() >= PAGE { " or more" } else { "" };
-    desk.tell(seen.evidence(Check::good("deployments", format!("{}{more} in the list", rows.len()))));
+    desk.tell(seen.evidence(Check::good(
+        "deployments",
+        format!("{}{more} in the list", rows.len()),
+    )));
     pinned(desk, http, base, profile).await;
     room(desk, http, base).await;
     log_calls(desk, &control, &rows).await;
@@ -98,12 +138,17 @@ pub(super) async fn examine(desk: &Reporter, profile: &Profile, base: &Url, http
         Some(wanted) => deployment(desk, profile, &control, wanted, &rows).await,
         None => None,
     };
-    Findings { server, refused: None }
+    Findings {
+        server,
+        refused: None,
+    }
 }
 
 /// Classifies the answer to a request for the deployment list.
 pub(super) fn verdict(seen: &Seen) -> Verdict {
-    let Some(head) = seen.head else { return Verdict::Silent };
+    let Some(head) = seen.head else {
+        return Verdict::Silent;
+    };
     match (head.status, seen.json()) {
         (200, Ok(Value::Array(_) | Value::Object(_))) => Verdict::Speaks,
         (400 | 401 | 403 | 422, _) if !head.is_html => Verdict::Speaks,
@@ -124,7 +169,10 @@ fn other_prefix(base: &Url) -> Url {
 }
 
 fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
-    let status = seen.status().map(|status| status.to_string()).unwrap_or_default();
+    let status = seen
+        .status()
+        .map(|status| status.to_string())
+        .unwrap_or_default();
     let found = format!("{base} answers, but is not a control plane ({status})");
     let mut check = seen.evidence(Check::bad(Fault::Configuration, "address", found));
     if let Err(error) = seen.json() {
@@ -138,10 +186,18 @@ fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
             .to_do("`url` is the address of the installation in a browser; its control plane is under /api-host");
     }
     let todo = match other.strip_suffix("/api-host") {
-        Some(root) => format!("set `url = \"{root}\"` in the profile; the prefix is added automatically"),
-        None => format!("set `control_plane = \"{other}\"` in the profile; the address is used as it is"),
+        Some(root) => {
+            format!("set `url = \"{root}\"` in the profile; the prefix is added automatically")
+        }
+        None => format!(
+            "set `control_plane = \"{other}\"` in the profile; the address is used as it is"
+        ),
     };
-    check.likely(format!("a wrong prefix: there is a control plane at {other}")).to_do(todo)
+    check
+        .likely(format!(
+            "a wrong prefix: there is a control plane at {other}"
+        ))
+        .to_do(todo)
 }
 
 /// Reports on the key and the workspace; returns the rows of the list, if there are any.
@@ -164,25 +220,29 @@ fn access(desk: &Reporter, profile: &Profile, seen: &Seen) -> Option<Vec<Value>>
         desk.tell(known());
         let check = seen.failed("workspace", &error);
         desk.tell(match sent {
-            Some(id) => {
-                check.to_do(format!("check `workspace` ({id}): the dashboard shows it under Settings, Workspaces"))
+            Some(id) => check.to_do(format!(
+                "check `workspace` ({id}): the dashboard shows it under Settings, Workspaces"
+            )),
+            None => {
+                check.to_do("the id of a workspace is in the dashboard under Settings, Workspaces")
             }
-            None => check.to_do("the id of a workspace is in the dashboard under Settings, Workspaces"),
         });
     } else if error.kind == Kind::Forbidden && detail.contains("not enabled") {
         desk.tell(known());
         desk.tell(seen.failed("deployments", &error));
     } else {
         let check = seen.failed("access", &error);
-        let elsewhere = desk
-            .ask
-            .regions
-            .iter()
-            .any(|(_, url)| profile.control_plane.as_ref().map(Url::origin) == Some(url.origin()));
-        desk.tell(match may_be_elsewhere(&error) && elsewhere && !desk.ask.try_regions {
-            true => check.to_do("replace it, or find its region with `runtail doctor --try-regions`"),
-            false => check,
-        });
+        let elsewhere =
+            desk.ask.regions.iter().any(|(_, url)| {
+                profile.control_plane.as_ref().map(Url::origin) == Some(url.origin())
+            });
+        desk.tell(
+            match may_be_elsewhere(&error) && elsewhere && !desk.ask.try_regions {
+                true => check
+                    .to_do("replace it, or find its region with `runtail doctor --try-regions`"),
+                false => check,
+            },
+        );
     }
     None
 }
@@ -192,7 +252,9 @@ fn may_be_elsewhere(error: &ApiError) -> bool {
     let known = ["requires workspace specification", "not enabled"];
     match error.kind {
         Kind::Unauthorized => true,
-        Kind::Forbidden => !known.iter().any(|text| error.detail.to_lowercase().contains(text)),
+        Kind::Forbidden => !known
+            .iter()
+            .any(|text| error.detail.to_lowercase().contains(text)),
         _ => false,
     }
 }
@@ -210,14 +272,23 @@ fn rows(answer: Value) -> Vec<Value> {
 }
 
 fn clock(desk: &Reporter, seen: &Seen) {
-    let Some(skew) = seen.head.and_then(|head| head.skew) else { return };
+    let Some(skew) = seen.head.and_then(|head| head.skew) else {
+        return;
+    };
     let far = text::duration(Duration::from_secs(skew.unsigned_abs()));
     let name = "clock";
     desk.tell(match skew {
         0 => Check::good(name, "within 20 s of the server's"),
         _ => Check::warn(
             name,
-            format!("the server's is {far} {}", if skew > 0 { "ahead of ours" } else { "behind ours" }),
+            format!(
+                "the server's is {far} {}",
+                if skew > 0 {
+                    "ahead of ours"
+                } else {
+                    "behind ours"
+                }
+            ),
         )
         .likely("this machine's or the server's clock is wrong")
         .to_do("set the clock; certificates and tokens depend on it"),
@@ -228,14 +299,26 @@ fn clock(desk: &Reporter, seen: &Seen) {
 async fn pinned(desk: &Reporter, http: &Http, base: &Url, profile: &Profile) {
     let (mut good, mut problems) = (0, Vec::new());
     for id in profile.deployments.iter().take(PINNED) {
-        let seen = desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", id], &[]))).await;
+        let seen = desk
+            .probe(
+                http,
+                Probe::get(
+                    Service::Control,
+                    below(base, &["v2", "deployments", id], &[]),
+                ),
+            )
+            .await;
         match seen.json() {
             Ok(_) => good += 1,
             Err(error) => problems.push((id, seen, error)),
         }
     }
     let left = profile.deployments.len().saturating_sub(PINNED);
-    let left = if left > 0 { format!(", {left} more not checked") } else { String::new() };
+    let left = if left > 0 {
+        format!(", {left} more not checked")
+    } else {
+        String::new()
+    };
     if good > 0 {
         desk.tell(Check::good("pinned", format!("{good} readable{left}")));
     }
@@ -249,8 +332,15 @@ async fn pinned(desk: &Reporter, http: &Http, base: &Url, profile: &Profile) {
 
 /// Reports the number of free-tier deployments. Only newer servers return it; informational.
 async fn room(desk: &Reporter, http: &Http, base: &Url) {
-    let seen =
-        desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
+    let seen = desk
+        .probe(
+            http,
+            Probe::get(
+                Service::Control,
+                below(base, &["v2", "deployments", "free-count"], &[]),
+            ),
+        )
+        .await;
     let count = seen.json().ok().and_then(|answer| answer["count"].as_u64());
     let check = match count {
         Some(0) => Check::good("free", "no free-tier deployments"),
@@ -258,7 +348,11 @@ async fn room(desk: &Reporter, http: &Http, base: &Url) {
         Some(count) => Check::good("free", format!("{count} free-tier deployments")),
         None => Check::skipped("free", "this server does not count free-tier deployments"),
     };
-    desk.tell(if count.is_some() { seen.evidence(check) } else { check });
+    desk.tell(if count.is_some() {
+        seen.evidence(check)
+    } else {
+        check
+    });
 }
 
 /// Determines which generation of log calls the server has, with the first deployment.
@@ -266,19 +360,51 @@ async fn log_calls(desk: &Reporter, control: &ControlPlane, rows: &[Value]) {
     let Some(id) = rows.iter().find_map(|row| row["id"].as_str()) else {
         return desk.tell(Check::skipped("logs", "no deployments"));
     };
-    let scope = LogScope { deployment: id.to_string(), revision: None, kind: LogKind::Server };
-    let ask = LogAsk { newest_first: true, limit: 1, ..LogAsk::default() };
+    let scope = LogScope {
+        deployment: id.to_string(),
+        revision: None,
+        kind: LogKind::Server,
+    };
+    let ask = LogAsk {
+        newest_first: true,
+        limit: 1,
+        ..LogAsk::default()
+    };
     let filter = LogFilter::default();
-    let asked = tokio::time::timeout(desk.ask.request_limit, control.log_page(&scope, &filter, &ask)).await;
+    let asked = tokio::time::timeout(
+        desk.ask.request_limit,
+        control.log_page(&scope, &filter, &ask),
+    )
+    .await;
     desk.tell(match (asked, control.log_calls.get()) {
-        (Ok(Ok(_)), Some(LogCalls::V1)) => Check::good("logs", "readable with the older calls (/v1/projects/…)"),
+        (Ok(Ok(_)), Some(LogCalls::V1)) => {
+            Check::good("logs", "readable with the older calls (/v1/projects/…)")
+        }
         (Ok(Ok(_)), _) => Check::good("logs", "readable with the newer calls (/v2/…)"),
         (Ok(Err(error)), _) => {
-            let check = Check::warn("logs", format!("logs of the first deployment can't be read: {}", error.detail));
-            let check = check.seen(format!("{} {}{}", error.at.method, error.at.host, error.at.path));
-            Check { cause: error.hint, ..check }
+            let check = Check::warn(
+                "logs",
+                format!(
+                    "logs of the first deployment can't be read: {}",
+                    error.detail
+                ),
+            );
+            let check = check.seen(format!(
+                "{} {}{}",
+                error.at.method, error.at.host, error.at.path
+            ));
+            Check {
+                cause: error.hint,
+                ..check
+            }
         }
-        (Err(_), _) => Check::warn("logs", format!("no answer within {}", text::duration(desk.ask.request_limit))),
+        (Err(_), _) => Check::warn(
+            "logs",
+            format!(
+                "no answer within {}",
+                text::duration(desk.ask.request_limit)
+            ),
+        ),
     });
 }
 
@@ -296,37 +422,62 @@ async fn deployment(
         None => wanted,
     };
     let fits = |d: &Deployment| d.id == wanted || d.name == wanted;
-    let listed = rows.iter().filter_map(|row| Deployment::deserialize(row).ok()).find(&fits);
+    let listed = rows
+        .iter()
+        .filter_map(|row| Deployment::deserialize(row).ok())
+        .find(&fits);
     let found = match listed {
         Some(found) => Some(found),
         None => {
-            let query = DeploymentQuery { name_contains: Some(wanted.to_string()), ..DeploymentQuery::default() };
+            let query = DeploymentQuery {
+                name_contains: Some(wanted.to_string()),
+                ..DeploymentQuery::default()
+            };
             let ask = async {
-                let named = control.deployments(&query).await.unwrap_or_default().into_iter().find(&fits);
+                let named = control
+                    .deployments(&query)
+                    .await
+                    .unwrap_or_default()
+                    .into_iter()
+                    .find(&fits);
                 match named {
                     Some(named) => Some(named),
                     None => control.deployment(wanted).await.ok(),
                 }
             };
-            tokio::time::timeout(desk.ask.request_limit, ask).await.ok().flatten()
+            tokio::time::timeout(desk.ask.request_limit, ask)
+                .await
+                .ok()
+                .flatten()
         }
     };
     let name = "deployment";
     let Some(found) = found else {
         desk.tell(
-            Check::bad(Fault::Other, name, format!("{wanted} is not in this profile"))
-                .to_do("choose a profile with -p"),
+            Check::bad(
+                Fault::Other,
+                name,
+                format!("{wanted} is not in this profile"),
+            )
+            .to_do("choose a profile with -p"),
         );
         return None;
     };
     let Some(address) = found.agent_url().map(str::to_string) else {
-        desk.tell(Check::warn(name, format!("{wanted} has no address yet")).likely("it was never deployed"));
+        desk.tell(
+            Check::warn(name, format!("{wanted} has no address yet"))
+                .likely("it was never deployed"),
+        );
         return None;
     };
     match Url::parse(&address) {
         Ok(url) => Some((found.name, url)),
         Err(e) => {
-            desk.tell(Check::bad(Fault::Other, name, format!("{wanted}: its address is invalid ({e})")));
+            desk.tell(Check::bad(
+                Fault::Other,
+                name,
+                format!("{wanted}: its address is invalid ({e})"),
+            ));
             None
         }
     }
@@ -346,5 +497,11 @@ pub(super) fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url
 
 /// Creates a POST that only reads.
 pub(super) fn question<'a>(plane: Service, url: Url, body: &'a Value) -> Probe<'a> {
-    Probe { plane, method: Method::POST, url, body: Some(body), is_list: true }
+    Probe {
+        plane,
+        method: Method::POST,
+        url,
+        body: Some(body),
+        is_list: true,
+    }
 }

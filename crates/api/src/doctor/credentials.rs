@@ -37,33 +37,60 @@ pub(super) struct Credentials(Vec<Fetched>);
 /// Fetches both, each once because a command may ask the user to unlock something, and returns a read-only profile that
 /// contains them.
 pub(super) async fn fetch(profile: &Profile) -> (Credentials, Profile) {
-    let sources = [(Which::Key, profile.key.clone()), (Which::Token, profile.bearer.clone())];
+    let sources = [
+        (Which::Key, profile.key.clone()),
+        (Which::Token, profile.bearer.clone()),
+    ];
     let all = tokio::task::spawn_blocking(move || {
-        let named = sources.into_iter().filter_map(|(which, source)| Some((which, source?)));
-        named.map(|(which, source)| Fetched { which, result: source.resolve(), source }).collect()
+        let named = sources
+            .into_iter()
+            .filter_map(|(which, source)| Some((which, source?)));
+        named
+            .map(|(which, source)| Fetched {
+                which,
+                result: source.resolve(),
+                source,
+            })
+            .collect()
     });
     // The task neither panics nor is cancelled.
     let credentials = Credentials(all.await.unwrap_or_default());
     let given = |which| {
-        let found = credentials.0.iter().find(|f| f.which == which)?.result.as_ref().ok()?;
+        let found = credentials
+            .0
+            .iter()
+            .find(|f| f.which == which)?
+            .result
+            .as_ref()
+            .ok()?;
         Some(SecretSource::Given(found.clone()))
     };
     let (key, bearer) = (given(Which::Key), given(Which::Token));
     let sealed = Some("the doctor only reads".to_string());
-    let profile = Profile { key, bearer, sealed, ..profile.clone() };
+    let profile = Profile {
+        key,
+        bearer,
+        sealed,
+        ..profile.clone()
+    };
     (credentials, profile)
 }
 
 impl Credentials {
     /// Returns the fetched secret.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        self.0.iter().filter_map(|fetched| fetched.result.as_ref().ok())
+        self.0
+            .iter()
+            .filter_map(|fetched| fetched.result.as_ref().ok())
     }
 
     /// Reports on each; returns whether all could be read.
     pub fn tell(&self, desk: &Reporter) -> bool {
         if self.0.is_empty() {
-            desk.tell(Check::skipped("key", "the profile has neither a key nor a token"));
+            desk.tell(Check::skipped(
+                "key",
+                "the profile has neither a key nor a token",
+            ));
         }
         let now = Timestamp::now();
         for fetched in &self.0 {
@@ -82,7 +109,11 @@ fn missing(which: Which, error: &SecretError) -> Check {
     let name = word;
     // The output of a command may contain anything, even a part of a key.
     let error = match error.clone() {
-        SecretError::Command { program, why, .. } => SecretError::Command { program, why, said: None },
+        SecretError::Command { program, why, .. } => SecretError::Command {
+            program,
+            why,
+            said: None,
+        },
         other => other,
     };
     let found = match &error {
@@ -94,30 +125,41 @@ fn missing(which: Which, error: &SecretError) -> Check {
     match &error {
         SecretError::NotSet(variable) => check
             .likely("the variable is not exported, or set in another shell")
-            .to_do(format!("export {variable}=…, or use a file or a command for the {word} in the profile")),
-        SecretError::File { .. } => {
-            check.to_do(format!("put the {word} into that file, readable only by you (chmod 600)"))
-        }
+            .to_do(format!(
+                "export {variable}=…, or use a file or a command for the {word} in the profile"
+            )),
+        SecretError::File { .. } => check.to_do(format!(
+            "put the {word} into that file, readable only by you (chmod 600)"
+        )),
         SecretError::Exposed { .. } => check
             .likely("other users of this machine can read it, so it is not used")
-            .to_do(format!("restrict the permissions; if others may have read it, replace the {word}")),
-        SecretError::Entry { path, .. } => {
-            check.to_do(format!("put the {word} there, or name another value of {} in the profile", path.display()))
-        }
+            .to_do(format!(
+                "restrict the permissions; if others may have read it, replace the {word}"
+            )),
+        SecretError::Entry { path, .. } => check.to_do(format!(
+            "put the {word} there, or name another value of {} in the profile",
+            path.display()
+        )),
         SecretError::NoEntry { store, .. } => check
             .likely("the entry has another service or account, or was never stored")
             .to_do(format!("store the {word}: {store}")),
-        SecretError::NoKeychain(Some(program)) => {
-            check.to_do(format!("install {program}, or use a file or a command for the {word} in the profile"))
-        }
-        SecretError::NoKeychain(None) => check.to_do(format!("use a file or a command for the {word} in the profile")),
-        SecretError::Command { program, .. } if program == "security" || program == "secret-tool" => {
+        SecretError::NoKeychain(Some(program)) => check.to_do(format!(
+            "install {program}, or use a file or a command for the {word} in the profile"
+        )),
+        SecretError::NoKeychain(None) => check.to_do(format!(
+            "use a file or a command for the {word} in the profile"
+        )),
+        SecretError::Command { program, .. }
+            if program == "security" || program == "secret-tool" =>
+        {
             check.to_do("unlock the keychain, or look up the entry by hand")
         }
         SecretError::Command { .. } => {
             check.to_do("run the command by hand: it must print the secret and nothing else")
         }
-        SecretError::Empty(_) | SecretError::Odd(_) => check.to_do(format!("store only the {word}, on one line")),
+        SecretError::Empty(_) | SecretError::Odd(_) => {
+            check.to_do(format!("store only the {word}, on one line"))
+        }
     }
 }
 
@@ -184,15 +226,28 @@ fn lifetime(name: &'static str, found: String, ends: Timestamp, now: Timestamp) 
 /// Whether a text is a JSON Web Token (RFC 7519), and when it expires, if it says so.
 fn token(secret: &str) -> Option<Option<Timestamp>> {
     let [_, claims, _] = secret.split('.').collect::<Vec<_>>().try_into().ok()?;
-    let claims: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
-    claims.is_object().then(|| claims["exp"].as_i64().and_then(|at| Timestamp::from_second(at).ok()))
+    let claims: serde_json::Value =
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
+    claims.is_object().then(|| {
+        claims["exp"]
+            .as_i64()
+            .and_then(|at| Timestamp::from_second(at).ok())
+    })
 }
 
 /// Reports which headers go where, from the client itself.
 pub(super) fn headers(http: &Http, profile: &Profile) -> Check {
     let of = |plane| {
-        let names: Vec<String> = http.identity(plane).iter().map(|(name, _)| written(name)).collect();
-        if names.is_empty() { "none".to_string() } else { names.join(", ") }
+        let names: Vec<String> = http
+            .identity(plane)
+            .iter()
+            .map(|(name, _)| written(name))
+            .collect();
+        if names.is_empty() {
+            "none".to_string()
+        } else {
+            names.join(", ")
+        }
     };
     let mut parts = Vec::new();
     if profile.control_plane.is_some() {
@@ -214,7 +269,10 @@ mod tests {
     use crate::doctor::State;
 
     fn jwt(claims: &str) -> String {
-        format!("eyJhbGciOiJIUzI1NiJ9.{}.c2lnbmF0dXJlLWNhbmFyeQ", URL_SAFE_NO_PAD.encode(claims))
+        format!(
+            "eyJhbGciOiJIUzI1NiJ9.{}.c2lnbmF0dXJlLWNhbmFyeQ",
+            URL_SAFE_NO_PAD.encode(claims)
+        )
     }
 
     #[test]
@@ -223,22 +281,63 @@ mod tests {
         let source = SecretSource::Env("K".into());
         let good = |hex: &str| format!("lsv2_pt_{hex}");
         for (which, secret, state, expected) in [
-            (Which::Key, good("canary0123456789canary0123456789_canary"), State::Good, "lsv2_pt_), 40 to 99"),
-            (Which::Key, "lsv2_sk_canary0123456789canary012".into(), State::Good, "a service key (lsv2_sk_), 20 to 39"),
+            (
+                Which::Key,
+                good("canary0123456789canary0123456789_canary"),
+                State::Good,
+                "lsv2_pt_), 40 to 99",
+            ),
+            (
+                Which::Key,
+                "lsv2_sk_canary0123456789canary012".into(),
+                State::Good,
+                "a service key (lsv2_sk_), 20 to 39",
+            ),
             (Which::Key, good("canary"), State::Warn, "under 20"),
-            (Which::Key, "\"lsv2_pt_canary\"".into(), State::Warn, "unrecognized format"),
+            (
+                Which::Key,
+                "\"lsv2_pt_canary\"".into(),
+                State::Warn,
+                "unrecognized format",
+            ),
             (Which::Key, jwt(r#"{"sub":"canary"}"#), State::Warn, "JWT"),
-            (Which::Token, good("canary0123456789canary0123456789_canary"), State::Warn, "lsv2_pt_"),
-            (Which::Token, jwt(r#"{"exp":1800003700,"sub":"canary"}"#), State::Good, "valid for another 1h"),
-            (Which::Token, jwt(r#"{"exp":1799999700}"#), State::Bad(Fault::Access), "expired 5m ago"),
+            (
+                Which::Token,
+                good("canary0123456789canary0123456789_canary"),
+                State::Warn,
+                "lsv2_pt_",
+            ),
+            (
+                Which::Token,
+                jwt(r#"{"exp":1800003700,"sub":"canary"}"#),
+                State::Good,
+                "valid for another 1h",
+            ),
+            (
+                Which::Token,
+                jwt(r#"{"exp":1799999700}"#),
+                State::Bad(Fault::Access),
+                "expired 5m ago",
+            ),
             (Which::Token, jwt(r#"{"exp":"canary"}"#), State::Good, "JWT"),
-            (Which::Token, "opaque-canary-token".into(), State::Skipped, "unrecognized format, under 20 characters"),
-            (Which::Key, "canary-key".into(), State::Skipped, "unrecognized format, under 20 characters"),
+            (
+                Which::Token,
+                "opaque-canary-token".into(),
+                State::Skipped,
+                "unrecognized format, under 20 characters",
+            ),
+            (
+                Which::Key,
+                "canary-key".into(),
+                State::Skipped,
+                "unrecognized format, under 20 characters",
+            ),
         ] {
             let check = shape(which, &source, &secret, now);
             assert_eq!(check.state, state, "{check:?}");
             assert!(
-                check.found.starts_with("the environment variable K: ") && check.found.contains(expected),
+                check.found.starts_with("the environment variable K: ")
+                    && check.found.contains(expected),
                 "{check:?}"
             );
             assert!(!format!("{check:?}").contains("canary"), "{check:?}");
@@ -248,7 +347,11 @@ mod tests {
     #[test]
     fn output_of_key_commands_is_not_repeated() {
         let said = Some("no, lsv2_pt_canary is not it".to_string());
-        let error = SecretError::Command { program: "pass".into(), why: "failed with exit code 1".into(), said };
+        let error = SecretError::Command {
+            program: "pass".into(),
+            why: "failed with exit code 1".into(),
+            said,
+        };
         let check = missing(Which::Key, &error);
         assert_eq!(check.found, "the command \"pass\" failed with exit code 1");
         assert!(!format!("{check:?}").contains("canary"));

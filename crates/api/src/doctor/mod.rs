@@ -69,7 +69,11 @@ impl Default for Ask {
 }
 
 /// Checks several profiles concurrently and reports them in order. Stops when dropped.
-pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender<Check>) -> Vec<Refused> {
+pub async fn examine_all(
+    profiles: Vec<Profile>,
+    ask: &Ask,
+    out: UnboundedSender<Check>,
+) -> Vec<Refused> {
     let mut tasks = JoinSet::new();
     let mut all_told = Vec::new();
     for (number, profile) in profiles.into_iter().enumerate() {
@@ -85,7 +89,10 @@ pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender
     }
     let mut refused = tasks.join_all().await;
     refused.sort_by_key(|(number, _)| *number);
-    refused.into_iter().filter_map(|(_, refused)| refused).collect()
+    refused
+        .into_iter()
+        .filter_map(|(_, refused)| refused)
+        .collect()
 }
 
 /// Checks a profile: its keys, its control plane, its agent servers. Reports each check at once. Returns the rejected key,
@@ -110,8 +117,15 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
     if let Some(base) = &profile.control_plane {
         let examined = control::examine(&desk, &profile, base, http.as_ref()).await;
         let exists = |url: &Url| !profile.only_local || config::is_loopback(url);
-        if examined.server.as_ref().is_some_and(|(_, url)| !exists(url)) {
-            desk.tell(Check::skipped("deployment", "its agent server is not simulated".to_string()));
+        if examined
+            .server
+            .as_ref()
+            .is_some_and(|(_, url)| !exists(url))
+        {
+            desk.tell(Check::skipped(
+                "deployment",
+                "its agent server is not simulated".to_string(),
+            ));
         }
         servers.extend(examined.server.filter(|(_, url)| exists(url)));
         refused = examined.refused;
@@ -128,7 +142,11 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
 async fn agents(desk: &Reporter, servers: Vec<(String, Url)>, http: Option<&Http>) {
     let looks = servers.into_iter().map(|(name, url)| async move {
         let (out, mut told) = unbounded_channel();
-        let own = Reporter { out, server: Some(name), ..desk.clone() };
+        let own = Reporter {
+            out,
+            server: Some(name),
+            ..desk.clone()
+        };
         agent::examine(&own, &url, http).await;
         drop(own);
         drain(&mut told)
@@ -157,14 +175,24 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn new(profile: &Profile, ask: &Ask, credentials: &Credentials, out: UnboundedSender<Check>) -> Reporter {
+    fn new(
+        profile: &Profile,
+        ask: &Ask,
+        credentials: &Credentials,
+        out: UnboundedSender<Check>,
+    ) -> Reporter {
         let proxies = reach::proxy_secrets(profile);
-        let keys = credentials.secrets().map(|secret: &SecretString| secret.expose_secret());
+        let keys = credentials
+            .secrets()
+            .map(|secret: &SecretString| secret.expose_secret());
         Reporter {
             profile: profile.name.clone(),
             server: None,
             ask: Arc::new(ask.clone()),
-            secrets: Arc::new(Secrets::new(keys.chain(proxies.iter().map(String::as_str)), MIN_SECRET)),
+            secrets: Arc::new(Secrets::new(
+                keys.chain(proxies.iter().map(String::as_str)),
+                MIN_SECRET,
+            )),
             home: machine::home(),
             out,
         }
@@ -177,17 +205,34 @@ impl Reporter {
     }
 
     fn safe(&self, check: Check) -> Check {
-        let check = Check { profile: Some(self.profile.clone()), server: self.server.clone(), ..check };
+        let check = Check {
+            profile: Some(self.profile.clone()),
+            server: self.server.clone(),
+            ..check
+        };
         check.map(|text| safe(text, &self.secrets, self.home.as_deref()))
     }
 
     /// Makes a read request once, within the timeout.
     async fn probe(&self, http: &Http, probe: Probe<'_>) -> Seen {
-        let Probe { plane, method, url, body, is_list } = probe;
+        let Probe {
+            plane,
+            method,
+            url,
+            body,
+            is_list,
+        } = probe;
         let at = http.place(&method, &url);
-        let headers = http.identity(plane).iter().map(|(name, _)| credentials::written(name)).collect::<Vec<_>>();
-        let with =
-            if headers.is_empty() { "without a key".to_string() } else { format!("with {}", headers.join(", ")) };
+        let headers = http
+            .identity(plane)
+            .iter()
+            .map(|(name, _)| credentials::written(name))
+            .collect::<Vec<_>>();
+        let with = if headers.is_empty() {
+            "without a key".to_string()
+        } else {
+            format!("with {}", headers.join(", "))
+        };
         let asked = format!("{} {}{} {with}", at.method, at.host, at.path);
         let call = Call {
             plane,
@@ -203,11 +248,25 @@ impl Reporter {
             retry: Retry::NONE,
         };
         let limit = self.ask.request_limit;
-        let (head, result) = tokio::time::timeout(limit, http.probe(&call)).await.unwrap_or_else(|_| {
-            let detail = format!("no answer within {}", text::duration(limit));
-            (None, Err(ApiError { kind: Kind::Timeout, at, detail, hint: None }))
-        });
-        Seen { asked, head, result }
+        let (head, result) = tokio::time::timeout(limit, http.probe(&call))
+            .await
+            .unwrap_or_else(|_| {
+                let detail = format!("no answer within {}", text::duration(limit));
+                (
+                    None,
+                    Err(ApiError {
+                        kind: Kind::Timeout,
+                        at,
+                        detail,
+                        hint: None,
+                    }),
+                )
+            });
+        Seen {
+            asked,
+            head,
+            result,
+        }
     }
 }
 
@@ -222,7 +281,13 @@ struct Probe<'a> {
 
 impl Probe<'_> {
     fn get(plane: Service, url: Url) -> Probe<'static> {
-        Probe { plane, method: Method::GET, url, body: None, is_list: false }
+        Probe {
+            plane,
+            method: Method::GET,
+            url,
+            body: None,
+            is_list: false,
+        }
     }
 }
 
@@ -255,7 +320,11 @@ impl Seen {
             None => check,
             Some(head) => {
                 let id = id.map(|id| format!(", request {id}")).unwrap_or_default();
-                check.seen(format!("answered {} after {} ms{id}", head.status, head.took.as_millis()))
+                check.seen(format!(
+                    "answered {} after {} ms{id}",
+                    head.status,
+                    head.took.as_millis()
+                ))
             }
         }
     }

@@ -26,8 +26,15 @@ enum RegionReply {
 impl Refused {
     pub(super) fn new(desk: &Reporter, http: &Http, base: &Url) -> Refused {
         // It may be kept for long, so it must not delay the end of the checks.
-        let desk = Reporter { out: unbounded_channel().0, ..desk.clone() };
-        Refused { desk, http: http.clone(), base: base.clone() }
+        let desk = Reporter {
+            out: unbounded_channel().0,
+            ..desk.clone()
+        };
+        Refused {
+            desk,
+            http: http.clone(),
+            base: base.clone(),
+        }
     }
 
     /// The name of the key's profile.
@@ -50,7 +57,16 @@ impl Refused {
         let asked = self.other(regions).cloned().map(|(tag, url)| async move {
             let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);
             let http = self.http.elsewhere(&url);
-            let seen = self.desk.probe(&http, Probe { is_list: true, ..Probe::get(Service::Control, list) }).await;
+            let seen = self
+                .desk
+                .probe(
+                    &http,
+                    Probe {
+                        is_list: true,
+                        ..Probe::get(Service::Control, list)
+                    },
+                )
+                .await;
             let said = match seen.json() {
                 Ok(_) => RegionReply::Accepted,
                 Err(error) if error.kind == Kind::Forbidden => RegionReply::Known,
@@ -68,7 +84,10 @@ impl Refused {
         });
         let all = join_all(asked).await;
         let tags = |wanted: fn(&RegionReply) -> bool| {
-            all.iter().filter(|(_, said, _)| wanted(said)).map(|(tag, ..)| tag.as_str()).collect::<Vec<_>>()
+            all.iter()
+                .filter(|(_, said, _)| wanted(said))
+                .map(|(tag, ..)| tag.as_str())
+                .collect::<Vec<_>>()
         };
         let accepted = tags(|said| matches!(said, RegionReply::Accepted));
         let known = tags(|said| matches!(said, RegionReply::Known));
@@ -76,7 +95,11 @@ impl Refused {
         let name = "regions";
         let mut check = match (accepted.first().or(known.first()), silent.is_empty()) {
             (Some(tag), _) => {
-                let how = if accepted.is_empty() { "is known" } else { "is accepted" };
+                let how = if accepted.is_empty() {
+                    "is known"
+                } else {
+                    "is accepted"
+                };
                 Check::warn(name, format!("it {how} in {tag}"))
                     .likely("the key belongs to that region")
                     .to_do(format!("set `region = \"{tag}\"` in the profile"))
@@ -84,7 +107,9 @@ impl Refused {
             (None, true) => Check::warn(name, "no other region accepts it either")
                 .likely("it is revoked, expired, or was copied incompletely")
                 .to_do("create a new one in the dashboard under Settings, API Keys"),
-            (None, false) => Check::warn(name, format!("no usable answer from {}", silent.join(", "))),
+            (None, false) => {
+                Check::warn(name, format!("no usable answer from {}", silent.join(", ")))
+            }
         };
         check.evidence = all.into_iter().map(|(.., evidence)| evidence).collect();
         self.desk.safe(check)

@@ -33,7 +33,12 @@ struct Source {
 
 impl Source {
     fn new(cursors: Cursors, cap: usize) -> Source {
-        Source { lines: Vec::new(), cursors, cap, exclusive: false }
+        Source {
+            lines: Vec::new(),
+            cursors,
+            cap,
+            exclusive: false,
+        }
     }
 
     /// Whether a client can request the remaining lines of one time by cursor.
@@ -42,12 +47,18 @@ impl Source {
     }
 
     fn add(&mut self, mut at: i64, name: Option<&str>, message: &str, smallest: usize) {
-        let near = |at: i64| self.lines.iter().filter(|(other, ..)| (other - at).abs() <= 2).count();
+        let near = |at: i64| {
+            self.lines
+                .iter()
+                .filter(|(other, ..)| (other - at).abs() <= 2)
+                .count()
+        };
         while !self.has_cursors() && near(at) + 1 >= smallest {
             at += 3;
         }
         let number = self.lines.len();
-        let mut row = json!({"timestamp": START + at, "level": "INFO", "message": message, "n": number});
+        let mut row =
+            json!({"timestamp": START + at, "level": "INFO", "message": message, "n": number});
         if let Some(name) = name {
             row["id"] = format!("{name}{number}").into();
         }
@@ -70,7 +81,8 @@ impl Source {
             start.is_none_or(|start| if open { at > start } else { at >= start })
                 && end.is_none_or(|end| if open { at < end } else { at <= end })
         };
-        let mut lines: Vec<&(i64, usize, Value)> = self.lines.iter().filter(|(at, ..)| holds(*at)).collect();
+        let mut lines: Vec<&(i64, usize, Value)> =
+            self.lines.iter().filter(|(at, ..)| holds(*at)).collect();
         if ask.newest_first {
             lines.reverse();
         }
@@ -78,7 +90,10 @@ impl Source {
         let skip = match (sent, self.cursors) {
             (None, _) | (_, Cursors::Constant | Cursors::Never) => 0,
             (Some(count), Cursors::Counts) => count.min(lines.len()),
-            (Some(number), _) => lines.iter().position(|line| line.1 == number).map_or(0, |i| i + 1),
+            (Some(number), _) => lines
+                .iter()
+                .position(|line| line.1 == number)
+                .map_or(0, |i| i + 1),
         };
         let rest = &lines[skip..];
         let page = &rest[..rest.len().min(self.cap).min(ask.limit)];
@@ -88,9 +103,15 @@ impl Source {
             Cursors::Constant => Some("7".to_string()),
             Cursors::NoneAtEnd if is_last => None,
             Cursors::Counts => Some((skip + page.len()).to_string()),
-            _ => page.last().map(|line| line.1.to_string()).or(ask.cursor.clone()),
+            _ => page
+                .last()
+                .map(|line| line.1.to_string())
+                .or(ask.cursor.clone()),
         };
-        LogPage { rows: page.iter().map(|line| line.2.clone()).collect(), cursor }
+        LogPage {
+            rows: page.iter().map(|line| line.2.clone()).collect(),
+            cursor,
+        }
     }
 }
 
@@ -98,7 +119,12 @@ impl Source {
 const START: i64 = 1_763_596_800_000;
 
 /// Polls once. The poll may fail after some pages, and lines may arrive between pages.
-fn poll(tail: &mut Tail, source: &mut Source, fails_after: Option<usize>, meanwhile: &[Line]) -> Option<Vec<usize>> {
+fn poll(
+    tail: &mut Tail,
+    source: &mut Source,
+    fails_after: Option<usize>,
+    meanwhile: &[Line],
+) -> Option<Vec<usize>> {
     let mut reading = tail.read();
     let mut meanwhile = meanwhile.iter();
     for page in 0.. {
@@ -111,11 +137,24 @@ fn poll(tail: &mut Tail, source: &mut Source, fails_after: Option<usize>, meanwh
         reading.take(page);
         if let Some(line) = meanwhile.next() {
             // Reading backwards, the order of equal times is unknown.
-            let after = if tail.began { line.after } else { line.after.max(1) };
-            Line { after, ..line.clone() }.arrive(source, tail.settings.page);
+            let after = if tail.began {
+                line.after
+            } else {
+                line.after.max(1)
+            };
+            Line {
+                after,
+                ..line.clone()
+            }
+            .arrive(source, tail.settings.page);
         }
     }
-    Some(tail.keep(reading).iter().map(|row| row["n"].as_u64().unwrap() as usize).collect())
+    Some(
+        tail.keep(reading)
+            .iter()
+            .map(|row| row["n"].as_u64().unwrap() as usize)
+            .collect(),
+    )
 }
 
 #[derive(Debug, Clone)]
@@ -128,7 +167,12 @@ struct Line {
 impl Line {
     fn arrive(&self, source: &mut Source, page: usize) {
         let smallest = source.cap.min(page);
-        source.add(source.newest() + self.after, self.named.then_some("id"), self.message, smallest);
+        source.add(
+            source.newest() + self.after,
+            self.named.then_some("id"),
+            self.message,
+            smallest,
+        );
     }
 }
 
@@ -145,10 +189,12 @@ enum Step {
 
 fn line() -> impl Strategy<Value = Line> {
     let after = prop_oneof![5 => Just(0), 2 => 1..4i64, 2 => 5..3000i64, 1 => Just(14_000)];
-    (after, any::<bool>(), prop_oneof![Just("a"), Just("b")]).prop_map(|(after, named, message)| Line {
-        after,
-        named,
-        message,
+    (after, any::<bool>(), prop_oneof![Just("a"), Just("b")]).prop_map(|(after, named, message)| {
+        Line {
+            after,
+            named,
+            message,
+        }
     })
 }
 
@@ -173,7 +219,14 @@ fn source() -> impl Strategy<Value = Source> {
     (cursors, 2..20usize, any::<bool>()).prop_map(|(cursors, cap, exclusive)| Source {
         exclusive,
         // Without a cursor, a client can't know that a page was limited by the server.
-        ..Source::new(cursors, if cursors == Cursors::Never { usize::MAX } else { cap })
+        ..Source::new(
+            cursors,
+            if cursors == Cursors::Never {
+                usize::MAX
+            } else {
+                cap
+            },
+        )
     })
 }
 
@@ -189,10 +242,17 @@ fn play(tail: &mut Tail, source: &mut Source, steps: &[Step]) -> (Vec<Vec<usize>
                 source.add(source.newest() - by, None, "late", source.cap.min(page));
             }
             Step::Late(_) => {}
-            Step::Poll { fails_after, meanwhile } => {
+            Step::Poll {
+                fails_after,
+                meanwhile,
+            } => {
                 // Counted backwards, every position moves when a line arrives.
                 let no_arrivals = source.cursors == Cursors::Counts && batches.is_empty();
-                let meanwhile = if no_arrivals { &[] } else { meanwhile.as_slice() };
+                let meanwhile = if no_arrivals {
+                    &[]
+                } else {
+                    meanwhile.as_slice()
+                };
                 let length = source.lines.len();
                 if let Some(batch) = poll(tail, source, *fails_after, meanwhile) {
                     before = if batches.is_empty() { length } else { before };
@@ -260,11 +320,26 @@ fn asks(tail: &Tail, source: &Source) -> Vec<LogAsk> {
 fn quiet_polls_send_one_request_by_the_servers_clock() {
     let mut source = seconds(Cursors::Never, 300);
     let mut tail = Tail::new(&LogFilter::default(), 10, 100);
-    assert_eq!(asks(&tail, &source), [LogAsk { newest_first: true, limit: 100, ..LogAsk::default() }]);
-    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), (290..300).collect::<Vec<_>>());
-    let [ask] = &asks(&tail, &source)[..] else { panic!("one request") };
+    assert_eq!(
+        asks(&tail, &source),
+        [LogAsk {
+            newest_first: true,
+            limit: 100,
+            ..LogAsk::default()
+        }]
+    );
+    assert_eq!(
+        poll(&mut tail, &mut source, None, &[]).unwrap(),
+        (290..300).collect::<Vec<_>>()
+    );
+    let [ask] = &asks(&tail, &source)[..] else {
+        panic!("one request")
+    };
     let start = ask.start.unwrap().as_millisecond() - START;
-    assert!(!ask.newest_first && (200_000..290_000).contains(&start), "{ask:?}");
+    assert!(
+        !ask.newest_first && (200_000..290_000).contains(&start),
+        "{ask:?}"
+    );
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [0; 0]);
 }
 
@@ -278,7 +353,10 @@ fn memory_is_bounded() {
         count += poll(&mut tail, &mut source, None, &[]).unwrap().len();
         assert!(tail.handled.len() <= MOST + 7, "{}", tail.handled.len());
     }
-    assert_eq!(count, 5900, "the lines of the first poll were not requested");
+    assert_eq!(
+        count, 5900,
+        "the lines of the first poll were not requested"
+    );
 }
 
 #[test]
@@ -312,18 +390,48 @@ fn times_with_more_lines_than_a_page_do_not_stop_the_log() {
 #[test]
 fn filters_unknown_to_the_server_are_applied_locally() {
     let row = |n: usize, level: Value| json!({"timestamp": START + n as i64 * 60_000, "level": level, "n": n});
-    let levels = [json!("info"), json!("ERROR"), json!(null), json!("odd"), json!("WARN"), json!("FATAL")];
+    let levels = [
+        json!("info"),
+        json!("ERROR"),
+        json!(null),
+        json!("odd"),
+        json!("WARN"),
+        json!("FATAL"),
+    ];
     let mut source = Source::new(Cursors::Never, usize::MAX);
-    source.lines = (0..600).map(|n| (n as i64 * 60_000, n, row(n, levels[n % levels.len()].clone()))).collect();
+    source.lines = (0..600)
+        .map(|n| {
+            (
+                n as i64 * 60_000,
+                n,
+                row(n, levels[n % levels.len()].clone()),
+            )
+        })
+        .collect();
     let since = Timestamp::from_millisecond(START + 60_000 * 12).ok();
-    let filter = LogFilter { level: Some(Severity::Error), since, ..LogFilter::default() };
+    let filter = LogFilter {
+        level: Some(Severity::Error),
+        since,
+        ..LogFilter::default()
+    };
     let mut tail = Tail::new(&filter, usize::MAX, 100);
     let is_expected = |n: &usize| matches!(n % 6, 1 | 2 | 3 | 5);
-    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), (12..600).filter(is_expected).collect::<Vec<_>>());
+    assert_eq!(
+        poll(&mut tail, &mut source, None, &[]).unwrap(),
+        (12..600).filter(is_expected).collect::<Vec<_>>()
+    );
     let mut tail = Tail::new(&filter, 120, 100);
-    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 120, "counted after the filter");
-    source.lines.push((3.6e10 as i64, 600, row(600, json!("CRITICAL"))));
-    source.lines.push((3.7e10 as i64, 601, row(601, json!("INFO"))));
+    assert_eq!(
+        poll(&mut tail, &mut source, None, &[]).unwrap().len(),
+        120,
+        "counted after the filter"
+    );
+    source
+        .lines
+        .push((3.6e10 as i64, 600, row(600, json!("CRITICAL"))));
+    source
+        .lines
+        .push((3.7e10 as i64, 601, row(601, json!("INFO"))));
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [600]);
 }
 
@@ -332,12 +440,17 @@ fn logs_without_times_are_followed_by_cursor() {
     let mut source = Source::new(Cursors::Always, 20);
     let add = |source: &mut Source, count: usize| {
         for n in source.lines.len()..source.lines.len() + count {
-            source.lines.push((0, n, json!({"message": "again", "n": n})));
+            source
+                .lines
+                .push((0, n, json!({"message": "again", "n": n})));
         }
     };
     add(&mut source, 130);
     let mut tail = Tail::new(&LogFilter::default(), 5, 100);
-    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [125, 126, 127, 128, 129]);
+    assert_eq!(
+        poll(&mut tail, &mut source, None, &[]).unwrap(),
+        [125, 126, 127, 128, 129]
+    );
     add(&mut source, 30);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 30);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 0);

@@ -7,7 +7,8 @@ use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::json;
 use runtail_core::model::{
-    Consent, HistoryState, NewRevision, Note, PlainRequest, Preview, Supersteps, Target, Unrepeatable, plain_message,
+    Consent, HistoryState, NewRevision, Note, PlainRequest, Preview, Supersteps, Target,
+    Unrepeatable, plain_message,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
@@ -40,14 +41,37 @@ impl AgentServer {
         }
     }
 
-    async fn planned_copy(&self, target: &AgentServer, intent: &ReproduceIntent) -> Result<ReproducePlan, PlanError> {
+    async fn planned_copy(
+        &self,
+        target: &AgentServer,
+        intent: &ReproduceIntent,
+    ) -> Result<ReproducePlan, PlanError> {
         let loaded = self.load_thread(&intent.thread).await?;
-        if loaded.runs.iter().flatten().any(runtail_core::model::RunFacts::is_active) {
-            return Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes."));
+        if loaded
+            .runs
+            .iter()
+            .flatten()
+            .any(runtail_core::model::RunFacts::is_active)
+        {
+            return Err(unfit(
+                "A run is active on this thread. Cancel it, or wait until it finishes.",
+            ));
         }
         let graph_of = |graph: Option<&String>| graph.cloned();
-        let own = graph_of(loaded.thread.as_ref().and_then(|thread| thread.graph_id.as_ref()))
-            .or_else(|| graph_of(loaded.state.as_ref().and_then(|state| state.graph_id.as_ref())));
+        let own = graph_of(
+            loaded
+                .thread
+                .as_ref()
+                .and_then(|thread| thread.graph_id.as_ref()),
+        )
+        .or_else(|| {
+            graph_of(
+                loaded
+                    .state
+                    .as_ref()
+                    .and_then(|state| state.graph_id.as_ref()),
+            )
+        });
         let own = match own {
             Some(own) => Some(own),
             None => match loaded.assistant() {
@@ -77,12 +101,28 @@ impl AgentServer {
         let kind = target.info().await?.kind;
         let prepares = kind != ServerKind::JavaScript;
         let copy = match intent.state_only {
-            true => self.copy_state(&intent.thread, create, &found, prepares).await?,
-            false => self.copy_history(&intent.thread, create, &found, prepares).await?,
+            true => {
+                self.copy_state(&intent.thread, create, &found, prepares)
+                    .await?
+            }
+            false => {
+                self.copy_history(&intent.thread, create, &found, prepares)
+                    .await?
+            }
         };
-        let head = copy.expected.last().map(|state| state.id.clone()).unwrap_or_default();
-        let preview =
-            target.reproduction_preview(self, intent, &new_thread, &graph, &copy, kind == ServerKind::EarlyAegra)?;
+        let head = copy
+            .expected
+            .last()
+            .map(|state| state.id.clone())
+            .unwrap_or_default();
+        let preview = target.reproduction_preview(
+            self,
+            intent,
+            &new_thread,
+            &graph,
+            &copy,
+            kind == ServerKind::EarlyAegra,
+        )?;
         Ok(ReproducePlan {
             preview,
             thread: intent.thread.clone(),
@@ -104,7 +144,10 @@ impl AgentServer {
     ) -> Result<Copy, PlanError> {
         let branch = self.newest_branch(thread).await?;
         let steps = Supersteps::of(&branch, &target.shape).map_err(why_not)?;
-        let unknown: BTreeSet<&str> = steps.nodes().filter(|node| !target.shape.may_have(node)).collect();
+        let unknown: BTreeSet<&str> = steps
+            .nodes()
+            .filter(|node| !target.shape.may_have(node))
+            .collect();
         if !unknown.is_empty() {
             let unknown: Vec<&str> = unknown.into_iter().collect();
             return Err(unfit(format!(
@@ -121,19 +164,36 @@ impl AgentServer {
             counted(steps.steps.len(), "checkpoint", "checkpoints")
         ))];
         if !steps.inferred.is_empty() {
-            let steps: Vec<String> = steps.inferred.iter().take(NAMED).map(i64::to_string).collect();
+            let steps: Vec<String> = steps
+                .inferred
+                .iter()
+                .take(NAMED)
+                .map(i64::to_string)
+                .collect();
             notes.push(Note::warning(format!(
                 "The history doesn't say what was written in step {}: that follows from the states before and after it.",
                 steps.join(", ")
             )));
         }
         if steps.repeated > 0 {
-            let count = counted(steps.repeated, "checkpoint that repeats", "checkpoints that repeat");
-            notes.push(Note::fact(format!("Leaves out {count} the state before, so later steps have other numbers.")));
+            let count = counted(
+                steps.repeated,
+                "checkpoint that repeats",
+                "checkpoints that repeat",
+            );
+            notes.push(Note::fact(format!(
+                "Leaves out {count} the state before, so later steps have other numbers."
+            )));
         }
-        let expected: Vec<HistoryState> = steps.states.iter().map(|at| branch[*at].clone()).collect();
+        let expected: Vec<HistoryState> =
+            steps.states.iter().map(|at| branch[*at].clone()).collect();
         notes.extend(self.not_copied(branch.last(), lost));
-        Ok(Copy { create, state: None, expected, notes })
+        Ok(Copy {
+            create,
+            state: None,
+            expected,
+            notes,
+        })
     }
 
     async fn copy_state(
@@ -145,17 +205,25 @@ impl AgentServer {
     ) -> Result<Copy, PlanError> {
         let state = self.newest_state(thread).await?;
         if state.is_bare {
-            return Err(unfit("The thread's values are not an object of keys, so they can't be written as a state."));
+            return Err(unfit(
+                "The thread's values are not an object of keys, so they can't be written as a state.",
+            ));
         }
         let as_node = self.writer_of(thread, &state, target).await?;
         let (values, lost) = prepared(prepares, |prepare| {
-            let fields = state.values().iter().map(|(key, value)| (key.clone(), prepare(value)));
+            let fields = state
+                .values()
+                .iter()
+                .map(|(key, value)| (key.clone(), prepare(value)));
             Value::Object(fields.collect())
         });
         let mut body = json!({ "values": values });
         let next = match state.next.is_empty() {
             true => "nothing is next".to_string(),
-            false => format!("next: {}", names(&state.next.iter().map(String::as_str).collect::<Vec<_>>())),
+            false => format!(
+                "next: {}",
+                names(&state.next.iter().map(String::as_str).collect::<Vec<_>>())
+            ),
         };
         let mut notes = vec![Note::fact(format!(
             "Copies the newest state ({next}), without the history. No run is started: no model and no tool is called."
@@ -173,7 +241,12 @@ impl AgentServer {
             "The thread is created first, then its state is written. If that fails, the thread stays empty.",
         ));
         notes.extend(self.not_copied(Some(&state), lost));
-        Ok(Copy { create, state: Some(body), expected: vec![state], notes })
+        Ok(Copy {
+            create,
+            state: Some(body),
+            expected: vec![state],
+            notes,
+        })
     }
 
     /// Returns the node in whose name a state is written: the one that wrote it, if the nodes after it are those that are next.
@@ -186,14 +259,20 @@ impl AgentServer {
         let before = match self.thread_history_raw(thread, 2, None, usize::MAX).await {
             Ok(rows) => {
                 let rows = rows.iter().filter_map(|row| json::from_str(row.get()).ok());
-                rows.filter_map(HistoryState::read).find(|older| older.id < state.id)
+                rows.filter_map(HistoryState::read)
+                    .find(|older| older.id < state.id)
             }
             Err(error) if error.is_refusal() || error.may_lack_call() => None,
             Err(error) => return Err(error.into()),
         };
-        let writers = before.iter().flat_map(|before| &before.tasks).filter(|task| task.result.is_some());
+        let writers = before
+            .iter()
+            .flat_map(|before| &before.tasks)
+            .filter(|task| task.result.is_some());
         let writers: Vec<String> = writers.map(|task| task.node.clone()).collect();
-        let fits = |node: &&String| target.shape.may_have(node) && target.shape.leads_to(node, &state.next);
+        let fits = |node: &&String| {
+            target.shape.may_have(node) && target.shape.leads_to(node, &state.next)
+        };
         if let Some(node) = writers.iter().find(fits) {
             return Ok(Some(node.clone()));
         }
@@ -214,7 +293,11 @@ impl AgentServer {
             ));
         }
         let tasks = head.map(|head| head.tasks.as_slice()).unwrap_or_default();
-        let questions: usize = tasks.iter().filter(|task| task.result.is_none()).map(|task| task.questions).sum();
+        let questions: usize = tasks
+            .iter()
+            .filter(|task| task.result.is_none())
+            .map(|task| task.questions)
+            .sum();
         if questions > 0 {
             let count = counted(questions, "open question", "open questions");
             notes.push(Note::warning(format!(
@@ -222,11 +305,19 @@ impl AgentServer {
                  new ids."
             )));
         }
-        if tasks.iter().any(|task| task.has_error && task.result.is_none()) {
-            notes.push(Note::warning("Not copied: the error. Continue the new thread to run the failed nodes again."));
+        if tasks
+            .iter()
+            .any(|task| task.has_error && task.result.is_none())
+        {
+            notes.push(Note::warning(
+                "Not copied: the error. Continue the new thread to run the failed nodes again.",
+            ));
         }
-        let done: Vec<&str> =
-            tasks.iter().filter(|task| task.result.is_some()).map(|task| task.node.as_str()).collect();
+        let done: Vec<&str> = tasks
+            .iter()
+            .filter(|task| task.result.is_some())
+            .map(|task| task.node.as_str())
+            .collect();
         if !done.is_empty() {
             notes.push(Note::warning(format!(
                 "Not copied: what {} wrote in the unfinished step. Continuing runs them again.",
@@ -262,16 +353,33 @@ impl AgentServer {
             if patches_metadata {
                 let url = self.url(&Method::PATCH, &["threads", new_thread])?;
                 let metadata = json!({"metadata": copy.create["metadata"]});
-                then.push(self.http.shown(Service::Agent, Method::PATCH.to_string(), &url, Some(&metadata)));
+                then.push(self.http.shown(
+                    Service::Agent,
+                    Method::PATCH.to_string(),
+                    &url,
+                    Some(&metadata),
+                ));
             }
             then.push(self.post_request(&["threads", new_thread, "state"], body)?);
         }
-        let what = if copy.state.is_some() { "the state of thread" } else { "thread" };
+        let what = if copy.state.is_some() {
+            "the state of thread"
+        } else {
+            "thread"
+        };
         let id = new_thread.to_string();
         Ok(Preview {
-            title: format!("Reproduce {what} {} as {}", short_id(&intent.thread), short_id(new_thread)),
+            title: format!(
+                "Reproduce {what} {} as {}",
+                short_id(&intent.thread),
+                short_id(new_thread)
+            ),
             profile: self.http.profile().to_string(),
-            target: Some(Target { kind: "thread", name: format!("thread {}", short_id(&id)), id }),
+            target: Some(Target {
+                kind: "thread",
+                name: format!("thread {}", short_id(&id)),
+                id,
+            }),
             request: self.post_request(&["threads"], &copy.create)?,
             then,
             changes: Vec::new(),
@@ -284,12 +392,17 @@ impl AgentServer {
 
     fn post_request(&self, path: &[&str], body: &Value) -> Result<PlainRequest, ApiError> {
         let url = self.url(&Method::POST, path)?;
-        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(body)))
+        Ok(self
+            .http
+            .shown(Service::Agent, Method::POST.to_string(), &url, Some(body)))
     }
 }
 
 /// Builds a body from values that are adapted to the target, and returns whether token counts were left out.
-fn prepared(prepares: bool, build: impl FnOnce(&dyn Fn(&Value) -> Value) -> Value) -> (Value, bool) {
+fn prepared(
+    prepares: bool,
+    build: impl FnOnce(&dyn Fn(&Value) -> Value) -> Value,
+) -> (Value, bool) {
     let lost = std::cell::Cell::new(false);
     let prepare = |value: &Value| match prepares {
         true => {
@@ -305,18 +418,32 @@ fn prepared(prepares: bool, build: impl FnOnce(&dyn Fn(&Value) -> Value) -> Valu
 }
 
 fn counted(n: usize, one: &str, several: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{} {several}", text::count(n as u64)) }
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{} {several}", text::count(n as u64))
+    }
 }
 
 fn names(names: &[&str]) -> String {
-    let shown: Vec<String> = names.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
-    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    let shown: Vec<String> = names
+        .iter()
+        .take(NAMED)
+        .map(|name| text::clean(name).into_owned())
+        .collect();
+    let more = if names.len() > NAMED {
+        format!(" and {} more", names.len() - NAMED)
+    } else {
+        String::new()
+    };
     format!("{}{more}", shown.join(", "))
 }
 
 /// Says why a history can't be repeated.
 fn why_not(why: Unrepeatable) -> PlanError {
-    let at = |step: Option<i64>| step.map_or_else(|| "A step".to_string(), |step| format!("Step {step}"));
+    let at = |step: Option<i64>| {
+        step.map_or_else(|| "A step".to_string(), |step| format!("Step {step}"))
+    };
     let instead = "--state copies the newest state, without the history.";
     unfit(match why {
         Unrepeatable::Empty => "The thread has no checkpoint yet: nothing ran on it.".to_string(),
@@ -330,7 +457,10 @@ fn why_not(why: Unrepeatable) -> PlanError {
             text::clean(&node)
         ),
         Unrepeatable::UnknownWriter(step) => {
-            format!("{} can't be repeated: the server doesn't say which node wrote it. {instead}", at(step))
+            format!(
+                "{} can't be repeated: the server doesn't say which node wrote it. {instead}",
+                at(step)
+            )
         }
     })
 }

@@ -38,7 +38,10 @@ impl AgentServer {
         let mut states: Vec<HistoryState> = Vec::new();
         let (mut before, mut limit, mut bytes) = (None::<String>, PAGE, 0);
         loop {
-            let page = match self.thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE).await {
+            let page = match self
+                .thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE)
+                .await
+            {
                 Ok(page) => page,
                 Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
                     limit = (limit / 4).max(1);
@@ -57,8 +60,15 @@ impl AgentServer {
             let known = states.len();
             for row in &page {
                 bytes += row.get().len();
-                let Some(state) = HistoryState::read(exact(row.get())?) else { continue };
-                if !states.iter().rev().take(2 * PAGE).any(|known| known.id == state.id) {
+                let Some(state) = HistoryState::read(exact(row.get())?) else {
+                    continue;
+                };
+                if !states
+                    .iter()
+                    .rev()
+                    .take(2 * PAGE)
+                    .any(|known| known.id == state.id)
+                {
                     states.push(state);
                 }
             }
@@ -81,7 +91,9 @@ impl AgentServer {
     /// Returns whether the server has a thread; true where it can't say.
     async fn knows(&self, thread: &str) -> Result<bool, ApiError> {
         match self.thread_raw(thread, MAX_PAGE).await {
-            Err(error) if error.kind == Kind::NotFound => Ok(self.info().await?.kind == ServerKind::Other),
+            Err(error) if error.kind == Kind::NotFound => {
+                Ok(self.info().await?.kind == ServerKind::Other)
+            }
             _ => Ok(true),
         }
     }
@@ -97,8 +109,14 @@ impl AgentServer {
     pub(super) async fn takes_supersteps(&self) -> Result<bool, ApiError> {
         match self.document(&["openapi.json"], MAX_DOCUMENT).await {
             Ok(document) => Ok(mentions_supersteps(&document)),
-            Err(error) if error.may_lack_call() || matches!(error.kind, Kind::Protocol | Kind::TooLarge(_)) => {
-                Ok(matches!(self.info().await?.kind, ServerKind::Python | ServerKind::JavaScript))
+            Err(error)
+                if error.may_lack_call()
+                    || matches!(error.kind, Kind::Protocol | Kind::TooLarge(_)) =>
+            {
+                Ok(matches!(
+                    self.info().await?.kind,
+                    ServerKind::Python | ServerKind::JavaScript
+                ))
             }
             Err(error) => Err(error),
         }
@@ -106,20 +124,34 @@ impl AgentServer {
 
     /// Reads a graph of the server.
     pub(super) async fn target_graph(&self, graph: &str) -> Result<TargetGraph, PlanError> {
-        let assistant = self.assistant_with_graph(graph, " --graph chooses one.").await?;
-        let drawing = match self.assistant_graph(assistant.as_deref().unwrap_or(graph), false).await {
+        let assistant = self
+            .assistant_with_graph(graph, " --graph chooses one.")
+            .await?;
+        let drawing = match self
+            .assistant_graph(assistant.as_deref().unwrap_or(graph), false)
+            .await
+        {
             Ok(drawing) => drawing,
-            Err(error) if error.is_refusal() || matches!(error.kind, Kind::Server(_)) => Value::Null,
+            Err(error) if error.is_refusal() || matches!(error.kind, Kind::Server(_)) => {
+                Value::Null
+            }
             Err(error) => return Err(error.into()),
         };
-        Ok(TargetGraph { assistant, shape: GraphShape::read(&drawing) })
+        Ok(TargetGraph {
+            assistant,
+            shape: GraphShape::read(&drawing),
+        })
     }
 
     /// Returns the assistant of a graph, preferably the one that the server made; `None` if it doesn't list its assistants.
     ///
     /// # Errors
     /// It has no such graph; `advice` ends the sentence about that.
-    pub(crate) async fn assistant_with_graph(&self, graph: &str, advice: &str) -> Result<Option<String>, PlanError> {
+    pub(crate) async fn assistant_with_graph(
+        &self,
+        graph: &str,
+        advice: &str,
+    ) -> Result<Option<String>, PlanError> {
         let rows = match self.assistant_rows(MAX_ASSISTANTS, 0).await {
             Ok(listing) => Some(listing.items),
             Err(error) if error.may_lack_call() => None,
@@ -128,18 +160,36 @@ impl AgentServer {
         let of_graph = |row: &&Value| row["graph_id"] == graph;
         let assistant = rows.as_ref().and_then(|rows| {
             let made_by_server = |row: &&Value| row["metadata"]["created_by"] == "system";
-            let own = rows.iter().filter(of_graph).find(made_by_server).or_else(|| rows.iter().find(of_graph));
+            let own = rows
+                .iter()
+                .filter(of_graph)
+                .find(made_by_server)
+                .or_else(|| rows.iter().find(of_graph));
             own?["assistant_id"].as_str().map(str::to_string)
         });
         if let (Some(rows), None) = (&rows, &assistant) {
-            let mut names: Vec<&str> = rows.iter().filter_map(|row| row["graph_id"].as_str()).collect();
+            let mut names: Vec<&str> = rows
+                .iter()
+                .filter_map(|row| row["graph_id"].as_str())
+                .collect();
             names.sort_unstable();
             names.dedup();
-            let shown: Vec<String> = names.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+            let shown: Vec<String> = names
+                .iter()
+                .take(NAMED)
+                .map(|name| text::clean(name).into_owned())
+                .collect();
             let more = if names.len() > NAMED { ", …" } else { "" };
-            let has = if shown.is_empty() { "no graph".into() } else { format!("{}{more}", shown.join(", ")) };
+            let has = if shown.is_empty() {
+                "no graph".into()
+            } else {
+                format!("{}{more}", shown.join(", "))
+            };
             let graph = text::clean(graph);
-            return Err(unfit(format!("The server {} has no graph {graph}; it has {has}.{advice}", self.base())));
+            return Err(unfit(format!(
+                "The server {} has no graph {graph}; it has {has}.{advice}",
+                self.base()
+            )));
         }
         Ok(assistant)
     }
@@ -149,16 +199,25 @@ impl AgentServer {
 fn exact(json: &str) -> Result<Value, PlanError> {
     match exact_json::parse(json) {
         Ok(value) => match json::half_in(&value) {
-            Some(place) => Err(unfit(format!("A state can't be copied exactly: half of a character in {place}."))),
+            Some(place) => Err(unfit(format!(
+                "A state can't be copied exactly: half of a character in {place}."
+            ))),
             None => Ok(value),
         },
-        Err(Unreadable::Inexact(inexact)) => Err(unfit(format!("A state can't be copied exactly: {inexact}."))),
-        Err(Unreadable::Invalid(error)) => Err(unfit(format!("The server's answer is not JSON: {error}."))),
+        Err(Unreadable::Inexact(inexact)) => Err(unfit(format!(
+            "A state can't be copied exactly: {inexact}."
+        ))),
+        Err(Unreadable::Invalid(error)) => {
+            Err(unfit(format!("The server's answer is not JSON: {error}.")))
+        }
     }
 }
 
 /// Returns whether a description of calls has a field `supersteps` in a schema.
 fn mentions_supersteps(document: &Value) -> bool {
     let schemas = document["components"]["schemas"].as_object();
-    schemas.into_iter().flatten().any(|(_, schema)| schema["properties"].get("supersteps").is_some())
+    schemas
+        .into_iter()
+        .flatten()
+        .any(|(_, schema)| schema["properties"].get("supersteps").is_some())
 }

@@ -43,7 +43,11 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`StartError`]: it says whether anything may have been done.
-    pub async fn reproduce(&self, target: &AgentServer, plan: &ReproducePlan) -> Result<Reproduced, StartError> {
+    pub async fn reproduce(
+        &self,
+        target: &AgentServer,
+        plan: &ReproducePlan,
+    ) -> Result<Reproduced, StartError> {
         self.is_unchanged(plan).await?;
         let mut has_graph = true;
         let was_found = match target.create_thread_row(&plan.create).await {
@@ -52,28 +56,46 @@ impl AgentServer {
                 false
             }
             Ok(row) => {
-                let made = text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
-                let detail = format!("the server was asked to create thread {} but returned {made}", plan.new_thread);
+                let made =
+                    text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
+                let detail = format!(
+                    "the server was asked to create thread {} but returned {made}",
+                    plan.new_thread
+                );
                 let error = target.refused_here(&plan.new_thread, detail);
-                return Err(StartError { failure: StartFailure::Unknown, error });
+                return Err(StartError {
+                    failure: StartFailure::Unknown,
+                    error,
+                });
             }
             Err(error) => target.lost_copy(plan, error).await?,
         };
         if let Some(body) = &plan.state {
             if !has_graph {
-                let merged = target.merge_metadata(&plan.new_thread, &plan.create["metadata"]).await;
+                let merged = target
+                    .merge_metadata(&plan.new_thread, &plan.create["metadata"])
+                    .await;
                 merged.map_err(|error| after_creation(plan, error))?;
             }
             target.write_copied_state(plan, body).await?;
         }
         let differences = target.differences(plan).await;
         let (thread, graph) = (plan.new_thread.clone(), plan.graph.clone());
-        Ok(Reproduced { thread, graph, states: plan.expected.len(), differences, was_found })
+        Ok(Reproduced {
+            thread,
+            graph,
+            states: plan.expected.len(),
+            differences,
+            was_found,
+        })
     }
 
     /// Checks that the original is as it was when the copy was planned.
     async fn is_unchanged(&self, plan: &ReproducePlan) -> Result<(), StartError> {
-        let unchecked = |error| StartError { failure: StartFailure::Unchecked, error };
+        let unchecked = |error| StartError {
+            failure: StartFailure::Unchecked,
+            error,
+        };
         let loaded = self.load_thread(&plan.thread).await.map_err(unchecked)?;
         let why = if loaded.runs.iter().flatten().any(RunFacts::is_active) {
             "a run started on the thread since the preview; nothing was sent"
@@ -82,8 +104,14 @@ impl AgentServer {
         } else {
             return Ok(());
         };
-        let error = ApiError { kind: Kind::Stale, ..self.refused_here(&plan.thread, why.into()) };
-        Err(StartError { failure: StartFailure::Changed, error })
+        let error = ApiError {
+            kind: Kind::Stale,
+            ..self.refused_here(&plan.thread, why.into())
+        };
+        Err(StartError {
+            failure: StartFailure::Changed,
+            error,
+        })
     }
 
     /// Looks for a thread whose creation failed or was not answered. It is never sent again.
@@ -98,37 +126,68 @@ impl AgentServer {
         match (error.is_refusal(), exists) {
             // Servers create the thread before they apply the supersteps.
             (true, Some(true)) => {
-                let error = ApiError { hint: Some(error.hint.clone().unwrap_or(remains)), ..error };
-                Err(StartError { failure: StartFailure::AfterEdit, error })
+                let error = ApiError {
+                    hint: Some(error.hint.clone().unwrap_or(remains)),
+                    ..error
+                };
+                Err(StartError {
+                    failure: StartFailure::AfterEdit,
+                    error,
+                })
             }
-            (true, _) => Err(StartError { failure: StartFailure::Refused, error }),
+            (true, _) => Err(StartError {
+                failure: StartFailure::Refused,
+                error,
+            }),
             (false, Some(true)) if plan.state.is_some() => Ok(true),
             (false, Some(true)) => match self.newest_branch(id).await {
                 Ok(branch) if branch.len() == plan.expected.len() => Ok(true),
                 _ => {
-                    let error = ApiError { hint: Some(remains), ..error };
-                    Err(StartError { failure: StartFailure::AfterEdit, error })
+                    let error = ApiError {
+                        hint: Some(remains),
+                        ..error
+                    };
+                    Err(StartError {
+                        failure: StartFailure::AfterEdit,
+                        error,
+                    })
                 }
             },
             // Only after an answer the request is over, so that a missing thread shows that nothing was done.
-            (false, Some(false)) if matches!(error.kind, Kind::Server(_)) => {
-                Err(StartError { failure: StartFailure::Refused, error })
-            }
+            (false, Some(false)) if matches!(error.kind, Kind::Server(_)) => Err(StartError {
+                failure: StartFailure::Refused,
+                error,
+            }),
             (false, _) => {
-                let hint =
-                    format!("it was sent once and may have been done; look for thread {id} before you repeat it");
-                Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint), ..error } })
+                let hint = format!(
+                    "it was sent once and may have been done; look for thread {id} before you repeat it"
+                );
+                Err(StartError {
+                    failure: StartFailure::Unknown,
+                    error: ApiError {
+                        hint: Some(hint),
+                        ..error
+                    },
+                })
             }
         }
     }
 
     /// Writes the state of a copy without a history.
-    async fn write_copied_state(&self, plan: &ReproducePlan, body: &serde_json::Value) -> Result<(), StartError> {
+    async fn write_copied_state(
+        &self,
+        plan: &ReproducePlan,
+        body: &serde_json::Value,
+    ) -> Result<(), StartError> {
         let id = &plan.new_thread;
-        let Err(error) = self.update_state(id, body).await else { return Ok(()) };
+        let Err(error) = self.update_state(id, body).await else {
+            return Ok(());
+        };
         let is_written = async || {
             let state = self.thread_state_raw(id, MAX_STATE).await.ok()?;
-            json::from_str(state.get()).ok().and_then(HistoryState::read)
+            json::from_str(state.get())
+                .ok()
+                .and_then(HistoryState::read)
         };
         if !error.is_refusal() && is_written().await.is_some() {
             return Ok(());
@@ -144,10 +203,17 @@ impl AgentServer {
         };
         let none = HistoryState::default();
         let last = plan.expected.len().checked_sub(1);
-        let differ = plan.expected.iter().enumerate().filter_map(|(n, original)| {
-            let found = difference(original, copied.get(n).unwrap_or(&none))?;
-            Some(StateDifference { is_newest: Some(n) == last, ..found })
-        });
+        let differ = plan
+            .expected
+            .iter()
+            .enumerate()
+            .filter_map(|(n, original)| {
+                let found = difference(original, copied.get(n).unwrap_or(&none))?;
+                Some(StateDifference {
+                    is_newest: Some(n) == last,
+                    ..found
+                })
+            });
         Some(differ.take(MAX_DIFFERENCES).collect())
     }
 }
@@ -155,12 +221,25 @@ impl AgentServer {
 /// Returns the error of a request after the one that created the thread.
 fn after_creation(plan: &ReproducePlan, error: ApiError) -> StartError {
     let id = &plan.new_thread;
-    let hint = error.hint.clone().unwrap_or_else(|| format!("thread {id} was created and is empty: delete it"));
-    StartError { failure: StartFailure::AfterEdit, error: ApiError { hint: Some(hint), ..error } }
+    let hint = error
+        .hint
+        .clone()
+        .unwrap_or_else(|| format!("thread {id} was created and is empty: delete it"));
+    StartError {
+        failure: StartFailure::AfterEdit,
+        error: ApiError {
+            hint: Some(hint),
+            ..error
+        },
+    }
 }
 
 fn difference(original: &HistoryState, copy: &HistoryState) -> Option<StateDifference> {
-    let keys: BTreeSet<&String> = original.values().keys().chain(copy.values().keys()).collect();
+    let keys: BTreeSet<&String> = original
+        .values()
+        .keys()
+        .chain(copy.values().keys())
+        .collect();
     let differs = |key: &&String| match (original.values().get(*key), copy.values().get(*key)) {
         (Some(a), Some(b)) => !same_message(a, b),
         _ => true,
@@ -173,21 +252,34 @@ fn difference(original: &HistoryState, copy: &HistoryState) -> Option<StateDiffe
     };
     let (own, other) = (sorted(&original.next), sorted(&copy.next));
     let next = (own != other).then_some((own, other));
-    let found = StateDifference { step: original.step, is_newest: false, keys, next };
+    let found = StateDifference {
+        step: original.step,
+        is_newest: false,
+        keys,
+        next,
+    };
     (!found.keys.is_empty() || found.next.is_some()).then_some(found)
 }
 
 impl Reproduced {
     /// Whether nodes are next in the newest state of the copy, although the original has ended.
     pub fn should_have_ended(&self) -> bool {
-        let last = self.differences.iter().flatten().last().filter(|difference| difference.is_newest);
-        last.and_then(|difference| difference.next.as_ref()).is_some_and(|(original, _)| original.is_empty())
+        let last = self
+            .differences
+            .iter()
+            .flatten()
+            .last()
+            .filter(|difference| difference.is_newest);
+        last.and_then(|difference| difference.next.as_ref())
+            .is_some_and(|(original, _)| original.is_empty())
     }
 
     /// Says how the copy differs from the original; nothing if it doesn't.
     pub fn complaint(&self) -> Option<String> {
         let Some(differences) = &self.differences else {
-            return Some("the copy could not be read back, so it was not compared with the original".into());
+            return Some(
+                "the copy could not be read back, so it was not compared with the original".into(),
+            );
         };
         let (first, last) = (differences.first()?, differences.last()?);
         let step = |difference: &StateDifference| match difference.step {
@@ -195,21 +287,42 @@ impl Reproduced {
             None => "at a step".to_string(),
         };
         let named = |names: &[String]| {
-            let names: Vec<String> = names.iter().take(8).map(|name| text::clean(name).into_owned()).collect();
-            if names.is_empty() { "nothing".to_string() } else { names.join(", ") }
+            let names: Vec<String> = names
+                .iter()
+                .take(8)
+                .map(|name| text::clean(name).into_owned())
+                .collect();
+            if names.is_empty() {
+                "nothing".to_string()
+            } else {
+                names.join(", ")
+            }
         };
         let mut parts = Vec::new();
         if !first.keys.is_empty() {
             parts.push(format!("{} differ {}", named(&first.keys), step(first)));
         }
         if let Some((own, copy)) = &last.next {
-            parts.push(format!("{} is next {}, in the original {}", named(copy), step(last), named(own)));
+            parts.push(format!(
+                "{} is next {}, in the original {}",
+                named(copy),
+                step(last),
+                named(own)
+            ));
         }
         if parts.is_empty() {
             parts.push(format!("states differ {}", step(first)));
         }
         let count = differences.len();
-        let states = if count == 1 { "1 state".to_string() } else { format!("{count} states") };
-        Some(format!("thread {} differs from the original in {states}: {}", short_id(&self.thread), parts.join("; ")))
+        let states = if count == 1 {
+            "1 state".to_string()
+        } else {
+            format!("{count} states")
+        };
+        Some(format!(
+            "thread {} differs from the original in {states}: {}",
+            short_id(&self.thread),
+            parts.join("; ")
+        ))
     }
 }

@@ -11,7 +11,14 @@ use serde_json::{Value, json};
 /// Maximum number of versions to read.
 const MAX_VERSIONS: usize = 1000;
 /// The fields that a version has of its own.
-const FIELDS: [&str; 6] = ["graph_id", "name", "description", "config", "context", "metadata"];
+const FIELDS: [&str; 6] = [
+    "graph_id",
+    "name",
+    "description",
+    "config",
+    "context",
+    "metadata",
+];
 /// Versions that a sentence names.
 const NAMED: usize = 12;
 /// Columns of a value in a sentence.
@@ -23,15 +30,28 @@ impl AgentServer {
     /// # Errors
     /// `Kind::NotFound` if there is no such assistant, also if it was deleted meanwhile.
     pub async fn assistant_versions(&self, assistant: &str) -> Result<Listing<Value>, ApiError> {
-        let pages = self.pages("versions", None, (MAX_VERSIONS, 0), PAGE, |limit, offset| async move {
-            let body = json!({"limit": limit, "offset": offset});
-            self.search(&["assistants", assistant, "versions"], &body).await
-        });
+        let pages = self.pages(
+            "versions",
+            None,
+            (MAX_VERSIONS, 0),
+            PAGE,
+            |limit, offset| async move {
+                let body = json!({"limit": limit, "offset": offset});
+                self.search(&["assistants", assistant, "versions"], &body)
+                    .await
+            },
+        );
         let mut listing: Listing<Value> = match pages.whole().await {
             Ok(listing) => listing,
-            Err(error) => return Err(self.offered(error, "versions", |info| info.kind == ServerKind::Other).await),
+            Err(error) => {
+                return Err(self
+                    .offered(error, "versions", |info| info.kind == ServerKind::Other)
+                    .await);
+            }
         };
-        listing.items.sort_by_key(|row| std::cmp::Reverse(row["version"].as_i64()));
+        listing
+            .items
+            .sort_by_key(|row| std::cmp::Reverse(row["version"].as_i64()));
         Ok(listing)
     }
 
@@ -43,14 +63,20 @@ impl AgentServer {
         match self.get(&["assistants", assistant, "schemas"], &[]).await {
             Ok(answer) => answer.json(),
             Err(error) => {
-                let fails = |info: &crate::ServerInfo| matches!(info.kind, ServerKind::JavaScript | ServerKind::Other);
+                let fails = |info: &crate::ServerInfo| {
+                    matches!(info.kind, ServerKind::JavaScript | ServerKind::Other)
+                };
                 let status = error.status();
                 // A deleted assistant is 404 on JavaScript too.
-                let error =
-                    if error.kind == Kind::NotFound { error } else { self.offered(error, "schemas", fails).await };
+                let error = if error.kind == Kind::NotFound {
+                    error
+                } else {
+                    self.offered(error, "schemas", fails).await
+                };
                 Err(match (&error.kind, status) {
                     (Kind::NotOffered, Some(500)) => {
-                        let detail = "this server can't read the schemas of this graph (500)".to_string();
+                        let detail =
+                            "this server can't read the schemas of this graph (500)".to_string();
                         ApiError { detail, ..error }
                     }
                     _ => error,
@@ -59,21 +85,43 @@ impl AgentServer {
         }
     }
 
-    pub(super) async fn plan_version(&self, assistant: &str, version: i64) -> Result<ResourcePlan, PlanError> {
-        let current = self.assistant_row(assistant).await.map_err(|error| gone(error, assistant))?;
+    pub(super) async fn plan_version(
+        &self,
+        assistant: &str,
+        version: i64,
+    ) -> Result<ResourcePlan, PlanError> {
+        let current = self
+            .assistant_row(assistant)
+            .await
+            .map_err(|error| gone(error, assistant))?;
         let versions = self.assistant_versions(assistant).await?.items;
-        let wanted = versions.iter().find(|row| row["version"] == version).ok_or_else(|| {
-            let listed: Vec<String> = versions.iter().take(NAMED).map(|row| row["version"].to_string()).collect();
-            let more = if versions.len() > NAMED { ", …" } else { "" };
-            PlanError::Unfit(format!("There is no version {version}. The versions are {}{more}.", listed.join(", ")))
-        })?;
+        let wanted = versions
+            .iter()
+            .find(|row| row["version"] == version)
+            .ok_or_else(|| {
+                let listed: Vec<String> = versions
+                    .iter()
+                    .take(NAMED)
+                    .map(|row| row["version"].to_string())
+                    .collect();
+                let more = if versions.len() > NAMED { ", …" } else { "" };
+                PlanError::Unfit(format!(
+                    "There is no version {version}. The versions are {}{more}.",
+                    listed.join(", ")
+                ))
+            })?;
         let (from, to) = (only_fields(&current), only_fields(wanted));
         let mut changes = compare(&from, &to);
         let name = name_of(&current);
         if current["version"] == version && changes.is_empty() {
-            return Err(PlanError::Nothing(format!("Version {version} is the current version of {name}.")));
+            return Err(PlanError::Nothing(format!(
+                "Version {version} is the current version of {name}."
+            )));
         }
-        let kind = self.info().await.map_or(ServerKind::Other, |info| info.kind);
+        let kind = self
+            .info()
+            .await
+            .map_or(ServerKind::Other, |info| info.kind);
         let mut notes = Vec::new();
         let is_context = |path: &str| path == "context" || path.starts_with("context.");
         if !kind.is_aegra() && changes.iter().any(|change| is_context(&change.path)) {
@@ -104,11 +152,20 @@ impl AgentServer {
     }
 
     /// Says which fields of a restored version the server did not restore.
-    pub(super) async fn not_restored(&self, assistant: &str, sent: &Value, after: &Value) -> Option<String> {
+    pub(super) async fn not_restored(
+        &self,
+        assistant: &str,
+        sent: &Value,
+        after: &Value,
+    ) -> Option<String> {
         let versions = self.assistant_versions(assistant).await.ok()?.items;
-        let wanted = versions.iter().find(|row| row["version"] == sent["version"])?;
-        let differing: Vec<&str> =
-            FIELDS.into_iter().filter(|field| !compare(&wanted[*field], &after[*field]).is_empty()).collect();
+        let wanted = versions
+            .iter()
+            .find(|row| row["version"] == sent["version"])?;
+        let differing: Vec<&str> = FIELDS
+            .into_iter()
+            .filter(|field| !compare(&wanted[*field], &after[*field]).is_empty())
+            .collect();
         if differing.is_empty() {
             return None;
         }
@@ -129,7 +186,10 @@ impl AgentServer {
 
 /// Returns the fields that a version has of its own, for comparisons: not its number and its times.
 pub fn only_fields(row: &Value) -> Value {
-    FIELDS.into_iter().map(|field| (field.to_string(), row[field].clone())).collect()
+    FIELDS
+        .into_iter()
+        .map(|field| (field.to_string(), row[field].clone()))
+        .collect()
 }
 
 /// Returns the changes between two versions of an assistant, without their numbers and times.
@@ -139,7 +199,9 @@ pub fn changes_between(before: &Value, after: &Value) -> Vec<runtail_core::model
 
 fn name_of(row: &Value) -> String {
     let field = |name: &str| row[name].as_str().filter(|text| !text.is_empty());
-    let name = field("name").or(field("graph_id")).map(|name| text::clean(name).into_owned());
+    let name = field("name")
+        .or(field("graph_id"))
+        .map(|name| text::clean(name).into_owned());
     name.unwrap_or_else(|| short_id(row["assistant_id"].as_str().unwrap_or_default()))
 }
 
@@ -151,9 +213,11 @@ fn shown(value: &Value) -> String {
 
 fn gone(error: ApiError, assistant: &str) -> ApiError {
     match error.kind {
-        Kind::NotFound => {
-            ApiError { detail: format!("there is no assistant {}", text::clean(assistant)), hint: None, ..error }
-        }
+        Kind::NotFound => ApiError {
+            detail: format!("there is no assistant {}", text::clean(assistant)),
+            hint: None,
+            ..error
+        },
         _ => error,
     }
 }

@@ -67,19 +67,37 @@ impl AgentServer {
             return Err(error);
         }
         // JavaScript has this route for DELETE only, so its 404 is about the route.
-        let listed = self.crons(if is_unreadable { MAX_LISTED } else { 1 }, 0).await?;
-        if let Some(row) = listed.items.into_iter().find(|row| is_unreadable && row["cron_id"] == id) {
+        let listed = self
+            .crons(if is_unreadable { MAX_LISTED } else { 1 }, 0)
+            .await?;
+        if let Some(row) = listed
+            .items
+            .into_iter()
+            .find(|row| is_unreadable && row["cron_id"] == id)
+        {
             return Ok(row);
         }
         let detail = format!("there is no cron {}", text::clean(id));
-        Err(ApiError { kind: Kind::NotFound, detail, hint: None, ..error })
+        Err(ApiError {
+            kind: Kind::NotFound,
+            detail,
+            hint: None,
+            ..error
+        })
     }
 
-    pub(super) async fn plan_new_cron(&self, thread: Option<&str>, fields: &Value) -> Result<ResourcePlan, PlanError> {
+    pub(super) async fn plan_new_cron(
+        &self,
+        thread: Option<&str>,
+        fields: &Value,
+    ) -> Result<ResourcePlan, PlanError> {
         check_names(fields, &[&CRON_FIELDS[..], &OF_NEW[..]].concat())?;
         let mut missing = Vec::new();
         for name in ["assistant_id", "schedule"] {
-            if fields[name].as_str().is_none_or(|text| text.trim().is_empty()) {
+            if fields[name]
+                .as_str()
+                .is_none_or(|text| text.trim().is_empty())
+            {
                 missing.push(format!("{name} is missing"));
             }
         }
@@ -96,9 +114,13 @@ impl AgentServer {
         };
         let mut notes = vec![Note::fact(time_zone(&fields["timezone"]))];
         notes.push(match (thread, fields["on_run_completed"].as_str()) {
-            (Some(thread), _) => Note::fact(format!("Its runs start on thread {}.", short_id(thread))),
+            (Some(thread), _) => {
+                Note::fact(format!("Its runs start on thread {}.", short_id(thread)))
+            }
             (None, Some("keep")) => Note::fact("Each run starts on a new thread, which is kept."),
-            (None, _) => Note::fact("Each run starts on a new thread, which is deleted when the run has ended."),
+            (None, _) => Note::fact(
+                "Each run starts on a new thread, which is deleted when the run has ended.",
+            ),
         });
         notes.push(match fields["enabled"] == false {
             true => Note::fact("It is created paused: it starts no runs until it is resumed."),
@@ -118,37 +140,74 @@ impl AgentServer {
         }))
     }
 
-    pub(super) async fn plan_cron_update(&self, cron: &str, fields: &Value) -> Result<ResourcePlan, PlanError> {
+    pub(super) async fn plan_cron_update(
+        &self,
+        cron: &str,
+        fields: &Value,
+    ) -> Result<ResourcePlan, PlanError> {
         check_names(fields, &CRON_FIELDS)?;
         let before = self.cron(cron).await?;
         let changes = changes(&before, fields);
         if changes.is_empty() {
-            return Err(PlanError::Nothing(format!("Cron {} already has these settings.", short_id(cron))));
+            return Err(PlanError::Nothing(format!(
+                "Cron {} already has these settings.",
+                short_id(cron)
+            )));
         }
         let mut notes = Vec::new();
         if fields["schedule"].is_string() || fields["timezone"].is_string() {
-            let zone = if fields["timezone"].is_string() { &fields["timezone"] } else { field(&before, "timezone") };
+            let zone = if fields["timezone"].is_string() {
+                &fields["timezone"]
+            } else {
+                field(&before, "timezone")
+            };
             notes.push(Note::fact(time_zone(zone)));
             notes.push(Note::fact("The server computes the next run."));
         }
         notes.push(Note::fact("Runs that it has started are not changed."));
-        self.cron_patch(format!("Update cron {}", short_id(cron)), cron, fields.clone(), changes, notes, before)
+        self.cron_patch(
+            format!("Update cron {}", short_id(cron)),
+            cron,
+            fields.clone(),
+            changes,
+            notes,
+            before,
+        )
     }
 
-    pub(super) async fn plan_cron_switch(&self, cron: &str, enabled: bool) -> Result<ResourcePlan, PlanError> {
+    pub(super) async fn plan_cron_switch(
+        &self,
+        cron: &str,
+        enabled: bool,
+    ) -> Result<ResourcePlan, PlanError> {
         let before = self.cron(cron).await?;
         let short = short_id(cron);
         if before["enabled"] == enabled {
             let how = if enabled { "enabled" } else { "paused" };
-            return Err(PlanError::Nothing(format!("Cron {short} is already {how}.")));
+            return Err(PlanError::Nothing(format!(
+                "Cron {short} is already {how}."
+            )));
         }
         let fields = json!({"enabled": enabled});
         let (verb, note) = match enabled {
-            true => ("Resume", "It starts runs again by its schedule. Runs that it missed are not started."),
-            false => ("Pause", "It starts no runs until it is resumed. Runs that it has started continue."),
+            true => (
+                "Resume",
+                "It starts runs again by its schedule. Runs that it missed are not started.",
+            ),
+            false => (
+                "Pause",
+                "It starts no runs until it is resumed. Runs that it has started continue.",
+            ),
         };
         let changes = changes(&before, &fields);
-        self.cron_patch(format!("{verb} cron {short}"), cron, fields, changes, vec![Note::fact(note)], before)
+        self.cron_patch(
+            format!("{verb} cron {short}"),
+            cron,
+            fields,
+            changes,
+            vec![Note::fact(note)],
+            before,
+        )
     }
 
     fn cron_patch(
@@ -174,13 +233,18 @@ impl AgentServer {
 
     pub(super) async fn plan_cron_deletion(&self, cron: &str) -> Result<ResourcePlan, PlanError> {
         let before = self.cron(cron).await?;
-        let threads = match (before["thread_id"].is_string(), before["on_run_completed"] == "delete") {
+        let threads = match (
+            before["thread_id"].is_string(),
+            before["on_run_completed"] == "delete",
+        ) {
             (true, _) => "its thread is kept",
             (false, true) => "their threads are deleted when they end, as its settings say",
             (false, false) => "their threads are kept",
         };
         let notes = vec![
-            Note::fact(format!("It starts no more runs. Runs that it has started continue, and {threads}.")),
+            Note::fact(format!(
+                "It starts no more runs. Runs that it has started continue, and {threads}."
+            )),
             Note::warning("This can't be undone. Pausing it keeps its settings."),
         ];
         Ok(self.resource_plan(Draft {
@@ -205,14 +269,24 @@ fn has_no_crons(info: &ServerInfo) -> bool {
 /// Servers ignore unknown fields without an error.
 fn check_names(fields: &Value, known: &[&str]) -> Result<(), PlanError> {
     let Some(fields) = fields.as_object() else {
-        return Err(PlanError::Wrong(vec!["a cron's settings are a JSON object".into()]));
+        return Err(PlanError::Wrong(vec![
+            "a cron's settings are a JSON object".into(),
+        ]));
     };
-    let unknown: Vec<String> = fields.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
+    let unknown: Vec<String> = fields
+        .keys()
+        .filter(|name| !known.contains(&name.as_str()))
+        .cloned()
+        .collect();
     let words = |name: &String| match name.as_str() {
         "assistant_id" | "thread_id" | "multitask_strategy" => {
             format!("{name} can't be changed; create a new cron instead")
         }
-        name => format!("unknown field {}; the fields are {}", text::clean(name), known.join(", ")),
+        name => format!(
+            "unknown field {}; the fields are {}",
+            text::clean(name),
+            known.join(", ")
+        ),
     };
     match unknown.is_empty() {
         true => Ok(()),
@@ -229,12 +303,24 @@ fn time_zone(zone: &Value) -> String {
 
 /// Returns a field of a cron. What its runs get is in its payload.
 fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
-    if row[name].is_null() { &row["payload"][name] } else { &row[name] }
+    if row[name].is_null() {
+        &row["payload"][name]
+    } else {
+        &row[name]
+    }
 }
 
 fn changes(before: &Value, fields: &Value) -> Vec<Change> {
-    let names = || fields.as_object().into_iter().flatten().map(|(name, _)| name.clone());
-    let old: Value = names().map(|name| (name.clone(), field(before, &name).clone())).collect();
+    let names = || {
+        fields
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+    };
+    let old: Value = names()
+        .map(|name| (name.clone(), field(before, &name).clone()))
+        .collect();
     compare(&old, fields)
 }
 
@@ -252,7 +338,10 @@ pub(super) fn is_same(before: &Value, now: &Value) -> bool {
 
 /// Returns which of the sent fields still have their old values in the server's answer.
 pub(super) fn complaint(sent: &Value, before: &Value, after: &Value) -> Option<String> {
-    let is_equal = |a: &Value, b: &Value| match (a.as_str().and_then(parse_time), b.as_str().and_then(parse_time)) {
+    let is_equal = |a: &Value, b: &Value| match (
+        a.as_str().and_then(parse_time),
+        b.as_str().and_then(parse_time),
+    ) {
         (Some(a), Some(b)) => a == b,
         _ => a == b,
     };
@@ -260,10 +349,18 @@ pub(super) fn complaint(sent: &Value, before: &Value, after: &Value) -> Option<S
         let (before, after) = (field(before, name), field(after, name));
         is_equal(before, after) && !is_equal(sent, after)
     };
-    let unseen: Vec<&str> = sent.as_object()?.iter().filter(is_unseen).map(|(name, _)| name.as_str()).collect();
+    let unseen: Vec<&str> = sent
+        .as_object()?
+        .iter()
+        .filter(is_unseen)
+        .map(|(name, _)| name.as_str())
+        .collect();
     let unseen = unseen.join(", ");
-    (!after.is_null() && !unseen.is_empty())
-        .then(|| format!("the server accepted the change, but its response shows the old values of: {unseen}"))
+    (!after.is_null() && !unseen.is_empty()).then(|| {
+        format!(
+            "the server accepted the change, but its response shows the old values of: {unseen}"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -281,10 +378,10 @@ mod tests {
 
     #[test]
     fn fields_that_a_server_ignored_are_reported() {
-        let before = json!({"schedule": "0 9 * * *", "end_time": null, "payload": {"input": {"x": 1}}});
+        let before =
+            json!({"schedule": "0 9 * * *", "end_time": null, "payload": {"input": {"x": 1}}});
         let sent = json!({"schedule": "0 10 * * *", "input": {"x": 2}, "end_time": "2027-01-01T00:00:00Z"});
-        let done =
-            json!({"schedule": "0 10 * * *", "end_time": "2027-01-01T00:00:00+00:00", "payload": {"input": {"x": 2}}});
+        let done = json!({"schedule": "0 10 * * *", "end_time": "2027-01-01T00:00:00+00:00", "payload": {"input": {"x": 2}}});
         assert_eq!(complaint(&sent, &before, &done), None);
         let said = complaint(&sent, &before, &before).unwrap_or_default();
         assert!(said.ends_with("of: schedule, input, end_time"), "{said}");
@@ -292,11 +389,15 @@ mod tests {
 
     #[test]
     fn an_assistant_of_a_cron_cannot_be_changed() {
-        let Err(PlanError::Wrong(reasons)) = check_names(&json!({"assistant_id": "a", "color": 1}), &CRON_FIELDS)
+        let Err(PlanError::Wrong(reasons)) =
+            check_names(&json!({"assistant_id": "a", "color": 1}), &CRON_FIELDS)
         else {
             panic!("accepted");
         };
-        assert!(reasons[0].starts_with("assistant_id can't be changed"), "{reasons:?}");
+        assert!(
+            reasons[0].starts_with("assistant_id can't be changed"),
+            "{reasons:?}"
+        );
         assert!(reasons[1].starts_with("unknown field color"), "{reasons:?}");
     }
 }

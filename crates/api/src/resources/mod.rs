@@ -119,21 +119,48 @@ impl AgentServer {
     /// See [`PlanError`]. [`Kind::NotOffered`] if the server doesn't have the calls.
     pub async fn plan_resource(&self, intent: &ResourceIntent) -> Result<ResourcePlan, PlanError> {
         match intent {
-            ResourceIntent::RestoreVersion { assistant, version } => self.plan_version(assistant, *version).await,
-            ResourceIntent::CreateCron { thread, fields } => self.plan_new_cron(thread.as_deref(), fields).await,
-            ResourceIntent::UpdateCron { cron, fields } => self.plan_cron_update(cron, fields).await,
-            ResourceIntent::EnableCron { cron, enabled } => self.plan_cron_switch(cron, *enabled).await,
-            ResourceIntent::DeleteCron { cron } => self.plan_cron_deletion(cron).await,
-            ResourceIntent::PutItem { namespace, key, value, edited_from } => {
-                self.plan_put(namespace, key, value, edited_from.as_ref()).await
+            ResourceIntent::RestoreVersion { assistant, version } => {
+                self.plan_version(assistant, *version).await
             }
-            ResourceIntent::DeleteItem { namespace, key } => self.plan_item_deletion(namespace, key).await,
+            ResourceIntent::CreateCron { thread, fields } => {
+                self.plan_new_cron(thread.as_deref(), fields).await
+            }
+            ResourceIntent::UpdateCron { cron, fields } => {
+                self.plan_cron_update(cron, fields).await
+            }
+            ResourceIntent::EnableCron { cron, enabled } => {
+                self.plan_cron_switch(cron, *enabled).await
+            }
+            ResourceIntent::DeleteCron { cron } => self.plan_cron_deletion(cron).await,
+            ResourceIntent::PutItem {
+                namespace,
+                key,
+                value,
+                edited_from,
+            } => {
+                self.plan_put(namespace, key, value, edited_from.as_ref())
+                    .await
+            }
+            ResourceIntent::DeleteItem { namespace, key } => {
+                self.plan_item_deletion(namespace, key).await
+            }
         }
     }
 
     fn resource_plan(&self, draft: Draft) -> ResourcePlan {
-        let Draft { title, target, method, url, body, changes, notes, guard } = draft;
-        let request = self.http.shown(Service::Agent, method.to_string(), &url, body.as_ref());
+        let Draft {
+            title,
+            target,
+            method,
+            url,
+            body,
+            changes,
+            notes,
+            guard,
+        } = draft;
+        let request = self
+            .http
+            .shown(Service::Agent, method.to_string(), &url, body.as_ref());
         let secrets = self.http.secrets(body.as_ref());
         let preview = Preview {
             title,
@@ -141,13 +168,22 @@ impl AgentServer {
             target,
             request,
             then: Vec::new(),
-            changes: changes.into_iter().map(|change| change.without(&secrets)).collect(),
+            changes: changes
+                .into_iter()
+                .map(|change| change.without(&secrets))
+                .collect(),
             revision: NewRevision::NotAsked,
             branch: None,
             notes,
             consent: Consent::Key,
         };
-        ResourcePlan { preview, method, url, body, guard }
+        ResourcePlan {
+            preview,
+            method,
+            url,
+            body,
+            guard,
+        }
     }
 
     /// Applies a planned change: reads its target again, then sends the request once.
@@ -165,11 +201,18 @@ impl AgentServer {
             hint: Some("preview the change again".into()),
         };
         if let Some((guarded, before)) = &plan.guard {
-            let name = plan.preview.target.as_ref().map_or("the target", |target| target.name.as_str());
+            let name = plan
+                .preview
+                .target
+                .as_ref()
+                .map_or("the target", |target| target.name.as_str());
             match self.guarded(guarded).await {
                 Ok(now) if is_same(guarded, before, &now) => {}
                 Ok(_) => return Err(stale(format!("{name} changed after the preview"))),
-                Err(ApiError { kind: Kind::NotFound, .. }) => {
+                Err(ApiError {
+                    kind: Kind::NotFound,
+                    ..
+                }) => {
                     return Err(stale(format!("{name} was deleted after the preview")));
                 }
                 Err(error) => return Err(error.hinted("nothing was sent")),
@@ -190,7 +233,9 @@ impl AgentServer {
         };
         let journal = (plan.preview.title.as_str(), Some(&plan.preview.request));
         let answer = self.http.once(&call, &mut None, Some(journal)).await;
-        let answer = answer.and_then(|answer| answer.maybe_json()).map_err(ApiError::maybe_applied)?;
+        let answer = answer
+            .and_then(|answer| answer.maybe_json())
+            .map_err(ApiError::maybe_applied)?;
         Ok(self.applied(plan, answer).await)
     }
 
@@ -200,20 +245,33 @@ impl AgentServer {
         match &plan.guard {
             Some((Guarded::Assistant(id), _)) => {
                 let complaint = self.not_restored(id, sent, &answer).await;
-                AppliedResource { record: answer, complaint }
+                AppliedResource {
+                    record: answer,
+                    complaint,
+                }
             }
             Some((Guarded::Cron(_), before)) if plan.method != Method::DELETE => {
                 let complaint = crons::complaint(sent, before, &answer);
-                AppliedResource { record: answer, complaint }
+                AppliedResource {
+                    record: answer,
+                    complaint,
+                }
             }
             Some((item @ Guarded::Item(..), _)) if plan.method != Method::DELETE => {
                 let record = self.guarded(item).await.unwrap_or_default();
                 let is_other = !record.is_null() && record["value"] != sent["value"];
-                let complaint = is_other.then(|| "the server has another value than the one sent".to_string());
+                let complaint =
+                    is_other.then(|| "the server has another value than the one sent".to_string());
                 AppliedResource { record, complaint }
             }
-            Some(_) => AppliedResource { record: Value::Null, complaint: None },
-            None => AppliedResource { record: answer, complaint: None },
+            Some(_) => AppliedResource {
+                record: Value::Null,
+                complaint: None,
+            },
+            None => AppliedResource {
+                record: answer,
+                complaint: None,
+            },
         }
     }
 
@@ -263,5 +321,9 @@ fn is_same(guarded: &Guarded, before: &Value, now: &Value) -> bool {
 
 /// Returns a target with a name for sentences.
 fn target(kind: &'static str, id: &str, name: &str) -> Target {
-    Target { kind, id: id.into(), name: text::clean(name).into_owned() }
+    Target {
+        kind,
+        id: id.into(),
+        name: text::clean(name).into_owned(),
+    }
 }

@@ -20,8 +20,12 @@ impl AgentServer {
         limit: usize,
         offset: usize,
     ) -> Result<Vec<Vec<String>>, ApiError> {
-        let mut pages =
-            self.pages("namespaces", Some("namespaces"), (limit, offset), PAGE, |limit, offset| async move {
+        let mut pages = self.pages(
+            "namespaces",
+            Some("namespaces"),
+            (limit, offset),
+            PAGE,
+            |limit, offset| async move {
                 let mut body = json!({"limit": limit, "offset": offset});
                 // JavaScript refuses an empty prefix.
                 if !prefix.is_empty() {
@@ -31,13 +35,15 @@ impl AgentServer {
                     body["max_depth"] = json!(depth);
                 }
                 self.search(&["store", "namespaces"], &body).await
-            });
+            },
+        );
         let mut all: Vec<Vec<String>> = Vec::new();
         loop {
             match pages.next_new().await {
-                Ok(Some(rows)) => {
-                    all.extend(rows.iter().filter_map(|row| labels(&serde_json::from_str(row.get()).ok()?)))
-                }
+                Ok(Some(rows)) => all.extend(
+                    rows.iter()
+                        .filter_map(|row| labels(&serde_json::from_str(row.get()).ok()?)),
+                ),
                 Ok(None) => return Ok(all),
                 Err(error) => return Err(self.offered(error, "a store", has_no_store).await),
             }
@@ -56,17 +62,24 @@ impl AgentServer {
         limit: usize,
         offset: usize,
     ) -> Result<Listing<Value>, ApiError> {
-        let pages = self.pages("items", Some("items"), (limit, offset), PAGE, |limit, offset| async move {
-            // A body without `namespace_prefix` is a 500 on Python.
-            let mut body = json!({"namespace_prefix": prefix, "limit": limit, "offset": offset});
-            if let Some(query) = query {
-                body["query"] = json!(query);
-            }
-            if let Some(filter) = filter {
-                body["filter"] = filter.clone();
-            }
-            self.search(&["store", "items", "search"], &body).await
-        });
+        let pages = self.pages(
+            "items",
+            Some("items"),
+            (limit, offset),
+            PAGE,
+            |limit, offset| async move {
+                // A body without `namespace_prefix` is a 500 on Python.
+                let mut body =
+                    json!({"namespace_prefix": prefix, "limit": limit, "offset": offset});
+                if let Some(query) = query {
+                    body["query"] = json!(query);
+                }
+                if let Some(filter) = filter {
+                    body["filter"] = filter.clone();
+                }
+                self.search(&["store", "items", "search"], &body).await
+            },
+        );
         match pages.whole().await {
             Err(error) => Err(self.offered(error, "a store", has_no_store).await),
             items => items,
@@ -79,23 +92,46 @@ impl AgentServer {
     /// `Kind::NotOffered` if the server has no store.
     pub async fn store_item(&self, namespace: &[String], key: &str) -> Result<Value, ApiError> {
         let key = ("key", key.to_string());
-        let repeated = || namespace.iter().map(|label| ("namespace", label.clone())).chain([key.clone()]).collect();
+        let repeated = || {
+            namespace
+                .iter()
+                .map(|label| ("namespace", label.clone()))
+                .chain([key.clone()])
+                .collect()
+        };
         let query: Vec<(&str, String)> = match self.quirks.repeats_namespace() {
             true => repeated(),
             false => vec![("namespace", namespace.join(".")), key.clone()],
         };
         let answer = match self.get(&["store", "items"], &query).await {
             // Aegra takes a parameter for each label, and fails at a dot. The others return nothing for repeated parameters.
-            Err(error) if error.status() == Some(500) && namespace.len() > 1 && !self.quirks.repeats_namespace() => {
+            Err(error)
+                if error.status() == Some(500)
+                    && namespace.len() > 1
+                    && !self.quirks.repeats_namespace() =>
+            {
                 let mut answer = self.get(&["store", "items"], &repeated()).await;
                 // Aegra's server closes the connection after that error, sometimes while the next request is sent on it.
-                if answer.as_ref().is_err_and(|error| matches!(error.kind, Kind::Network | Kind::NoConnection)) {
+                if answer
+                    .as_ref()
+                    .is_err_and(|error| matches!(error.kind, Kind::Network | Kind::NoConnection))
+                {
                     answer = self.get(&["store", "items"], &repeated()).await;
                 }
-                if answer.as_ref().is_ok() || answer.as_ref().is_err_and(|error| error.kind == Kind::NotFound) {
+                if answer.as_ref().is_ok()
+                    || answer
+                        .as_ref()
+                        .is_err_and(|error| error.kind == Kind::NotFound)
+                {
                     self.quirks.note_repeated_namespace();
                 }
-                answer.map_err(|other| if other.kind == Kind::NotFound { other } else { error })
+                answer.map_err(|other| {
+                    if other.kind == Kind::NotFound {
+                        other
+                    } else {
+                        error
+                    }
+                })
             }
             answer => answer,
         };
@@ -124,17 +160,27 @@ impl AgentServer {
         }
         let before = self.store_item(namespace, key).await?;
         if edited_from.is_some_and(|edited| *edited != before["value"]) {
-            let now = if before.is_null() { "was deleted" } else { "has changed" };
+            let now = if before.is_null() {
+                "was deleted"
+            } else {
+                "has changed"
+            };
             return Err(PlanError::Unfit(format!(
                 "The item {now} since it was opened for editing. Open it again to edit its current value."
             )));
         }
         if before["value"] == *value {
-            return Err(PlanError::Nothing("The item already has this value.".into()));
+            return Err(PlanError::Nothing(
+                "The item already has this value.".into(),
+            ));
         }
         let name = name_of(namespace, key);
         let mut notes = Vec::new();
-        let verb = if before.is_null() { "Create" } else { "Replace" };
+        let verb = if before.is_null() {
+            "Create"
+        } else {
+            "Replace"
+        };
         if !before.is_null() {
             notes.push(Note::warning(
                 "The whole value is replaced. The store keeps no history, so the old value can't be restored.",
@@ -153,7 +199,11 @@ impl AgentServer {
         }))
     }
 
-    pub(super) async fn plan_item_deletion(&self, namespace: &[String], key: &str) -> Result<ResourcePlan, PlanError> {
+    pub(super) async fn plan_item_deletion(
+        &self,
+        namespace: &[String],
+        key: &str,
+    ) -> Result<ResourcePlan, PlanError> {
         let reasons = wrong_place(namespace, key);
         if !reasons.is_empty() {
             return Err(PlanError::Wrong(reasons));
@@ -171,7 +221,9 @@ impl AgentServer {
             url: self.url(&Method::DELETE, &["store", "items"])?,
             body: Some(json!({"namespace": namespace, "key": key})),
             changes: compare(&before["value"], &Value::Null),
-            notes: vec![Note::warning("The store keeps no history, so the value can't be restored.")],
+            notes: vec![Note::warning(
+                "The store keeps no history, so the value can't be restored.",
+            )],
             guard: Some((Guarded::Item(namespace.to_vec(), key.into()), before)),
         }))
     }
@@ -183,7 +235,10 @@ fn has_no_store(info: &ServerInfo) -> bool {
 }
 
 fn labels(row: &Value) -> Option<Vec<String>> {
-    row.as_array()?.iter().map(|label| label.as_str().map(str::to_string)).collect()
+    row.as_array()?
+        .iter()
+        .map(|label| label.as_str().map(str::to_string))
+        .collect()
 }
 
 /// Servers refuse these as plain text, or fail.
@@ -192,7 +247,10 @@ fn wrong_place(namespace: &[String], key: &str) -> Vec<String> {
     if namespace.is_empty() {
         reasons.push("the namespace is empty".to_string());
     }
-    if namespace.iter().any(|label| label.is_empty() || label.contains('.')) {
+    if namespace
+        .iter()
+        .any(|label| label.is_empty() || label.contains('.'))
+    {
         reasons.push("a namespace's labels must not be empty or contain dots".into());
     }
     if key.is_empty() {

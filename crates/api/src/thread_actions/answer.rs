@@ -6,8 +6,8 @@ use super::start::was_answered;
 use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, sentence_of, unfit};
 use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use runtail_core::model::{
-    GivenAnswer, MIXED_DECISIONS, Note, Problem, Question, Reply, Rerun, Resume, StateFacts, resume, shell_word,
-    summary_of,
+    GivenAnswer, MIXED_DECISIONS, Note, Problem, Question, Reply, Rerun, Resume, StateFacts,
+    resume, shell_word, summary_of,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Number, Value};
@@ -38,20 +38,33 @@ impl AgentServer {
         }
         let chosen = match interrupt {
             Some(id)
-                if !questions.is_empty() && questions.iter().all(|question| question.id.as_deref() != Some(id)) =>
+                if !questions.is_empty()
+                    && questions
+                        .iter()
+                        .all(|question| question.id.as_deref() != Some(id)) =>
             {
-                return Err(unfit(self.unknown_question(thread, id, &loaded, &questions).await));
+                return Err(unfit(
+                    self.unknown_question(thread, id, &loaded, &questions).await,
+                ));
             }
             _ => choose(&questions, interrupt, answer, &loaded)?,
         };
         let mut replies: Vec<Option<Reply>> = vec![None; questions.len()];
         for at in &chosen {
-            replies[*at] = Some(questions[*at].reply_from(answer).map_err(|why| PlanError::Wrong(vec![why]))?);
+            replies[*at] = Some(
+                questions[*at]
+                    .reply_from(answer)
+                    .map_err(|why| PlanError::Wrong(vec![why]))?,
+            );
         }
-        let made = resume(&questions, &replies).map_err(|problems| PlanError::Wrong(reasons(&problems, &questions)))?;
+        let made = resume(&questions, &replies)
+            .map_err(|problems| PlanError::Wrong(reasons(&problems, &questions)))?;
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let asked: Vec<Question> = chosen.iter().map(|at| questions[*at].clone()).collect();
-        let mut notes = vec![Note::fact(format!("Question: {}", text::clean(&summary_of(&asked))))];
+        let mut notes = vec![Note::fact(format!(
+            "Question: {}",
+            text::clean(&summary_of(&asked))
+        ))];
         if asked.len() > 1 && asked[0].id == asked[1].id {
             let others: Vec<String> = asked[1..].iter().map(summary_of_one).collect();
             notes.push(Note::warning(format!(
@@ -69,7 +82,11 @@ impl AgentServer {
         notes.extend(self.race_note(&loaded).await?);
         notes.extend(omitted_note(&omitted));
         let body = body.answering(&made);
-        let start = RunStart { thread: thread.into(), body, guard: StartGuard::Questions(asked) };
+        let start = RunStart {
+            thread: thread.into(),
+            body,
+            guard: StartGuard::Questions(asked),
+        };
         self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)
     }
 
@@ -79,24 +96,44 @@ impl AgentServer {
         Ok(unfit(match self.takes_no_input().await? {
             true => {
                 let thread = shell_word(thread);
-                format!("{kept} `runtail fork {thread}` asks the question again under a new id; then answer it.")
+                format!(
+                    "{kept} `runtail fork {thread}` asks the question again under a new id; then answer it."
+                )
             }
-            false => format!("{kept} This server can't ask again. A new run starts the graph from its beginning."),
+            false => format!(
+                "{kept} This server can't ask again. A new run starts the graph from its beginning."
+            ),
         }))
     }
 
     /// Returns why there is no open question with an id: whether it was answered, as far as the records show.
-    async fn unknown_question(&self, thread: &str, id: &str, loaded: &LoadedThread, open: &[Question]) -> String {
+    async fn unknown_question(
+        &self,
+        thread: &str,
+        id: &str,
+        loaded: &LoadedThread,
+        open: &[Question],
+    ) -> String {
         let open = list(open);
         if was_answered(loaded, Some(id)) {
-            return format!("This question is no longer open: it was answered. Open questions:{open}");
+            return format!(
+                "This question is no longer open: it was answered. Open questions:{open}"
+            );
         }
-        let history = self.thread_history_raw(thread, HISTORY, None, MAX_HISTORY).await;
-        let states: Option<Vec<StateFacts>> =
-            history.ok().map(|states| states.iter().filter_map(|state| StateFacts::read(state.get()).ok()).collect());
+        let history = self
+            .thread_history_raw(thread, HISTORY, None, MAX_HISTORY)
+            .await;
+        let states: Option<Vec<StateFacts>> = history.ok().map(|states| {
+            states
+                .iter()
+                .filter_map(|state| StateFacts::read(state.get()).ok())
+                .collect()
+        });
         let asks = |state: &StateFacts| {
             let of_tasks = state.tasks.iter().flat_map(|task| &task.questions);
-            of_tasks.chain(&state.questions).any(|question| question.id.as_deref() == Some(id))
+            of_tasks
+                .chain(&state.questions)
+                .any(|question| question.id.as_deref() == Some(id))
         };
         match states {
             Some(states) if states.iter().any(asks) => {
@@ -105,14 +142,19 @@ impl AgentServer {
             Some(states) if states.len() < HISTORY && loaded.runs.is_some() => {
                 format!("The thread never asked a question with this id. Open questions:{open}")
             }
-            _ => format!("No open question has this id. Whether it was ever open is unknown. Open questions:{open}"),
+            _ => format!(
+                "No open question has this id. Whether it was ever open is unknown. Open questions:{open}"
+            ),
         }
     }
 
     /// Returns a warning for a server that ignores `multitask_strategy`, so that it runs two answers at once (seen on Aegra 0.6.0 and 0.11.0).
     pub(super) async fn race_note(&self, loaded: &LoadedThread) -> Result<Option<Note>, PlanError> {
         // Only Aegra's threads have no field for questions; other servers need no further request.
-        let may_be_aegra = loaded.thread.as_ref().is_some_and(|facts| !facts.lists_questions);
+        let may_be_aegra = loaded
+            .thread
+            .as_ref()
+            .is_some_and(|facts| !facts.lists_questions);
         if !may_be_aegra || !self.info().await?.kind.is_aegra() {
             return Ok(None);
         }
@@ -122,14 +164,20 @@ impl AgentServer {
     }
 
     /// Returns notes about what can't be checked in a valid answer.
-    pub(super) async fn doubts(&self, questions: &[Question], answer: &Resume) -> Result<Vec<Note>, PlanError> {
+    pub(super) async fn doubts(
+        &self,
+        questions: &[Question],
+        answer: &Resume,
+    ) -> Result<Vec<Note>, PlanError> {
         let mut cautions: Vec<String> = questions.iter().filter_map(Question::caution).collect();
         cautions.dedup();
         cautions.extend(answer.is_doubtful().then(|| MIXED_DECISIONS.to_string()));
         if let Some(number) = large_integer(answer.value())
             && self.info().await?.kind == ServerKind::JavaScript
         {
-            cautions.push(format!("JavaScript servers round integers beyond 9007199254740991, such as {number}."));
+            cautions.push(format!(
+                "JavaScript servers round integers beyond 9007199254740991, such as {number}."
+            ));
         }
         Ok(cautions.into_iter().map(Note::warning).collect())
     }
@@ -146,27 +194,43 @@ fn choose(
     let is_decision = matches!(answer, GivenAnswer::Approve | GivenAnswer::Reject(_));
     let positions = |id: &str| -> Vec<usize> {
         let has_id = |(_, question): &(usize, &Question)| question.id.as_deref() == Some(id);
-        questions.iter().enumerate().filter(has_id).map(|(at, _)| at).collect()
+        questions
+            .iter()
+            .enumerate()
+            .filter(has_id)
+            .map(|(at, _)| at)
+            .collect()
     };
     match (wanted, questions) {
         (_, []) => Err(not_waiting(loaded, wanted)),
         (None, [_]) => Ok(vec![0]),
-        (None, several) if is_decision && several.iter().all(Question::is_per_call) => Ok((0..several.len()).collect()),
-        (None, several) if several.iter().all(|question| question.resume_id().is_none()) => Err(unfit(format!(
-            "{} questions without an id are open, so an answer can't name one of them. A new run starts the graph from its \
+        (None, several) if is_decision && several.iter().all(Question::is_per_call) => {
+            Ok((0..several.len()).collect())
+        }
+        (None, several)
+            if several
+                .iter()
+                .all(|question| question.resume_id().is_none()) =>
+        {
+            Err(unfit(format!(
+                "{} questions without an id are open, so an answer can't name one of them. A new run starts the graph from its \
              beginning:{}",
-            several.len(),
-            list(several)
-        ))),
+                several.len(),
+                list(several)
+            )))
+        }
         (None, [first, ..]) => {
-            let shares_one_id = first.id.is_some() && questions.iter().all(|question| question.id == first.id);
+            let shares_one_id =
+                first.id.is_some() && questions.iter().all(|question| question.id == first.id);
             let (count, list) = (questions.len(), list(questions));
             let why = match shares_one_id {
                 true => format!(
                     "{count} open questions share one id, so the server gives them all the same answer; to send one answer to \
                      all of them, name the id with --interrupt ID:{list}"
                 ),
-                false => format!("{count} questions are open; choose one with --interrupt ID:{list}"),
+                false => {
+                    format!("{count} questions are open; choose one with --interrupt ID:{list}")
+                }
             };
             Err(PlanError::Wrong(vec![why]))
         }
@@ -177,13 +241,20 @@ fn choose(
 pub(super) fn not_waiting(loaded: &LoadedThread, named: Option<&str>) -> PlanError {
     let status = loaded.status();
     let named = match named {
-        Some(id) if was_answered(loaded, Some(id)) => "This question is no longer open: it was answered. ",
+        Some(id) if was_answered(loaded, Some(id)) => {
+            "This question is no longer open: it was answered. "
+        }
         Some(_) => "No open question has this id. ",
         None => "",
     };
     match status.is_active() {
-        true => unfit(format!("{named}A run is active on the thread; it is not waiting for an answer.")),
-        false => unfit(format!("{named}{}; it is not waiting for an answer.", sentence_of(&status))),
+        true => unfit(format!(
+            "{named}A run is active on the thread; it is not waiting for an answer."
+        )),
+        false => unfit(format!(
+            "{named}{}; it is not waiting for an answer.",
+            sentence_of(&status)
+        )),
     }
 }
 
@@ -194,13 +265,22 @@ fn summary_of_one(question: &Question) -> String {
 fn list(questions: &[Question]) -> String {
     let line = |question: &Question| {
         let id = question.id.as_deref().unwrap_or("(no id)");
-        format!("\n  {}  {}", text::clean(id), text::fit(&text::clean(&question.summary()), MAX_SUMMARY))
+        format!(
+            "\n  {}  {}",
+            text::clean(id),
+            text::fit(&text::clean(&question.summary()), MAX_SUMMARY)
+        )
     };
     questions.iter().map(line).collect()
 }
 
 pub(super) fn reasons(problems: &[Problem], questions: &[Question]) -> Vec<String> {
-    let words = |problem: &Problem| format!("the answer is not valid: {}", text::clean(&problem.in_words(questions)));
+    let words = |problem: &Problem| {
+        format!(
+            "the answer is not valid: {}",
+            text::clean(&problem.in_words(questions))
+        )
+    };
     problems.iter().map(words).collect()
 }
 

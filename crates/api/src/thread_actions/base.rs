@@ -67,7 +67,10 @@ impl Base {
 
     /// Returns whether its next nodes ran before.
     pub fn has_run(&self) -> bool {
-        self.facts.tasks.iter().any(|task| task.has_result || task.error.is_some() || !task.questions.is_empty())
+        self.facts
+            .tasks
+            .iter()
+            .any(|task| task.has_result || task.error.is_some() || !task.questions.is_empty())
     }
 
     /// Returns the tool calls that its last message asks for and that no message answers yet.
@@ -77,7 +80,9 @@ impl Base {
 
     /// Returns those of some calls that a node answered when it ran.
     pub fn made_by<'c>(&self, node: &str, calls: &'c [Call]) -> Vec<&'c Call> {
-        let Some(ids) = self.answered.get(node) else { return Vec::new() };
+        let Some(ids) = self.answered.get(node) else {
+            return Vec::new();
+        };
         calls.iter().filter(|call| ids.contains(&call.id)).collect()
     }
 }
@@ -85,15 +90,32 @@ impl Base {
 /// Returns the tool calls that the last of some messages asks for and that no message answers yet.
 pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
-    let calls_of = |message: &Value| message["tool_calls"].as_array().filter(|calls| !calls.is_empty()).cloned();
-    let Some(at) = messages.iter().rposition(|message| calls_of(message).is_some()) else { return Vec::new() };
-    let answered: BTreeSet<&str> =
-        messages[at..].iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
+    let calls_of = |message: &Value| {
+        message["tool_calls"]
+            .as_array()
+            .filter(|calls| !calls.is_empty())
+            .cloned()
+    };
+    let Some(at) = messages
+        .iter()
+        .rposition(|message| calls_of(message).is_some())
+    else {
+        return Vec::new();
+    };
+    let answered: BTreeSet<&str> = messages[at..]
+        .iter()
+        .filter_map(|message| message["tool_call_id"].as_str())
+        .collect();
     let calls = calls_of(&messages[at]).unwrap_or_default();
-    let open = calls.iter().filter(|call| call["id"].as_str().is_none_or(|id| !answered.contains(id)));
+    let open = calls
+        .iter()
+        .filter(|call| call["id"].as_str().is_none_or(|id| !answered.contains(id)));
     let call = |call: &Value| {
         let name = text::clean(call["name"].as_str()?).into_owned();
-        Some(Call { name, id: call["id"].as_str().unwrap_or_default().to_string() })
+        Some(Call {
+            name,
+            id: call["id"].as_str().unwrap_or_default().to_string(),
+        })
     };
     open.filter_map(call).collect()
 }
@@ -114,12 +136,22 @@ pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> 
         result: Option<&'a RawValue>,
     }
     let state: State<'_> = json::from_str(state).unwrap_or_default();
-    let tasks: Vec<&RawValue> = state.tasks.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
+    let tasks: Vec<&RawValue> = state
+        .tasks
+        .and_then(|raw| json::from_str(raw.get()).ok())
+        .unwrap_or_default();
     let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for raw in tasks {
-        let Ok(task) = json::from_str::<Task<'_>>(raw.get()) else { continue };
-        let result = task.result.map(RawValue::get).filter(|raw| raw.len() <= MAX_VALUE);
-        let result: Value = result.and_then(|raw| json::from_str(raw).ok()).unwrap_or_default();
+        let Ok(task) = json::from_str::<Task<'_>>(raw.get()) else {
+            continue;
+        };
+        let result = task
+            .result
+            .map(RawValue::get)
+            .filter(|raw| raw.len() <= MAX_VALUE);
+        let result: Value = result
+            .and_then(|raw| json::from_str(raw).ok())
+            .unwrap_or_default();
         let parts = match &result {
             Value::Array(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),
@@ -128,7 +160,9 @@ pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> 
             Value::Array(messages) => messages.as_slice(),
             one => std::slice::from_ref(one),
         });
-        let ids = ids.filter_map(|message| message["tool_call_id"].as_str()).map(str::to_string);
+        let ids = ids
+            .filter_map(|message| message["tool_call_id"].as_str())
+            .map(str::to_string);
         answered.entry(task.name).or_default().extend(ids);
     }
     answered
@@ -152,36 +186,52 @@ impl AgentServer {
         wanted: Option<&str>,
     ) -> Result<Base, PlanError> {
         if loaded.is_blank() {
-            return Err(unfit("This server has no call that reads a thread's state, so nothing can be checked."));
+            return Err(unfit(
+                "This server has no call that reads a thread's state, so nothing can be checked.",
+            ));
         }
         let newest = loaded.checkpoint();
         let Some(id) = wanted.or(newest) else {
-            return Err(unfit("The thread has no checkpoint yet: nothing ran on it."));
+            return Err(unfit(
+                "The thread has no checkpoint yet: nothing ran on it.",
+            ));
         };
         let missing = || {
             let thread = short_id(thread);
             let id = text::clean(id).into_owned();
-            unfit(format!("Thread {thread} has no checkpoint {id}. `runtail threads history` lists them."))
+            unfit(format!(
+                "Thread {thread} has no checkpoint {id}. `runtail threads history` lists them."
+            ))
         };
         let raw = match self.checkpoint_state_raw(thread, id, MAX_STATE).await {
             Ok(raw) => raw,
             // JavaScript refuses an id that is no UUID.
-            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => return Err(missing()),
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
+                return Err(missing());
+            }
             Err(error) if error.may_lack_call() => {
-                return Err(unfit("This server has no call that reads a checkpoint, so it can't be checked."));
+                return Err(unfit(
+                    "This server has no call that reads a checkpoint, so it can't be checked.",
+                ));
             }
             Err(error) => return Err(error.into()),
         };
         let odd = |error: serde_json::Error| {
             let detail = format!("the server's record of the checkpoint: {error}");
-            PlanError::Asked(crate::ApiError { kind: Kind::Protocol, ..self.refused_here(thread, detail) })
+            PlanError::Asked(crate::ApiError {
+                kind: Kind::Protocol,
+                ..self.refused_here(thread, detail)
+            })
         };
         let facts = StateFacts::read(raw.get()).map_err(odd)?;
         if !facts.is_saved() {
             return Err(missing());
         }
         let row: WithValues<'_> = json::from_str(raw.get()).map_err(odd)?;
-        let values = row.values.and_then(|values| json::from_str(values.get()).ok()).unwrap_or_default();
+        let values = row
+            .values
+            .and_then(|values| json::from_str(values.get()).ok())
+            .unwrap_or_default();
         Ok(Base {
             id: id.to_string(),
             thread: thread.to_string(),
@@ -201,7 +251,8 @@ impl AgentServer {
         is_last: impl FnMut(&StateFacts) -> bool,
     ) -> Option<Vec<StateFacts>> {
         let id = |state: &StateFacts| state.checkpoint_id.clone();
-        self.read_history(thread, |json| StateFacts::read(json).ok(), id, is_last).await
+        self.read_history(thread, |json| StateFacts::read(json).ok(), id, is_last)
+            .await
     }
 
     /// Does the same, with other facts of each state.
@@ -215,7 +266,10 @@ impl AgentServer {
         let mut all: Vec<T> = Vec::new();
         for _ in 0..MAX_PAGES {
             let before = all.last().and_then(&id);
-            let page = match self.thread_history_raw(thread, PAGE, before.as_deref(), MAX_PAGE).await {
+            let page = match self
+                .thread_history_raw(thread, PAGE, before.as_deref(), MAX_PAGE)
+                .await
+            {
                 Ok(page) => page,
                 Err(_) if all.is_empty() => return None,
                 Err(_) => break,
@@ -245,9 +299,13 @@ impl AgentServer {
         }
         match self.assistant_row(assistant).await {
             Ok(row) => Ok(row["graph_id"].as_str().map(str::to_string)),
-            Err(error) if error.kind == Kind::NotFound && self.info().await?.kind != ServerKind::Other => {
+            Err(error)
+                if error.kind == Kind::NotFound && self.info().await?.kind != ServerKind::Other =>
+            {
                 let id = text::clean(assistant).into_owned();
-                Err(unfit(format!("The thread's assistant {id} was deleted, so nothing can run on the thread.")))
+                Err(unfit(format!(
+                    "The thread's assistant {id} was deleted, so nothing can run on the thread."
+                )))
             }
             Err(error) if error.is_refusal() => Ok(None),
             Err(error) => Err(error.into()),
@@ -262,7 +320,12 @@ mod tests {
 
     fn base(values: Value) -> Base {
         let values = serde_json::from_str(&values.to_string()).unwrap();
-        Base { id: "b".into(), thread: "t".into(), values, ..Base::default() }
+        Base {
+            id: "b".into(),
+            thread: "t".into(),
+            values,
+            ..Base::default()
+        }
     }
 
     #[test]
@@ -272,8 +335,15 @@ mod tests {
         let answer = json!({"type": "tool", "tool_call_id": "1"});
         assert_eq!(base(json!({"messages": [message]})).open_calls().len(), 2);
         let open = base(json!({"messages": [message, answer]})).open_calls();
-        assert!(open.len() == 1 && open[0].name.starts_with("get") && !open[0].name.contains('\u{1b}'), "{open:?}");
-        for values in [json!({}), json!({"messages": 3}), json!({"messages": [{"tool_calls": []}, 7]})] {
+        assert!(
+            open.len() == 1 && open[0].name.starts_with("get") && !open[0].name.contains('\u{1b}'),
+            "{open:?}"
+        );
+        for values in [
+            json!({}),
+            json!({"messages": 3}),
+            json!({"messages": [{"tool_calls": []}, 7]}),
+        ] {
             assert!(base(values).open_calls().is_empty());
         }
     }

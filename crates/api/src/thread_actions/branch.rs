@@ -3,8 +3,8 @@
 use super::base::{Base, Call};
 use crate::AgentServer;
 use runtail_core::model::{
-    Branch, BranchStep, BranchStepKind as Kind, Checkpoint, CheckpointTree, Parent, RepeatedCalls, StateFacts,
-    TaskFacts, counted,
+    Branch, BranchStep, BranchStepKind as Kind, Checkpoint, CheckpointTree, Parent, RepeatedCalls,
+    StateFacts, TaskFacts, counted,
 };
 use runtail_core::text;
 use std::collections::BTreeSet;
@@ -56,8 +56,16 @@ impl AgentServer {
     }
 
     /// Does the same, back to the input of a run.
-    pub(super) async fn past_until_input(&self, base: &Base, run: &str, newest_run: Option<String>) -> Past {
-        self.past(base, newest_run, |state| state.source == "input" && state.run_id.as_deref() == Some(run)).await
+    pub(super) async fn past_until_input(
+        &self,
+        base: &Base,
+        run: &str,
+        newest_run: Option<String>,
+    ) -> Past {
+        self.past(base, newest_run, |state| {
+            state.source == "input" && state.run_id.as_deref() == Some(run)
+        })
+        .await
     }
 
     async fn past(
@@ -68,25 +76,42 @@ impl AgentServer {
     ) -> Past {
         let read = |json: &str| Some((StateFacts::read(json).ok()?, Checkpoint::read(json)));
         let id = |(state, _): &(StateFacts, Option<Checkpoint>)| state.checkpoint_id.clone();
-        let entries = self.read_history(&base.thread, read, id, |(state, _)| is_last(state)).await;
+        let entries = self
+            .read_history(&base.thread, read, id, |(state, _)| is_last(state))
+            .await;
         Past::new(base, entries.unwrap_or_default(), newest_run)
     }
 }
 
 impl Past {
-    fn new(base: &Base, entries: Vec<(StateFacts, Option<Checkpoint>)>, newest_run: Option<String>) -> Past {
-        let (states, checkpoints): (Vec<StateFacts>, Vec<Option<Checkpoint>>) = entries.into_iter().unzip();
+    fn new(
+        base: &Base,
+        entries: Vec<(StateFacts, Option<Checkpoint>)>,
+        newest_run: Option<String>,
+    ) -> Past {
+        let (states, checkpoints): (Vec<StateFacts>, Vec<Option<Checkpoint>>) =
+            entries.into_iter().unzip();
         let listed = checkpoints.into_iter().flatten().map(Arc::new);
         let tree = CheckpointTree::new(base.checkpoint.iter().cloned().chain(listed));
-        Past { states, tree, newest_run }
+        Past {
+            states,
+            tree,
+            newest_run,
+        }
     }
 
     /// Returns the checkpoint that followed another one in the same run or in one that continued it. The graph's own ones come
     /// first: an edit or a fork is another branch, and what follows an input doesn't follow by itself.
     fn child_of(&self, id: &str) -> Option<&StateFacts> {
-        let is_child = |state: &&StateFacts| state.parent_id.as_deref() == Some(id) && state.source != "input";
+        let is_child =
+            |state: &&StateFacts| state.parent_id.as_deref() == Some(id) && state.source != "input";
         let children = self.states.iter().filter(is_child);
-        children.max_by_key(|child| (!matches!(child.source.as_str(), "update" | "fork"), child.checkpoint_id.clone()))
+        children.max_by_key(|child| {
+            (
+                !matches!(child.source.as_str(), "update" | "fork"),
+                child.checkpoint_id.clone(),
+            )
+        })
     }
 
     /// Returns whether the nodes of a checkpoint ran before.
@@ -98,7 +123,10 @@ impl Past {
 
     /// Returns whether nothing followed a checkpoint.
     fn is_last(&self, state: &StateFacts) -> bool {
-        state.checkpoint_id.as_deref().is_none_or(|id| self.child_of(id).is_none())
+        state
+            .checkpoint_id
+            .as_deref()
+            .is_none_or(|id| self.child_of(id).is_none())
     }
 
     /// Returns the branch that a run from a checkpoint makes.
@@ -109,7 +137,11 @@ impl Past {
             steps.extend(self.followed(&base.id, &base.facts.next));
         }
         steps.extend(at.and_then(|at| self.skipped(at)));
-        Branch { steps, repeats: self.repeats(base, next), ..self.from(base) }
+        Branch {
+            steps,
+            repeats: self.repeats(base, next),
+            ..self.from(base)
+        }
     }
 
     /// Returns a branch without its steps.
@@ -127,7 +159,8 @@ impl Past {
 
     /// Returns the branch that a run with the input of an earlier run makes. What followed that input likely follows again.
     pub(super) fn rerun(&self, base: &Base, run: &str) -> Branch {
-        let is_its = |state: &&StateFacts| state.source == "input" && state.run_id.as_deref() == Some(run);
+        let is_its =
+            |state: &&StateFacts| state.source == "input" && state.run_id.as_deref() == Some(run);
         let input = self.states.iter().find(is_its);
         let start = BranchStep {
             kind: Kind::RunsAgain,
@@ -136,29 +169,53 @@ impl Past {
             run_id: None,
             detail: "the graph starts with the same input".into(),
         };
-        let followed = input.and_then(|input| Some(self.followed(input.checkpoint_id.as_deref()?, &input.next)));
-        let steps = std::iter::once(start).chain(followed.unwrap_or_default()).collect();
-        Branch { steps, ..self.from(base) }
+        let followed = input
+            .and_then(|input| Some(self.followed(input.checkpoint_id.as_deref()?, &input.next)));
+        let steps = std::iter::once(start)
+            .chain(followed.unwrap_or_default())
+            .collect();
+        Branch {
+            steps,
+            ..self.from(base)
+        }
     }
 
     /// Returns the steps that run first. Parallel nodes share one if nothing else is known of them.
     fn next_steps(&self, base: &Base, next: &Next<'_>) -> Vec<BranchStep> {
         let nodes = counted(next.nodes.iter().map(String::as_str));
         let names: Vec<&str> = nodes.iter().map(|node| name_of(node)).collect();
-        let details: Vec<String> = names.iter().map(|node| self.detail(base, next, node, names.len() == 1)).collect();
+        let details: Vec<String> = names
+            .iter()
+            .map(|node| self.detail(base, next, node, names.len() == 1))
+            .collect();
         let step = |nodes: Vec<String>, detail: &str| {
             let ran = |node: &String| base.facts.next.iter().any(|known| known == name_of(node));
             let is_again = self.has_run(base) && nodes.iter().any(ran);
-            let kind = if is_again { Kind::RunsAgain } else { Kind::Runs };
-            let detail = [detail, next.doubt].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
-            BranchStep { kind, nodes, certain: next.doubt.is_empty(), run_id: None, detail: detail.to_string() }
+            let kind = if is_again {
+                Kind::RunsAgain
+            } else {
+                Kind::Runs
+            };
+            let detail = [detail, next.doubt]
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .unwrap_or_default();
+            BranchStep {
+                kind,
+                nodes,
+                certain: next.doubt.is_empty(),
+                run_id: None,
+                detail: detail.to_string(),
+            }
         };
         match (nodes.is_empty(), details.iter().all(String::is_empty)) {
             (true, _) => Vec::new(),
             (false, true) => vec![step(nodes, "")],
             (false, false) => {
                 let rows = nodes.iter().zip(&details).take(MAX_STEPS);
-                let mut rows: Vec<BranchStep> = rows.map(|(node, detail)| step(vec![node.clone()], detail)).collect();
+                let mut rows: Vec<BranchStep> = rows
+                    .map(|(node, detail)| step(vec![node.clone()], detail))
+                    .collect();
                 if nodes.len() > MAX_STEPS {
                     rows.push(step(nodes[MAX_STEPS..].to_vec(), ""));
                 }
@@ -178,46 +235,79 @@ impl Past {
         if !asks.is_empty() {
             return format!("asks again: {asks}");
         }
-        let calls = |calls: Vec<&Call>| calls.iter().map(|call| cut(&call.name)).collect::<Vec<_>>().join(", ");
+        let calls = |calls: Vec<&Call>| {
+            calls
+                .iter()
+                .map(|call| cut(&call.name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let own = base.made_by(node, next.calls);
         let is_of_tools = node.to_lowercase().contains("tool");
         if !own.is_empty() {
             return calls(own);
         }
-        let is_any_proven = next.nodes.iter().any(|other| !base.made_by(other, next.calls).is_empty());
+        let is_any_proven = next
+            .nodes
+            .iter()
+            .any(|other| !base.made_by(other, next.calls).is_empty());
         if !next.calls.is_empty() && !is_any_proven && (is_of_tools || is_only) {
             let all = calls(next.calls.iter().collect());
-            return if is_of_tools { all } else { format!("the state asks for {all}") };
+            return if is_of_tools {
+                all
+            } else {
+                format!("the state asks for {all}")
+            };
         }
-        let error = tasks().filter(|task| !task.has_result).find_map(|task| task.error.as_deref());
-        error.map(|error| format!("failed before: {}", cut(error))).unwrap_or_default()
+        let error = tasks()
+            .filter(|task| !task.has_result)
+            .find_map(|task| task.error.as_deref());
+        error
+            .map(|error| format!("failed before: {}", cut(error)))
+            .unwrap_or_default()
     }
 
     /// Returns the calls that are known to be made a second time: their results are known, and the node that made them runs
     /// for certain.
     fn repeats(&self, base: &Base, next: &Next<'_>) -> Option<RepeatedCalls> {
-        let asks = |node: &str| base.facts.tasks.iter().any(|task| task.node == node && !task.questions.is_empty());
+        let asks = |node: &str| {
+            base.facts
+                .tasks
+                .iter()
+                .any(|task| task.node == node && !task.questions.is_empty())
+        };
         if !next.doubt.is_empty() || next.nodes.iter().any(|node| asks(node)) {
             return None;
         }
         let nodes: BTreeSet<&String> = next.nodes.iter().collect();
-        let made: Vec<&Call> = nodes.into_iter().flat_map(|node| base.made_by(node, next.calls)).collect();
+        let made: Vec<&Call> = nodes
+            .into_iter()
+            .flat_map(|node| base.made_by(node, next.calls))
+            .collect();
         let calls = counted(made.iter().map(|call| &*call.name));
-        let run_id = self.child_of(&base.id).and_then(|child| child.run_id.clone());
+        let run_id = self
+            .child_of(&base.id)
+            .and_then(|child| child.run_id.clone());
         (!calls.is_empty()).then_some(RepeatedCalls { calls, run_id })
     }
 
     /// Returns the steps that followed the next nodes of a checkpoint. There are none if it was never continued, or if that is
     /// unknown.
     fn followed(&self, id: &str, next: &[String]) -> Vec<BranchStep> {
-        let Some(first) = self.child_of(id) else { return Vec::new() };
+        let Some(first) = self.child_of(id) else {
+            return Vec::new();
+        };
         let mut steps: Vec<BranchStep> = Vec::new();
         let (mut before, mut at) = (next, Some(first));
         for _ in 0..MAX_COUNTED {
             let Some(state) = at else { break };
-            let then = state.checkpoint_id.as_deref().and_then(|id| self.child_of(id));
+            let then = state
+                .checkpoint_id
+                .as_deref()
+                .and_then(|id| self.child_of(id));
             // A run from a checkpoint begins with a copy of it, and an edit runs nothing: what is next after them is next already.
-            let is_no_step = matches!(state.source.as_str(), "fork" | "update") && state.next == before;
+            let is_no_step =
+                matches!(state.source.as_str(), "fork" | "update") && state.next == before;
             let step = match (state.next.is_empty(), then) {
                 _ if is_no_step => None,
                 (false, _) => Some(self.likely(state, then)),
@@ -239,7 +329,10 @@ impl Past {
         }
         if steps.is_empty() {
             let end = likely_step(vec!["the end of the graph".into()], String::new());
-            return vec![BranchStep { run_id: first.run_id.clone(), ..end }];
+            return vec![BranchStep {
+                run_id: first.run_id.clone(),
+                ..end
+            }];
         }
         let more = steps.len().saturating_sub(MAX_STEPS);
         if let Some(first) = steps.first_mut().filter(|first| first.detail.is_empty()) {
@@ -247,7 +340,10 @@ impl Past {
         }
         if more > 1 {
             steps.truncate(MAX_STEPS);
-            steps.push(likely_step(vec![format!("{more} more steps")], String::new()));
+            steps.push(likely_step(
+                vec![format!("{more} more steps")],
+                String::new(),
+            ));
         }
         steps
     }
@@ -255,7 +351,11 @@ impl Past {
     /// Describes the step after a state, as it went before.
     fn likely(&self, state: &StateFacts, then: Option<&StateFacts>) -> BranchStep {
         let asks = asked(state.tasks.iter());
-        let error = state.tasks.iter().filter(|task| !task.has_result).find_map(|task| task.error.as_deref());
+        let error = state
+            .tasks
+            .iter()
+            .filter(|task| !task.has_result)
+            .find_map(|task| task.error.as_deref());
         let detail = match (asks.is_empty(), error) {
             (false, _) => format!("asks again: {asks}"),
             (true, Some(error)) => format!("failed: {}", cut(error)),
@@ -263,10 +363,18 @@ impl Past {
         };
         // Without a checkpoint after it, the step may have run in a later run than the one that wrote the state.
         let has_begun = !detail.is_empty();
-        let own = || state.run_id.clone().filter(|run| has_begun && Some(run) == self.newest_run.as_ref());
+        let own = || {
+            state
+                .run_id
+                .clone()
+                .filter(|run| has_begun && Some(run) == self.newest_run.as_ref())
+        };
         let run_id = then.map_or_else(own, |then| then.run_id.clone());
         let nodes = counted(state.next.iter().map(String::as_str));
-        BranchStep { run_id, ..likely_step(nodes, detail) }
+        BranchStep {
+            run_id,
+            ..likely_step(nodes, detail)
+        }
     }
 
     /// Returns the steps of the run at and before a checkpoint; nothing if the history doesn't reach back to its input, or if
@@ -288,8 +396,11 @@ impl Past {
             return None;
         }
         // A copy of a checkpoint is no step of its own.
-        let chain: Vec<usize> =
-            chain.into_iter().rev().filter(|at| self.tree.entries()[*at].source != "fork").collect();
+        let chain: Vec<usize> = chain
+            .into_iter()
+            .rev()
+            .filter(|at| self.tree.entries()[*at].source != "fork")
+            .collect();
         let writers: Vec<String> = chain
             .iter()
             .flat_map(|at| match self.tree.writers(*at) {
@@ -297,21 +408,44 @@ impl Past {
                 writers => writers,
             })
             .collect();
-        let steps: Option<Vec<i64>> = chain.iter().map(|at| self.tree.entries()[*at].step).collect();
+        let steps: Option<Vec<i64>> = chain
+            .iter()
+            .map(|at| self.tree.entries()[*at].step)
+            .collect();
         // The step that takes the input is part of it.
-        let nodes = counted(writers.iter().map(String::as_str).filter(|writer| *writer != START));
+        let nodes = counted(
+            writers
+                .iter()
+                .map(String::as_str)
+                .filter(|writer| *writer != START),
+        );
         let detail = reused(&steps.unwrap_or_default());
-        (!nodes.is_empty()).then_some(BranchStep { kind: Kind::Skipped, nodes, certain: false, run_id: None, detail })
+        (!nodes.is_empty()).then_some(BranchStep {
+            kind: Kind::Skipped,
+            nodes,
+            certain: false,
+            run_id: None,
+            detail,
+        })
     }
 }
 
 fn likely_step(nodes: Vec<String>, detail: String) -> BranchStep {
-    BranchStep { kind: Kind::ThenLikely, nodes, certain: false, run_id: None, detail }
+    BranchStep {
+        kind: Kind::ThenLikely,
+        nodes,
+        certain: false,
+        run_id: None,
+        detail,
+    }
 }
 
 /// Returns the name of a node without its count.
 fn name_of(counted: &str) -> &str {
-    counted.rsplit_once(" ×").filter(|(_, count)| count.parse::<usize>().is_ok()).map_or(counted, |(name, _)| name)
+    counted
+        .rsplit_once(" ×")
+        .filter(|(_, count)| count.parse::<usize>().is_ok())
+        .map_or(counted, |(name, _)| name)
 }
 
 /// Returns what tasks ask: the names of the actions, else the questions.
@@ -323,7 +457,10 @@ fn asked<'a>(tasks: impl Iterator<Item = &'a TaskFacts>) -> String {
             false => actions.iter().map(|action| cut(&action.name)).collect(),
         }
     };
-    let all: Vec<String> = tasks.flat_map(|task| &task.questions).flat_map(of_question).collect();
+    let all: Vec<String> = tasks
+        .flat_map(|task| &task.questions)
+        .flat_map(of_question)
+        .collect();
     counted(all.iter().map(String::as_str)).join(", ")
 }
 
@@ -344,7 +481,11 @@ fn reused(steps: &[i64]) -> String {
 fn cut(text: &str) -> String {
     let head = text::head(text, MAX_TEXT);
     let line = text::clean(&head.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
-    if head.len() < text.len() { format!("{line}…") } else { line }
+    if head.len() < text.len() {
+        format!("{line}…")
+    } else {
+        line
+    }
 }
 
 #[cfg(test)]

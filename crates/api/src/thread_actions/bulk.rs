@@ -30,12 +30,18 @@ impl BulkAction {
     pub fn intent(&self, thread: &str) -> ThreadIntent {
         let thread = thread.to_string();
         match self {
-            BulkAction::Cancel => {
-                ThreadIntent::Cancel { thread, run: None, action: CancelAction::Interrupt, with_queue: true }
-            }
+            BulkAction::Cancel => ThreadIntent::Cancel {
+                thread,
+                run: None,
+                action: CancelAction::Interrupt,
+                with_queue: true,
+            },
             BulkAction::Delete => ThreadIntent::Delete { thread },
             BulkAction::Prune => ThreadIntent::Prune { thread },
-            BulkAction::Retry(edit) => ThreadIntent::Retry { thread, edit: edit.clone() },
+            BulkAction::Retry(edit) => ThreadIntent::Retry {
+                thread,
+                edit: edit.clone(),
+            },
         }
     }
 
@@ -58,7 +64,9 @@ impl BulkAction {
     /// Returns what it does, in a sentence.
     pub fn effect(&self) -> String {
         let text = match self {
-            BulkAction::Cancel => "Cancels every active run of these threads. Finished steps are kept.",
+            BulkAction::Cancel => {
+                "Cancels every active run of these threads. Finished steps are kept."
+            }
             BulkAction::Delete => {
                 "Deletes the threads with their runs, states and checkpoints, and cancels active runs first. This can't be undone."
             }
@@ -142,24 +150,40 @@ impl BulkOutcome {
             Ok(Acted::Started(_) | Acted::Forked { .. }) => (BulkOutcome::Started, None),
             Ok(Acted::Written(_) | Acted::Labeled) => (BulkOutcome::Stopped, None),
             Ok(Acted::Cancelling(targets)) => of_targets(targets),
-            Err(StartError { failure: StartFailure::AfterEdit, error }) => {
-                let how = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            Err(StartError {
+                failure: StartFailure::AfterEdit,
+                error,
+            }) => {
+                let how = error
+                    .hint
+                    .as_ref()
+                    .map(|hint| format!("; {hint}"))
+                    .unwrap_or_default();
                 (BulkOutcome::Edited, Some(format!("{error}{how}")))
             }
-            Err(StartError { failure: StartFailure::Unknown | StartFailure::AfterEditUnknown, error }) => {
-                (BulkOutcome::Unknown, Some(error.to_string()))
-            }
+            Err(StartError {
+                failure: StartFailure::Unknown | StartFailure::AfterEditUnknown,
+                error,
+            }) => (BulkOutcome::Unknown, Some(error.to_string())),
             Err(StartError { error, .. }) => (BulkOutcome::Refused, Some(error.to_string())),
         }
     }
 }
 
 fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<String>) {
-    let failed = targets.iter().find(|target| matches!(target.state, CancelState::Failed | CancelState::Active));
+    let failed = targets
+        .iter()
+        .find(|target| matches!(target.state, CancelState::Failed | CancelState::Active));
     if let Some(target) = failed {
-        return (BulkOutcome::Refused, target.error.as_ref().map(ToString::to_string));
+        return (
+            BulkOutcome::Refused,
+            target.error.as_ref().map(ToString::to_string),
+        );
     }
-    match targets.iter().any(|target| target.state == CancelState::Stopping) {
+    match targets
+        .iter()
+        .any(|target| target.state == CancelState::Stopping)
+    {
         true => (BulkOutcome::Stopping, None),
         false => (BulkOutcome::Stopped, None),
     }
@@ -177,17 +201,24 @@ impl AgentServer {
         match (&status, edit) {
             (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None, false).await,
             (ThreadStatus::Failed { .. }, Some(edit)) => {
-                let (mut plan, base) =
-                    self.plan_edit_and_run(thread, &loaded, None, edit, loaded.reached_limit(&status)).await?;
-                let first = format!("Edits {}, the newest, then starts a run from the new checkpoint.", base.name());
+                let (mut plan, base) = self
+                    .plan_edit_and_run(thread, &loaded, None, edit, loaded.reached_limit(&status))
+                    .await?;
+                let first = format!(
+                    "Edits {}, the newest, then starts a run from the new checkpoint.",
+                    base.name()
+                );
                 plan.preview.notes.insert(0, Note::fact(first));
                 plan.preview.title = format!("Edit and retry thread {}", short_id(thread));
                 Ok(plan)
             }
-            (ThreadStatus::Unknown { .. }, _) => {
-                Err(unfit("The thread's status is unknown, and only failed threads are retried."))
-            }
-            _ => Err(unfit(format!("{}, so there is nothing to retry.", super::sentence_of(&status)))),
+            (ThreadStatus::Unknown { .. }, _) => Err(unfit(
+                "The thread's status is unknown, and only failed threads are retried.",
+            )),
+            _ => Err(unfit(format!(
+                "{}, so there is nothing to retry.",
+                super::sentence_of(&status)
+            ))),
         }
     }
 }

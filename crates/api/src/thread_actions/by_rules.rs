@@ -5,7 +5,9 @@ use super::answer::{not_waiting, reasons};
 use super::plan::{assistant_of, omitted_note};
 use super::{RunStart, StartGuard, ThreadPlan, unfit};
 use crate::{AgentServer, PlanError};
-use runtail_core::model::{AnswerRule, Note, Question, Reply, Rerun, RulePlace, RuledAction, resume};
+use runtail_core::model::{
+    AnswerRule, Note, Question, Reply, Rerun, RulePlace, RuledAction, resume,
+};
 use runtail_core::text::{self, short_id};
 
 /// Maximum number of threads to answer at once.
@@ -48,34 +50,72 @@ impl AgentServer {
                 false => not_waiting(&loaded, None),
             });
         }
-        let graph = loaded.thread.as_ref().and_then(|facts| facts.graph_id.as_deref());
+        let graph = loaded
+            .thread
+            .as_ref()
+            .and_then(|facts| facts.graph_id.as_deref());
         let mut replies: Vec<Option<Reply>> = Vec::new();
         let mut ruled = Vec::new();
         for question in &questions {
-            let decided = question.decided_by(rules, RulePlace { profile, graph }).map_err(unfit)?;
+            let decided = question
+                .decided_by(rules, RulePlace { profile, graph })
+                .map_err(unfit)?;
             replies.push(Some(decided.reply));
-            ruled.push(RuledQuestion { question: question.clone(), decisions: decided.decisions });
+            ruled.push(RuledQuestion {
+                question: question.clone(),
+                decisions: decided.decisions,
+            });
         }
-        let made = resume(&questions, &replies).map_err(|problems| unfit(reasons(&problems, &questions).join("; ")))?;
+        let made = resume(&questions, &replies)
+            .map_err(|problems| unfit(reasons(&problems, &questions).join("; ")))?;
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let mut notes = Vec::new();
-        for RuledQuestion { question, decisions } in &ruled {
-            notes.push(Note::fact(format!("Question: {}", text::clean(&question.summary()))));
-            notes.extend(decisions.iter().map(|decided| Note::fact(sentence(decided))));
+        for RuledQuestion {
+            question,
+            decisions,
+        } in &ruled
+        {
+            notes.push(Note::fact(format!(
+                "Question: {}",
+                text::clean(&question.summary())
+            )));
+            notes.extend(
+                decisions
+                    .iter()
+                    .map(|decided| Note::fact(sentence(decided))),
+            );
         }
         notes.extend(self.doubts(&questions, &made).await?);
         notes.extend(self.race_note(&loaded).await?);
         notes.extend(omitted_note(&omitted));
-        let start =
-            RunStart { thread: thread.into(), body: body.answering(&made), guard: StartGuard::Questions(questions) };
+        let start = RunStart {
+            thread: thread.into(),
+            body: body.answering(&made),
+            guard: StartGuard::Questions(questions),
+        };
         let plan = self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?;
-        Ok(RuledPlan { plan, questions: ruled })
+        Ok(RuledPlan {
+            plan,
+            questions: ruled,
+        })
     }
 }
 
 /// Returns a decision in words: `approve read_file(path=a), by the rule action:read_*`.
 fn sentence(decided: &RuledAction) -> String {
-    let RuledAction { call, decision, message, rule } = decided;
-    let message = message.as_ref().map(|text| format!(" (\u{201c}{}\u{201d})", text::clean(text))).unwrap_or_default();
-    format!("{decision} {}{message}, by the rule {}", text::clean(call), text::clean(rule))
+    let RuledAction {
+        call,
+        decision,
+        message,
+        rule,
+    } = decided;
+    let message = message
+        .as_ref()
+        .map(|text| format!(" (\u{201c}{}\u{201d})", text::clean(text)))
+        .unwrap_or_default();
+    format!(
+        "{decision} {}{message}, by the rule {}",
+        text::clean(call),
+        text::clean(rule)
+    )
 }

@@ -3,7 +3,10 @@
 
 use super::base::Base;
 use super::plan::{assistant_of, named};
-use super::{Choice, LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, Writer, unfit};
+use super::{
+    Choice, LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, Writer,
+    unfit,
+};
 use crate::answer::Service;
 use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
@@ -46,22 +49,44 @@ pub(super) struct CheckedEdit {
 }
 
 impl AgentServer {
-    pub(super) async fn plan_edit(&self, thread: &str, edit: &StateEdit) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_edit(
+        &self,
+        thread: &str,
+        edit: &StateEdit,
+    ) -> Result<ThreadPlan, PlanError> {
         match (&edit.values, edit.as_node.as_deref()) {
-            (Value::Null, Some(END)) if edit.checkpoint.is_none() => return self.plan_end(thread).await,
-            (Value::Null, None) if edit.checkpoint.is_none() => return self.plan_release(thread).await,
+            (Value::Null, Some(END)) if edit.checkpoint.is_none() => {
+                return self.plan_end(thread).await;
+            }
+            (Value::Null, None) if edit.checkpoint.is_none() => {
+                return self.plan_release(thread).await;
+            }
             _ => {}
         }
         let loaded = self.load_thread(thread).await?;
-        let base = self.editable(thread, &loaded, edit.checkpoint.as_deref()).await?;
-        let CheckedEdit { mut body, changes, mut notes, choice } = self.checked_edit(&loaded, &base, edit).await?;
+        let base = self
+            .editable(thread, &loaded, edit.checkpoint.as_deref())
+            .await?;
+        let CheckedEdit {
+            mut body,
+            changes,
+            mut notes,
+            choice,
+        } = self.checked_edit(&loaded, &base, edit).await?;
         // The newest checkpoint is checked again before sending; servers show the thread's row as of a checkpoint that is
         // named here.
         if !base.is_newest {
             body["checkpoint_id"] = base.id.as_str().into();
         }
-        notes.insert(0, Note::fact(format!("Edits {}. No run is started.", base.name())));
-        notes.extend(leaves_head(&loaded, &base, "closed by the edit, and asked again when the thread continues"));
+        notes.insert(
+            0,
+            Note::fact(format!("Edits {}. No run is started.", base.name())),
+        );
+        notes.extend(leaves_head(
+            &loaded,
+            &base,
+            "closed by the edit, and asked again when the thread continues",
+        ));
         if !base.is_newest {
             notes.push(Note::warning(
                 "The thread's newest state is then the edited one. The branch that is newest now stays in the history.",
@@ -69,7 +94,10 @@ impl AgentServer {
         }
         let title = format!("Edit the state of thread {}", short_id(thread));
         let write = self.state_write(thread, body, &loaded, WriteKind::Edit);
-        Ok(ThreadPlan { choice, ..self.plan_write(title, write, changes, notes)? })
+        Ok(ThreadPlan {
+            choice,
+            ..self.plan_write(title, write, changes, notes)?
+        })
     }
 
     /// Checks that the state at a checkpoint can be edited now, in the name of this node; without an id, at the newest one.
@@ -86,7 +114,9 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let base = self.editable(thread, &loaded, checkpoint).await?;
         if let Some(node) = as_node {
-            self.drawing(assistant_of(&loaded)?).await?.check_node(node)?;
+            self.drawing(assistant_of(&loaded)?)
+                .await?
+                .check_node(node)?;
         }
         Ok(base.id)
     }
@@ -100,7 +130,10 @@ impl AgentServer {
     ) -> Result<Base, PlanError> {
         not_active(loaded)?;
         let base = self.base_of(thread, loaded, checkpoint).await?;
-        let graph = loaded.thread.as_ref().and_then(|thread| thread.graph_id.as_deref());
+        let graph = loaded
+            .thread
+            .as_ref()
+            .and_then(|thread| thread.graph_id.as_deref());
         if let (Some(graph), Some(own)) = (graph, base.facts.graph_id.as_deref())
             && graph != own
         {
@@ -125,7 +158,9 @@ impl AgentServer {
             Value::Object(_) => return Err(PlanError::Wrong(vec!["the edit has no keys".into()])),
             other => {
                 let what = kind_of(other);
-                return Err(PlanError::Wrong(vec![format!("an edit is an object of the keys to write, not {what}")]));
+                return Err(PlanError::Wrong(vec![format!(
+                    "an edit is an object of the keys to write, not {what}"
+                )]));
             }
         };
         let assistant = assistant_of(loaded)?;
@@ -135,7 +170,10 @@ impl AgentServer {
             true => None,
             false => self.base_of(&base.thread, loaded, None).await.ok(),
         };
-        let mut notes = unchecked_keys(&self.keys_of(assistant, base, newest.as_ref()).await, values)?;
+        let mut notes = unchecked_keys(
+            &self.keys_of(assistant, base, newest.as_ref()).await,
+            values,
+        )?;
         let drawing = self.drawing(assistant).await?;
         notes.extend(drawing.unlisted(&base.facts.next));
         let mut body = json!({ "values": values });
@@ -146,7 +184,8 @@ impl AgentServer {
                 body["as_node"] = node.into();
             }
             None => notes.push(Note::fact(match base.facts.next.is_empty() {
-                true => "Counts as another write of the node that wrote last; no node is next now.".into(),
+                true => "Counts as another write of the node that wrote last; no node is next now."
+                    .into(),
                 false => format!(
                     "Counts as another write of the node that wrote last. Likely next: {}.",
                     named(&base.facts.next)
@@ -157,16 +196,33 @@ impl AgentServer {
             "The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id. The \
              result is known only after the edit.",
         ));
-        let choice = drawing.writers().map(|nodes| Choice::AsNode { node: edit.as_node.clone(), nodes });
-        Ok(CheckedEdit { body, changes: changes(base, values), notes, choice })
+        let choice = drawing.writers().map(|nodes| Choice::AsNode {
+            node: edit.as_node.clone(),
+            nodes,
+        });
+        Ok(CheckedEdit {
+            body,
+            changes: changes(base, values),
+            notes,
+            choice,
+        })
     }
 
     /// Returns the keys of a graph's state: from its schemas, else from an old state and the newest one.
-    pub(super) async fn keys_of(&self, assistant: &str, base: &Base, newest: Option<&Base>) -> Keys {
+    pub(super) async fn keys_of(
+        &self,
+        assistant: &str,
+        base: &Base,
+        newest: Option<&Base>,
+    ) -> Keys {
         let bases = std::iter::once(base).chain(newest);
         let seen: BTreeSet<String> = bases.flat_map(|base| base.values.keys().cloned()).collect();
         // JavaScript servers take five seconds to refuse this.
-        let schemas = match self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript) {
+        let schemas = match self
+            .info()
+            .await
+            .is_ok_and(|info| info.kind == ServerKind::JavaScript)
+        {
             true => Value::Null,
             false => self.assistant_schemas(assistant).await.unwrap_or_default(),
         };
@@ -185,18 +241,33 @@ impl AgentServer {
     /// Reads the drawing of a graph; empty where the server offers none.
     pub(super) async fn drawing(&self, assistant: &str) -> Result<Drawing, ApiError> {
         match self.assistant_graph(assistant, false).await {
-            Ok(graph) => Ok(Drawing(Some(graph).filter(|graph| graph["nodes"].is_array()))),
+            Ok(graph) => Ok(Drawing(
+                Some(graph).filter(|graph| graph["nodes"].is_array()),
+            )),
             Err(error) if error.is_refusal() => Ok(Drawing(None)),
             Err(error) => Err(error),
         }
     }
 
-    pub(super) fn state_write(&self, thread: &str, body: Value, loaded: &LoadedThread, kind: WriteKind) -> StateWrite {
+    pub(super) fn state_write(
+        &self,
+        thread: &str,
+        body: Value,
+        loaded: &LoadedThread,
+        kind: WriteKind,
+    ) -> StateWrite {
         let guard = match kind {
             WriteKind::Release => StartGuard::BusyWithoutRun,
-            WriteKind::Edit | WriteKind::End => StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string)),
+            WriteKind::Edit | WriteKind::End => {
+                StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string))
+            }
         };
-        StateWrite { thread: thread.into(), body, guard, kind }
+        StateWrite {
+            thread: thread.into(),
+            body,
+            guard,
+            kind,
+        }
     }
 
     pub(super) fn plan_write(
@@ -207,27 +278,52 @@ impl AgentServer {
         notes: Vec<Note>,
     ) -> Result<ThreadPlan, ApiError> {
         let request = self.write_request(&write)?;
-        let preview = Preview { title, request, changes, ..self.shown(&write.thread, notes) };
-        Ok(ThreadPlan { preview, choice: None, step: Step::Write(Box::new(write)) })
+        let preview = Preview {
+            title,
+            request,
+            changes,
+            ..self.shown(&write.thread, notes)
+        };
+        Ok(ThreadPlan {
+            preview,
+            choice: None,
+            step: Step::Write(Box::new(write)),
+        })
     }
 
     /// The request that edits a state, as it can be shown.
     pub(super) fn write_request(&self, write: &StateWrite) -> Result<PlainRequest, ApiError> {
         let url = self.url(&Method::POST, &["threads", &write.thread, "state"])?;
-        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&write.body)))
+        Ok(self.http.shown(
+            Service::Agent,
+            Method::POST.to_string(),
+            &url,
+            Some(&write.body),
+        ))
     }
 }
 
 impl Drawing {
     fn nodes(&self) -> Option<Vec<&str>> {
         let nodes = self.0.as_ref()?["nodes"].as_array()?;
-        Some(nodes.iter().filter_map(|node| node["id"].as_str()).collect())
+        Some(
+            nodes
+                .iter()
+                .filter_map(|node| node["id"].as_str())
+                .collect(),
+        )
     }
 
     /// Returns the nodes in whose name a state can be edited, the input last; none if the server lists no nodes.
     pub fn writers(&self) -> Option<Vec<Writer>> {
-        let own = self.nodes()?.into_iter().filter(|name| !matches!(*name, START | END) && !name.is_empty());
-        let writer = |node: &str| Writer { node: node.to_string(), then: self.then(node) };
+        let own = self
+            .nodes()?
+            .into_iter()
+            .filter(|name| !matches!(*name, START | END) && !name.is_empty());
+        let writer = |node: &str| Writer {
+            node: node.to_string(),
+            then: self.then(node),
+        };
         let writers: Vec<Writer> = own.take(MAX_WRITERS).chain([START]).map(writer).collect();
         (writers.len() > 1).then_some(writers)
     }
@@ -237,9 +333,16 @@ impl Drawing {
         // Only of these nodes a drawing without any says nothing.
         self.writers()?;
         let nodes = self.nodes()?;
-        let gone: Vec<String> =
-            next.iter().filter(|node| *node != START && !nodes.contains(&node.as_str())).cloned().collect();
-        let (noun, is) = if gone.len() == 1 { ("the node", "is") } else { ("the nodes", "are") };
+        let gone: Vec<String> = next
+            .iter()
+            .filter(|node| *node != START && !nodes.contains(&node.as_str()))
+            .cloned()
+            .collect();
+        let (noun, is) = if gone.len() == 1 {
+            ("the node", "is")
+        } else {
+            ("the nodes", "are")
+        };
         (!gone.is_empty()).then(|| {
             Note::warning(format!(
                 "The graph no longer lists {noun} {}, which {is} next at this checkpoint: the graph changed since. A run from \
@@ -257,13 +360,23 @@ impl Drawing {
                 text::clean(node)
             ))));
         };
-        let own: Vec<&str> = nodes.into_iter().filter(|name| !matches!(*name, START | END)).collect();
+        let own: Vec<&str> = nodes
+            .into_iter()
+            .filter(|name| !matches!(*name, START | END))
+            .collect();
         if node == START || own.contains(&node) {
             return Ok(None);
         }
-        let known: Vec<String> = own.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+        let known: Vec<String> = own
+            .iter()
+            .take(NAMED)
+            .map(|name| text::clean(name).into_owned())
+            .collect();
         let node = text::clean(node);
-        Err(PlanError::Wrong(vec![format!("the graph has no node {node}; it has {}", known.join(", "))]))
+        Err(PlanError::Wrong(vec![format!(
+            "the graph has no node {node}; it has {}",
+            known.join(", ")
+        )]))
     }
 
     /// Says which nodes follow an edit in the name of a node.
@@ -277,19 +390,39 @@ impl Drawing {
 
     /// Returns whether the drawing says that only the end of the graph follows a node.
     pub fn ends_after(&self, node: &str) -> bool {
-        let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
-        let mut from = edges.iter().filter(|edge| edge["source"] == node).peekable();
-        from.peek().is_some() && from.all(|edge| edge["target"] == END && edge["conditional"] != true)
+        let edges = self
+            .0
+            .as_ref()
+            .and_then(|graph| graph["edges"].as_array())
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let mut from = edges
+            .iter()
+            .filter(|edge| edge["source"] == node)
+            .peekable();
+        from.peek().is_some()
+            && from.all(|edge| edge["target"] == END && edge["conditional"] != true)
     }
 
     /// Returns the nodes after a node, and whether a condition chooses among them.
     pub fn targets(&self, node: &str) -> (Vec<String>, bool) {
-        let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
+        let edges = self
+            .0
+            .as_ref()
+            .and_then(|graph| graph["edges"].as_array())
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let from = || edges.iter().filter(|edge| edge["source"] == node);
         let is_conditional = from().any(|edge| edge["conditional"] == true);
         let targets = from()
             .filter_map(|edge| edge["target"].as_str())
-            .map(|target| if target == END { "the end".to_string() } else { target.to_string() });
+            .map(|target| {
+                if target == END {
+                    "the end".to_string()
+                } else {
+                    target.to_string()
+                }
+            });
         (targets.collect(), is_conditional)
     }
 
@@ -318,14 +451,25 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
             )]);
         }
     };
-    let unknown: Vec<String> =
-        values.keys().filter(|key| !known.contains(*key)).map(|key| text::clean(key).into_owned()).collect();
+    let unknown: Vec<String> = values
+        .keys()
+        .filter(|key| !known.contains(*key))
+        .map(|key| text::clean(key).into_owned())
+        .collect();
     if unknown.is_empty() {
         return Ok(Vec::new());
     }
-    let listed: Vec<String> = known.iter().take(NAMED).map(|key| text::clean(key).into_owned()).collect();
+    let listed: Vec<String> = known
+        .iter()
+        .take(NAMED)
+        .map(|key| text::clean(key).into_owned())
+        .collect();
     let more = if known.len() > NAMED { ", …" } else { "" };
-    let (noun, them) = if unknown.len() == 1 { ("key", "it") } else { ("keys", "them") };
+    let (noun, them) = if unknown.len() == 1 {
+        ("key", "it")
+    } else {
+        ("keys", "them")
+    };
     Err(PlanError::Wrong(vec![format!(
         "the state has no {noun} {}, and the server would ignore {them}; its keys are {}{more}{why}",
         unknown.join(", "),
@@ -337,9 +481,16 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
 fn changes(base: &Base, values: &Map<String, Value>) -> Vec<Change> {
     let change = |(key, after): (&String, &Value)| {
         let before = base.value(key);
-        match before.as_ref().is_some_and(|before| before.to_string().len() > LONG) {
+        match before
+            .as_ref()
+            .is_some_and(|before| before.to_string().len() > LONG)
+        {
             true => narrowed(key.clone(), before, after.clone()),
-            false => Change { path: key.clone(), before, after: Some(after.clone()) },
+            false => Change {
+                path: key.clone(),
+                before,
+                after: Some(after.clone()),
+            },
         }
     };
     values.iter().map(change).collect()
@@ -352,16 +503,27 @@ const LONG: usize = 100;
 fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
     match (before, after) {
         (Some(Value::Array(mut old)), Value::Array(mut new)) if !old.is_empty() => {
-            let equal = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+            let equal = old
+                .iter()
+                .zip(&new)
+                .take_while(|(old, new)| old == new)
+                .count();
             let (mut old, mut new) = (old.split_off(equal), new.split_off(equal));
             // Of lists with the same length, the equal end is left out, too.
             if old.len() == new.len() {
-                let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+                let end = old
+                    .iter()
+                    .rev()
+                    .zip(new.iter().rev())
+                    .take_while(|(old, new)| old == new)
+                    .count();
                 old.truncate(old.len() - end);
                 new.truncate(new.len() - end);
             }
             match (old.as_slice(), new.as_slice()) {
-                ([one], [other]) => narrowed(format!("{path}[{equal}]"), Some(one.clone()), other.clone()),
+                ([one], [other]) => {
+                    narrowed(format!("{path}[{equal}]"), Some(one.clone()), other.clone())
+                }
                 _ => Change {
                     path: format!("{path}[{equal}…]"),
                     before: (!old.is_empty()).then(|| Value::Array(old.clone())),
@@ -371,46 +533,72 @@ fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
         }
         (Some(Value::Object(old)), Value::Object(new)) => {
             let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-            let different: Vec<String> =
-                keys.into_iter().filter(|key| old.get(*key) != new.get(*key)).cloned().collect();
+            let different: Vec<String> = keys
+                .into_iter()
+                .filter(|key| old.get(*key) != new.get(*key))
+                .cloned()
+                .collect();
             match different.as_slice() {
-                [key] if new.contains_key(key) => {
-                    narrowed(format!("{path}.{key}"), old.get(key).cloned(), new[key].clone())
-                }
-                _ => Change { path, before: Some(Value::Object(old)), after: Some(Value::Object(new)) },
+                [key] if new.contains_key(key) => narrowed(
+                    format!("{path}.{key}"),
+                    old.get(key).cloned(),
+                    new[key].clone(),
+                ),
+                _ => Change {
+                    path,
+                    before: Some(Value::Object(old)),
+                    after: Some(Value::Object(new)),
+                },
             }
         }
-        (before, after) => Change { path, before, after: Some(after) },
+        (before, after) => Change {
+            path,
+            before,
+            after: Some(after),
+        },
     }
 }
 
 /// Refuses a thread on which a run is active.
 pub(super) fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
     match loaded.status().is_active() {
-        true => Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes.")),
+        true => Err(unfit(
+            "A run is active on this thread. Cancel it, or wait until it finishes.",
+        )),
         false => Ok(()),
     }
 }
 
 /// Says what happens to the open questions; `then` applies if the newest checkpoint is changed: `discarded by the new input`.
 pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
-    let ThreadStatus::Waiting { questions, .. } = loaded.status() else { return None };
+    let ThreadStatus::Waiting { questions, .. } = loaded.status() else {
+        return None;
+    };
     if base.is_newest {
         return Some(about_questions(&questions, then));
     }
     let head = loaded.checkpoint().map(text::clean).unwrap_or_default();
     let (of_step, from) = match loaded.state.as_ref().and_then(|state| state.step) {
-        Some(step) => (format!(" of step {step}"), format!("step {step} (checkpoint {head})")),
+        Some(step) => (
+            format!(" of step {step}"),
+            format!("step {step} (checkpoint {head})"),
+        ),
         None => (String::new(), format!("checkpoint {head}")),
     };
     let first = questions.first().map(Question::summary).unwrap_or_default();
     let first = text::clean(&first);
     let said = |leaves: String, them: &str, more: String| {
-        Note::warning(format!("{leaves} the head. To answer {them} later, run again from {from} first: {first}{more}"))
+        Note::warning(format!(
+            "{leaves} the head. To answer {them} later, run again from {from} first: {first}{more}"
+        ))
     };
     Some(match questions.len() {
         0 | 1 => said(format!("The question{of_step} leaves"), "it", String::new()),
-        n => said(format!("The {n} questions{of_step} leave"), "them", format!(" (and {} more)", n - 1)),
+        n => said(
+            format!("The {n} questions{of_step} leave"),
+            "them",
+            format!(" (and {} more)", n - 1),
+        ),
     })
 }
 
@@ -420,7 +608,10 @@ pub(super) fn about_questions(questions: &[Question], then: &str) -> Note {
     let first = text::clean(&first);
     Note::warning(match questions.len() {
         0 | 1 => format!("The open question is {then}: {first}"),
-        n => format!("The {n} open questions are {then}: {first} (and {} more)", n - 1),
+        n => format!(
+            "The {n} open questions are {then}: {first} (and {} more)",
+            n - 1
+        ),
     })
 }
 
@@ -448,20 +639,38 @@ mod tests {
                 {"type": "tool", "content": "sunny"},
             ])
         };
-        let path = |after: Value| narrowed("messages".into(), Some(messages("In Paris?", "Paris")), after);
+        let path = |after: Value| {
+            narrowed(
+                "messages".into(),
+                Some(messages("In Paris?", "Paris")),
+                after,
+            )
+        };
         let first = path(messages("In Rome?", "Paris"));
-        assert_eq!((&*first.path, first.after), ("messages[0].content", Some(json!("In Rome?"))));
+        assert_eq!(
+            (&*first.path, first.after),
+            ("messages[0].content", Some(json!("In Rome?")))
+        );
         let middle = path(messages("In Paris?", "Rome"));
         assert_eq!(middle.path, "messages[1].tool_calls[0].args.city");
-        assert_eq!((middle.before, middle.after), (Some(json!("Paris")), Some(json!("Rome"))));
+        assert_eq!(
+            (middle.before, middle.after),
+            (Some(json!("Paris")), Some(json!("Rome")))
+        );
         // Several changes keep what lies between them.
         let both = path(messages("In Rome?", "Rome"));
         assert_eq!(
-            (&*both.path, both.after.map(|after| after.as_array().map(Vec::len))),
+            (
+                &*both.path,
+                both.after.map(|after| after.as_array().map(Vec::len))
+            ),
             ("messages[0…]", Some(Some(2)))
         );
         let mut longer = messages("In Paris?", "Paris");
-        longer.as_array_mut().unwrap().push(json!({"type": "ai", "content": "Sunny."}));
+        longer
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"type": "ai", "content": "Sunny."}));
         let added = path(longer);
         assert_eq!((&*added.path, added.before), ("messages[3…]", None));
     }

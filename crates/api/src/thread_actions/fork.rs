@@ -5,12 +5,14 @@ use super::branch::Next;
 use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
 use super::plan::{assistant_of, breakpoints_note, named, omitted_note, raised};
 use super::start::was_answered;
-use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
+use super::{
+    ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit,
+};
 use crate::{AgentServer, PlanError, ServerKind};
 use runtail_core::json;
 use runtail_core::model::{
-    Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StateFacts, StepLimit,
-    TaskFacts, ThreadStatus,
+    Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Preview, Question, Rerun, RunCreate,
+    StateFacts, StepLimit, TaskFacts, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::Value;
@@ -33,9 +35,14 @@ impl AgentServer {
             ForkChange::Nothing | ForkChange::Input(Value::Null) => {
                 self.plan_run_again(thread, &loaded, checkpoint).await
             }
-            ForkChange::Input(input) => self.plan_new_input(thread, &loaded, checkpoint, input).await,
+            ForkChange::Input(input) => {
+                self.plan_new_input(thread, &loaded, checkpoint, input)
+                    .await
+            }
             ForkChange::Edit(edit) => {
-                let (mut plan, base) = self.plan_edit_and_run(thread, &loaded, checkpoint, edit, None).await?;
+                let (mut plan, base) = self
+                    .plan_edit_and_run(thread, &loaded, checkpoint, edit, None)
+                    .await?;
                 plan.preview.branch = Some(self.edited_branch(&loaded, &base, edit).await?);
                 Ok(plan)
             }
@@ -68,19 +75,31 @@ impl AgentServer {
             &base,
             &Next {
                 nodes: &base.facts.next,
-                doubt: if unlisted.is_some() { "the graph no longer lists it" } else { "" },
+                doubt: if unlisted.is_some() {
+                    "the graph no longer lists it"
+                } else {
+                    ""
+                },
                 calls: &base.open_calls(),
                 keeps_answer: &|task| answered.are_kept && is_answered(loaded, task),
             },
         );
         let mut notes: Vec<Note> = other.into_iter().collect();
-        notes.extend(called_again(&base, past.has_run(&base), branch.repeats.is_some()));
+        notes.extend(called_again(
+            &base,
+            past.has_run(&base),
+            branch.repeats.is_some(),
+        ));
         notes.extend(answered.note);
         notes.extend(unlisted);
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
-        let title = format!("Run again from {} of thread {}", step_of(&base), short_id(thread));
+        let title = format!(
+            "Run again from {} of thread {}",
+            step_of(&base),
+            short_id(thread)
+        );
         let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
         plan.preview.branch = Some(branch);
         Ok(plan)
@@ -99,24 +118,53 @@ impl AgentServer {
         let mut notes: Vec<Note> = other.into_iter().collect();
         let drawing = self.drawing(&assistant).await?;
         let (nodes, doubt) = after_edit(&drawing, START);
-        let branch = past.branch(&base, &Next { nodes: &nodes, doubt, calls: &[], keeps_answer: &|_| false });
+        let branch = past.branch(
+            &base,
+            &Next {
+                nodes: &nodes,
+                doubt,
+                calls: &[],
+                keeps_answer: &|_| false,
+            },
+        );
         // The graph starts from its beginning, so nothing is skipped or repeated.
-        let is_first = |step: &BranchStep| matches!(step.kind, BranchStepKind::Runs | BranchStepKind::RunsAgain);
+        let is_first = |step: &BranchStep| {
+            matches!(step.kind, BranchStepKind::Runs | BranchStepKind::RunsAgain)
+        };
         let first = branch.steps.into_iter().filter(is_first);
-        let steps = first.map(|step| BranchStep { kind: BranchStepKind::Runs, ..step }).collect();
-        let branch = Branch { steps, repeats: None, ..branch };
+        let steps = first
+            .map(|step| BranchStep {
+                kind: BranchStepKind::Runs,
+                ..step
+            })
+            .collect();
+        let branch = Branch {
+            steps,
+            repeats: None,
+            ..branch
+        };
         notes.push(Note::warning(format!(
             "The graph starts again on the state of the checkpoint. {}. Models and tools are called again.",
             drawing.after("__start__").trim_end_matches('.')
         )));
-        notes.extend(unknown_inputs(&self.keys_of(&assistant, &base, None).await, input));
+        notes.extend(unknown_inputs(
+            &self.keys_of(&assistant, &base, None).await,
+            input,
+        ));
         notes.extend(discards(loaded, &base));
         notes.extend(busy_note(loaded));
         let Rerun { body, omitted } = loaded.next_run(&assistant);
         notes.extend(omitted_note(&omitted));
-        let body = RunCreate { input: Some(input.clone()), ..body };
+        let body = RunCreate {
+            input: Some(input.clone()),
+            ..body
+        };
         let body = loaded.at_checkpoint(body, &base.id);
-        let title = format!("New input at {} of thread {}", step_of(&base), short_id(thread));
+        let title = format!(
+            "New input at {} of thread {}",
+            step_of(&base),
+            short_id(thread)
+        );
         let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
         plan.preview.branch = Some(branch);
         Ok(plan)
@@ -131,7 +179,9 @@ impl AgentServer {
         edit: &StateEdit,
         reached: Option<StepLimit>,
     ) -> Result<(ThreadPlan, Base), PlanError> {
-        let base = self.editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref())).await?;
+        let base = self
+            .editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref()))
+            .await?;
         if !self.takes_no_input().await? {
             return Err(unfit(NEEDS_INPUT));
         }
@@ -150,9 +200,17 @@ impl AgentServer {
             _ => None,
         };
         if let Some(why) = ends {
-            return Err(PlanError::NeedsNode(why, drawing.writers().unwrap_or_default()));
+            return Err(PlanError::NeedsNode(
+                why,
+                drawing.writers().unwrap_or_default(),
+            ));
         }
-        let CheckedEdit { mut body, changes, notes: of_edit, choice } = self.checked_edit(loaded, &base, edit).await?;
+        let CheckedEdit {
+            mut body,
+            changes,
+            notes: of_edit,
+            choice,
+        } = self.checked_edit(loaded, &base, edit).await?;
         body["checkpoint_id"] = base.id.as_str().into();
         let Rerun { body: run, omitted } = loaded.next_run(assistant_of(loaded)?);
         let mut run = loaded.at_checkpoint(run.continuing(), FROM_FIRST);
@@ -165,44 +223,98 @@ impl AgentServer {
         let write = self.state_write(thread, body, loaded, WriteKind::Edit);
         notes.extend(breakpoints_note(&run));
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body: crate::mark_start(run), guard: StartGuard::None };
+        let start = RunStart {
+            thread: thread.into(),
+            body: crate::mark_start(run),
+            guard: StartGuard::None,
+        };
         let preview = Preview {
-            title: format!("Run again from {} of thread {} after an edit", step_of(&base), short_id(thread)),
+            title: format!(
+                "Run again from {} of thread {} after an edit",
+                step_of(&base),
+                short_id(thread)
+            ),
             request: self.write_request(&write)?,
             then: vec![self.start_request(thread, &start.body)?],
             changes,
             ..self.shown(thread, notes)
         };
-        Ok((ThreadPlan { preview, choice, step: Step::WriteAndStart(Box::new(write), Box::new(start)) }, base))
+        Ok((
+            ThreadPlan {
+                preview,
+                choice,
+                step: Step::WriteAndStart(Box::new(write), Box::new(start)),
+            },
+            base,
+        ))
     }
 
     /// Returns what a retry of the newest checkpoint runs; nothing if that can't be read.
-    pub(super) async fn retried_steps(&self, thread: &str, loaded: &LoadedThread, nodes: &[String]) -> Option<Branch> {
+    pub(super) async fn retried_steps(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        nodes: &[String],
+    ) -> Option<Branch> {
         let base = self.base_of(thread, loaded, None).await.ok()?;
         let past = self.past_of(&base, loaded.newest_run()).await;
-        let next = Next { nodes, doubt: "", calls: &base.open_calls(), keeps_answer: &|_| false };
+        let next = Next {
+            nodes,
+            doubt: "",
+            calls: &base.open_calls(),
+            keeps_answer: &|_| false,
+        };
         Some(past.branch(&base, &next))
     }
 
     /// Returns what a run from the newest checkpoint with the input of an earlier run runs; nothing if that can't be read.
-    pub(super) async fn steps_of_run(&self, thread: &str, loaded: &LoadedThread, run: &str) -> Option<Branch> {
+    pub(super) async fn steps_of_run(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        run: &str,
+    ) -> Option<Branch> {
         let base = self.base_of(thread, loaded, None).await.ok()?;
-        Some(self.past_until_input(&base, run, loaded.newest_run()).await.rerun(&base, run))
+        Some(
+            self.past_until_input(&base, run, loaded.newest_run())
+                .await
+                .rerun(&base, run),
+        )
     }
 
     /// Returns what a run after an edit runs.
-    async fn edited_branch(&self, loaded: &LoadedThread, base: &Base, edit: &StateEdit) -> Result<Branch, PlanError> {
+    async fn edited_branch(
+        &self,
+        loaded: &LoadedThread,
+        base: &Base,
+        edit: &StateEdit,
+    ) -> Result<Branch, PlanError> {
         let past = self.past_of(base, loaded.newest_run()).await;
         let (nodes, doubt) = match edit.as_node.as_deref() {
             Some(node) => after_edit(&self.drawing(assistant_of(loaded)?).await?, node),
             None => (base.facts.next.clone(), "conditions see the edited state"),
         };
-        let calls = edit.values.get("messages").map_or_else(|| base.open_calls(), open_calls);
-        Ok(past.branch(base, &Next { nodes: &nodes, doubt, calls: &calls, keeps_answer: &|_| false }))
+        let calls = edit
+            .values
+            .get("messages")
+            .map_or_else(|| base.open_calls(), open_calls);
+        Ok(past.branch(
+            base,
+            &Next {
+                nodes: &nodes,
+                doubt,
+                calls: &calls,
+                keeps_answer: &|_| false,
+            },
+        ))
     }
 
     /// Returns the assistant that runs from a checkpoint: the thread's own, unless another graph wrote the checkpoint.
-    async fn assistant_for(&self, loaded: &LoadedThread, base: &Base) -> Result<(String, Option<Note>), PlanError> {
+    async fn assistant_for(
+        &self,
+        loaded: &LoadedThread,
+        base: &Base,
+    ) -> Result<(String, Option<Note>), PlanError> {
         let own = assistant_of(loaded)?;
         let graph = self.graph_of(own).await?;
         let (Some(graph), Some(writer)) = (graph, base.facts.graph_id.as_deref()) else {
@@ -211,7 +323,10 @@ impl AgentServer {
         if graph == writer {
             return Ok((own.to_string(), None));
         }
-        let (graph, name) = (text::clean(&graph).into_owned(), text::clean(writer).into_owned());
+        let (graph, name) = (
+            text::clean(&graph).into_owned(),
+            text::clean(writer).into_owned(),
+        );
         let Some(assistant) = base.facts.assistant_id.as_deref() else {
             return Err(unfit(format!(
                 "The checkpoint was written by the graph {name}, and the thread's newest run used {graph}. The server does not \
@@ -229,11 +344,24 @@ impl AgentServer {
     /// Explains that no node is next at a checkpoint.
     async fn finished(&self, thread: &str, loaded: &LoadedThread, base: &Base) -> PlanError {
         let run = base.facts.run_id.as_deref();
-        let options = run.and_then(|run| loaded.runs.as_ref()?.iter().find(|known| known.run_id == run));
-        let saves_last_only = options.and_then(|run| run.kwargs.as_deref()).is_some_and(saves_last_only);
-        let states = self.recent_history(thread, |_| false).await.unwrap_or_default();
+        let options = run.and_then(|run| {
+            loaded
+                .runs
+                .as_ref()?
+                .iter()
+                .find(|known| known.run_id == run)
+        });
+        let saves_last_only = options
+            .and_then(|run| run.kwargs.as_deref())
+            .is_some_and(saves_last_only);
+        let states = self
+            .recent_history(thread, |_| false)
+            .await
+            .unwrap_or_default();
         let is_alone = states.len() == 1 && base.is_newest;
-        let goes_on = |state: &StateFacts| state.parent_id.as_ref() == Some(&base.id) && state.source == "loop";
+        let goes_on = |state: &StateFacts| {
+            state.parent_id.as_ref() == Some(&base.id) && state.source == "loop"
+        };
         if states.iter().any(goes_on) {
             // Seen on Python with a node that waits for parallel branches.
             return unfit(format!(
@@ -242,9 +370,14 @@ impl AgentServer {
                 base.name()
             ));
         }
-        let ends = format!("Nothing would run: no node is next at {}, the end of its run.", base.name());
+        let ends = format!(
+            "Nothing would run: no node is next at {}, the end of its run.",
+            base.name()
+        );
         unfit(match saves_last_only || is_alone {
-            true => format!("{ends} Only the last checkpoint was saved, so there's nothing to run again from."),
+            true => format!(
+                "{ends} Only the last checkpoint was saved, so there's nothing to run again from."
+            ),
             false => format!("{ends} Choose an earlier checkpoint, or give a new input."),
         })
     }
@@ -252,30 +385,57 @@ impl AgentServer {
 
 impl AgentServer {
     /// Says what happens to the answers that the questions of a checkpoint received.
-    async fn answers_given(&self, loaded: &LoadedThread, base: &Base) -> Result<Answered, PlanError> {
-        let tasks = base.facts.tasks.iter().filter(|task| is_answered(loaded, task));
+    async fn answers_given(
+        &self,
+        loaded: &LoadedThread,
+        base: &Base,
+    ) -> Result<Answered, PlanError> {
+        let tasks = base
+            .facts
+            .tasks
+            .iter()
+            .filter(|task| is_answered(loaded, task));
         let nodes: BTreeSet<&str> = tasks.map(|task| task.node.as_str()).collect();
         if nodes.is_empty() {
-            return Ok(Answered { note: None, are_kept: false });
+            return Ok(Answered {
+                note: None,
+                are_kept: false,
+            });
         }
         let is_one = nodes.len() == 1;
         let nodes = named(&nodes.into_iter().map(String::from).collect::<Vec<_>>());
         let answers = if is_one { "The answer" } else { "The answers" };
         if !base.is_newest {
             let stay = if is_one { "stays" } else { "stay" };
-            let said = format!("{answers} given to {nodes} {stay} in the current branch. The new branch asks again.");
-            return Ok(Answered { note: Some(Note::fact(said)), are_kept: false });
+            let said = format!(
+                "{answers} given to {nodes} {stay} in the current branch. The new branch asks again."
+            );
+            return Ok(Answered {
+                note: Some(Note::fact(said)),
+                are_kept: false,
+            });
         }
         // JavaScript forks the newest checkpoint only if an edit or a fork made it; otherwise it uses the stored answers.
         let is_fork = matches!(base.facts.source.as_str(), "update" | "fork");
         let are_kept = !is_fork && self.info().await?.kind == ServerKind::JavaScript;
         let note = Note::warning(match (are_kept, is_one) {
-            (true, true) => format!("{nodes} runs again with the answer that it received, and doesn't ask again."),
-            (true, false) => format!("{nodes} run again with the answers that they received, and don't ask again."),
-            (false, true) => format!("{answers} given to {nodes} is lost: its question is asked again."),
-            (false, false) => format!("{answers} given to {nodes} are lost: their questions are asked again."),
+            (true, true) => format!(
+                "{nodes} runs again with the answer that it received, and doesn't ask again."
+            ),
+            (true, false) => format!(
+                "{nodes} run again with the answers that they received, and don't ask again."
+            ),
+            (false, true) => {
+                format!("{answers} given to {nodes} is lost: its question is asked again.")
+            }
+            (false, false) => {
+                format!("{answers} given to {nodes} are lost: their questions are asked again.")
+            }
         });
-        Ok(Answered { note: Some(note), are_kept })
+        Ok(Answered {
+            note: Some(note),
+            are_kept,
+        })
     }
 }
 
@@ -295,7 +455,14 @@ fn is_answered(loaded: &LoadedThread, task: &TaskFacts) -> bool {
 /// Returns the nodes that run after an edit in the name of a node, and why they don't run for certain.
 fn after_edit(drawing: &Drawing, node: &str) -> (Vec<String>, &'static str) {
     let (nodes, is_conditional) = drawing.targets(node);
-    (nodes, if is_conditional { "a condition decides" } else { "" })
+    (
+        nodes,
+        if is_conditional {
+            "a condition decides"
+        } else {
+            ""
+        },
+    )
 }
 
 /// Whether a run saves only its last checkpoint, by its options.
@@ -305,12 +472,19 @@ fn saves_last_only(kwargs: &str) -> bool {
 }
 
 fn step_of(base: &Base) -> String {
-    base.facts.step.map_or_else(|| format!("checkpoint {}", short_id(&base.id)), |step| format!("step {step}"))
+    base.facts.step.map_or_else(
+        || format!("checkpoint {}", short_id(&base.id)),
+        |step| format!("step {step}"),
+    )
 }
 
 /// Says which calls may be made again. `are_listed`: the calls that are made again are known and listed elsewhere.
 fn called_again(base: &Base, has_run: bool, are_listed: bool) -> Option<Note> {
-    let calls: Vec<String> = base.open_calls().into_iter().map(|call| call.name).collect();
+    let calls: Vec<String> = base
+        .open_calls()
+        .into_iter()
+        .map(|call| call.name)
+        .collect();
     match (calls.is_empty(), has_run) {
         _ if are_listed => None,
         (false, true) => Some(Note::warning(format!(
@@ -318,7 +492,10 @@ fn called_again(base: &Base, has_run: bool, are_listed: bool) -> Option<Note> {
              effects happen twice.",
             calls.join(", ")
         ))),
-        (false, false) => Some(Note::fact(format!("Calls that the state asks for: {}.", calls.join(", ")))),
+        (false, false) => Some(Note::fact(format!(
+            "Calls that the state asks for: {}.",
+            calls.join(", ")
+        ))),
         (true, true) => Some(Note::warning(
             "Models and tools of the nodes that run are called again, so their external effects happen twice.",
         )),
@@ -345,9 +522,20 @@ fn busy_note(loaded: &LoadedThread) -> Option<Note> {
 
 /// Warns of keys of an input that the graph does not have.
 fn unknown_inputs(keys: &Keys, input: &Value) -> Option<Note> {
-    let (Keys::Declared(known), Some(fields)) = (keys, input.as_object()) else { return None };
-    let unknown: Vec<String> = fields.keys().filter(|key| !known.contains(*key)).cloned().collect();
-    (!unknown.is_empty()).then(|| Note::warning(format!("The graph has no key {}: it is ignored.", named(&unknown))))
+    let (Keys::Declared(known), Some(fields)) = (keys, input.as_object()) else {
+        return None;
+    };
+    let unknown: Vec<String> = fields
+        .keys()
+        .filter(|key| !known.contains(*key))
+        .cloned()
+        .collect();
+    (!unknown.is_empty()).then(|| {
+        Note::warning(format!(
+            "The graph has no key {}: it is ignored.",
+            named(&unknown)
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -357,7 +545,12 @@ mod tests {
     #[test]
     fn runs_that_save_only_their_last_checkpoint_are_recognized() {
         assert!(saves_last_only(r#"{"durability": "exit"}"#));
-        assert!(saves_last_only(r#"{"durability": null, "checkpoint_during": false}"#));
-        assert!(!saves_last_only(r#"{"durability": "async", "checkpoint_during": true}"#) && !saves_last_only("["));
+        assert!(saves_last_only(
+            r#"{"durability": null, "checkpoint_during": false}"#
+        ));
+        assert!(
+            !saves_last_only(r#"{"durability": "async", "checkpoint_during": true}"#)
+                && !saves_last_only("[")
+        );
     }
 }

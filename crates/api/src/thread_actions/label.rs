@@ -45,24 +45,41 @@ pub(super) struct LabelWrite {
 }
 
 impl AgentServer {
-    pub(super) async fn plan_label(&self, thread: &str, label: &ThreadLabel) -> Result<ThreadPlan, PlanError> {
-        if label.name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME) {
-            return Err(unfit(format!("The name is longer than {MAX_NAME} characters.")));
+    pub(super) async fn plan_label(
+        &self,
+        thread: &str,
+        label: &ThreadLabel,
+    ) -> Result<ThreadPlan, PlanError> {
+        if label
+            .name
+            .as_ref()
+            .is_some_and(|name| name.chars().count() > MAX_NAME)
+        {
+            return Err(unfit(format!(
+                "The name is longer than {MAX_NAME} characters."
+            )));
         }
         let metadata = label.metadata();
         let before = self.label_of(thread, &metadata).await?;
-        let is_same = |(key, value): (&String, &Value)| match (before.get(key).unwrap_or(&Value::Null), value) {
+        let is_same = |(key, value): (&String, &Value)| match (
+            before.get(key).unwrap_or(&Value::Null),
+            value,
+        ) {
             (Value::Null, Value::Null | Value::Bool(false)) => true,
             (known, value) => known == value,
         };
         if metadata.iter().all(is_same) {
-            return Err(PlanError::Nothing("The thread has this name and star already.".into()));
+            return Err(PlanError::Nothing(
+                "The thread has this name and star already.".into(),
+            ));
         }
         let url = self.url(&Method::PATCH, &["threads", thread])?;
         let body = json!({ "metadata": metadata });
         let notes = vec![
             Note::fact("Kept in the thread's metadata: everyone who uses this server sees it."),
-            Note::fact("Other metadata stays as it is. The server counts this as a change of the thread."),
+            Note::fact(
+                "Other metadata stays as it is. The server counts this as a change of the thread.",
+            ),
         ];
         let verb = match (&label.name, label.starred) {
             (Some(name), _) if name.trim().is_empty() => "Remove the name of",
@@ -75,12 +92,24 @@ impl AgentServer {
             changes: compare(&json!({ "metadata": before }), &body),
             ..self.preview(thread, Method::PATCH, &url, Some(&body), notes)
         };
-        let step = Step::Label(LabelWrite { thread: thread.into(), metadata, before });
-        Ok(ThreadPlan { preview, choice: None, step })
+        let step = Step::Label(LabelWrite {
+            thread: thread.into(),
+            metadata,
+            before,
+        });
+        Ok(ThreadPlan {
+            preview,
+            choice: None,
+            step,
+        })
     }
 
     /// Reads the values that a label would replace.
-    async fn label_of(&self, thread: &str, keys: &Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
+    async fn label_of(
+        &self,
+        thread: &str,
+        keys: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, ApiError> {
         let row = self.thread(thread).await?;
         let metadata = row.metadata.as_ref().and_then(Value::as_object);
         let known = |key: &String| Some((key.clone(), metadata?.get(key)?.clone()));
@@ -91,32 +120,65 @@ impl AgentServer {
     pub(super) async fn write_label(&self, write: &LabelWrite) -> Result<(), StartError> {
         let now = match self.label_of(&write.thread, &write.metadata).await {
             Ok(now) => now,
-            Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+            Err(error) => {
+                return Err(StartError {
+                    failure: StartFailure::Unchecked,
+                    error,
+                });
+            }
         };
         if now != write.before {
-            let detail = "the thread's name or star was changed by someone else; nothing was sent".to_string();
-            let error = ApiError { kind: Kind::Stale, ..self.refused_here(&write.thread, detail) };
-            return Err(StartError { failure: StartFailure::Changed, error });
+            let detail = "the thread's name or star was changed by someone else; nothing was sent"
+                .to_string();
+            let error = ApiError {
+                kind: Kind::Stale,
+                ..self.refused_here(&write.thread, detail)
+            };
+            return Err(StartError {
+                failure: StartFailure::Changed,
+                error,
+            });
         }
-        match self.patch_thread(&write.thread, &json!({ "metadata": write.metadata })).await {
+        match self
+            .patch_thread(&write.thread, &json!({ "metadata": write.metadata }))
+            .await
+        {
             Ok(row) => {
                 let is_kept = |(key, value): (&String, &Value)| row["metadata"][key] == *value;
                 if write.metadata.iter().all(is_kept) {
                     return Ok(());
                 }
-                let detail =
-                    format!("the server answered, but did not keep {}", text::clean(&keys_of(&write.metadata)));
-                Err(StartError { failure: StartFailure::Refused, error: self.refused_here(&write.thread, detail) })
+                let detail = format!(
+                    "the server answered, but did not keep {}",
+                    text::clean(&keys_of(&write.metadata))
+                );
+                Err(StartError {
+                    failure: StartFailure::Refused,
+                    error: self.refused_here(&write.thread, detail),
+                })
             }
             Err(error) if error.may_lack_call() && error.kind != Kind::NotFound => {
-                Err(StartError { failure: StartFailure::NotOffered, error })
+                Err(StartError {
+                    failure: StartFailure::NotOffered,
+                    error,
+                })
             }
-            Err(error) if error.is_refusal() => Err(StartError { failure: StartFailure::Refused, error }),
-            Err(error) => Err(StartError { failure: StartFailure::Unknown, error }),
+            Err(error) if error.is_refusal() => Err(StartError {
+                failure: StartFailure::Refused,
+                error,
+            }),
+            Err(error) => Err(StartError {
+                failure: StartFailure::Unknown,
+                error,
+            }),
         }
     }
 }
 
 fn keys_of(metadata: &Map<String, Value>) -> String {
-    metadata.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    metadata
+        .keys()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -3,8 +3,8 @@
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{
-    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus, cause,
-    hides_cause,
+    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords,
+    ThreadStatus, cause, hides_cause,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -48,7 +48,11 @@ pub struct LoadedThread {
 
 impl LoadedThread {
     fn records(&self) -> ThreadRecords<'_> {
-        ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.runs.as_deref() }
+        ThreadRecords {
+            thread: self.thread.as_ref(),
+            state: self.state.as_ref(),
+            runs: self.runs.as_deref(),
+        }
     }
 
     pub fn status(&self) -> ThreadStatus {
@@ -77,15 +81,23 @@ impl LoadedThread {
 
     /// A run of an assistant with the options of the newest run, which it continues.
     pub fn next_run(&self, assistant_id: &str) -> Rerun {
-        let mut rerun = Rerun::with_options_of(self.runs.as_deref().and_then(<[RunFacts]>::first), assistant_id);
+        let mut rerun = Rerun::with_options_of(
+            self.runs.as_deref().and_then(<[RunFacts]>::first),
+            assistant_id,
+        );
         rerun.body = self.at_head(rerun.body);
         rerun
     }
 
     /// Makes a run begin at the newest checkpoint where the server would begin it at an older one, or refuse it.
     pub fn at_head(&self, body: RunCreate) -> RunCreate {
-        let needs_one = self.thread.as_ref().is_some_and(|thread| needs_checkpoint(thread, &body));
-        let names_one = ["checkpoint_id", "checkpoint"].iter().any(|key| body.extra.contains_key(*key));
+        let needs_one = self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| needs_checkpoint(thread, &body));
+        let names_one = ["checkpoint_id", "checkpoint"]
+            .iter()
+            .any(|key| body.extra.contains_key(*key));
         match self.checkpoint() {
             Some(head) if needs_one && !names_one => self.at_checkpoint(body, head),
             _ => body,
@@ -94,8 +106,15 @@ impl LoadedThread {
 
     /// Makes a run begin at a checkpoint. Aegra, whose threads list no questions, knows only the long form before 0.11.
     pub fn at_checkpoint(&self, mut body: RunCreate, id: &str) -> RunCreate {
-        match self.thread.as_ref().is_some_and(|thread| !thread.lists_questions) {
-            true => body.extra.insert("checkpoint".into(), json!({"checkpoint_id": id, "checkpoint_ns": ""})),
+        match self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.lists_questions)
+        {
+            true => body.extra.insert(
+                "checkpoint".into(),
+                json!({"checkpoint_id": id, "checkpoint_ns": ""}),
+            ),
             false => body.extra.insert("checkpoint_id".into(), id.into()),
         };
         body
@@ -113,7 +132,10 @@ impl LoadedThread {
 
     /// The nodes that run when it is continued.
     pub fn next(&self) -> &[String] {
-        self.state.as_ref().map(|state| state.next.as_slice()).unwrap_or_default()
+        self.state
+            .as_ref()
+            .map(|state| state.next.as_slice())
+            .unwrap_or_default()
     }
 
     /// Whether the server offers neither the thread's record nor its state, so that nothing can be checked.
@@ -144,12 +166,24 @@ impl AgentServer {
         let runs = offered(runs.map(|rows| list(&rows)))?;
         let odd = |error: serde_json::Error| {
             let detail = format!("the server's record of the thread: {error}");
-            ApiError { kind: Kind::Protocol, ..self.refused_here(thread, detail) }
+            ApiError {
+                kind: Kind::Protocol,
+                ..self.refused_here(thread, detail)
+            }
         };
         Ok(LoadedThread {
-            thread: record.map(|json| ThreadFacts::read(&json)).transpose().map_err(odd)?,
-            state: state.map(|json| StateFacts::read(&json)).transpose().map_err(odd)?,
-            runs: runs.map(|json| RunFacts::read_all(&json)).transpose().map_err(odd)?,
+            thread: record
+                .map(|json| ThreadFacts::read(&json))
+                .transpose()
+                .map_err(odd)?,
+            state: state
+                .map(|json| StateFacts::read(&json))
+                .transpose()
+                .map_err(odd)?,
+            runs: runs
+                .map(|json| RunFacts::read_all(&json))
+                .transpose()
+                .map_err(odd)?,
         })
     }
 
@@ -163,7 +197,9 @@ impl AgentServer {
             let loaded = self.load_thread(thread).await?;
             if !matches!(
                 loaded.status(),
-                ThreadStatus::Queued { .. } | ThreadStatus::Running { .. } | ThreadStatus::BusyWithoutRun { .. }
+                ThreadStatus::Queued { .. }
+                    | ThreadStatus::Running { .. }
+                    | ThreadStatus::BusyWithoutRun { .. }
             ) {
                 return Ok(loaded);
             }
@@ -178,7 +214,11 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
-    pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
+    pub async fn listed_status(
+        &self,
+        thread: &str,
+        facts: &ThreadFacts,
+    ) -> Result<ThreadStatus, ApiError> {
         self.status_of(thread, facts, false).await
     }
 
@@ -190,8 +230,16 @@ impl AgentServer {
         is_record: bool,
     ) -> Result<ThreadStatus, ApiError> {
         // Aegra calls a thread idle while one of its older runs is running.
-        let limit = if facts.status == "busy" { RUNS } else { RUNS_LISTED };
-        let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
+        let limit = if facts.status == "busy" {
+            RUNS
+        } else {
+            RUNS_LISTED
+        };
+        let runs = listed(
+            self.runs_raw(thread, limit, 0, MAX_LISTED)
+                .await
+                .map(|rows| list(&rows)),
+        )?;
         let runs = runs.and_then(|json| RunFacts::read_all(&json).ok());
         let explains = |run: &RunFacts| run.error.is_some() || run.is_active();
         let is_explained = facts.error.is_some() || runs.iter().flatten().any(explains);
@@ -200,27 +248,50 @@ impl AgentServer {
             true => listed(self.small_thread_record(thread).await)?,
             false => None,
         };
-        let record = record.and_then(|json| ThreadFacts::read(&json).ok()).filter(|record| record.error.is_some());
+        let record = record
+            .and_then(|json| ThreadFacts::read(&json).ok())
+            .filter(|record| record.error.is_some());
         let facts = record.as_ref().unwrap_or(facts);
         // A copy of a waiting thread is idle and has no runs (acting reference §2).
         let may_be_copy = || facts.graph_id.is_some() && runs.as_ref().is_none_or(Vec::is_empty);
         // Aegra lists a thread that stopped at a breakpoint as idle, and no questions.
-        let may_be_paused = || !facts.lists_questions && runs.iter().flatten().next().is_some_and(RunFacts::is_success);
+        let may_be_paused = || {
+            !facts.lists_questions
+                && runs
+                    .iter()
+                    .flatten()
+                    .next()
+                    .is_some_and(RunFacts::is_success)
+        };
         let needs_state = match facts.status.as_str() {
             "idle" => may_be_copy() || may_be_paused(),
             "error" => facts.hides_cause(),
             _ => true,
         };
         let state = match needs_state {
-            true => listed(self.thread_state_raw(thread, MAX_LISTED).await.map(|raw| raw.get().to_string()))?,
+            true => listed(
+                self.thread_state_raw(thread, MAX_LISTED)
+                    .await
+                    .map(|raw| raw.get().to_string()),
+            )?,
             false => None,
         };
         let state = state.and_then(|json| StateFacts::read(&json).ok());
-        let records = ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() };
+        let records = ThreadRecords {
+            thread: Some(facts),
+            state: state.as_ref(),
+            runs: runs.as_deref(),
+        };
         Ok(match ThreadStatus::derive(records) {
             // The thread and its runs are read at different moments, and a run may have begun or ended between them.
             ThreadStatus::BusyWithoutRun { since: Some(since) } if self.is_recent(since) => {
-                ThreadStatus::Running { since: None, nodes: Vec::new(), step: None, run_id: None, queued: 0 }
+                ThreadStatus::Running {
+                    since: None,
+                    nodes: Vec::new(),
+                    step: None,
+                    run_id: None,
+                    queued: 0,
+                }
             }
             status => status,
         })
@@ -230,23 +301,36 @@ impl AgentServer {
     ///
     /// # Errors
     /// The thread's record can't be read, except for a thread that is gone.
-    pub async fn cause_of_run(&self, thread: &str, run: &RunFacts) -> Result<Option<String>, ApiError> {
+    pub async fn cause_of_run(
+        &self,
+        thread: &str,
+        run: &RunFacts,
+    ) -> Result<Option<String>, ApiError> {
         let record = match self.small_thread_record(thread).await {
             Ok(json) => ThreadFacts::read(&json).ok(),
             Err(error) if error.kind == Kind::NotFound => None,
             Err(error) => return Err(error),
         };
         // The record has the error of the newest run. A later change of the thread may be another run or only an edit.
-        let times = record.as_ref().and_then(|record| record.updated_at).zip(run.updated_at);
+        let times = record
+            .as_ref()
+            .and_then(|record| record.updated_at)
+            .zip(run.updated_at);
         if times.is_some_and(|(changed, ended)| changed > ended)
             && let Ok(rows) = self.runs_raw(thread, RUNS, 0, MAX_RUNS).await
-            && RunFacts::read_all(&list(&rows)).is_ok_and(|runs| runs.first().is_some_and(|r| r.run_id != run.run_id))
+            && RunFacts::read_all(&list(&rows))
+                .is_ok_and(|runs| runs.first().is_some_and(|r| r.run_id != run.run_id))
         {
             return Ok(self.cause_in_history(thread, run).await);
         }
         let runs = std::slice::from_ref(run);
-        let mut records = ThreadRecords { thread: record.as_ref(), state: None, runs: Some(runs) };
-        let is_clear = |known: &Option<String>| known.as_deref().is_some_and(|known| !hides_cause(known));
+        let mut records = ThreadRecords {
+            thread: record.as_ref(),
+            state: None,
+            runs: Some(runs),
+        };
+        let is_clear =
+            |known: &Option<String>| known.as_deref().is_some_and(|known| !hides_cause(known));
         let known = records.cause();
         if is_clear(&known) {
             return Ok(known);
@@ -259,27 +343,49 @@ impl AgentServer {
             return Ok(known);
         }
         // An edit of the state clears the errors.
-        Ok(cause(self.cause_in_history(thread, run).await.into_iter().chain(known)))
+        Ok(cause(
+            self.cause_in_history(thread, run)
+                .await
+                .into_iter()
+                .chain(known),
+        ))
     }
 
     /// Returns why a run failed, by what it wrote into the history of its thread.
     async fn cause_in_history(&self, thread: &str, run: &RunFacts) -> Option<String> {
         let is_its = |state: &StateFacts| state.run_id.as_ref() == Some(&run.run_id);
-        let states = self.recent_history(thread, is_its).await.unwrap_or_default();
-        let tasks = states.iter().filter(|state| is_its(state)).flat_map(StateFacts::failed);
-        cause(run.error.clone().into_iter().chain(tasks.filter_map(|task| task.error.clone())))
+        let states = self
+            .recent_history(thread, is_its)
+            .await
+            .unwrap_or_default();
+        let tasks = states
+            .iter()
+            .filter(|state| is_its(state))
+            .flat_map(StateFacts::failed);
+        cause(
+            run.error
+                .clone()
+                .into_iter()
+                .chain(tasks.filter_map(|task| task.error.clone())),
+        )
     }
 
     /// Returns whether a time of the server's records is only a moment ago.
     fn is_recent(&self, at: Timestamp) -> bool {
-        let now = Timestamp::now().saturating_add(self.http.skew()).unwrap_or(Timestamp::MAX);
+        let now = Timestamp::now()
+            .saturating_add(self.http.skew())
+            .unwrap_or(Timestamp::MAX);
         now.duration_since(at) < A_MOMENT
     }
 
     pub(crate) async fn small_thread_record(&self, thread: &str) -> Result<String, ApiError> {
         match self.thread_raw(thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
-                let query = ThreadQuery { ids: vec![thread.to_string()], limit: 1, ..ThreadQuery::default() };
+                let query = ThreadQuery {
+                    ids: vec![thread.to_string()],
+                    limit: 1,
+                    ..ThreadQuery::default()
+                };
                 let rows = self.thread_rows(&query).await?.items;
                 // A server that doesn't know `ids` lists any threads.
                 let row = rows.into_iter().find(|row| row["thread_id"] == thread);
@@ -292,31 +398,62 @@ impl AgentServer {
     /// Makes a run on a thread begin at its newest checkpoint where the server would begin it at an older one, or refuse it. Changes nothing
     /// where the records can't be read, or where runs are active: the newest checkpoint is then not the one that the run follows.
     pub async fn begin_at_head(&self, thread: &str, body: RunCreate) -> RunCreate {
-        let Ok(record) = self.small_thread_record(thread).await else { return body };
-        let Ok(facts) = ThreadFacts::read(&record) else { return body };
+        let Ok(record) = self.small_thread_record(thread).await else {
+            return body;
+        };
+        let Ok(facts) = ThreadFacts::read(&record) else {
+            return body;
+        };
         if !needs_checkpoint(&facts, &body) || facts.status == "busy" {
             return body;
         }
-        let Ok(state) = self.thread_state_raw(thread, MAX_STATE).await else { return body };
+        let Ok(state) = self.thread_state_raw(thread, MAX_STATE).await else {
+            return body;
+        };
         let state = StateFacts::read(state.get()).ok();
-        LoadedThread { thread: Some(facts), state, runs: None }.at_head(body)
+        LoadedThread {
+            thread: Some(facts),
+            state,
+            runs: None,
+        }
+        .at_head(body)
     }
 
     /// An error of our own about what was read of a thread; nothing was sent.
     /// Returns an error as "not offered" if the server is of an unknown kind, which may have no such call. Others have all calls
     /// of the agent server, so a 404 means a missing object.
     pub async fn or_not_offered(&self, error: ApiError) -> ApiError {
-        if !error.names_no_object() || self.info().await.is_ok_and(|info| info.kind != ServerKind::Other) {
+        if !error.names_no_object()
+            || self
+                .info()
+                .await
+                .is_ok_and(|info| info.kind != ServerKind::Other)
+        {
             return error;
         }
-        let detail = format!("this server has no such call, or no such record ({})", error.cause());
-        ApiError { kind: Kind::NotOffered, detail, hint: None, ..error }
+        let detail = format!(
+            "this server has no such call, or no such record ({})",
+            error.cause()
+        );
+        ApiError {
+            kind: Kind::NotOffered,
+            detail,
+            hint: None,
+            ..error
+        }
     }
 
     pub(crate) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
         let url = self.url(&reqwest::Method::GET, &["threads", thread]);
-        let at = self.http.place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
-        ApiError { kind: Kind::Refused, at, detail, hint: None }
+        let at = self
+            .http
+            .place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
+        ApiError {
+            kind: Kind::Refused,
+            at,
+            detail,
+            hint: None,
+        }
     }
 }
 
@@ -338,7 +475,10 @@ fn offered(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
 /// Returns a part of a row's status, unless it is too expensive for a row.
 fn listed(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
     match part {
-        Err(ApiError { kind: Kind::TooLarge(_), .. }) => Ok(None),
+        Err(ApiError {
+            kind: Kind::TooLarge(_),
+            ..
+        }) => Ok(None),
         part => offered(part),
     }
 }

@@ -108,7 +108,10 @@ pub enum ThreadIntent {
     /// reference §1.4).
     RestoreAssistant { thread: String },
     /// Starts a run that ends those that are active.
-    Start { thread: String, body: Box<RunCreate> },
+    Start {
+        thread: String,
+        body: Box<RunCreate>,
+    },
     /// Deletes the thread.
     Delete { thread: String },
     /// Deletes the thread if none of its runs is active.
@@ -183,8 +186,14 @@ impl ThreadPlan {
     /// Returns the run that it starts, if it starts one.
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
-            Step::Start(start) | Step::WriteAndStart(_, start) | Step::CreateAndStart(start) => Some(start),
-            Step::Cancel { .. } | Step::Delete { .. } | Step::Prune { .. } | Step::Label(_) | Step::Write(_) => None,
+            Step::Start(start) | Step::WriteAndStart(_, start) | Step::CreateAndStart(start) => {
+                Some(start)
+            }
+            Step::Cancel { .. }
+            | Step::Delete { .. }
+            | Step::Prune { .. }
+            | Step::Label(_)
+            | Step::Write(_) => None,
         }
     }
 }
@@ -271,50 +280,89 @@ impl AgentServer {
     pub async fn act_on_thread(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
         match self.acted(plan).await {
             Ok(acted) => Ok(acted),
-            Err(StartError { failure, error }) => Err(StartError { failure, error: self.or_not_offered(error).await }),
+            Err(StartError { failure, error }) => Err(StartError {
+                failure,
+                error: self.or_not_offered(error).await,
+            }),
         }
     }
 
     async fn acted(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
         match &plan.step {
-            Step::Cancel { thread, targets, action } => {
+            Step::Cancel {
+                thread,
+                targets,
+                action,
+            } => {
                 let mut targets = targets.clone();
                 self.cancel_runs(thread, &mut targets, *action).await;
                 Ok(Acted::Cancelling(targets))
             }
             Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
             Step::CreateAndStart(start) => self.create_and_start(start).await.map(Acted::Started),
-            Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
-            Step::Prune { thread } => self.prune_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Delete { thread } => self
+                .delete_quiet_thread(thread)
+                .await
+                .map(|()| Acted::Deleted),
+            Step::Prune { thread } => self
+                .prune_quiet_thread(thread)
+                .await
+                .map(|()| Acted::Deleted),
             Step::Label(write) => self.write_label(write).await.map(|()| Acted::Labeled),
             Step::Write(write) => self.write_state(write).await.map(Acted::Written),
             Step::WriteAndStart(write, start) => {
                 let (checkpoint, started) = self.write_and_start(write, start).await?;
-                Ok(Acted::Forked { checkpoint, started })
+                Ok(Acted::Forked {
+                    checkpoint,
+                    started,
+                })
             }
         }
     }
 
     /// Deletes a thread once none of its runs is active: a run whose thread is deleted continues unseen (acting reference §2).
     async fn delete_quiet_thread(&self, thread: &str) -> Result<(), StartError> {
-        let refused = |error: ApiError| StartError { failure: StartFailure::Refused, error };
+        let refused = |error: ApiError| StartError {
+            failure: StartFailure::Refused,
+            error,
+        };
         let active = match self.active_runs(thread).await {
             Ok(active) => active,
             Err(error) if error.may_lack_call() => Vec::new(),
             Err(error) => return Err(refused(error)),
         };
-        let mut targets: Vec<CancelTarget> =
-            active.iter().map(|run| CancelTarget::new(&run.run_id, Some(run))).collect();
-        self.cancel_runs(thread, &mut targets, CancelAction::Interrupt).await;
-        self.wait_until_stopped(thread, &mut targets, STOP_BEFORE_DELETE).await;
-        let is_active = |target: &&CancelTarget| !matches!(target.state, CancelState::Stopped | CancelState::Finished);
+        let mut targets: Vec<CancelTarget> = active
+            .iter()
+            .map(|run| CancelTarget::new(&run.run_id, Some(run)))
+            .collect();
+        self.cancel_runs(thread, &mut targets, CancelAction::Interrupt)
+            .await;
+        self.wait_until_stopped(thread, &mut targets, STOP_BEFORE_DELETE)
+            .await;
+        let is_active = |target: &&CancelTarget| {
+            !matches!(target.state, CancelState::Stopped | CancelState::Finished)
+        };
         if let Some(target) = targets.iter().find(is_active) {
             let run = short_id(&target.run_id);
             let detail = format!("run {run} is still active, so the thread was not deleted");
-            let error = target.error.clone().unwrap_or_else(|| self.refused_here(thread, detail.clone()));
-            let hint = Some("a run whose thread is deleted continues unseen: cancel it, then delete the thread".into());
-            let detail = if error.detail == detail { detail } else { format!("{detail}: {}", error.detail) };
-            return Err(refused(ApiError { detail, hint, ..error }));
+            let error = target
+                .error
+                .clone()
+                .unwrap_or_else(|| self.refused_here(thread, detail.clone()));
+            let hint = Some(
+                "a run whose thread is deleted continues unseen: cancel it, then delete the thread"
+                    .into(),
+            );
+            let detail = if error.detail == detail {
+                detail
+            } else {
+                format!("{detail}: {}", error.detail)
+            };
+            return Err(refused(ApiError {
+                detail,
+                hint,
+                ..error
+            }));
         }
         self.delete_once(thread).await
     }
@@ -323,9 +371,13 @@ impl AgentServer {
 /// Returns a status as the beginning of a sentence: `The thread has failed`.
 fn sentence_of(status: &ThreadStatus) -> String {
     match status {
-        ThreadStatus::Failed { timed_out: true, .. } => "The thread's newest run timed out".into(),
+        ThreadStatus::Failed {
+            timed_out: true, ..
+        } => "The thread's newest run timed out".into(),
         ThreadStatus::Failed { .. } => "The thread has failed".into(),
-        ThreadStatus::Unknown { .. } | ThreadStatus::Loading => "The thread's status is unknown".into(),
+        ThreadStatus::Unknown { .. } | ThreadStatus::Loading => {
+            "The thread's status is unknown".into()
+        }
         ThreadStatus::Edited { .. } => "The thread's state was edited".into(),
         ThreadStatus::Cancelled { .. } => "The thread's newest run was cancelled".into(),
         ThreadStatus::Deleted => "The thread was deleted".into(),

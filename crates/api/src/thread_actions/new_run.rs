@@ -10,7 +10,11 @@ const NAMED: usize = 5;
 
 impl AgentServer {
     /// Plans a run whose strategy ends other runs: says which, and that they are looked at again before it is sent.
-    pub(super) async fn plan_new_run(&self, thread: &str, body: &RunCreate) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_new_run(
+        &self,
+        thread: &str,
+        body: &RunCreate,
+    ) -> Result<ThreadPlan, PlanError> {
         let Some(conflict) = Conflict::of(body).filter(|conflict| conflict.cancels()) else {
             return Err(unfit("Only a run that cancels others has a preview."));
         };
@@ -24,41 +28,81 @@ impl AgentServer {
         let active = self.active_runs(thread).await?;
         let mut notes = vec![ended(&active, conflict)];
         if matches!(loaded.status(), ThreadStatus::Waiting { .. }) {
-            notes.push(Note::warning("The thread is waiting for an answer. A new run drops the open question."));
+            notes.push(Note::warning(
+                "The thread is waiting for an answer. A new run drops the open question.",
+            ));
         }
         let guard = StartGuard::Overtakes(active.into_iter().map(|run| run.run_id).collect());
-        let start = RunStart { thread: thread.into(), body: loaded.at_head(body.clone()), guard };
-        self.plan_run(format!("Start a run on thread {}", short_id(thread)), start, notes)
+        let start = RunStart {
+            thread: thread.into(),
+            body: loaded.at_head(body.clone()),
+            guard,
+        };
+        self.plan_run(
+            format!("Start a run on thread {}", short_id(thread)),
+            start,
+            notes,
+        )
     }
 
     /// Checks that no other runs are active than those that the preview showed.
-    pub(super) async fn check_overtaken(&self, thread: &str, shown: &[String]) -> Result<(), StartError> {
+    pub(super) async fn check_overtaken(
+        &self,
+        thread: &str,
+        shown: &[String],
+    ) -> Result<(), StartError> {
         let active = match self.active_runs(thread).await {
             Ok(active) => active,
-            Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+            Err(error) => {
+                return Err(StartError {
+                    failure: StartFailure::Unchecked,
+                    error,
+                });
+            }
         };
-        let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else { return Ok(()) };
+        let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else {
+            return Ok(());
+        };
         let why = format!(
             "run {} started since the preview and would be ended too; nothing was sent",
             short_id(&other.run_id)
         );
-        let error = ApiError { kind: Kind::Stale, ..self.refused_here(thread, why) };
-        Err(StartError { failure: StartFailure::Changed, error })
+        let error = ApiError {
+            kind: Kind::Stale,
+            ..self.refused_here(thread, why)
+        };
+        Err(StartError {
+            failure: StartFailure::Changed,
+            error,
+        })
     }
 }
 
 /// Says which runs end.
 fn ended(active: &[Run], conflict: Conflict) -> Note {
-    let names: Vec<String> = active.iter().take(NAMED).map(|run| short_id(&run.run_id)).collect();
-    let more = if active.len() > NAMED { format!(" and {} more", active.len() - NAMED) } else { String::new() };
+    let names: Vec<String> = active
+        .iter()
+        .take(NAMED)
+        .map(|run| short_id(&run.run_id))
+        .collect();
+    let more = if active.len() > NAMED {
+        format!(" and {} more", active.len() - NAMED)
+    } else {
+        String::new()
+    };
     let queued = active.iter().filter(|run| run.status != "running").count();
     let which = match active.len() {
         0 => return Note::fact("No run is active on the thread, so nothing is cancelled."),
         1 => format!("run {}", names[0]),
-        n => format!("{n} runs, {queued} of them queued: {}{more}", names.join(", ")),
+        n => format!(
+            "{n} runs, {queued} of them queued: {}{more}",
+            names.join(", ")
+        ),
     };
     Note::warning(match conflict {
-        Conflict::Rollback => format!("Deletes {which}, with their checkpoints. This can't be undone."),
+        Conflict::Rollback => {
+            format!("Deletes {which}, with their checkpoints. This can't be undone.")
+        }
         _ => format!("Cancels {which}. Finished steps are kept."),
     })
 }

@@ -10,28 +10,65 @@ use serde_json::{Value, json};
 
 impl AgentServer {
     /// Plans a run on a new thread. Reads nothing.
-    pub(super) fn plan_on_new(&self, thread: &str, assistant: &str, input: &Value) -> Result<ThreadPlan, PlanError> {
+    pub(super) fn plan_on_new(
+        &self,
+        thread: &str,
+        assistant: &str,
+        input: &Value,
+    ) -> Result<ThreadPlan, PlanError> {
         let body = RunCreate {
             assistant_id: assistant.to_string(),
             input: Some(input.clone()),
-            stream_mode: ["messages-tuple", "updates", "values"].map(String::from).to_vec(),
+            stream_mode: ["messages-tuple", "updates", "values"]
+                .map(String::from)
+                .to_vec(),
             ..RunCreate::default()
         };
         let (preview, start) = self.run_on_new(thread, body)?;
-        Ok(ThreadPlan { preview, choice: None, step: Step::CreateAndStart(start) })
+        Ok(ThreadPlan {
+            preview,
+            choice: None,
+            step: Step::CreateAndStart(start),
+        })
     }
 
     /// Previews a run with this body on a new thread. Reads nothing.
-    pub(super) fn run_on_new(&self, thread: &str, body: RunCreate) -> Result<(Preview, Box<RunStart>), PlanError> {
+    pub(super) fn run_on_new(
+        &self,
+        thread: &str,
+        body: RunCreate,
+    ) -> Result<(Preview, Box<RunStart>), PlanError> {
         let title = format!("Start {} on a new thread", body.assistant_id);
         let body = crate::mark_start(body);
         let url = self.url(&Method::POST, &["threads"])?;
-        let request = self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&creation(thread)));
+        let request = self.http.shown(
+            Service::Agent,
+            Method::POST.to_string(),
+            &url,
+            Some(&creation(thread)),
+        );
         let then = vec![self.start_request(thread, &body)?];
-        let target = Target { kind: "thread", id: thread.into(), name: format!("new thread {}", short_id(thread)) };
+        let target = Target {
+            kind: "thread",
+            id: thread.into(),
+            name: format!("new thread {}", short_id(thread)),
+        };
         let notes = vec![Note::fact("Models and tools are called on the server.")];
-        let preview = Preview { title, request, then, target: Some(target), ..self.shown(thread, notes) };
-        Ok((preview, Box::new(RunStart { thread: thread.into(), body, guard: StartGuard::None })))
+        let preview = Preview {
+            title,
+            request,
+            then,
+            target: Some(target),
+            ..self.shown(thread, notes)
+        };
+        Ok((
+            preview,
+            Box::new(RunStart {
+                thread: thread.into(),
+                body,
+                guard: StartGuard::None,
+            }),
+        ))
     }
 
     /// Creates the thread, then starts the run. Each request is sent once.
@@ -47,9 +84,19 @@ impl AgentServer {
         match self.start_on_thread(start).await {
             Ok(started) => Ok(started),
             Err(failed) => {
-                let known = failed.error.hint.map(|hint| format!("{hint}; ")).unwrap_or_default();
+                let known = failed
+                    .error
+                    .hint
+                    .map(|hint| format!("{hint}; "))
+                    .unwrap_or_default();
                 let hint = Some(format!("{known}the thread {} was created", start.thread));
-                Err(StartError { error: ApiError { hint, ..failed.error }, ..failed })
+                Err(StartError {
+                    error: ApiError {
+                        hint,
+                        ..failed.error
+                    },
+                    ..failed
+                })
             }
         }
     }

@@ -1,13 +1,15 @@
 //! Plans for threads: what is read, the request, and its consequences.
 
 use super::edit::about_questions;
-use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, WriteKind, unfit};
+use super::{
+    Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, WriteKind, unfit,
+};
 use crate::answer::Service;
 use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
-    Consent, FROM_FIRST, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, StepLimit, Target,
-    ThreadStatus,
+    Consent, FROM_FIRST, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts,
+    StepLimit, Target, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
@@ -30,27 +32,51 @@ impl AgentServer {
 
     async fn planned(&self, intent: &ThreadIntent) -> Result<ThreadPlan, PlanError> {
         match intent {
-            ThreadIntent::Cancel { thread, run, action, with_queue } => {
-                self.plan_cancel(thread, run.as_deref(), *action, *with_queue).await
+            ThreadIntent::Cancel {
+                thread,
+                run,
+                action,
+                with_queue,
+            } => {
+                self.plan_cancel(thread, run.as_deref(), *action, *with_queue)
+                    .await
             }
             ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
-            ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit, true).await,
-            ThreadIntent::Retry { thread, edit } => self.plan_retry_failed(thread, edit.as_deref()).await,
-            ThreadIntent::Answer { thread, interrupt, answer } => {
-                self.plan_answer(thread, interrupt.as_deref(), answer).await
+            ThreadIntent::Again {
+                thread,
+                recursion_limit,
+            } => self.plan_again(thread, *recursion_limit, true).await,
+            ThreadIntent::Retry { thread, edit } => {
+                self.plan_retry_failed(thread, edit.as_deref()).await
             }
-            ThreadIntent::AnswerByRules { thread, rules, profile } => {
-                self.plan_by_rules(thread, rules, profile).await.map(|ruled| ruled.plan)
-            }
+            ThreadIntent::Answer {
+                thread,
+                interrupt,
+                answer,
+            } => self.plan_answer(thread, interrupt.as_deref(), answer).await,
+            ThreadIntent::AnswerByRules {
+                thread,
+                rules,
+                profile,
+            } => self
+                .plan_by_rules(thread, rules, profile)
+                .await
+                .map(|ruled| ruled.plan),
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
             ThreadIntent::Prune { thread } => self.plan_prune(thread).await,
             ThreadIntent::Label { thread, label } => self.plan_label(thread, label).await,
-            ThreadIntent::Fork { thread, checkpoint, change } => {
-                self.plan_fork(thread, checkpoint.as_deref(), change).await
-            }
+            ThreadIntent::Fork {
+                thread,
+                checkpoint,
+                change,
+            } => self.plan_fork(thread, checkpoint.as_deref(), change).await,
             ThreadIntent::EditState { thread, edit } => self.plan_edit(thread, edit).await,
             ThreadIntent::Rerun { thread, run } => self.plan_rerun_of(thread, run).await,
-            ThreadIntent::RunOnNew { thread, assistant, input } => self.plan_on_new(thread, assistant, input),
+            ThreadIntent::RunOnNew {
+                thread,
+                assistant,
+                input,
+            } => self.plan_on_new(thread, assistant, input),
             ThreadIntent::Release { thread } => self.plan_release(thread).await,
             ThreadIntent::End { thread } => self.plan_end(thread).await,
             ThreadIntent::RestoreAssistant { thread } => self.plan_restore(thread).await,
@@ -69,17 +95,34 @@ impl AgentServer {
         let target = match wanted {
             Some(id) => active.iter().find(|run| run.run_id == id),
             // They are newest first, and the oldest of those that wait is next.
-            None => active.iter().find(|run| run.status == "running").or(active.last()),
+            None => active
+                .iter()
+                .find(|run| run.status == "running")
+                .or(active.last()),
         };
         let Some(target) = target else {
             return Err(PlanError::Nothing(match wanted {
-                Some(id) => format!("Run {} has ended: {}.", short_id(id), self.ending(thread, id).await),
+                Some(id) => format!(
+                    "Run {} has ended: {}.",
+                    short_id(id),
+                    self.ending(thread, id).await
+                ),
                 None => "No run is active on this thread.".into(),
             }));
         };
-        let others: Vec<&Run> = active.iter().filter(|run| run.run_id != target.run_id).collect();
-        let chosen: Vec<&Run> = if with_queue { active.iter().collect() } else { vec![target] };
-        let targets = chosen.iter().map(|run| CancelTarget::new(&run.run_id, Some(run))).collect();
+        let others: Vec<&Run> = active
+            .iter()
+            .filter(|run| run.run_id != target.run_id)
+            .collect();
+        let chosen: Vec<&Run> = if with_queue {
+            active.iter().collect()
+        } else {
+            vec![target]
+        };
+        let targets = chosen
+            .iter()
+            .map(|run| CancelTarget::new(&run.run_id, Some(run)))
+            .collect();
         let verb = match action {
             CancelAction::Interrupt => "Cancel",
             CancelAction::Rollback => "Cancel and roll back",
@@ -96,8 +139,15 @@ impl AgentServer {
                 title: format!("{verb} run {}{queue}", short_id(&target.run_id)),
                 ..self.preview(thread, Method::POST, &url, None, notes)
             },
-            choice: (!others.is_empty()).then_some(Choice::Queue { queued: others.len(), included: with_queue }),
-            step: Step::Cancel { thread: thread.into(), targets, action },
+            choice: (!others.is_empty()).then_some(Choice::Queue {
+                queued: others.len(),
+                included: with_queue,
+            }),
+            step: Step::Cancel {
+                thread: thread.into(),
+                targets,
+                action,
+            },
         })
     }
 
@@ -132,9 +182,14 @@ impl AgentServer {
             status => return Err(unfit(format!("{}: there is nothing to continue.", super::sentence_of(status)))),
         }
         // A server that calls a thread interrupted has a node left to run, even if it doesn't list it.
-        let is_interrupted = loaded.thread.as_ref().is_some_and(|thread| thread.status == "interrupted");
+        let is_interrupted = loaded
+            .thread
+            .as_ref()
+            .is_some_and(|thread| thread.status == "interrupted");
         if loaded.next().is_empty() && !is_interrupted {
-            return Err(unfit("No node is left to run. A new run starts the graph from its beginning."));
+            return Err(unfit(
+                "No node is left to run. A new run starts the graph from its beginning.",
+            ));
         }
         if !self.takes_no_input().await? {
             return Err(unfit(
@@ -164,7 +219,9 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {
-            return Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes."));
+            return Err(unfit(
+                "A run is active on this thread. Cancel it, or wait until it finishes.",
+            ));
         }
         match status {
             ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => {
@@ -175,10 +232,14 @@ impl AgentServer {
                 }
                 self.plan_ask_again(thread, &loaded).await
             }
-            status @ ThreadStatus::Failed { .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
+            status @ ThreadStatus::Failed { .. }
+                if !loaded.next().is_empty() && self.takes_no_input().await? =>
+            {
                 let mut plan = self.plan_retry(thread, &loaded, &status, limit)?;
                 if has_steps {
-                    plan.preview.branch = self.retried_steps(thread, &loaded, &unfinished(&loaded)).await;
+                    plan.preview.branch = self
+                        .retried_steps(thread, &loaded, &unfinished(&loaded))
+                        .await;
                 }
                 Ok(plan)
             }
@@ -198,7 +259,11 @@ impl AgentServer {
     }
 
     /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks again.
-    pub(super) async fn plan_ask_again(&self, thread: &str, loaded: &LoadedThread) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_ask_again(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+    ) -> Result<ThreadPlan, PlanError> {
         let Some(checkpoint) = loaded.checkpoint() else {
             return Err(unfit(
                 "The server doesn't name the checkpoint that asked, so the question can't be asked again.",
@@ -211,14 +276,24 @@ impl AgentServer {
                 "The graph rejected the answer, and the server keeps it, so a retry would use it again. This run asks the \
                  question again from the checkpoint that asked it. Then you can answer it.",
             ),
-            Note::warning(format!("Runs again, up to the question: {}.", named(loaded.next()))),
+            Note::warning(format!(
+                "Runs again, up to the question: {}.",
+                named(loaded.next())
+            )),
         ];
         notes.extend(omitted_note(&omitted));
         // At its newest checkpoint, JavaScript runs with the stored answers, unless an edit or a fork made it.
         if self.info().await?.kind == ServerKind::JavaScript {
             return self.plan_ask_at_copy(thread, loaded, body, notes);
         }
-        self.plan_start(thread, format!("Ask again on thread {}", short_id(thread)), body, loaded, notes, None)
+        self.plan_start(
+            thread,
+            format!("Ask again on thread {}", short_id(thread)),
+            body,
+            loaded,
+            notes,
+            None,
+        )
     }
 
     /// Plans a run from a copy of the newest checkpoint: the copy has none of the stored answers.
@@ -229,18 +304,27 @@ impl AgentServer {
         mut body: RunCreate,
         notes: Vec<Note>,
     ) -> Result<ThreadPlan, PlanError> {
-        let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": loaded.checkpoint()});
+        let copy =
+            json!({"values": null, "as_node": "__copy__", "checkpoint_id": loaded.checkpoint()});
         let write = self.state_write(thread, copy, loaded, WriteKind::Edit);
         body.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body: crate::mark_start(body), guard: StartGuard::None };
+        let start = RunStart {
+            thread: thread.into(),
+            body: crate::mark_start(body),
+            guard: StartGuard::None,
+        };
         let preview = Preview {
             title: format!("Ask again on thread {}", short_id(thread)),
             request: self.write_request(&write)?,
             then: vec![self.start_request(thread, &start.body)?],
             ..self.shown(thread, notes)
         };
-        Ok(ThreadPlan { preview, choice: None, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
+        Ok(ThreadPlan {
+            preview,
+            choice: None,
+            step: Step::WriteAndStart(Box::new(write), Box::new(start)),
+        })
     }
 
     fn plan_retry(
@@ -273,7 +357,9 @@ impl AgentServer {
             ));
         };
         if runs.is_empty() {
-            return Err(unfit("This thread has no input to run again. A new run starts one."));
+            return Err(unfit(
+                "This thread has no input to run again. A new run starts one.",
+            ));
         }
         let mut why = String::new();
         for (back, run) in runs.iter().take(NAMED * 2).enumerate() {
@@ -285,18 +371,24 @@ impl AgentServer {
                     let plan = self.plan_start(thread, title, body, loaded, notes, choice)?;
                     return Ok((plan, run.run_id.clone()));
                 }
-                Err(reason) if why.is_empty() => why = format!("Run {}: {reason}.", short_id(&run.run_id)),
+                Err(reason) if why.is_empty() => {
+                    why = format!("Run {}: {reason}.", short_id(&run.run_id))
+                }
                 Err(_) => {}
             }
         }
-        Err(unfit(format!("No input can be run again. {why} A new run takes any input.")))
+        Err(unfit(format!(
+            "No input can be run again. {why} A new run takes any input."
+        )))
     }
 
     async fn plan_delete_thread(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
         let loaded = match self.load_thread(thread).await {
             Ok(loaded) => loaded,
             Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing("The server has no such thread. It may already be deleted.".into()));
+                return Err(PlanError::Nothing(
+                    "The server has no such thread. It may already be deleted.".into(),
+                ));
             }
             Err(error) => return Err(error.into()),
         };
@@ -317,7 +409,9 @@ impl AgentServer {
         }
         match runs.iter().filter(|run| run.is_active()).count() {
             0 => {}
-            1 => notes.push(Note::warning("The active run is cancelled first, because it would continue unseen.")),
+            1 => notes.push(Note::warning(
+                "The active run is cancelled first, because it would continue unseen.",
+            )),
             n => notes.push(Note::warning(format!(
                 "The {n} active runs are cancelled first, because they would continue unseen."
             ))),
@@ -337,7 +431,9 @@ impl AgentServer {
                 ..preview
             },
             choice: None,
-            step: Step::Delete { thread: thread.into() },
+            step: Step::Delete {
+                thread: thread.into(),
+            },
         })
     }
 
@@ -351,27 +447,59 @@ impl AgentServer {
         choice: Option<Choice>,
     ) -> Result<ThreadPlan, PlanError> {
         let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
-        let start = RunStart { thread: thread.into(), body: loaded.at_head(body), guard };
-        Ok(ThreadPlan { choice, ..self.plan_run(title, start, notes)? })
+        let start = RunStart {
+            thread: thread.into(),
+            body: loaded.at_head(body),
+            guard,
+        };
+        Ok(ThreadPlan {
+            choice,
+            ..self.plan_run(title, start, notes)?
+        })
     }
 
     /// Plans the start of a run.
-    pub(super) fn plan_run(&self, title: String, start: RunStart, notes: Vec<Note>) -> Result<ThreadPlan, PlanError> {
-        let start = RunStart { body: crate::mark_start(start.body), ..start };
-        let notes = notes.into_iter().chain(breakpoints_note(&start.body)).collect();
+    pub(super) fn plan_run(
+        &self,
+        title: String,
+        start: RunStart,
+        notes: Vec<Note>,
+    ) -> Result<ThreadPlan, PlanError> {
+        let start = RunStart {
+            body: crate::mark_start(start.body),
+            ..start
+        };
+        let notes = notes
+            .into_iter()
+            .chain(breakpoints_note(&start.body))
+            .collect();
         let request = self.start_request(&start.thread, &start.body)?;
-        let preview = Preview { title, request, ..self.shown(&start.thread, notes) };
-        Ok(ThreadPlan { preview, choice: None, step: Step::Start(Box::new(start)) })
+        let preview = Preview {
+            title,
+            request,
+            ..self.shown(&start.thread, notes)
+        };
+        Ok(ThreadPlan {
+            preview,
+            choice: None,
+            step: Step::Start(Box::new(start)),
+        })
     }
 
     /// The request that starts a run on a thread, as it can be shown.
     ///
     /// # Errors
     /// The address or the body can't be made.
-    pub fn start_request(&self, thread: &str, body: &RunCreate) -> Result<PlainRequest, crate::ApiError> {
+    pub fn start_request(
+        &self,
+        thread: &str,
+        body: &RunCreate,
+    ) -> Result<PlainRequest, crate::ApiError> {
         let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
         let body = self.run_body(&url, body)?;
-        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
+        Ok(self
+            .http
+            .shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
     }
 
     pub(super) fn preview(
@@ -382,13 +510,27 @@ impl AgentServer {
         body: Option<&Value>,
         notes: Vec<Note>,
     ) -> Preview {
-        let request = self.http.shown(Service::Agent, method.to_string(), url, body);
-        Preview { request, ..self.shown(thread, notes) }
+        let request = self
+            .http
+            .shown(Service::Agent, method.to_string(), url, body);
+        Preview {
+            request,
+            ..self.shown(thread, notes)
+        }
     }
 
     pub(super) fn shown(&self, thread: &str, notes: Vec<Note>) -> Preview {
-        let target = Target { kind: "thread", id: thread.into(), name: format!("thread {}", short_id(thread)) };
-        let request = PlainRequest { method: String::new(), url: String::new(), headers: Vec::new(), body: None };
+        let target = Target {
+            kind: "thread",
+            id: thread.into(),
+            name: format!("thread {}", short_id(thread)),
+        };
+        let request = PlainRequest {
+            method: String::new(),
+            url: String::new(),
+            headers: Vec::new(),
+            body: None,
+        };
         Preview {
             title: String::new(),
             profile: self.http.profile().to_string(),
@@ -426,15 +568,27 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
     };
     match (with_queue, others) {
         (_, 0) => {}
-        (false, n) if is_queued => notes.push(Note::fact(format!("{}.", runs(n, "stays active", "stay active")))),
+        (false, n) if is_queued => notes.push(Note::fact(format!(
+            "{}.",
+            runs(n, "stays active", "stay active")
+        ))),
         (false, n) => {
-            let queue = runs(n, "is queued behind it and starts next", "are queued behind it, and the next one starts");
+            let queue = runs(
+                n,
+                "is queued behind it and starts next",
+                "are queued behind it, and the next one starts",
+            );
             notes.push(Note::warning(format!("{queue}.")));
         }
         (true, n) => {
-            let queue =
-                runs(n, "is cancelled in the same way, first", "are cancelled in the same way, the newest first");
-            notes.push(Note::warning(format!("{queue}, so that none of them starts.")));
+            let queue = runs(
+                n,
+                "is cancelled in the same way, first",
+                "are cancelled in the same way, the newest first",
+            );
+            notes.push(Note::warning(format!(
+                "{queue}, so that none of them starts."
+            )));
         }
     }
     notes
@@ -449,7 +603,9 @@ pub(super) fn raised(
 ) -> Option<Choice> {
     let was = reached?;
     let limit = wanted.unwrap_or(was.steps.saturating_mul(2)).max(1);
-    body.extra.entry("config").or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] = limit.into();
+    body.extra
+        .entry("config")
+        .or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] = limit.into();
     let reached = match was.is_inferred {
         false => format!("The last run reached its limit of {}", was.in_words()),
         true => format!(
@@ -458,35 +614,61 @@ pub(super) fn raised(
             was.in_words()
         ),
     };
-    notes.push(Note::fact(format!("{reached}. The limit of this run is {limit}.")));
+    notes.push(Note::fact(format!(
+        "{reached}. The limit of this run is {limit}."
+    )));
     Some(Choice::RecursionLimit(limit))
 }
 
 /// Returns the nodes that a retry runs again.
 fn unfinished(loaded: &LoadedThread) -> Vec<String> {
     let tasks = loaded.state.iter().flat_map(|state| &state.tasks);
-    let nodes: Vec<String> = tasks.filter(|task| !task.has_result).map(|task| task.node.clone()).collect();
-    if nodes.is_empty() { loaded.next().to_vec() } else { nodes }
+    let nodes: Vec<String> = tasks
+        .filter(|task| !task.has_result)
+        .map(|task| task.node.clone())
+        .collect();
+    if nodes.is_empty() {
+        loaded.next().to_vec()
+    } else {
+        nodes
+    }
 }
 
 /// What a retry runs again.
 fn retries(loaded: &LoadedThread) -> Note {
-    Note::warning(format!("Runs {} again; finished steps are kept.", named(&unfinished(loaded))))
+    Note::warning(format!(
+        "Runs {} again; finished steps are kept.",
+        named(&unfinished(loaded))
+    ))
 }
 
 /// Says where a run stops by itself.
 pub(super) fn breakpoints_note(body: &RunCreate) -> Option<Note> {
     let names = |field: &str| -> Vec<String> {
         match body.extra.get(field) {
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(String::from).collect(),
+            Some(Value::Array(names)) => names
+                .iter()
+                .filter_map(Value::as_str)
+                .map(String::from)
+                .collect(),
             Some(Value::String(all)) if all == "*" => vec!["each node".into()],
             _ => Vec::new(),
         }
     };
-    let part = |word: &str, nodes: Vec<String>| (!nodes.is_empty()).then(|| format!("{word} {}", named(&nodes)));
-    let parts = [part("before", names("interrupt_before")), part("after", names("interrupt_after"))];
+    let part = |word: &str, nodes: Vec<String>| {
+        (!nodes.is_empty()).then(|| format!("{word} {}", named(&nodes)))
+    };
+    let parts = [
+        part("before", names("interrupt_before")),
+        part("after", names("interrupt_after")),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| Note::fact(format!("Breakpoints stay set: the run stops {}.", parts.join(", or "))))
+    (!parts.is_empty()).then(|| {
+        Note::fact(format!(
+            "Breakpoints stay set: the run stops {}.",
+            parts.join(", or ")
+        ))
+    })
 }
 
 fn runs_next(next: &[String]) -> Note {
@@ -496,7 +678,11 @@ fn runs_next(next: &[String]) -> Note {
 /// Names in a sentence, each once.
 pub(super) fn named(nodes: &[String]) -> String {
     let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
-    let shown: Vec<String> = all.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+    let shown: Vec<String> = all
+        .iter()
+        .take(NAMED)
+        .map(|name| text::clean(name).into_owned())
+        .collect();
     match all.len() {
         0 => "the next node".into(),
         n if n > NAMED => format!("{} and {} more", shown.join(", "), n - NAMED),
@@ -504,19 +690,31 @@ pub(super) fn named(nodes: &[String]) -> String {
     }
 }
 
-fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[String]) -> Vec<Note> {
+fn rerun_notes(
+    run: &RunFacts,
+    back: usize,
+    status: &ThreadStatus,
+    omitted: &[String],
+) -> Vec<Note> {
     let mut notes = Vec::new();
     let which = match back {
         0 => format!("the newest run ({})", short_id(&run.run_id)),
-        _ => format!("run {} (the newest with an input of its own)", short_id(&run.run_id)),
+        _ => format!(
+            "run {} (the newest with an input of its own)",
+            short_id(&run.run_id)
+        ),
     };
     let runs = format!("Runs the input of {which} again, on the thread's current state.");
     notes.push(match status {
         // Users expect a retry to keep the finished steps.
-        ThreadStatus::Failed { .. } => Note::warning(format!("{runs} Finished steps run again, too.")),
+        ThreadStatus::Failed { .. } => {
+            Note::warning(format!("{runs} Finished steps run again, too."))
+        }
         _ => Note::fact(runs),
     });
-    notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
+    notes.push(Note::warning(
+        "Models and tools are called again, so their external effects happen twice.",
+    ));
     if let ThreadStatus::Waiting { questions, .. } = status {
         notes.push(about_questions(questions, "discarded by the new input"));
     }
@@ -525,7 +723,8 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
 }
 
 pub(super) fn omitted_note(omitted: &[String]) -> Option<Note> {
-    (!omitted.is_empty()).then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
+    (!omitted.is_empty())
+        .then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
 }
 
 /// The assistant that the thread belongs to.

@@ -13,36 +13,64 @@ impl AgentServer {
         let loaded = match self.load_thread(thread).await {
             Ok(loaded) => loaded,
             Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing("The server has no such thread. It may already be deleted.".into()));
+                return Err(PlanError::Nothing(
+                    "The server has no such thread. It may already be deleted.".into(),
+                ));
             }
             Err(error) => return Err(error.into()),
         };
         if loaded.status().is_active() {
-            return Err(unfit("A run is active on this thread, and pruning cancels no run. Delete it instead."));
+            return Err(unfit(
+                "A run is active on this thread, and pruning cancels no run. Delete it instead.",
+            ));
         }
         let mut notes = vec![Note::warning(
             "Deletes the thread with its runs, its state and all its checkpoints. This can't be undone.",
         )];
         let preview = if self.lacks_prune().await {
-            notes.push(Note::fact("This server has no prune call, so the thread is checked and then deleted."));
-            self.preview(thread, Method::DELETE, &self.url(&Method::DELETE, &["threads", thread])?, None, notes)
+            notes.push(Note::fact(
+                "This server has no prune call, so the thread is checked and then deleted.",
+            ));
+            self.preview(
+                thread,
+                Method::DELETE,
+                &self.url(&Method::DELETE, &["threads", thread])?,
+                None,
+                notes,
+            )
         } else {
-            notes.push(Note::fact("If the server answers that it has no such call, it gets DELETE instead."));
+            notes.push(Note::fact(
+                "If the server answers that it has no such call, it gets DELETE instead.",
+            ));
             let body = json!({"thread_ids": [thread], "strategy": "delete"});
-            self.preview(thread, Method::POST, &self.url(&Method::POST, &["threads", "prune"])?, Some(&body), notes)
+            self.preview(
+                thread,
+                Method::POST,
+                &self.url(&Method::POST, &["threads", "prune"])?,
+                Some(&body),
+                notes,
+            )
         };
         let preview = Preview {
             title: format!("Prune thread {}", short_id(thread)),
             consent: Consent::Id(thread.into()),
             ..preview
         };
-        Ok(ThreadPlan { preview, choice: None, step: Step::Prune { thread: thread.into() } })
+        Ok(ThreadPlan {
+            preview,
+            choice: None,
+            step: Step::Prune {
+                thread: thread.into(),
+            },
+        })
     }
 
     /// Returns whether the server is known to have no call that prunes a given thread. Aegra's `POST /threads/prune` ignores the
     /// body and deletes expired threads.
     async fn lacks_prune(&self) -> bool {
-        self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript || info.kind.is_aegra())
+        self.info()
+            .await
+            .is_ok_and(|info| info.kind == ServerKind::JavaScript || info.kind.is_aegra())
     }
 
     /// Checks the thread again and prunes it.
@@ -51,12 +79,24 @@ impl AgentServer {
             Ok(loaded) => loaded,
             // Deleted by someone else.
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
-            Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+            Err(error) => {
+                return Err(StartError {
+                    failure: StartFailure::Unchecked,
+                    error,
+                });
+            }
         };
         if loaded.status().is_active() {
-            let detail = "a run was started on the thread since the preview; nothing was sent".to_string();
-            let error = ApiError { kind: Kind::Stale, ..self.refused_here(thread, detail) };
-            return Err(StartError { failure: StartFailure::Changed, error });
+            let detail =
+                "a run was started on the thread since the preview; nothing was sent".to_string();
+            let error = ApiError {
+                kind: Kind::Stale,
+                ..self.refused_here(thread, detail)
+            };
+            return Err(StartError {
+                failure: StartFailure::Changed,
+                error,
+            });
         }
         if self.lacks_prune().await {
             return self.delete_once(thread).await;
@@ -66,7 +106,10 @@ impl AgentServer {
                 Err(error) if error.kind == Kind::NotFound => Ok(()),
                 _ => {
                     let detail = "the server pruned no thread".to_string();
-                    Err(StartError { failure: StartFailure::Refused, error: self.refused_here(thread, detail) })
+                    Err(StartError {
+                        failure: StartFailure::Refused,
+                        error: self.refused_here(thread, detail),
+                    })
                 }
             },
             Ok(_) => Ok(()),
@@ -92,8 +135,14 @@ impl AgentServer {
 /// Returns whether a failed deletion may have been done.
 fn deletion_error(error: ApiError) -> StartError {
     if error.is_refusal() {
-        return StartError { failure: StartFailure::Refused, error };
+        return StartError {
+            failure: StartFailure::Refused,
+            error,
+        };
     }
     let hint = Some("the thread may have been deleted nevertheless: refresh the list".to_string());
-    StartError { failure: StartFailure::Unknown, error: ApiError { hint, ..error } }
+    StartError {
+        failure: StartFailure::Unknown,
+        error: ApiError { hint, ..error },
+    }
 }

@@ -17,7 +17,9 @@ impl AgentServer {
             ThreadStatus::BusyWithoutRun { .. } => {}
             status => {
                 let status = status.word();
-                return Err(PlanError::Nothing(format!("The thread is {status}, so there is nothing to release.")));
+                return Err(PlanError::Nothing(format!(
+                    "The thread is {status}, so there is nothing to release."
+                )));
             }
         }
         let kind = self.info().await?.kind;
@@ -42,14 +44,21 @@ impl AgentServer {
             Note::fact("Nothing is sent if a run has started on the thread by then."),
         ];
         let write = self.state_write(thread, json!({"values": null}), &loaded, WriteKind::Release);
-        Ok(self.plan_write(format!("Release thread {}", short_id(thread)), write, Vec::new(), notes)?)
+        Ok(self.plan_write(
+            format!("Release thread {}", short_id(thread)),
+            write,
+            Vec::new(),
+            notes,
+        )?)
     }
 
     pub(super) async fn plan_end(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         if loaded.is_blank() {
-            return Err(unfit("This server has no call that reads a thread's state, so nothing can be checked."));
+            return Err(unfit(
+                "This server has no call that reads a thread's state, so nothing can be checked.",
+            ));
         }
         let status = loaded.status();
         if loaded.next().is_empty() {
@@ -60,67 +69,120 @@ impl AgentServer {
         }
         let kind = self.info().await?.kind;
         if !kind.ends_by_update() {
-            return Err(unfit(ignores_updates("end a thread", "A new run replaces what is left to run.")));
+            return Err(unfit(ignores_updates(
+                "end a thread",
+                "A new run replaces what is left to run.",
+            )));
         }
         let next = super::plan::named(loaded.next());
-        let is = if loaded.next().len() == 1 { "is" } else { "are" };
-        let text = format!("Nothing more runs on the thread: {next} {is} dropped. The state is kept.");
+        let is = if loaded.next().len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
+        let text =
+            format!("Nothing more runs on the thread: {next} {is} dropped. The state is kept.");
         let mut notes = vec![Note::warning(text)];
         if let ThreadStatus::Waiting { questions, .. } = &status {
             notes.push(about_questions(questions, "dropped without an answer"));
         }
-        let undo =
-            |id: &str| Note::fact(format!("To undo it, run the thread again from checkpoint {}.", text::clean(id)));
+        let undo = |id: &str| {
+            Note::fact(format!(
+                "To undo it, run the thread again from checkpoint {}.",
+                text::clean(id)
+            ))
+        };
         notes.extend(loaded.checkpoint().map(undo));
         if kind == ServerKind::JavaScript || kind.is_aegra() {
-            notes.push(Note::fact("This server keeps listing the thread with its current status."));
+            notes.push(Note::fact(
+                "This server keeps listing the thread with its current status.",
+            ));
         }
         let body = json!({"values": null, "as_node": "__end__"});
         let write = self.state_write(thread, body, &loaded, WriteKind::End);
-        Ok(self.plan_write(format!("End thread {}", short_id(thread)), write, Vec::new(), notes)?)
+        Ok(self.plan_write(
+            format!("End thread {}", short_id(thread)),
+            write,
+            Vec::new(),
+            notes,
+        )?)
     }
 
-    pub(super) async fn plan_rerun_of(&self, thread: &str, run: &str) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_rerun_of(
+        &self,
+        thread: &str,
+        run: &str,
+    ) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         let name = short_id(run);
         let facts = self.facts_of(thread, &loaded, run).await?;
         let own = assistant_of(&loaded)?;
         let graph = self.graph_of(own).await?;
-        let mut notes = vec![Note::fact(format!("Runs the input of run {name} again, on the thread's current state."))];
+        let mut notes = vec![Note::fact(format!(
+            "Runs the input of run {name} again, on the thread's current state."
+        ))];
         let assistant = match facts.assistant_id.as_str() {
             ran if ran.is_empty() || ran == own => own.to_string(),
             ran => match self.graph_of(ran).await? {
                 same if same == graph && same.is_some() => ran.to_string(),
-                other => return Err(unfit(another_graph(&name, other.as_deref(), graph.as_deref()))),
+                other => {
+                    return Err(unfit(another_graph(
+                        &name,
+                        other.as_deref(),
+                        graph.as_deref(),
+                    )));
+                }
             },
         };
-        let Rerun { body, omitted } =
-            Rerun::of(&facts, &assistant).map_err(|why| unfit(format!("Run {name} can't run again: {why}.")))?;
-        notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
+        let Rerun { body, omitted } = Rerun::of(&facts, &assistant)
+            .map_err(|why| unfit(format!("Run {name} can't run again: {why}.")))?;
+        notes.push(Note::warning(
+            "Models and tools are called again, so their external effects happen twice.",
+        ));
         if let ThreadStatus::Waiting { questions, .. } = loaded.status() {
             notes.push(about_questions(&questions, "discarded by the new input"));
         }
         notes.extend(omitted_note(&omitted));
-        let title = format!("Run the input of run {name} again on thread {}", short_id(thread));
+        let title = format!(
+            "Run the input of run {name} again on thread {}",
+            short_id(thread)
+        );
         let mut plan = self.plan_start(thread, title, body, &loaded, notes, None)?;
         plan.preview.branch = self.steps_of_run(thread, &loaded, run).await;
         Ok(plan)
     }
 
     /// Returns the record of a run of a loaded thread, which may list only the newest ones.
-    pub(super) async fn facts_of(&self, thread: &str, loaded: &LoadedThread, run: &str) -> Result<RunFacts, PlanError> {
-        if let Some(facts) = loaded.runs.iter().flatten().find(|known| known.run_id == run) {
+    pub(super) async fn facts_of(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        run: &str,
+    ) -> Result<RunFacts, PlanError> {
+        if let Some(facts) = loaded
+            .runs
+            .iter()
+            .flatten()
+            .find(|known| known.run_id == run)
+        {
             return Ok(facts.clone());
         }
         match self.run_row(thread, run).await {
             Ok(row) => Ok(RunFacts::read(&row.to_string()).unwrap_or_default()),
-            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
-                Err(unfit(match self.info().await.is_ok_and(|info| info.kind == ServerKind::Other) {
-                    true => "This server offers no records of runs, so their inputs can't be run again.".into(),
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => Err(unfit(
+                match self
+                    .info()
+                    .await
+                    .is_ok_and(|info| info.kind == ServerKind::Other)
+                {
+                    true => {
+                        "This server offers no records of runs, so their inputs can't be run again."
+                            .into()
+                    }
                     false => format!("Thread {} has no run {}.", short_id(thread), short_id(run)),
-                }))
-            }
+                },
+            )),
             Err(error) => Err(error.into()),
         }
     }
@@ -135,9 +197,15 @@ impl AgentServer {
             ));
         }
         // The assistant that ran last may be deleted; the other one must exist.
-        let (graph, other) = (self.graph_of(before).await?, self.graph_of(now).await.unwrap_or_default());
+        let (graph, other) = (
+            self.graph_of(before).await?,
+            self.graph_of(now).await.unwrap_or_default(),
+        );
         let shown = |graph: &Option<String>, id: &str| {
-            let graph = graph.as_deref().filter(|graph| *graph != id).map(|graph| format!(" (graph {graph})"));
+            let graph = graph
+                .as_deref()
+                .filter(|graph| *graph != id)
+                .map(|graph| format!(" (graph {graph})"));
             text::clean(&format!("{}{}", short_id(id), graph.unwrap_or_default())).into_owned()
         };
         let (right, wrong) = (shown(&graph, before), shown(&other, now));
@@ -147,17 +215,29 @@ impl AgentServer {
                  hidden."
             )));
         }
-        let (checkpoint, newer) = self.last_of(thread, &loaded, before, graph.as_deref()).await?;
+        let (checkpoint, newer) = self
+            .last_of(thread, &loaded, before, graph.as_deref())
+            .await?;
         let id = checkpoint.checkpoint_id.clone().unwrap_or_default();
-        let earlier = loaded.runs.iter().flatten().find(|run| run.assistant_id == before);
+        let earlier = loaded
+            .runs
+            .iter()
+            .flatten()
+            .find(|run| run.assistant_id == before);
         let Rerun { body, omitted } = Rerun::with_options_of(earlier, before);
         let body = loaded.at_checkpoint(body.continuing(), &id);
-        let step = checkpoint.step.map(|step| format!("step {step}, ")).unwrap_or_default();
+        let step = checkpoint
+            .step
+            .map(|step| format!("step {step}, "))
+            .unwrap_or_default();
         let mut notes = vec![
             Note::fact(format!(
                 "The newest run used assistant {wrong}, the runs before it {right}. Its run hides their state."
             )),
-            Note::fact(format!("Runs assistant {right} from its newest checkpoint ({step}{}).", text::clean(&id))),
+            Note::fact(format!(
+                "Runs assistant {right} from its newest checkpoint ({step}{}).",
+                text::clean(&id)
+            )),
             Note::warning(
                 "What was unfinished there runs again from the start of its step, and an open question is asked again under a \
                  new id. If nothing was left to run, only the state is shown again.",
@@ -189,7 +269,9 @@ impl AgentServer {
             // Aegra's checkpoints name the run only; an edit names the graph only.
             let of_run = || {
                 let run = state.run_id.as_deref()?;
-                runs.iter().find(|known| known.run_id == run).map(|known| known.assistant_id == assistant)
+                runs.iter()
+                    .find(|known| known.run_id == run)
+                    .map(|known| known.assistant_id == assistant)
             };
             match (&state.assistant_id, &state.graph_id) {
                 (Some(id), _) => id == assistant,
@@ -198,9 +280,14 @@ impl AgentServer {
             }
         };
         let Some(states) = self.recent_history(thread, wrote).await else {
-            return Err(unfit("The server shows no history, so the earlier assistant's checkpoint is unknown."));
+            return Err(unfit(
+                "The server shows no history, so the earlier assistant's checkpoint is unknown.",
+            ));
         };
-        let found = states.iter().position(wrote).and_then(|at| Some((states.get(at)?.clone(), at)));
+        let found = states
+            .iter()
+            .position(wrote)
+            .and_then(|at| Some((states.get(at)?.clone(), at)));
         found.filter(|(state, _)| state.checkpoint_id.is_some()).ok_or_else(|| {
             let (n, id) = (states.len(), short_id(assistant));
             unfit(format!(
@@ -219,30 +306,53 @@ struct Switch<'a> {
 /// Finds the assistant that a thread belonged to before its newest runs. Servers write the newest run's assistant into the
 /// thread's record, so the runs tell.
 fn switch_of(loaded: &LoadedThread) -> Result<Switch<'_>, PlanError> {
-    let record = loaded.thread.as_ref().filter(|thread| thread.assistant_id.is_some() || thread.graph_id.is_some());
+    let record = loaded
+        .thread
+        .as_ref()
+        .filter(|thread| thread.assistant_id.is_some() || thread.graph_id.is_some());
     let Some(record) = record else {
-        return Err(unfit("The thread's record names no assistant, so it is unknown which one it belongs to."));
+        return Err(unfit(
+            "The thread's record names no assistant, so it is unknown which one it belongs to.",
+        ));
     };
-    let ran: Vec<&str> = loaded.runs.iter().flatten().map(|run| run.assistant_id.as_str()).collect();
+    let ran: Vec<&str> = loaded
+        .runs
+        .iter()
+        .flatten()
+        .map(|run| run.assistant_id.as_str())
+        .collect();
     let ran: Vec<&str> = ran.into_iter().filter(|id| !id.is_empty()).collect();
     let Some(now) = ran.first().copied() else {
-        return Err(unfit("The server lists no runs of the thread, so it is unknown which assistants ran on it."));
+        return Err(unfit(
+            "The server lists no runs of the thread, so it is unknown which assistants ran on it.",
+        ));
     };
     // A server whose record keeps the first assistant names the right one itself.
-    let of_record = record.assistant_id.as_deref().filter(|id| *id != now && ran.contains(id));
+    let of_record = record
+        .assistant_id
+        .as_deref()
+        .filter(|id| *id != now && ran.contains(id));
     match of_record.or_else(|| ran.iter().find(|id| **id != now).copied()) {
         Some(before) => Ok(Switch { now, before }),
-        None => Err(PlanError::Nothing("All listed runs of the thread used the same assistant.".into())),
+        None => Err(PlanError::Nothing(
+            "All listed runs of the thread used the same assistant.".into(),
+        )),
     }
 }
 
 fn ignores_updates(what: &str, instead: &str) -> String {
-    format!("This server ignores a state update without values, so Runtail can't {what} here. {instead}")
+    format!(
+        "This server ignores a state update without values, so Runtail can't {what} here. {instead}"
+    )
 }
 
 fn another_graph(run: &str, of_run: Option<&str>, own: Option<&str>) -> String {
-    let name =
-        |graph: Option<&str>| graph.map_or_else(|| "an unknown graph".to_string(), |g| text::clean(g).into_owned());
+    let name = |graph: Option<&str>| {
+        graph.map_or_else(
+            || "an unknown graph".to_string(),
+            |g| text::clean(g).into_owned(),
+        )
+    };
     format!(
         "Run {run} used {}, and the thread's newest run {}: a run of another graph would hide the thread's state.",
         name(of_run),
@@ -262,7 +372,8 @@ mod tests {
             json!({"run_id": format!("r{n}"), "assistant_id": id, "status": "success", "created_at": format!("2026-11-22T03:00:{:02}Z", 59 - n)})
         });
         LoadedThread {
-            thread: ThreadFacts::read(&json!({"status": "idle", "metadata": record}).to_string()).ok(),
+            thread: ThreadFacts::read(&json!({"status": "idle", "metadata": record}).to_string())
+                .ok(),
             state: None,
             runs: RunFacts::read_all(&json!(runs.collect::<Vec<_>>()).to_string()).ok(),
         }
@@ -275,9 +386,18 @@ mod tests {
         };
         let pair = |now: &str, before: &str| Ok((now.to_string(), before.to_string()));
         // Servers write the newest run's assistant into the record.
-        assert_eq!(found(json!({"assistant_id": "b"}), &["b", "b", "a", "c"]), pair("b", "a"));
-        assert_eq!(found(json!({"assistant_id": "c"}), &["b", "a", "c"]), pair("b", "c"));
-        assert!(matches!(found(json!({"assistant_id": "a"}), &["a", "a"]), Err(PlanError::Nothing(_))));
+        assert_eq!(
+            found(json!({"assistant_id": "b"}), &["b", "b", "a", "c"]),
+            pair("b", "a")
+        );
+        assert_eq!(
+            found(json!({"assistant_id": "c"}), &["b", "a", "c"]),
+            pair("b", "c")
+        );
+        assert!(matches!(
+            found(json!({"assistant_id": "a"}), &["a", "a"]),
+            Err(PlanError::Nothing(_))
+        ));
         assert!(
             matches!(found(json!({}), &["b", "a"]), Err(PlanError::Unfit(why)) if why.contains("names no assistant"))
         );

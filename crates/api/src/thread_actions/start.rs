@@ -96,30 +96,51 @@ impl AgentServer {
         } else {
             let loaded = match self.load_thread(&start.thread).await {
                 Ok(loaded) => loaded,
-                Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+                Err(error) => {
+                    return Err(StartError {
+                        failure: StartFailure::Unchecked,
+                        error,
+                    });
+                }
             };
             if let Some((failure, why)) = refusal(&start.guard, &loaded) {
-                let error = ApiError { kind: Kind::Stale, ..self.refused_here(&start.thread, why) };
+                let error = ApiError {
+                    kind: Kind::Stale,
+                    ..self.refused_here(&start.thread, why)
+                };
                 return Err(StartError { failure, error });
             }
         }
         let body = mark_start(body);
-        let kind = self.info().await.map_or(ServerKind::Python, |info| info.kind);
+        let kind = self
+            .info()
+            .await
+            .map_or(ServerKind::Python, |info| info.kind);
         let before = self.runs_before_start(&start.thread, kind).await;
         match self.create_run(&start.thread, &body).await {
-            Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),
+            Ok(run) if !run.run_id.is_empty() => Ok(Started {
+                run_id: run.run_id,
+                was_found: false,
+            }),
             Ok(_) => {
                 let lost = self.refused_here(&start.thread, "the answer has no run id".into());
-                self.find_started(&start.thread, &body, before.as_ref(), lost).await
+                self.find_started(&start.thread, &body, before.as_ref(), lost)
+                    .await
             }
             Err(error) if error.is_refusal() => {
                 let failure = match self.kind_of_refusal(&error).await {
                     StartFailure::Busy if self.is_answered(start).await => StartFailure::Answered,
                     failure => failure,
                 };
-                Err(StartError { failure, error: with_cause(error) })
+                Err(StartError {
+                    failure,
+                    error: with_cause(error),
+                })
             }
-            Err(error) => self.find_started(&start.thread, &body, before.as_ref(), error).await,
+            Err(error) => {
+                self.find_started(&start.thread, &body, before.as_ref(), error)
+                    .await
+            }
         }
     }
 
@@ -140,9 +161,13 @@ impl AgentServer {
 
     /// Returns whether the questions that a refused run was to answer are answered by now. What can't be read doesn't show it.
     async fn is_answered(&self, start: &RunStart) -> bool {
-        let StartGuard::Questions(asked) = &start.guard else { return false };
+        let StartGuard::Questions(asked) = &start.guard else {
+            return false;
+        };
         match self.load_thread(&start.thread).await {
-            Ok(loaded) => asked.iter().any(|question| was_answered(&loaded, question.id.as_deref())),
+            Ok(loaded) => asked
+                .iter()
+                .any(|question| was_answered(&loaded, question.id.as_deref())),
             Err(_) => false,
         }
     }
@@ -160,23 +185,40 @@ impl AgentServer {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
             if let Ok(FoundStart::Run(run)) = self.find_start(thread, body, before).await {
-                return Ok(Started { run_id: run.run_id, was_found: true });
+                return Ok(Started {
+                    run_id: run.run_id,
+                    was_found: true,
+                });
             }
         }
         let hint = "it was sent once and may be running; check the thread's runs before you retry";
-        Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint.into()), ..lost } })
+        Err(StartError {
+            failure: StartFailure::Unknown,
+            error: ApiError {
+                hint: Some(hint.into()),
+                ..lost
+            },
+        })
     }
 }
 
 /// Returns whether the records show that a question was answered: it is not open, and a run has an answer for its id, or the
 /// newest run has an answer without an id.
 pub(super) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
-    if loaded.answerable().iter().any(|question| question.id.as_deref() == id) {
+    if loaded
+        .answerable()
+        .iter()
+        .any(|question| question.id.as_deref() == id)
+    {
         return false;
     }
     let runs = loaded.runs.as_deref().unwrap_or_default();
     runs.iter().enumerate().any(|(at, run)| {
-        let kwargs: Value = run.kwargs.as_deref().and_then(|json| json::from_str(json).ok()).unwrap_or_default();
+        let kwargs: Value = run
+            .kwargs
+            .as_deref()
+            .and_then(|json| json::from_str(json).ok())
+            .unwrap_or_default();
         match (&kwargs["command"]["resume"], id) {
             (Value::Null, _) => false,
             (resume, Some(id)) if resume.get(id).is_some() => true,
@@ -187,11 +229,17 @@ pub(super) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
 
 /// Adds the likely cause to a refusal that only says that something does not exist: the thread was just read.
 fn with_cause(error: ApiError) -> ApiError {
-    if error.kind != Kind::NotFound || error.hint.is_some() || !error.detail.to_lowercase().contains("assistant") {
+    if error.kind != Kind::NotFound
+        || error.hint.is_some()
+        || !error.detail.to_lowercase().contains("assistant")
+    {
         return error;
     }
     let hint = "the thread exists, so its assistant was probably deleted: start a run with another assistant, or end the thread";
-    ApiError { hint: Some(hint.into()), ..error }
+    ApiError {
+        hint: Some(hint.into()),
+        ..error
+    }
 }
 
 /// Why a run must not be started any more.
@@ -204,28 +252,36 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
     match guard {
         // Checked against all active runs, of which the records hold the newest.
         StartGuard::None | StartGuard::Overtakes(_) => None,
-        StartGuard::Checkpoint(_) | StartGuard::BusyWithoutRun if active() => {
-            Some((StartFailure::Changed, "a run started on the thread since the preview; nothing was sent".into()))
-        }
-        StartGuard::Checkpoint(planned) if planned.as_deref() != loaded.checkpoint() => {
-            Some((StartFailure::Changed, "the thread changed since the preview; nothing was sent".into()))
-        }
+        StartGuard::Checkpoint(_) | StartGuard::BusyWithoutRun if active() => Some((
+            StartFailure::Changed,
+            "a run started on the thread since the preview; nothing was sent".into(),
+        )),
+        StartGuard::Checkpoint(planned) if planned.as_deref() != loaded.checkpoint() => Some((
+            StartFailure::Changed,
+            "the thread changed since the preview; nothing was sent".into(),
+        )),
         StartGuard::Checkpoint(_) => None,
         StartGuard::BusyWithoutRun => match loaded.status() {
             ThreadStatus::BusyWithoutRun { .. } => None,
-            status => {
-                Some((StartFailure::Changed, format!("the thread is {} by now; nothing was sent", status.word())))
-            }
+            status => Some((
+                StartFailure::Changed,
+                format!("the thread is {} by now; nothing was sent", status.word()),
+            )),
         },
         StartGuard::Questions(asked) => {
             let open = loaded.answerable();
-            let is_open =
-                |question: &Question| open.iter().any(|now| now.id == question.id && now.value == question.value);
+            let is_open = |question: &Question| {
+                open.iter()
+                    .any(|now| now.id == question.id && now.value == question.value)
+            };
             if asked.iter().all(is_open) {
                 return None;
             }
             let why = match loaded.status() {
-                _ if asked.iter().any(|question| was_answered(loaded, question.id.as_deref())) => {
+                _ if asked
+                    .iter()
+                    .any(|question| was_answered(loaded, question.id.as_deref())) =>
+                {
                     "someone answered it".to_string()
                 }
                 ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {

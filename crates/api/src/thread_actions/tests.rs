@@ -4,7 +4,10 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use serde_json::Value;
 
 fn loaded(name: &str) -> LoadedThread {
-    let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../tests/fixtures/threads/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let part = |key: &str| case.get(key).map(Value::to_string);
     LoadedThread {
@@ -33,8 +36,14 @@ fn answers_to_closed_questions_are_refused() {
     assert_eq!(failure(&guard(1), &before), None);
     // One of the three questions was answered elsewhere; the others are still open.
     let after = loaded("questions-parallel-one-answered");
-    let is_closed: Vec<bool> = (0..3).map(|at| failure(&guard(at), &after).is_some()).collect();
-    assert_eq!(is_closed.iter().filter(|is_closed| **is_closed).count(), 1, "{is_closed:?}");
+    let is_closed: Vec<bool> = (0..3)
+        .map(|at| failure(&guard(at), &after).is_some())
+        .collect();
+    assert_eq!(
+        is_closed.iter().filter(|is_closed| **is_closed).count(),
+        1,
+        "{is_closed:?}"
+    );
     let running = with_run(before.clone(), "running");
     assert_eq!(failure(&guard(0), &running), Some(StartFailure::NotOpen));
     // Without thread and state records, the server decides.
@@ -47,9 +56,18 @@ fn refusals_say_what_changed() {
         let guard = StartGuard::Questions(vec![loaded("question").answerable()[0].clone()]);
         refusal(&guard, now).map(|(_, why)| why).unwrap_or_default()
     };
-    assert_eq!(why(&loaded("question-hitl")), "the thread now asks another question; nothing was sent");
-    assert_eq!(why(&loaded("failed")), "the thread's status has changed: failed; nothing was sent");
-    assert_eq!(why(&with_run(loaded("question"), "running")), "another run is active on the thread; nothing was sent");
+    assert_eq!(
+        why(&loaded("question-hitl")),
+        "the thread now asks another question; nothing was sent"
+    );
+    assert_eq!(
+        why(&loaded("failed")),
+        "the thread's status has changed: failed; nothing was sent"
+    );
+    assert_eq!(
+        why(&with_run(loaded("question"), "running")),
+        "another run is active on the thread; nothing was sent"
+    );
     let id = loaded("question").answerable()[0].id.clone().unwrap();
     let mut answered = loaded("question");
     let run = serde_json::json!([{"run_id": "r", "status": "running", "kwargs": {"command": {"resume": {id: true}}}}]);
@@ -74,9 +92,18 @@ fn runs_are_refused_if_the_thread_changed_since_the_preview() {
     let checkpoint = cancelled.checkpoint().map(str::to_string);
     let guard = StartGuard::Checkpoint(checkpoint);
     assert_eq!(failure(&guard, &cancelled), None);
-    assert_eq!(failure(&guard, &with_run(cancelled.clone(), "pending")), Some(StartFailure::Changed));
-    assert_eq!(failure(&guard, &loaded("failed")), Some(StartFailure::Changed));
-    assert_eq!(failure(&StartGuard::None, &with_run(cancelled, "pending")), None);
+    assert_eq!(
+        failure(&guard, &with_run(cancelled.clone(), "pending")),
+        Some(StartFailure::Changed)
+    );
+    assert_eq!(
+        failure(&guard, &loaded("failed")),
+        Some(StartFailure::Changed)
+    );
+    assert_eq!(
+        failure(&StartGuard::None, &with_run(cancelled, "pending")),
+        None
+    );
 }
 
 #[test]
@@ -91,7 +118,13 @@ fn a_stuck_thread_is_released_although_its_deleted_run_writes_checkpoints() {
     let guard = StartGuard::BusyWithoutRun;
     assert_eq!(failure(&guard, &busy("1")), None);
     assert_eq!(failure(&guard, &busy("2")), None);
-    assert_eq!(failure(&guard, &with_run(busy("2"), "running")), Some(StartFailure::Changed));
+    assert_eq!(
+        failure(&guard, &with_run(busy("2"), "running")),
+        Some(StartFailure::Changed)
+    );
     let why = refusal(&guard, &with_run(loaded("cancelled"), "interrupted")).map(|(_, why)| why);
-    assert_eq!(why.as_deref(), Some("the thread is cancelled by now; nothing was sent"));
+    assert_eq!(
+        why.as_deref(),
+        Some("the thread is cancelled by now; nothing was sent")
+    );
 }

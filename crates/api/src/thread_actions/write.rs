@@ -47,8 +47,14 @@ impl AgentServer {
         let checkpoint = self.send_write(write).await?;
         // The request is done; a status that can't be read is unknown.
         let record = self.small_thread_record(&write.thread).await.ok();
-        let status = record.and_then(|json| ThreadFacts::read(&json).ok()).map(|facts| facts.status);
-        Ok(Written { kind: write.kind, checkpoint, status: status.filter(|status| !status.is_empty()) })
+        let status = record
+            .and_then(|json| ThreadFacts::read(&json).ok())
+            .map(|facts| facts.status);
+        Ok(Written {
+            kind: write.kind,
+            checkpoint,
+            status: status.filter(|status| !status.is_empty()),
+        })
     }
 
     /// Edits the state, then starts a run from the checkpoint that the edit made. The second request is not sent unless the
@@ -63,12 +69,25 @@ impl AgentServer {
             let id = text::clean(checkpoint).into_owned();
             let detail = match failure_of.detail.is_empty() {
                 true => format!("the state was edited (new checkpoint {id}), but {why}"),
-                false => format!("the state was edited (new checkpoint {id}), but {why}: {}", failure_of.detail),
+                false => format!(
+                    "the state was edited (new checkpoint {id}), but {why}: {}",
+                    failure_of.detail
+                ),
             };
-            let hint = failure_of.hint.clone().unwrap_or_else(|| format!("run again from checkpoint {id} to start it"));
-            ApiError { detail, hint: Some(hint), ..failure_of }
+            let hint = failure_of
+                .hint
+                .clone()
+                .unwrap_or_else(|| format!("run again from checkpoint {id} to start it"));
+            ApiError {
+                detail,
+                hint: Some(hint),
+                ..failure_of
+            }
         };
-        let not_started = |error: ApiError| StartError { failure: StartFailure::AfterEdit, error };
+        let not_started = |error: ApiError| StartError {
+            failure: StartFailure::AfterEdit,
+            error,
+        };
         let Some(checkpoint) = self.send_write(write).await? else {
             let nothing = self.refused_here(thread, String::new());
             return Err(not_started(after(
@@ -78,7 +97,9 @@ impl AgentServer {
             )));
         };
         // Where no node is next the run would do nothing, so the edit led to something else than was planned.
-        if let Ok(raw) = self.checkpoint_state_raw(thread, &checkpoint, MAX_STATE).await
+        if let Ok(raw) = self
+            .checkpoint_state_raw(thread, &checkpoint, MAX_STATE)
+            .await
             && let Ok(state) = StateFacts::read(raw.get())
             && state.is_saved()
             && state.next.is_empty()
@@ -87,25 +108,46 @@ impl AgentServer {
                 hint: Some("continue it with a new input, or edit it as another node".into()),
                 ..self.refused_here(thread, String::new())
             };
-            return Err(not_started(after(nothing, &checkpoint, "no node is next there, so no run was started")));
+            return Err(not_started(after(
+                nothing,
+                &checkpoint,
+                "no node is next there, so no run was started",
+            )));
         }
         let mut start = start.clone();
         match start.body.extra.get_mut("checkpoint") {
             Some(place) => place["checkpoint_id"] = checkpoint.as_str().into(),
-            None => drop(start.body.extra.insert("checkpoint_id".into(), checkpoint.as_str().into())),
+            None => drop(
+                start
+                    .body
+                    .extra
+                    .insert("checkpoint_id".into(), checkpoint.as_str().into()),
+            ),
         }
         match self.start_on_thread(&start).await {
             Ok(started) => Ok((checkpoint, started)),
-            Err(StartError { failure: StartFailure::Unknown, error }) => {
+            Err(StartError {
+                failure: StartFailure::Unknown,
+                error,
+            }) => {
                 let what = match error.status() {
                     Some(code) => {
-                        format!("the server failed ({code}) when the run was started, so it may not have started")
+                        format!(
+                            "the server failed ({code}) when the run was started, so it may not have started"
+                        )
                     }
                     None => "the reply to the start of the run was lost".to_string(),
                 };
-                Err(StartError { failure: StartFailure::AfterEditUnknown, error: after(error, &checkpoint, &what) })
+                Err(StartError {
+                    failure: StartFailure::AfterEditUnknown,
+                    error: after(error, &checkpoint, &what),
+                })
             }
-            Err(StartError { error, .. }) => Err(not_started(after(error, &checkpoint, "the run was not started"))),
+            Err(StartError { error, .. }) => Err(not_started(after(
+                error,
+                &checkpoint,
+                "the run was not started",
+            ))),
         }
     }
 
@@ -113,10 +155,18 @@ impl AgentServer {
     async fn send_write(&self, write: &StateWrite) -> Result<Option<String>, StartError> {
         let loaded = match self.load_thread(&write.thread).await {
             Ok(loaded) => loaded,
-            Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+            Err(error) => {
+                return Err(StartError {
+                    failure: StartFailure::Unchecked,
+                    error,
+                });
+            }
         };
         if let Some((failure, why)) = refusal(&write.guard, &loaded) {
-            let error = ApiError { kind: Kind::Stale, ..self.refused_here(&write.thread, why) };
+            let error = ApiError {
+                kind: Kind::Stale,
+                ..self.refused_here(&write.thread, why)
+            };
             return Err(StartError { failure, error });
         }
         match self.update_state(&write.thread, &write.body).await {
@@ -124,15 +174,26 @@ impl AgentServer {
             // Python's detail is the whole record of the run, its configuration included.
             Err(error) if error.kind == Kind::Conflict => {
                 let detail = "a run is active on the thread".to_string();
-                Err(StartError { failure: StartFailure::Busy, error: ApiError { detail, ..error } })
+                Err(StartError {
+                    failure: StartFailure::Busy,
+                    error: ApiError { detail, ..error },
+                })
             }
-            Err(error) if error.is_refusal() => Err(StartError { failure: StartFailure::Refused, error }),
+            Err(error) if error.is_refusal() => Err(StartError {
+                failure: StartFailure::Refused,
+                error,
+            }),
             Err(error) => Err(self.lost_write(write, loaded.checkpoint(), error).await),
         }
     }
 
     /// Says what is known of an edit without a usable answer. It is never sent again.
-    async fn lost_write(&self, write: &StateWrite, before: Option<&str>, error: ApiError) -> StartError {
+    async fn lost_write(
+        &self,
+        write: &StateWrite,
+        before: Option<&str>,
+        error: ApiError,
+    ) -> StartError {
         // Only after an answer the request is over, so that an unchanged thread shows that nothing was done.
         let is_answer = matches!(error.kind, Kind::Server(_));
         if is_answer
@@ -140,16 +201,32 @@ impl AgentServer {
             && now.state.is_some()
             && now.checkpoint() == before
         {
-            return StartError { failure: StartFailure::Refused, error };
+            return StartError {
+                failure: StartFailure::Refused,
+                error,
+            };
         }
         let hint = "it was sent once and may have been done; check the thread's history before you repeat it";
-        StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint.into()), ..error } }
+        StartError {
+            failure: StartFailure::Unknown,
+            error: ApiError {
+                hint: Some(hint.into()),
+                ..error
+            },
+        }
     }
 }
 
 /// The new checkpoint in a server's answer: Python has it in three places, JavaScript and Aegra in one.
 fn new_checkpoint(answer: &Value) -> Option<String> {
-    let places =
-        [&answer["checkpoint"]["checkpoint_id"], &answer["checkpoint_id"], &answer["configurable"]["checkpoint_id"]];
-    places.into_iter().find_map(Value::as_str).filter(|id| !id.is_empty()).map(str::to_string)
+    let places = [
+        &answer["checkpoint"]["checkpoint_id"],
+        &answer["checkpoint_id"],
+        &answer["configurable"]["checkpoint_id"],
+    ];
+    places
+        .into_iter()
+        .find_map(Value::as_str)
+        .filter(|id| !id.is_empty())
+        .map(str::to_string)
 }

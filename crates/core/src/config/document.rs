@@ -68,17 +68,28 @@ pub enum Form {
 impl Field {
     /// An optional field.
     pub const fn new(name: &'static str, form: Form) -> Field {
-        Field { name, form, also: None, is_needed: false }
+        Field {
+            name,
+            form,
+            also: None,
+            is_needed: false,
+        }
     }
 
     /// Adds an alternative name.
     pub const fn or(self, also: &'static str) -> Field {
-        Field { also: Some(also), ..self }
+        Field {
+            also: Some(also),
+            ..self
+        }
     }
 
     /// Makes it required.
     pub const fn needed(self) -> Field {
-        Field { is_needed: true, ..self }
+        Field {
+            is_needed: true,
+            ..self
+        }
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -102,7 +113,9 @@ pub struct Document {
 impl Format {
     /// Returns the language of a file from its name, else from its first character.
     pub fn of(path: Option<&Path>, text: &str) -> Format {
-        let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str());
+        let ending = path
+            .and_then(Path::extension)
+            .and_then(|ending| ending.to_str());
         match ending.map(str::to_ascii_lowercase).as_deref() {
             Some("json") => Format::Json,
             Some("toml") => Format::Toml,
@@ -130,7 +143,11 @@ impl Document {
             Format::Toml => node::of_toml(&source)?,
             Format::Json => node::of_json(&source)?,
         };
-        let mut reader = Reader { source: &source, format, document: Document::default() };
+        let mut reader = Reader {
+            source: &source,
+            format,
+            document: Document::default(),
+        };
         reader.hide(&root, fields);
         let at = Vec::new();
         match reader.value(&at, &root, Form::Table(fields))? {
@@ -143,7 +160,9 @@ impl Document {
 
     /// Returns the position of a field or of its nearest parent: `deployment.toml:12: `; empty without a file.
     pub fn place(&self, field: &str) -> String {
-        let Some(path) = &self.path else { return String::new() };
+        let Some(path) = &self.path else {
+            return String::new();
+        };
         let path = text::clean(&path.display().to_string()).into_owned();
         let mut at = field;
         loop {
@@ -159,7 +178,10 @@ impl Document {
 
     /// Returns the names of the secrets whose values are in the document.
     pub fn literal_secrets(&self) -> impl Iterator<Item = &str> {
-        let literals = self.secrets.iter().filter(|(_, secret)| matches!(secret, SecretRef::Literal(_)));
+        let literals = self
+            .secrets
+            .iter()
+            .filter(|(_, secret)| matches!(secret, SecretRef::Literal(_)));
         literals.filter_map(|(at, _)| at.last().map(String::as_str))
     }
 
@@ -168,14 +190,20 @@ impl Document {
     /// # Errors
     /// The first that can't be read, with the position of its field.
     pub fn fetch(&self) -> Result<Vec<(Vec<String>, SecretString)>, ConfigError> {
-        let fetched = self.secrets.iter().map(|(at, secret)| match secret.resolve() {
-            Ok(secret) => Ok((at.clone(), secret)),
-            Err(error) => {
-                let field = at.join(".");
-                let (place, field) = (self.place(&field), text::clean(&field).into_owned());
-                Err(ConfigError::new(format!("{place}{field}: {}", text::clean(&error.to_string()))))
-            }
-        });
+        let fetched = self
+            .secrets
+            .iter()
+            .map(|(at, secret)| match secret.resolve() {
+                Ok(secret) => Ok((at.clone(), secret)),
+                Err(error) => {
+                    let field = at.join(".");
+                    let (place, field) = (self.place(&field), text::clean(&field).into_owned());
+                    Err(ConfigError::new(format!(
+                        "{place}{field}: {}",
+                        text::clean(&error.to_string())
+                    )))
+                }
+            });
         fetched.collect()
     }
 }
@@ -189,9 +217,15 @@ struct Reader<'s> {
 impl Reader<'_> {
     /// Hides possible secrets before any message is made: values in place of references, and values of unknown fields.
     fn hide(&self, value: &Node, fields: &'static [Field]) {
-        let Content::Table(entries) = &value.value else { return };
+        let Content::Table(entries) = &value.value else {
+            return;
+        };
         for (key, value) in entries {
-            match fields.iter().find(|field| field.is_called(&key.name)).map(|field| field.form) {
+            match fields
+                .iter()
+                .find(|field| field.is_called(&key.name))
+                .map(|field| field.form)
+            {
                 Some(Form::Table(fields)) => self.hide(value, fields),
                 Some(Form::Tables(fields)) => match &value.value {
                     Content::List(items) => items.iter().for_each(|item| self.hide(item, fields)),
@@ -221,17 +255,27 @@ impl Reader<'_> {
         let wrong = |expected: &str| Err(mismatch(source, value, expected));
         match (form, &value.value) {
             (Form::Text, _) => Ok(text_of(source, value)?.value.into()),
-            (Form::Word(words), Content::Text(word)) if words.contains(&word.as_str()) => Ok(word.as_str().into()),
+            (Form::Word(words), Content::Text(word)) if words.contains(&word.as_str()) => {
+                Ok(word.as_str().into())
+            }
             (Form::Word(words), _) => {
-                let list = words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-                let near = value.text().and_then(|word| nearest(word, words.iter().copied()));
+                let list = words
+                    .iter()
+                    .map(|word| format!("\"{word}\""))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let near = value
+                    .text()
+                    .and_then(|word| nearest(word, words.iter().copied()));
                 let error = mismatch(source, value, &format!("one of {list}"));
                 Err(match near {
                     Some(near) => error.hint(format!("did you mean \"{near}\"?")),
                     None => error,
                 })
             }
-            (Form::Uuid, Content::Text(id)) if uuid::Uuid::parse_str(id).is_ok() => Ok(id.as_str().into()),
+            (Form::Uuid, Content::Text(id)) if uuid::Uuid::parse_str(id).is_ok() => {
+                Ok(id.as_str().into())
+            }
             (Form::Uuid, _) => wrong("an id such as \"11111111-1111-4111-8111-111111111111\""),
             (Form::Bool, Content::Bool(b)) => Ok((*b).into()),
             (Form::Bool, _) => wrong("true or false"),
@@ -240,8 +284,12 @@ impl Reader<'_> {
             {
                 Ok(n.clone().into())
             }
-            (Form::Integer(least, i64::MAX), _) => wrong(&format!("a whole number, at least {least}")),
-            (Form::Integer(least, most), _) => wrong(&format!("a whole number from {least} to {most}")),
+            (Form::Integer(least, i64::MAX), _) => {
+                wrong(&format!("a whole number, at least {least}"))
+            }
+            (Form::Integer(least, most), _) => {
+                wrong(&format!("a whole number from {least} to {most}"))
+            }
             (Form::Number(least, most), Content::Number(n))
                 if n.as_f64().is_some_and(|n| (least..=most).contains(&n)) =>
             {
@@ -250,8 +298,12 @@ impl Reader<'_> {
             (Form::Number(least, f64::MAX), _) => wrong(&format!("a number, at least {least}")),
             (Form::Number(least, most), _) => wrong(&format!("a number from {least} to {most}")),
             (Form::Texts, Content::List(items)) => {
-                let texts = items.iter().map(|item| Ok(text_of(source, item)?.value.into()));
-                texts.collect::<Result<Vec<Value>, ConfigError>>().map(Value::from)
+                let texts = items
+                    .iter()
+                    .map(|item| Ok(text_of(source, item)?.value.into()));
+                texts
+                    .collect::<Result<Vec<Value>, ConfigError>>()
+                    .map(Value::from)
             }
             (Form::Texts, _) => wrong("a list of texts such as [\"a\", \"b\"]"),
             (Form::TextMap, Content::Table(entries)) => {
@@ -259,10 +311,14 @@ impl Reader<'_> {
                     Content::Text(text) => Ok((key.name.clone(), text.as_str().into())),
                     _ => Err(mismatch(source, item, "a text in quotes")),
                 });
-                texts.collect::<Result<Map<String, Value>, ConfigError>>().map(Value::from)
+                texts
+                    .collect::<Result<Map<String, Value>, ConfigError>>()
+                    .map(Value::from)
             }
             (Form::TextMap, _) => wrong("a table of texts"),
-            (Form::Table(fields), Content::Table(entries)) => self.table(at, value, entries, fields),
+            (Form::Table(fields), Content::Table(entries)) => {
+                self.table(at, value, entries, fields)
+            }
             (Form::Table(_), _) => wrong("a table"),
             (Form::Tables(fields), Content::List(items)) => {
                 let mut all = Vec::new();
@@ -275,7 +331,9 @@ impl Reader<'_> {
             (Form::Tables(_), _) => wrong("a list of tables"),
             (Form::Open, _) => self.open(value),
             (Form::Private, Content::Text(text)) => Ok(text.as_str().into()),
-            (Form::Private, _) => Err(source.error(value.span.clone(), "expected a text in quotes")),
+            (Form::Private, _) => {
+                Err(source.error(value.span.clone(), "expected a text in quotes"))
+            }
             (Form::Secret, _) => {
                 self.secret(at, value)?;
                 Ok(Value::Null)
@@ -330,21 +388,33 @@ impl Reader<'_> {
                 read.insert(field.name.to_string(), value);
             }
         }
-        let Some(field) = fields.iter().find(|field| field.is_needed && !given.contains(&field.name)) else {
+        let Some(field) = fields
+            .iter()
+            .find(|field| field.is_needed && !given.contains(&field.name))
+        else {
             return Ok(read.into());
         };
         let why = format!("the field `{}` is missing{}", field.name, of(at));
         match at {
             // The document itself has no line.
-            [] => Err(ConfigError { path: source.path.map(Path::to_path_buf), ..ConfigError::new(why) }),
+            [] => Err(ConfigError {
+                path: source.path.map(Path::to_path_buf),
+                ..ConfigError::new(why)
+            }),
             _ => Err(source.error(whole.span.clone(), why)),
         }
     }
 
     fn unknown(&self, at: &[String], key: &Key, fields: &'static [Field]) -> ConfigError {
         let shown = text::clean(&key.name);
-        let error = self.source.error(key.span.clone(), format!("unknown field `{shown}`{}", of(at)));
-        let names = fields.iter().flat_map(|field| [Some(field.name), field.also]).flatten();
+        let error = self.source.error(
+            key.span.clone(),
+            format!("unknown field `{shown}`{}", of(at)),
+        );
+        let names = fields
+            .iter()
+            .flat_map(|field| [Some(field.name), field.also])
+            .flatten();
         match nearest(&key.name, names) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => {
@@ -361,7 +431,10 @@ impl Reader<'_> {
         let Some(secret) = value.text().and_then(|text| self.reference(text)) else {
             let name = text::clean(at.last().map_or("", String::as_str)).into_owned();
             let why = format!("`{name}` needs a reference: secrets don't belong in a document");
-            return Err(self.source.error(value.span.clone(), why).hint(format!("write {}", SecretRef::FORM)));
+            return Err(self
+                .source
+                .error(value.span.clone(), why)
+                .hint(format!("write {}", SecretRef::FORM)));
         };
         self.document.secrets.push((at.to_vec(), secret));
         Ok(())
@@ -374,7 +447,9 @@ impl Reader<'_> {
             let why = "expected a secret as {\"name\": \"NAME\", \"value\": \"…\"}";
             Err(source.error(node.span.clone(), why))
         };
-        let Content::Table(entries) = &item.value else { return wrong(item) };
+        let Content::Table(entries) = &item.value else {
+            return wrong(item);
+        };
         let (mut name, mut value) = (None, None);
         for (key, node) in entries {
             match key.name.as_str() {
@@ -383,16 +458,25 @@ impl Reader<'_> {
                 _ => return wrong(item),
             }
         }
-        let (Some((key, name)), Some(value)) = (name, value) else { return wrong(item) };
-        let Some(name) = name.text() else { return wrong(name) };
+        let (Some((key, name)), Some(value)) = (name, value) else {
+            return wrong(item);
+        };
+        let Some(name) = name.text() else {
+            return wrong(name);
+        };
         let at = [at, &[name.to_string()]].concat();
         self.line(&at, key);
         let secret = match value.text() {
             Some("") | None => {
-                let why = format!("expected a non-empty text as the value of {}", text::clean(name));
+                let why = format!(
+                    "expected a non-empty text as the value of {}",
+                    text::clean(name)
+                );
                 return Err(source.error(value.span.clone(), why));
             }
-            Some(text) => self.reference(text).unwrap_or_else(|| SecretRef::Literal(SecretString::from(text))),
+            Some(text) => self
+                .reference(text)
+                .unwrap_or_else(|| SecretRef::Literal(SecretString::from(text))),
         };
         self.document.secrets.push((at, secret));
         Ok(())
@@ -405,23 +489,38 @@ impl Reader<'_> {
             Content::Bool(b) => (*b).into(),
             Content::Number(n) => n.clone().into(),
             Content::Text(text) => text.as_str().into(),
-            Content::List(items) => items.iter().map(|item| self.open(item)).collect::<Result<Vec<_>, _>>()?.into(),
+            Content::List(items) => items
+                .iter()
+                .map(|item| self.open(item))
+                .collect::<Result<Vec<_>, _>>()?
+                .into(),
             Content::Table(entries) => {
-                let fields = entries.iter().map(|(key, value)| Ok((key.name.clone(), self.open(value)?)));
-                fields.collect::<Result<Map<String, Value>, ConfigError>>()?.into()
+                let fields = entries
+                    .iter()
+                    .map(|(key, value)| Ok((key.name.clone(), self.open(value)?)));
+                fields
+                    .collect::<Result<Map<String, Value>, ConfigError>>()?
+                    .into()
             }
             Content::Other(_) => return Err(mismatch(self.source, value, "a JSON value")),
         })
     }
 
     fn line(&mut self, at: &[String], key: &Key) {
-        self.document.lines.insert(at.join("."), Place::of(self.source.text, key.span.clone()).line);
+        self.document.lines.insert(
+            at.join("."),
+            Place::of(self.source.text, key.span.clone()).line,
+        );
     }
 }
 
 /// ` in [source_config]`, or nothing at the root.
 fn of(at: &[String]) -> String {
-    if at.is_empty() { String::new() } else { format!(" in [{}]", text::clean(&at.join("."))) }
+    if at.is_empty() {
+        String::new()
+    } else {
+        format!(" in [{}]", text::clean(&at.join(".")))
+    }
 }
 
 #[cfg(test)]
@@ -436,7 +535,13 @@ mod tests {
         Field::new("scale", Form::Integer(0, i64::MAX)),
         Field::new("cpu", Form::Number(0.1, 8.0)),
         Field::new("labels", Form::TextMap),
-        Field::new("env", Form::Tables(&[Field::new("name", Form::Text).needed(), Field::new("value", Form::Private)])),
+        Field::new(
+            "env",
+            Form::Tables(&[
+                Field::new("name", Form::Text).needed(),
+                Field::new("value", Form::Private),
+            ]),
+        ),
         Field::new("more", Form::Open),
     ];
     const FIELDS: &[Field] = &[
@@ -474,11 +579,20 @@ mod tests {
         assert_eq!(toml.fields["inner"]["config_path"], "g.json");
         assert_eq!(toml.fields["inner"]["more"], json!({"a": [1.5, true]}));
         assert_eq!(toml.secrets, json.secrets);
-        assert_eq!(toml.secrets[0], (vec!["client_secret".to_string()], SecretRef::Env("C".into())));
+        assert_eq!(
+            toml.secrets[0],
+            (
+                vec!["client_secret".to_string()],
+                SecretRef::Env("C".into())
+            )
+        );
         assert_eq!(toml.secrets[2].0, ["secrets", "b.c"]);
         assert!(!toml.fields.contains_key("secrets") && !toml.fields.contains_key("client_secret"));
         assert_eq!(toml.place("inner.scale"), "d.toml:11: ");
-        assert_eq!((toml.place("inner.nothing"), toml.place("x")), ("d.toml:9: ".into(), "d.toml: ".into()));
+        assert_eq!(
+            (toml.place("inner.nothing"), toml.place("x")),
+            ("d.toml:9: ".into(), "d.toml: ".into())
+        );
     }
 
     #[test]
@@ -488,8 +602,14 @@ mod tests {
                 "name = \"a\"\nsorce = \"github\"",
                 "d.toml:2:1: unknown field `sorce`\n  2 | sorce = ********\n    | ^^^^^\n  did you mean `source`?",
             ),
-            ("{\n \"name\": \"a\",\n \"zzz\": 1}", "d.toml:3:2: unknown field `zzz`"),
-            ("name = \"a\"\n[inner]\nlables = 1", "d.toml:3:1: unknown field `lables` in [inner]"),
+            (
+                "{\n \"name\": \"a\",\n \"zzz\": 1}",
+                "d.toml:3:2: unknown field `zzz`",
+            ),
+            (
+                "name = \"a\"\n[inner]\nlables = 1",
+                "d.toml:3:1: unknown field `lables` in [inner]",
+            ),
             ("push = true", "d.toml: the field `name` is missing"),
             (
                 "name = \"a\"\n[inner]\nenv = [{}]",
@@ -501,26 +621,56 @@ mod tests {
                 "name = \"a\"\nsource = \"gitub\"",
                 "found \"gitub\"\n  2 | source = \"gitub\"\n    |          ^^^^^^^\n  did you mean \"github\"?",
             ),
-            ("name = \"a\"\nid = \"x\"", "d.toml:2:6: expected an id such as"),
-            ("name = \"a\"\npush = \"yes\"", "expected true or false, found \"yes\""),
-            ("name = \"a\"\npush = 2020-01-01", "expected true or false, found a datetime"),
-            ("name = \"a\"\ninner.scale = -1", "expected a whole number, at least 0, found -1"),
-            ("name = \"a\"\ninner.cpu = 9.5", "expected a number from 0.1 to 8, found 9.5"),
+            (
+                "name = \"a\"\nid = \"x\"",
+                "d.toml:2:6: expected an id such as",
+            ),
+            (
+                "name = \"a\"\npush = \"yes\"",
+                "expected true or false, found \"yes\"",
+            ),
+            (
+                "name = \"a\"\npush = 2020-01-01",
+                "expected true or false, found a datetime",
+            ),
+            (
+                "name = \"a\"\ninner.scale = -1",
+                "expected a whole number, at least 0, found -1",
+            ),
+            (
+                "name = \"a\"\ninner.cpu = 9.5",
+                "expected a number from 0.1 to 8, found 9.5",
+            ),
             ("name = \"a\"\ninner = []", "expected a table, found a list"),
             ("name = \"a\"\nscopes = \"x\"", "expected a list of texts"),
-            ("name = \"a\"\nscopes = [1]", "d.toml:2:11: expected a text in quotes, found 1"),
+            (
+                "name = \"a\"\nscopes = [1]",
+                "d.toml:2:11: expected a text in quotes, found 1",
+            ),
             (
                 "name = \"a\"\ninner.config_path = \"a\"\ninner.graph_config_path = \"b\"",
                 "`config_path` and `graph_config_path` are the same field",
             ),
-            ("{\"name\": \"a\", \"name\": \"b\"}", "d.toml:1:15: `name` is given twice"),
+            (
+                "{\"name\": \"a\", \"name\": \"b\"}",
+                "d.toml:1:15: `name` is given twice",
+            ),
             ("[]", "this is not TOML"),
-            ("{\"a\": 1,}", "d.toml:1:8: this is not JSON: Trailing commas are not allowed"),
+            (
+                "{\"a\": 1,}",
+                "d.toml:1:8: this is not JSON: Trailing commas are not allowed",
+            ),
             ("", "d.toml: the field `name` is missing"),
-            ("{\"name\": \"a\" \"push\": true}", "this is not JSON: Expected comma"),
+            (
+                "{\"name\": \"a\" \"push\": true}",
+                "this is not JSON: Expected comma",
+            ),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.contains(message), "{text}\n{error}\n-- expected: {message}");
+            assert!(
+                error.contains(message),
+                "{text}\n{error}\n-- expected: {message}"
+            );
         }
     }
 
@@ -535,7 +685,11 @@ mod tests {
         let (at, secret) = &document.secrets[0];
         assert_eq!(at, &["secrets", "A"]);
         assert_eq!(secret.resolve().unwrap().expose_secret(), "canary");
-        assert!(read(r#"{"name": "a", "secrets": [{"name": "A", "value": ""}]}"#).unwrap_err().contains("value of A"));
+        assert!(
+            read(r#"{"name": "a", "secrets": [{"name": "A", "value": ""}]}"#)
+                .unwrap_err()
+                .contains("value of A")
+        );
     }
 
     #[test]
@@ -567,18 +721,27 @@ mod tests {
             assert!(!error.contains("canary"), "{error}");
         }
         let error = read("name = \"a\"\n[secrets]\nA = \"canary\"").unwrap_err();
-        assert!(error.contains("d.toml:3:5: `A` needs a reference"), "{error}");
         assert!(
-            error.contains("3 | A = ********\n    |     ^^^^^^^^\n  write \"env:VARIABLE\" or \"file:PATH\""),
+            error.contains("d.toml:3:5: `A` needs a reference"),
+            "{error}"
+        );
+        assert!(
+            error.contains(
+                "3 | A = ********\n    |     ^^^^^^^^\n  write \"env:VARIABLE\" or \"file:PATH\""
+            ),
             "{error}"
         );
     }
 
     #[test]
     fn missing_secrets_are_named() {
-        let document = read("name = \"a\"\n[secrets]\nA = \"env:RUNTAIL_TEST_NO_SUCH_VARIABLE\"").unwrap();
+        let document =
+            read("name = \"a\"\n[secrets]\nA = \"env:RUNTAIL_TEST_NO_SUCH_VARIABLE\"").unwrap();
         let error = document.fetch().unwrap_err().to_string();
-        assert_eq!(error, "d.toml:3: secrets.A: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set");
+        assert_eq!(
+            error,
+            "d.toml:3: secrets.A: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set"
+        );
     }
 
     proptest! {

@@ -20,30 +20,53 @@ pub fn profile_of(text: &str, file: Option<&Path>) -> Result<Profile, ConfigErro
 ///
 /// # Errors
 /// The error, with the line in this text.
-pub fn edited_profile(text: &str, before: &str, file: Option<&Path>) -> Result<Profile, ConfigError> {
+pub fn edited_profile(
+    text: &str,
+    before: &str,
+    file: Option<&Path>,
+) -> Result<Profile, ConfigError> {
     let config = Config::parse(text, None)?;
-    let earlier = Config::parse(before, None).map(|config| config.warnings).unwrap_or_default();
+    let earlier = Config::parse(before, None)
+        .map(|config| config.warnings)
+        .unwrap_or_default();
     let is_kept = |warning: &str| {
-        earlier.iter().any(|old| unknown_key(old).is_some() && unknown_key(old) == unknown_key(warning))
+        earlier
+            .iter()
+            .any(|old| unknown_key(old).is_some() && unknown_key(old) == unknown_key(warning))
     };
     if let Some(warning) = config.warnings.iter().find(|warning| !is_kept(warning)) {
         return Err(of_warning(text, warning));
     }
-    if let Some(foreign) = document(text)?.iter().map(|(key, _)| key).find(|key| *key != "profiles") {
+    if let Some(foreign) = document(text)?
+        .iter()
+        .map(|(key, _)| key)
+        .find(|key| *key != "profiles")
+    {
         let at = text.find(foreign).unwrap_or_default();
-        return Err(ConfigError::at(None, text, at..at + foreign.len(), "only a profile can be defined here")
-            .hint("the other settings are in the file itself"));
+        return Err(ConfigError::at(
+            None,
+            text,
+            at..at + foreign.len(),
+            "only a profile can be defined here",
+        )
+        .hint("the other settings are in the file itself"));
     }
     if let [_, second, ..] = config.profiles.as_slice() {
         let at = text.find(second.name.as_str()).unwrap_or_default();
-        return Err(ConfigError::at(None, text, at..at + second.name.len(), "only one profile can be defined here"));
+        return Err(ConfigError::at(
+            None,
+            text,
+            at..at + second.name.len(),
+            "only one profile can be defined here",
+        ));
     }
     let profiles = match file {
         Some(_) => Config::parse(text, file)?.profiles,
         None => config.profiles,
     };
     profiles.into_iter().next().ok_or_else(|| {
-        ConfigError::new("this text defines no profile").hint("start with [profiles.NAME], with a name of your choice")
+        ConfigError::new("this text defines no profile")
+            .hint("start with [profiles.NAME], with a name of your choice")
     })
 }
 
@@ -53,9 +76,13 @@ pub fn edited_profile(text: &str, before: &str, file: Option<&Path>) -> Result<P
 /// # Errors
 /// The address is invalid, or is that of a region of LangSmith, which needs a key.
 pub fn server_profile(address: &str) -> Result<String, ConfigError> {
-    let read =
-        super::env::url_profile(address).map_err(|error| ConfigError { message: unnamed(&error.message), ..error })?;
-    let Some((_, url)) = read.agent_servers.first() else { return Err(ConfigError::new("there is no address")) };
+    let read = super::env::url_profile(address).map_err(|error| ConfigError {
+        message: unnamed(&error.message),
+        ..error
+    })?;
+    let Some((_, url)) = read.agent_servers.first() else {
+        return Err(ConfigError::new("there is no address"));
+    };
     if let Some(region) = base::region_of(&base::control_plane(url)) {
         let why = format!("this is the LangSmith region {region}, not an agent server");
         return Err(ConfigError::new(why).hint("choose \"Connect to LangSmith\""));
@@ -63,13 +90,18 @@ pub fn server_profile(address: &str) -> Result<String, ConfigError> {
     let host = url.host_str().unwrap_or_default();
     let first = host.split('.').next().unwrap_or_default();
     let is_name = !first.is_empty() && !first.bytes().all(|b| b.is_ascii_digit());
-    let is_bare = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_bare = first
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let name = match (base::is_loopback(url), is_name && is_bare) {
         (true, _) => "local",
         (false, true) => first,
         (false, false) => "server",
     };
-    let mut text = format!("[profiles.{name}]\nagent_server = {}\n", toml_edit::Value::from(url.as_str()));
+    let mut text = format!(
+        "[profiles.{name}]\nagent_server = {}\n",
+        toml_edit::Value::from(url.as_str())
+    );
     if url.scheme() == "http" && !base::is_loopback(url) {
         text.push_str("allow_http = true\n");
     }
@@ -78,36 +110,78 @@ pub fn server_profile(address: &str) -> Result<String, ConfigError> {
 
 /// Removes the option of the command line from a message about its address.
 fn unnamed(message: &str) -> String {
-    message.strip_prefix("--url: ").unwrap_or(message).to_string()
+    message
+        .strip_prefix("--url: ")
+        .unwrap_or(message)
+        .to_string()
 }
 
 /// Returns the key that a warning says is unknown.
 fn unknown_key(warning: &str) -> Option<&str> {
-    warning.split_once("unknown key `")?.1.split_once('`').map(|(key, _)| key)
+    warning
+        .split_once("unknown key `")?
+        .1
+        .split_once('`')
+        .map(|(key, _)| key)
 }
 
 /// Turns a warning (`line:column: text`) into an error for the editor.
 fn of_warning(text: &str, warning: &str) -> ConfigError {
     let mut parts = warning.splitn(3, ':');
-    let mut number = || parts.next().and_then(|part| part.trim().parse::<usize>().ok());
+    let mut number = || {
+        parts
+            .next()
+            .and_then(|part| part.trim().parse::<usize>().ok())
+    };
     let (line, column) = (number(), number());
-    let message = parts.next().unwrap_or(warning).trim().replace(", ignored", "");
-    let (Some(line), Some(column)) = (line, column) else { return ConfigError::new(warning) };
-    let start = text.split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
+    let message = parts
+        .next()
+        .unwrap_or(warning)
+        .trim()
+        .replace(", ignored", "");
+    let (Some(line), Some(column)) = (line, column) else {
+        return ConfigError::new(warning);
+    };
+    let start = text
+        .split_inclusive('\n')
+        .take(line - 1)
+        .map(str::len)
+        .sum::<usize>();
     let rest = text.get(start..).unwrap_or_default();
-    let at = start + rest.chars().take(column - 1).map(char::len_utf8).sum::<usize>();
-    let width = text.get(at..).unwrap_or_default().find(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
-    ConfigError { place: Some(Place::of(text, at..at + width.unwrap_or(1))), ..ConfigError::new(message) }
+    let at = start
+        + rest
+            .chars()
+            .take(column - 1)
+            .map(char::len_utf8)
+            .sum::<usize>();
+    let width = text
+        .get(at..)
+        .unwrap_or_default()
+        .find(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
+    ConfigError {
+        place: Some(Place::of(text, at..at + width.unwrap_or(1))),
+        ..ConfigError::new(message)
+    }
 }
 
 /// Returns the text of each profile in a file. A profile with a pasted key is skipped, because it would be shown in the editor.
 pub fn tables(text: &str) -> BTreeMap<String, Arc<str>> {
-    let Ok(mut document) = text.parse::<DocumentMut>() else { return BTreeMap::new() };
-    let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) else { return BTreeMap::new() };
+    let Ok(mut document) = text.parse::<DocumentMut>() else {
+        return BTreeMap::new();
+    };
+    let Some(profiles) = document
+        .get_mut("profiles")
+        .and_then(Item::as_table_like_mut)
+    else {
+        return BTreeMap::new();
+    };
     let mut tables = BTreeMap::new();
     for (name, item) in profiles.iter() {
-        let pasted =
-            |table: &dyn TableLike| ["api_key", "key", "bearer", "token"].iter().any(|k| table.contains_key(k));
+        let pasted = |table: &dyn TableLike| {
+            ["api_key", "key", "bearer", "token"]
+                .iter()
+                .any(|k| table.contains_key(k))
+        };
         let mut alone = DocumentMut::new();
         let mut all = Table::new();
         all.set_implicit(true);
@@ -127,11 +201,23 @@ pub fn tables(text: &str) -> BTreeMap<String, Arc<str>> {
 /// One of the texts is invalid.
 pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
     let (known, name) = (tables(file), name_of(typed));
-    let earlier = name.and_then(|name| known.get(&name).cloned()).unwrap_or_default();
+    let earlier = name
+        .and_then(|name| known.get(&name).cloned())
+        .unwrap_or_default();
     let name = edited_profile(typed, &earlier, None)?.name;
     let mut typed = document(typed)?;
-    let behind = RawString::from(typed.trailing().as_str().unwrap_or_default().trim_end().to_string());
-    let Some(mut item) = typed.get_mut("profiles").and_then(|profiles| profiles.get_mut(&name)).map(std::mem::take)
+    let behind = RawString::from(
+        typed
+            .trailing()
+            .as_str()
+            .unwrap_or_default()
+            .trim_end()
+            .to_string(),
+    );
+    let Some(mut item) = typed
+        .get_mut("profiles")
+        .and_then(|profiles| profiles.get_mut(&name))
+        .map(std::mem::take)
     else {
         return Err(ConfigError::new("this text defines no profile"));
     };
@@ -155,7 +241,9 @@ pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
         if let Some(old) = old {
             table.set_position(old.position());
         }
-        let blank = |text: &str| text[..text.len() - text.trim_start_matches(['\n', '\r']).len()].to_string();
+        let blank = |text: &str| {
+            text[..text.len() - text.trim_start_matches(['\n', '\r']).len()].to_string()
+        };
         // Keep the text before it; a new profile gets a blank line before it.
         let gap = match old.map(|old| before(first(old))) {
             Some(before) => blank(&before),
@@ -188,35 +276,59 @@ pub fn name_of(text: &str) -> Option<String> {
 /// The text is invalid, has no such profile, or has one of the new name.
 pub fn with_name(file: &str, old: &str, new: &str) -> Result<String, ConfigError> {
     let mut document = document(file)?;
-    let profiles = document.get_mut("profiles").and_then(Item::as_table_like_mut);
+    let profiles = document
+        .get_mut("profiles")
+        .and_then(Item::as_table_like_mut);
     let Some(profiles) = profiles.filter(|profiles| profiles.contains_key(old)) else {
-        return Err(ConfigError::new(format!("the file has no profile \"{}\"", crate::text::clean(old))));
+        return Err(ConfigError::new(format!(
+            "the file has no profile \"{}\"",
+            crate::text::clean(old)
+        )));
     };
     if profiles.contains_key(new) {
-        return Err(ConfigError::new(format!("the file has a profile \"{}\" already", crate::text::clean(new))));
+        return Err(ConfigError::new(format!(
+            "the file has a profile \"{}\" already",
+            crate::text::clean(new)
+        )));
     }
     // The entries are written in the order of their positions, which stay; a table without one follows the others.
     let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_string()).collect();
     for name in names {
-        let Some((key, item)) = profiles.get_key_value(&name).map(|(key, item)| (key.clone(), item.clone())) else {
+        let Some((key, item)) = profiles
+            .get_key_value(&name)
+            .map(|(key, item)| (key.clone(), item.clone()))
+        else {
             continue;
         };
         profiles.remove(&name);
         let is_it = name == old;
-        let mut kept = if is_it { toml_edit::Key::new(new) } else { key.clone() };
+        let mut kept = if is_it {
+            toml_edit::Key::new(new)
+        } else {
+            key.clone()
+        };
         *kept.leaf_decor_mut() = key.leaf_decor().clone();
         *kept.dotted_decor_mut() = key.dotted_decor().clone();
         profiles.entry_format(&kept).or_insert(item);
     }
-    if let Some(names) = document.get_mut("default_profiles").and_then(Item::as_array_mut) {
-        names.iter_mut().filter(|name| name.as_str() == Some(old)).for_each(|name| replace_text(name, new));
+    if let Some(names) = document
+        .get_mut("default_profiles")
+        .and_then(Item::as_array_mut)
+    {
+        names
+            .iter_mut()
+            .filter(|name| name.as_str() == Some(old))
+            .for_each(|name| replace_text(name, new));
     }
     let (from, to) = (format!("profile:{old}"), format!("profile:{new}"));
     for rules in ["notify", "answer"] {
         each_match(document.get_mut(rules), &|value| {
             let Some(text) = value.as_str() else { return };
             if text.split_whitespace().any(|term| term == from) {
-                let terms: Vec<&str> = text.split(' ').map(|term| if term == from { &*to } else { term }).collect();
+                let terms: Vec<&str> = text
+                    .split(' ')
+                    .map(|term| if term == from { &*to } else { term })
+                    .collect();
                 let text = terms.join(" ");
                 replace_text(value, &text);
             }
@@ -240,10 +352,16 @@ pub fn with_renamed(file: &str, old: &str, typed: &str) -> Result<String, Config
 fn each_match(rules: Option<&mut Item>, change: &dyn Fn(&mut toml_edit::Value)) {
     match rules {
         Some(Item::ArrayOfTables(tables)) => {
-            tables.iter_mut().filter_map(|table| table.get_mut("match")?.as_value_mut()).for_each(change);
+            tables
+                .iter_mut()
+                .filter_map(|table| table.get_mut("match")?.as_value_mut())
+                .for_each(change);
         }
         Some(Item::Value(toml_edit::Value::Array(rules))) => {
-            rules.iter_mut().filter_map(|rule| rule.as_inline_table_mut()?.get_mut("match")).for_each(change);
+            rules
+                .iter_mut()
+                .filter_map(|rule| rule.as_inline_table_mut()?.get_mut("match"))
+                .for_each(change);
         }
         _ => {}
     }
@@ -261,17 +379,41 @@ fn replace_text(value: &mut toml_edit::Value, text: &str) {
 fn with_line_ends_of(file: &str, text: &str) -> String {
     let lines = |text: &str| text.matches('\n').count();
     let crlf = file.matches("\r\n").count();
-    let mark = if file.starts_with('\u{feff}') && !text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+    let mark = if file.starts_with('\u{feff}') && !text.starts_with('\u{feff}') {
+        "\u{feff}"
+    } else {
+        ""
+    };
     if crlf == 0 {
         return format!("{mark}{text}");
     }
-    let usual = if 2 * crlf >= lines(file) { "\r\n" } else { "\n" };
-    let bare = |line: &str| line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']).to_string();
-    let (old, new): (Vec<&str>, Vec<&str>) =
-        (file.split_inclusive('\n').collect(), text.split_inclusive('\n').collect());
-    let head = old.iter().zip(&new).take_while(|(a, b)| bare(a) == bare(b)).count();
+    let usual = if 2 * crlf >= lines(file) {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let bare = |line: &str| {
+        line.trim_start_matches('\u{feff}')
+            .trim_end_matches(['\r', '\n'])
+            .to_string()
+    };
+    let (old, new): (Vec<&str>, Vec<&str>) = (
+        file.split_inclusive('\n').collect(),
+        text.split_inclusive('\n').collect(),
+    );
+    let head = old
+        .iter()
+        .zip(&new)
+        .take_while(|(a, b)| bare(a) == bare(b))
+        .count();
     let rest = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| bare(a) == bare(b)).count();
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take(rest)
+        .take_while(|(a, b)| bare(a) == bare(b))
+        .count();
     let mut out = String::from(mark);
     for (n, line) in new.iter().enumerate() {
         let same = if n < head {
@@ -307,7 +449,9 @@ pub fn with_restore(file: &str, is_on: bool) -> Result<String, ConfigError> {
         }
         Item::Table(table)
     });
-    let Some(ui) = ui.as_table_like_mut() else { return Err(ConfigError::new("`ui` is no table in the file")) };
+    let Some(ui) = ui.as_table_like_mut() else {
+        return Err(ConfigError::new("`ui` is no table in the file"));
+    };
     match ui.get_mut("restore").and_then(Item::as_value_mut) {
         Some(value) => {
             // A comment after it stays.
@@ -324,7 +468,12 @@ pub fn with_restore(file: &str, is_on: bool) -> Result<String, ConfigError> {
 
 fn document(text: &str) -> Result<DocumentMut, ConfigError> {
     text.parse::<DocumentMut>().map_err(|e| {
-        ConfigError::at(None, text, e.span().unwrap_or(0..0), crate::text::clean(e.message()).into_owned())
+        ConfigError::at(
+            None,
+            text,
+            e.span().unwrap_or(0..0),
+            crate::text::clean(e.message()).into_owned(),
+        )
     })
 }
 
@@ -354,12 +503,19 @@ fn set_gap(table: &mut Table, gap: &str) {
         return set_gap(part, gap);
     }
     let head = before(table);
-    table.decor_mut().set_prefix(format!("{gap}{}", head.trim_start()));
+    table
+        .decor_mut()
+        .set_prefix(format!("{gap}{}", head.trim_start()));
 }
 
 /// What is written before the head of a table.
 fn before(table: &Table) -> String {
-    table.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_string()
+    table
+        .decor()
+        .prefix()
+        .and_then(RawString::as_str)
+        .unwrap_or_default()
+        .to_string()
 }
 
 /// Keeps a comment after the last key.
@@ -368,8 +524,16 @@ fn append(table: &mut Table, comment: &str) {
     match last {
         Some(Item::Table(inner)) => append(inner, comment),
         Some(Item::Value(value)) => {
-            let before = value.decor().suffix().and_then(RawString::as_str).unwrap_or_default().trim_end().to_string();
-            value.decor_mut().set_suffix(format!("{before}\n{}", comment.trim_matches('\n')));
+            let before = value
+                .decor()
+                .suffix()
+                .and_then(RawString::as_str)
+                .unwrap_or_default()
+                .trim_end()
+                .to_string();
+            value
+                .decor_mut()
+                .set_suffix(format!("{before}\n{}", comment.trim_matches('\n')));
         }
         _ => {}
     }
@@ -381,13 +545,20 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
         return TEMPLATE.to_string();
     };
     let quoted = |text: &str| toml_edit::Value::from(text).to_string();
-    let list = |texts: &mut dyn Iterator<Item = &str>| toml_edit::Array::from_iter(texts).to_string();
-    let mut out = format!("[profiles.{}]\n", toml_edit::Key::new(profile.name.as_str()));
+    let list =
+        |texts: &mut dyn Iterator<Item = &str>| toml_edit::Array::from_iter(texts).to_string();
+    let mut out = format!(
+        "[profiles.{}]\n",
+        toml_edit::Key::new(profile.name.as_str())
+    );
     let mut line = |key: &str, value: String| {
         let _ = writeln!(out, "{key} = {value}");
     };
     if let Some(url) = &profile.control_plane {
-        let region = profile.region.as_deref().filter(|tag| base::of_region(tag).as_ref() == Some(url));
+        let region = profile
+            .region
+            .as_deref()
+            .filter(|tag| base::of_region(tag).as_ref() == Some(url));
         match region {
             Some(tag) => line("region", quoted(tag)),
             None => line("control_plane", quoted(url.as_str())),
@@ -397,8 +568,13 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
         [] => {}
         [(name, url)] if *name == profile.name => line("agent_server", quoted(url.as_str())),
         servers => {
-            let pairs = servers.iter().map(|(name, url)| (name.as_str(), url.as_str()));
-            line("agent_server", toml_edit::InlineTable::from_iter(pairs).to_string());
+            let pairs = servers
+                .iter()
+                .map(|(name, url)| (name.as_str(), url.as_str()));
+            line(
+                "agent_server",
+                toml_edit::InlineTable::from_iter(pairs).to_string(),
+            );
         }
     }
     if let Some(workspace) = &profile.workspace {
@@ -407,15 +583,26 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
     for (kind, source) in [("api_key", &profile.key), ("bearer", &profile.bearer)] {
         match source {
             Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), quoted(name)),
-            Some(SecretSource::File(path)) => line(&format!("{kind}_file"), quoted(&path.to_string_lossy())),
+            Some(SecretSource::File(path)) => {
+                line(&format!("{kind}_file"), quoted(&path.to_string_lossy()))
+            }
             Some(SecretSource::Entry(path, entry)) => {
-                line(&format!("{kind}_file"), quoted(&format!("{}#{entry}", path.to_string_lossy())));
+                line(
+                    &format!("{kind}_file"),
+                    quoted(&format!("{}#{entry}", path.to_string_lossy())),
+                );
             }
             Some(SecretSource::Keyring(entry)) => {
-                line(&format!("{kind}_keyring"), quoted(&entry.setting(&profile.name)));
+                line(
+                    &format!("{kind}_keyring"),
+                    quoted(&entry.setting(&profile.name)),
+                );
             }
             Some(SecretSource::Command(words)) => {
-                line(&format!("{kind}_command"), list(&mut words.iter().map(String::as_str)));
+                line(
+                    &format!("{kind}_command"),
+                    list(&mut words.iter().map(String::as_str)),
+                );
             }
             // A key that was given directly has no source to name.
             Some(SecretSource::Given(_)) | None => {}
@@ -431,7 +618,10 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
         line("poll", poll);
     }
     if !profile.deployments.is_empty() {
-        line("deployments", list(&mut profile.deployments.iter().map(String::as_str)));
+        line(
+            "deployments",
+            list(&mut profile.deployments.iter().map(String::as_str)),
+        );
     }
     if profile.allow_http {
         line("allow_http", "true".into());

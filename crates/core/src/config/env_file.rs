@@ -19,7 +19,10 @@ pub(super) fn variables(text: &str) -> Vec<Variable> {
         let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
         let (line, after) = rest.split_at(end);
         rest = after;
-        let Some((name, value)) = line.split_once('=').and_then(|(name, value)| Some((name_of(name)?, value))) else {
+        let Some((name, value)) = line
+            .split_once('=')
+            .and_then(|(name, value)| Some((name_of(name)?, value)))
+        else {
             continue;
         };
         let value = value.trim_start_matches([' ', '\t']);
@@ -27,7 +30,9 @@ pub(super) fn variables(text: &str) -> Vec<Variable> {
             Some(quote @ ('"' | '\'')) => {
                 // A quoted value may have several lines, whose text must not be taken for variables.
                 let all_of_it = &text[text.len() - after.len() - value.len()..];
-                let Some((value, length)) = quoted(&all_of_it[1..], quote) else { continue };
+                let Some((value, length)) = quoted(&all_of_it[1..], quote) else {
+                    continue;
+                };
                 let behind = &all_of_it[1 + length..];
                 rest = behind.find('\n').map_or("", |at| &behind[at + 1..]);
                 value
@@ -35,21 +40,31 @@ pub(super) fn variables(text: &str) -> Vec<Variable> {
             _ => unquoted(value).to_string(),
         };
         let is_literal = !value.contains("${");
-        all.push(Variable { name: name.to_string(), value, is_literal });
+        all.push(Variable {
+            name: name.to_string(),
+            value,
+            is_literal,
+        });
     }
     all
 }
 
 fn name_of(text: &str) -> Option<&str> {
     let text = text.trim();
-    let name = text.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t'])).map_or(text, str::trim);
+    let name = text
+        .strip_prefix("export")
+        .filter(|rest| rest.starts_with([' ', '\t']))
+        .map_or(text, str::trim);
     is_variable(name).then_some(name)
 }
 
 /// Returns a value without quotes: up to a comment, which needs a blank before it.
 fn unquoted(value: &str) -> &str {
     let is_comment = |(at, _): &(usize, &str)| value[..*at].ends_with([' ', '\t']) || *at == 0;
-    let end = value.match_indices('#').find(is_comment).map_or(value.len(), |(at, _)| at);
+    let end = value
+        .match_indices('#')
+        .find(is_comment)
+        .map_or(value.len(), |(at, _)| at);
     value[..end].trim()
 }
 
@@ -99,10 +114,21 @@ mod tests {
         let text = "\u{feff}# a comment\nA=1\r\nexport B = two words # why\nC='a # b'\nD=\"x \\\"y\\\" \\n z\" # more\n\
                     PEM=\"-----BEGIN\nA=inside\n-----END\"\nE=a#b\nF=\nno variable\n9X=1\nG=${A}/x\nexported=1\nU=\"open\nA=2";
         let all = variables(text);
-        let of = |name: &str| all.iter().filter(|one| one.name == name).map(|one| &*one.value).collect::<Vec<_>>();
+        let of = |name: &str| {
+            all.iter()
+                .filter(|one| one.name == name)
+                .map(|one| &*one.value)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(of("A"), ["1", "2"]);
-        assert_eq!((of("B"), of("C"), of("D")), (vec!["two words"], vec!["a # b"], vec!["x \"y\" \n z"]));
-        assert_eq!((of("E"), of("F"), of("exported")), (vec!["a#b"], vec![""], vec!["1"]));
+        assert_eq!(
+            (of("B"), of("C"), of("D")),
+            (vec!["two words"], vec!["a # b"], vec!["x \"y\" \n z"])
+        );
+        assert_eq!(
+            (of("E"), of("F"), of("exported")),
+            (vec!["a#b"], vec![""], vec!["1"])
+        );
         assert!(of("9X").is_empty() && of("U").is_empty() && of("PEM")[0].contains("A=inside"));
         assert!(all.iter().all(|one| one.is_literal == (one.name != "G")));
     }

@@ -38,7 +38,10 @@ pub struct Place {
 impl ConfigError {
     /// Creates an error without a position.
     pub fn new(message: impl Into<String>) -> ConfigError {
-        ConfigError { message: message.into(), ..Default::default() }
+        ConfigError {
+            message: message.into(),
+            ..Default::default()
+        }
     }
 
     /// Adds a hint.
@@ -48,7 +51,12 @@ impl ConfigError {
     }
 
     /// Creates an error at a span of a file's text.
-    pub(super) fn at(path: Option<&Path>, text: &str, span: Range<usize>, message: impl Into<String>) -> ConfigError {
+    pub(super) fn at(
+        path: Option<&Path>,
+        text: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> ConfigError {
         ConfigError {
             path: path.map(Path::to_path_buf),
             place: Some(Place::of(text, span)),
@@ -90,7 +98,9 @@ pub(super) fn mask(line: &str) -> String {
     while let Some(at) = rest.find("lsv2_") {
         let (head, tail) = rest.split_at(at);
         out.push_str(head);
-        let end = tail.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').unwrap_or(tail.len());
+        let end = tail
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-')
+            .unwrap_or(tail.len());
         out.extend(std::iter::repeat_n('*', end));
         rest = &tail[end..];
     }
@@ -114,15 +124,31 @@ impl fmt::Display for ConfigError {
             write!(f, "line {line}, column {column}: ")?;
         }
         f.write_str(&text::clean_lines(&self.message))?;
-        if let Some(Place { line, column, width, excerpt }) = &self.place {
+        if let Some(Place {
+            line,
+            column,
+            width,
+            excerpt,
+        }) = &self.place
+        {
             // Show only the part of a long line around the error.
-            let from = if excerpt.chars().count() > LONGEST { (column - 1).saturating_sub(LONGEST / 2) } else { 0 };
+            let from = if excerpt.chars().count() > LONGEST {
+                (column - 1).saturating_sub(LONGEST / 2)
+            } else {
+                0
+            };
             let part: String = excerpt.chars().skip(from).take(LONGEST).collect();
             let cut = if from > 0 { "…" } else { "" };
             let under = column - 1 - from + cut.chars().count();
-            let width = (*width).min((LONGEST + 1).saturating_sub(column - from)).max(1);
+            let width = (*width)
+                .min((LONGEST + 1).saturating_sub(column - from))
+                .max(1);
             let (margin, blank) = (line.to_string(), " ");
-            write!(f, "\n  {margin} | {cut}{part}\n  {} | ", blank.repeat(margin.len()))?;
+            write!(
+                f,
+                "\n  {margin} | {cut}{part}\n  {} | ",
+                blank.repeat(margin.len())
+            )?;
             write!(f, "{}{}", blank.repeat(under), "^".repeat(width))?;
         }
         if let Some(hint) = &self.hint {
@@ -140,7 +166,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Returns the candidates near a mistyped word, the nearest first: at most a third of its letters differ.
-pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+pub fn nearest_few<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let word = word.to_lowercase();
     let length = word.chars().count();
@@ -148,7 +178,12 @@ pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
         let other = candidate.to_lowercase();
         // The edit distance is at least the difference in length. This skips pasted texts, whose distance takes long to compute.
         let is_possible = other.chars().count().abs_diff(length) <= limit;
-        Some((is_possible.then(|| distance(&word, &other)).filter(|edits| *edits <= limit)?, candidate))
+        Some((
+            is_possible
+                .then(|| distance(&word, &other))
+                .filter(|edits| *edits <= limit)?,
+            candidate,
+        ))
     });
     let mut near: Vec<(usize, &str)> = near.collect();
     near.sort_by_key(|(d, _)| *d);
@@ -182,18 +217,31 @@ mod tests {
     fn caret_is_under_the_error() {
         let text = "a = 1\nkö = \"nein\"\r\n";
         let at = text.find("\"nein\"").unwrap();
-        let error = ConfigError::at(Some(Path::new("c.toml")), text, at..at + 6, "no").hint("say yes");
-        assert_eq!(error.to_string(), "c.toml:2:6: no\n  2 | kö = \"nein\"\n    |      ^^^^^^\n  say yes");
+        let error =
+            ConfigError::at(Some(Path::new("c.toml")), text, at..at + 6, "no").hint("say yes");
+        assert_eq!(
+            error.to_string(),
+            "c.toml:2:6: no\n  2 | kö = \"nein\"\n    |      ^^^^^^\n  say yes"
+        );
         assert_eq!(Place::of("", 0..9).column, 1);
         assert_eq!(Place::of("a\n", 2..2).line, 2);
     }
 
     #[test]
     fn near_words_are_found_and_long_texts_are_not_compared() {
-        assert_eq!(nearest_few("Thme", ["theme", "thread", "the"], 2), ["theme", "the"]);
+        assert_eq!(
+            nearest_few("Thme", ["theme", "thread", "the"], 2),
+            ["theme", "the"]
+        );
         assert_eq!(nearest("thmee", ["theme"]), Some("theme"), "a swap");
         assert_eq!(nearest("abc", ["xyz", "abcdefg"]), None);
-        assert_eq!(nearest(&"x".repeat(4_000_000), ["theme", "thread", "profile", "deployments"]), None);
+        assert_eq!(
+            nearest(
+                &"x".repeat(4_000_000),
+                ["theme", "thread", "profile", "deployments"]
+            ),
+            None
+        );
     }
 
     #[test]
@@ -202,10 +250,20 @@ mod tests {
         let at = text.find("!!").unwrap();
         let shown = ConfigError::at(None, &text, at..at + 2, "no").to_string();
         let lines: Vec<&str> = shown.lines().collect();
-        assert!(lines.iter().all(|line| line.chars().count() < 260), "{shown}");
+        assert!(
+            lines.iter().all(|line| line.chars().count() < 260),
+            "{shown}"
+        );
         let mistake = lines[1].chars().position(|c| c == '!').unwrap();
-        assert_eq!(lines[2].chars().position(|c| c == '^'), Some(mistake), "{shown}");
-        assert!(lines[2].ends_with("^^") && !lines[2].ends_with("^^^"), "{shown}");
+        assert_eq!(
+            lines[2].chars().position(|c| c == '^'),
+            Some(mistake),
+            "{shown}"
+        );
+        assert!(
+            lines[2].ends_with("^^") && !lines[2].ends_with("^^^"),
+            "{shown}"
+        );
         // The marked part may itself be long.
         let all = ConfigError::at(None, &text, 0..text.len(), "no").to_string();
         assert!(all.lines().all(|line| line.chars().count() < 260), "{all}");

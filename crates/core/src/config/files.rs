@@ -35,7 +35,10 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MAX_TEXT {
-        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 64 MiB")),
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "it is larger than 64 MiB",
+        )),
         false => Ok(bytes),
     }
 }
@@ -45,7 +48,8 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`]; `InvalidData` where it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+    String::from_utf8(read(path)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// Refuses a file that other users can change. A group with the number of the owner is the owner's own. On Windows the
@@ -56,9 +60,13 @@ pub(super) fn refuse_writable(path: &Path) -> Result<(), ConfigError> {
         use std::os::unix::fs::MetadataExt;
         let mode = file.mode() & 0o777;
         if mode & 0o002 != 0 || mode & 0o020 != 0 && file.gid() != file.uid() {
-            let why =
-                format!("the file can be changed by others (mode {mode:03o}), so no program that it names is run");
-            let error = ConfigError { path: Some(path.to_path_buf()), ..ConfigError::new(why) };
+            let why = format!(
+                "the file can be changed by others (mode {mode:03o}), so no program that it names is run"
+            );
+            let error = ConfigError {
+                path: Some(path.to_path_buf()),
+                ..ConfigError::new(why)
+            };
             return Err(error.hint(format!("run: chmod go-w {}", path.display())));
         }
     }
@@ -72,7 +80,9 @@ fn refuse_pipe(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        let is_open = ["/dev/fd", "/proc/self/fd"].iter().any(|open| path.starts_with(open));
+        let is_open = ["/dev/fd", "/proc/self/fd"]
+            .iter()
+            .any(|open| path.starts_with(open));
         if !is_open && std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
             let why = "it is a named pipe, and opening it could block: use a file, <(COMMAND) or >(COMMAND)";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));

@@ -18,7 +18,11 @@ use url::Url;
 /// Maximum number of profiles that are taken from one file.
 const MAX_PROFILES: usize = 100;
 /// The variables with a key, in the order of the official tools.
-const KEY_VARIABLES: [&str; 3] = ["LANGGRAPH_HOST_API_KEY", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"];
+const KEY_VARIABLES: [&str; 3] = [
+    "LANGGRAPH_HOST_API_KEY",
+    "LANGSMITH_API_KEY",
+    "LANGCHAIN_API_KEY",
+];
 
 /// Where the files of the official tools are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +36,20 @@ pub struct Places {
 impl Places {
     /// Returns the places of this process: `LANGSMITH_CONFIG_FILE` or `~/.langsmith/config.json`, and the working directory.
     pub fn usual() -> Places {
-        let named = std::env::var_os("LANGSMITH_CONFIG_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
-        let usual = || Some(directories::BaseDirs::new()?.home_dir().join(".langsmith/config.json"));
-        Places { langsmith: named.or_else(usual), project: std::env::current_dir().ok() }
+        let named = std::env::var_os("LANGSMITH_CONFIG_FILE")
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from);
+        let usual = || {
+            Some(
+                directories::BaseDirs::new()?
+                    .home_dir()
+                    .join(".langsmith/config.json"),
+            )
+        };
+        Places {
+            langsmith: named.or_else(usual),
+            project: std::env::current_dir().ok(),
+        }
     }
 }
 
@@ -88,7 +103,11 @@ impl Imported {
         let definition = profile_template(Some(&self.profile));
         // The comment says where the profile comes from, in case the other file is removed.
         let (head, rest) = definition.split_once('\n').unwrap_or((&definition, ""));
-        format!("{head}\n# From {}.\n{rest}", text::clean(&short(&self.file))).into()
+        format!(
+            "{head}\n# From {}.\n{rest}",
+            text::clean(&short(&self.file))
+        )
+        .into()
     }
 
     /// Returns where its key stays.
@@ -99,7 +118,11 @@ impl Imported {
             Some(SecretSource::File(path)) => format!("stays in {}", short(path)),
             Some(SecretSource::Entry(path, entry)) => {
                 // The last part of a JSON pointer names the value.
-                format!("stays in {}, as {}", short(path), entry.rsplit('/').next().unwrap_or_default())
+                format!(
+                    "stays in {}, as {}",
+                    short(path),
+                    entry.rsplit('/').next().unwrap_or_default()
+                )
             }
             Some(source) => format!("stays in {source}"),
         }
@@ -118,7 +141,10 @@ impl Imported {
 /// Returns a path with `~` for the home directory.
 pub fn short(path: &Path) -> String {
     let home = directories::BaseDirs::new();
-    match home.as_ref().and_then(|home| path.strip_prefix(home.home_dir()).ok()) {
+    match home
+        .as_ref()
+        .and_then(|home| path.strip_prefix(home.home_dir()).ok())
+    {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),
     }
@@ -139,7 +165,10 @@ impl Import {
 
     /// Moves the profiles to the skipped ones whose names the configuration has. They are never overwritten.
     pub fn without_known(mut self, known: &[String]) -> Import {
-        let (taken, free) = self.profiles.into_iter().partition(|one| known.contains(&one.profile.name));
+        let (taken, free) = self
+            .profiles
+            .into_iter()
+            .partition(|one| known.contains(&one.profile.name));
         self.profiles = free;
         let conflict = |one: Imported| Skipped {
             name: Some(one.profile.name),
@@ -162,8 +191,16 @@ impl Import {
             if self.profiles.iter().any(|one| one.profile.name == *name) {
                 continue;
             }
-            let why = self.skipped.iter().find(|one| one.name.as_ref() == Some(name)).map(Skipped::to_string);
-            let known: Vec<&str> = self.profiles.iter().map(|one| one.profile.name.as_str()).collect();
+            let why = self
+                .skipped
+                .iter()
+                .find(|one| one.name.as_ref() == Some(name))
+                .map(Skipped::to_string);
+            let known: Vec<&str> = self
+                .profiles
+                .iter()
+                .map(|one| one.profile.name.as_str())
+                .collect();
             let hint = match (why, known.is_empty()) {
                 (Some(why), _) => why,
                 (None, true) => self.nothing(),
@@ -172,14 +209,19 @@ impl Import {
             let message = format!("no profile named {} can be imported", text::clean(name));
             return Err(ConfigError::new(message).hint(text::clean(&hint).into_owned()));
         }
-        self.profiles.retain(|one| names.contains(&one.profile.name));
+        self.profiles
+            .retain(|one| names.contains(&one.profile.name));
         self.skipped.retain(|one| one.name.is_none());
         Ok(self)
     }
 
     /// Explains that new profiles with these names are not in use; nothing if they are.
     pub fn not_in_use(&self, names: &[&str]) -> Option<String> {
-        let (is, it) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let (is, it) = if names.len() == 1 {
+            ("is", "it")
+        } else {
+            ("are", "them")
+        };
         let names = names.join(", ");
         (self.has_defaults && !names.is_empty()).then(|| {
             format!(
@@ -191,17 +233,28 @@ impl Import {
     /// Explains that there is nothing to add.
     pub fn nothing(&self) -> String {
         let names = |files: &[PathBuf], last: &str| {
-            let names: Vec<String> = files.iter().map(|file| text::clean(&short(file)).into_owned()).collect();
+            let names: Vec<String> = files
+                .iter()
+                .map(|file| text::clean(&short(file)).into_owned())
+                .collect();
             match names.split_last() {
-                Some((end, before)) if !before.is_empty() => format!("{}{last}{end}", before.join(", ")),
+                Some((end, before)) if !before.is_empty() => {
+                    format!("{}{last}{end}", before.join(", "))
+                }
                 _ => names.concat(),
             }
         };
         let verb = if self.files.len() == 1 { "has" } else { "have" };
         match (self.files.is_empty(), self.skipped.is_empty()) {
-            (true, true) => format!("Nothing to import: there is no {}.", names(&self.missing, " or ")),
+            (true, true) => format!(
+                "Nothing to import: there is no {}.",
+                names(&self.missing, " or ")
+            ),
             (false, true) => {
-                format!("Nothing to import: {} {verb} no LangSmith key or address.", names(&self.files, " and "))
+                format!(
+                    "Nothing to import: {} {verb} no LangSmith key or address.",
+                    names(&self.files, " and ")
+                )
             }
             (_, false) => "Nothing to import.".into(),
         }
@@ -211,24 +264,40 @@ impl Import {
     ///
     /// # Errors
     /// The configuration file can't be read, or is invalid; or a named profile can't be added.
-    pub fn draft(places: &Places, file: &Path, names: &[String]) -> Result<(Import, Option<Box<Draft>>), ConfigError> {
+    pub fn draft(
+        places: &Places,
+        file: &Path,
+        names: &[String],
+    ) -> Result<(Import, Option<Box<Draft>>), ConfigError> {
         let (known, has_defaults) = match std::fs::symlink_metadata(file) {
             Err(e) if e.kind() == ErrorKind::NotFound => (Vec::new(), false),
             _ => {
                 let config = Config::read(file)?;
-                let names = config.profiles.into_iter().map(|profile| profile.name).collect();
+                let names = config
+                    .profiles
+                    .into_iter()
+                    .map(|profile| profile.name)
+                    .collect();
                 (names, !config.default_profiles.is_empty())
             }
         };
         let mut found = Import::read(places).without_known(&known).only(names)?;
         found.has_defaults = has_defaults;
         let texts: Vec<Arc<str>> = found.profiles.iter().map(Imported::text).collect();
-        let draft = if texts.is_empty() { None } else { Some(Box::new(Draft::new(file, texts)?)) };
+        let draft = if texts.is_empty() {
+            None
+        } else {
+            Some(Box::new(Draft::new(file, texts)?))
+        };
         Ok((found, draft))
     }
 
     fn skip(&mut self, name: Option<&str>, file: &Path, why: impl Into<String>) {
-        self.skipped.push(Skipped { name: name.map(str::to_string), file: file.to_path_buf(), why: why.into() });
+        self.skipped.push(Skipped {
+            name: name.map(str::to_string),
+            file: file.to_path_buf(),
+            why: why.into(),
+        });
     }
 
     /// Returns the text of a file; nothing if there is no such file, or it can't be read, which is reported.
@@ -266,7 +335,9 @@ impl Import {
             Ok(_) => "this is not a JSON object".to_string(),
             Err(exact_json::Unreadable::Invalid(error)) => format!("this is not JSON ({error})"),
             // A name that is there twice: the tools would read the last one, but which one is meant?
-            Err(exact_json::Unreadable::Inexact(inexact)) => text::clean(&inexact.to_string()).into_owned(),
+            Err(exact_json::Unreadable::Inexact(inexact)) => {
+                text::clean(&inexact.to_string()).into_owned()
+            }
         };
         self.skip(None, path, why);
         None
@@ -274,10 +345,21 @@ impl Import {
 
     /// Reads the profiles of the `langsmith` command.
     fn read_langsmith(&mut self, path: &Path) {
-        let Some(document) = self.json_of(path) else { return };
-        let Some(Value::Object(profiles)) = document.get("profiles") else { return };
+        let Some(document) = self.json_of(path) else {
+            return;
+        };
+        let Some(Value::Object(profiles)) = document.get("profiles") else {
+            return;
+        };
         if profiles.len() > MAX_PROFILES {
-            self.skip(None, path, format!("only the first {MAX_PROFILES} of {} profiles are read", profiles.len()));
+            self.skip(
+                None,
+                path,
+                format!(
+                    "only the first {MAX_PROFILES} of {} profiles are read",
+                    profiles.len()
+                ),
+            );
         }
         for (name, fields) in profiles.iter().take(MAX_PROFILES) {
             match langsmith_profile(path, name, fields) {
@@ -292,15 +374,21 @@ impl Import {
         let own = folder.join(".env");
         self.read_env_file(&own, folder);
         let manifest = folder.join("langgraph.json");
-        let Some(document) = self.json_of(&manifest) else { return };
+        let Some(document) = self.json_of(&manifest) else {
+            return;
+        };
         match document.get("env") {
             Some(Value::String(file)) => {
                 let named = folder.join(file);
-                if std::fs::symlink_metadata(&named).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
-                    return self.skip(None, &named, "langgraph.json names this file, which does not exist");
+                if std::fs::symlink_metadata(&named).is_err_and(|e| e.kind() == ErrorKind::NotFound)
+                {
+                    return self.skip(
+                        None,
+                        &named,
+                        "langgraph.json names this file, which does not exist",
+                    );
                 }
-                let same =
-                    |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+                let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
                 if named != own && !same(&named, &own) {
                     self.read_env_file(&named, folder);
                 }
@@ -308,7 +396,11 @@ impl Import {
             Some(Value::Object(fields)) => {
                 let text = |(name, value): (&String, &Value)| {
                     let value = value.as_str()?.to_string();
-                    Some(Variable { name: name.clone(), is_literal: !value.contains("${"), value })
+                    Some(Variable {
+                        name: name.clone(),
+                        is_literal: !value.contains("${"),
+                        value,
+                    })
                 };
                 let variables: Vec<Variable> = fields.iter().filter_map(text).collect();
                 self.read_variables(&manifest, folder, &variables, |name| format!("/env/{name}"));
@@ -318,15 +410,29 @@ impl Import {
     }
 
     fn read_env_file(&mut self, path: &Path, folder: &Path) {
-        let Some(text) = self.text_of(path) else { return };
+        let Some(text) = self.text_of(path) else {
+            return;
+        };
         self.read_variables(path, folder, &env_file::variables(&text), str::to_string);
     }
 
     /// Makes a profile of official variables, named after the project's folder. `entry`: how a key file names a variable.
-    fn read_variables(&mut self, path: &Path, folder: &Path, all: &[Variable], entry: impl Fn(&str) -> String) {
-        let get = |name: &str| all.iter().rfind(|one| one.name == name && !one.value.trim().is_empty());
+    fn read_variables(
+        &mut self,
+        path: &Path,
+        folder: &Path,
+        all: &[Variable],
+        entry: impl Fn(&str) -> String,
+    ) {
+        let get = |name: &str| {
+            all.iter()
+                .rfind(|one| one.name == name && !one.value.trim().is_empty())
+        };
         let name = folder.canonicalize().ok();
-        let name = name.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let name = name
+            .as_deref()
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "project".into());
         let key = KEY_VARIABLES.iter().find_map(|name| get(name));
         let places = ["LANGGRAPH_HOST_URL", "LANGSMITH_ENDPOINT"];
@@ -336,7 +442,10 @@ impl Import {
         }
         let spaces = ["LANGSMITH_WORKSPACE_ID", "LANGSMITH_TENANT_ID"];
         let workspace = spaces.iter().find_map(|name| get(name));
-        let unclear = [key, place, workspace].into_iter().flatten().find(|one| !one.is_literal);
+        let unclear = [key, place, workspace]
+            .into_iter()
+            .flatten()
+            .find(|one| !one.is_literal);
         let control_plane = match (unclear, place) {
             (Some(one), _) => Err(format!(
                 "{} refers to another variable, which Runtail doesn't expand; export it and use a profile with api_key_env",
@@ -361,7 +470,11 @@ impl Import {
 
     /// Adds a profile, unless the files define another one of its name.
     fn add(&mut self, profile: Profile, file: &Path) {
-        if self.profiles.iter().any(|one| one.profile.name == profile.name) {
+        if self
+            .profiles
+            .iter()
+            .any(|one| one.profile.name == profile.name)
+        {
             let why = "another file or profile above has this name";
             return self.skip(Some(&profile.name), file, why);
         }
@@ -369,7 +482,11 @@ impl Import {
             Some(SecretSource::Entry(path, _) | SecretSource::File(path)) => exposed(path),
             _ => None,
         };
-        self.profiles.push(Imported { profile, file: file.to_path_buf(), to_do });
+        self.profiles.push(Imported {
+            profile,
+            file: file.to_path_buf(),
+            to_do,
+        });
     }
 }
 
@@ -383,7 +500,9 @@ fn langsmith_profile(path: &Path, name: &str, fields: &Value) -> Result<Profile,
     }
     let text = |fields: &Value, key: &str| match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.trim().to_string()).filter(|text| !text.is_empty())),
+        Some(Value::String(text)) => {
+            Ok(Some(text.trim().to_string()).filter(|text| !text.is_empty()))
+        }
         Some(_) => Err(format!("its {key} is not a text")),
     };
     let api_url = text(fields, "api_url")?;
@@ -393,19 +512,30 @@ fn langsmith_profile(path: &Path, name: &str, fields: &Value) -> Result<Profile,
         None => base::of_region("us").ok_or_else(String::new)?,
     };
     let oauth = fields.get("oauth").unwrap_or(&Value::Null);
-    let has_token = text(oauth, "access_token")?.is_some() || text(oauth, "refresh_token")?.is_some();
+    let has_token =
+        text(oauth, "access_token")?.is_some() || text(oauth, "refresh_token")?.is_some();
     let key_file = text(fields, "api_key_file")?;
     let key = match text(fields, "api_key")? {
         // `@FILE` is how that command refers to a file.
         Some(key) if key.starts_with('@') => key_in_file(key.trim_start_matches('@').trim())?,
         Some(_) => {
             let name = name.replace('~', "~0").replace('/', "~1");
-            Some(SecretSource::Entry(absolute(path), format!("/profiles/{name}/api_key")))
+            Some(SecretSource::Entry(
+                absolute(path),
+                format!("/profiles/{name}/api_key"),
+            ))
         }
-        None => key_file.map(|file| key_in_file(&file)).transpose()?.flatten(),
+        None => key_file
+            .map(|file| key_in_file(&file))
+            .transpose()?
+            .flatten(),
     };
     // That command refreshes the token, which lives for minutes.
-    let words = || ["langsmith", "auth", "token", "--profile", name].map(str::to_string).to_vec();
+    let words = || {
+        ["langsmith", "auth", "token", "--profile", name]
+            .map(str::to_string)
+            .to_vec()
+    };
     let bearer = (key.is_none() && has_token).then(|| SecretSource::Command(words()));
     if key.is_none() && bearer.is_none() && !is_anywhere {
         return Err("it has no key and no address".into());
@@ -418,7 +548,10 @@ fn key_in_file(file: &str) -> Result<Option<SecretSource>, String> {
     let path = super::secret::expand(file, None);
     match path.is_absolute() {
         true => Ok(Some(SecretSource::File(path))),
-        false => Err("its key is in a file with a relative path; add the profile by hand with api_key_file".into()),
+        false => Err(
+            "its key is in a file with a relative path; add the profile by hand with api_key_file"
+                .into(),
+        ),
     }
 }
 
@@ -453,10 +586,14 @@ fn profile(
 fn address(text: &str) -> Result<Url, String> {
     let url = web_address(text.trim()).map_err(|why| format!("its address: {why}"))?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("its address has a query or a fragment, which may contain a key; add it by hand".into());
+        return Err(
+            "its address has a query or a fragment, which may contain a key; add it by hand".into(),
+        );
     }
     match url.scheme() == "http" && !base::is_loopback(&url) {
-        true => Err("its address is plain http to another machine; add it by hand with allow_http".into()),
+        true => Err(
+            "its address is plain http to another machine; add it by hand with allow_http".into(),
+        ),
         false => Ok(url),
     }
 }
@@ -486,9 +623,14 @@ fn exposed(path: &Path) -> Option<String> {
 
 fn read_text(path: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    files::open(path)?.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes)?;
+    files::open(path)?
+        .take(MAX_DOCUMENT + 1)
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_DOCUMENT {
-        return Err(std::io::Error::new(ErrorKind::FileTooLarge, "it is larger than 1 MiB"));
+        return Err(std::io::Error::new(
+            ErrorKind::FileTooLarge,
+            "it is larger than 1 MiB",
+        ));
     }
     String::from_utf8(bytes).map_err(|_| std::io::Error::from(ErrorKind::InvalidData))
 }

@@ -47,7 +47,9 @@ impl Program {
     fn lookup(self, entry: &Keyring) -> Vec<String> {
         let Keyring { service, account } = entry;
         match self {
-            Program::Security => words(&["find-generic-password", "-s", service, "-a", account, "-w"]),
+            Program::Security => {
+                words(&["find-generic-password", "-s", service, "-a", account, "-w"])
+            }
             Program::SecretTool => words(&["lookup", "service", service, "account", account]),
         }
     }
@@ -56,7 +58,9 @@ impl Program {
     fn store(self, entry: &Keyring) -> String {
         let (service, account) = (shell_word(&entry.service), shell_word(&entry.account));
         match self {
-            Program::Security => format!("security add-generic-password -U -s {service} -a {account} -w"),
+            Program::Security => {
+                format!("security add-generic-password -U -s {service} -a {account} -w")
+            }
             Program::SecretTool => {
                 format!("secret-tool store --label=LangSmith service {service} account {account}")
             }
@@ -92,18 +96,27 @@ impl Keyring {
                 return Err("this is a key, not the name of a keychain entry");
             }
             if name.trim().is_empty() || name.len() > MAX_NAME || name.starts_with('-') {
-                return Err("a service and an account have 1 to 200 characters, and don't begin with a hyphen");
+                return Err(
+                    "a service and an account have 1 to 200 characters, and don't begin with a hyphen",
+                );
             }
             if name.chars().any(char::is_control) {
                 return Err("a service and an account have no control characters");
             }
         }
-        Ok(Keyring { service: service.to_string(), account: account.to_string() })
+        Ok(Keyring {
+            service: service.to_string(),
+            account: account.to_string(),
+        })
     }
 
     /// Returns the shortest setting that means this entry in a profile.
     pub fn setting(&self, profile: &str) -> String {
-        if self.account == profile && !self.service.contains('/') { self.service.clone() } else { self.to_string() }
+        if self.account == profile && !self.service.contains('/') {
+            self.service.clone()
+        } else {
+            self.to_string()
+        }
     }
 
     /// Returns the command for a shell that stores the key, which it asks for; nothing where Runtail can't read a keychain.
@@ -118,7 +131,10 @@ impl Keyring {
             return Err(SecretError::NoKeychain(Some(program.name())));
         };
         if program.found_nothing(&ended) {
-            return Err(SecretError::NoEntry { entry: self.to_string(), store: program.store(self) });
+            return Err(SecretError::NoEntry {
+                entry: self.to_string(),
+                store: program.store(self),
+            });
         }
         ended.text(program.name())
     }
@@ -137,12 +153,27 @@ mod tests {
 
     #[test]
     fn entries_have_a_service_and_an_account() {
-        let entry = |service: &str, account: &str| Keyring { service: service.into(), account: account.into() };
-        assert_eq!(Keyring::parse("langsmith", "prod").unwrap(), entry("langsmith", "prod"));
-        assert_eq!(Keyring::parse("langsmith/eu", "prod").unwrap(), entry("langsmith", "eu"));
-        assert_eq!(Keyring::parse("my/app/eu", "prod").unwrap(), entry("my/app", "eu"));
+        let entry = |service: &str, account: &str| Keyring {
+            service: service.into(),
+            account: account.into(),
+        };
+        assert_eq!(
+            Keyring::parse("langsmith", "prod").unwrap(),
+            entry("langsmith", "prod")
+        );
+        assert_eq!(
+            Keyring::parse("langsmith/eu", "prod").unwrap(),
+            entry("langsmith", "eu")
+        );
+        assert_eq!(
+            Keyring::parse("my/app/eu", "prod").unwrap(),
+            entry("my/app", "eu")
+        );
         for setting in ["langsmith", "langsmith/eu", "a b/c", "my/app/prod"] {
-            assert_eq!(Keyring::parse(setting, "prod").unwrap().setting("prod"), setting);
+            assert_eq!(
+                Keyring::parse(setting, "prod").unwrap().setting("prod"),
+                setting
+            );
         }
         assert_eq!(entry("langsmith", "prod").setting("prod"), "langsmith");
         for (text, why) in [
@@ -156,16 +187,38 @@ mod tests {
             ("x/lsv2_pt_canary", "this is a key"),
         ] {
             let error = Keyring::parse(text, "prod").unwrap_err();
-            assert!(error.contains(why) && !error.contains("canary"), "{text:?}: {error}");
+            assert!(
+                error.contains(why) && !error.contains("canary"),
+                "{text:?}: {error}"
+            );
         }
     }
 
     #[test]
     fn commands_of_both_systems_name_the_entry_and_never_the_key() {
-        let entry = Keyring { service: "Lang Smith".into(), account: "prod".into() };
-        assert_eq!(Program::Security.lookup(&entry), ["find-generic-password", "-s", "Lang Smith", "-a", "prod", "-w"]);
-        assert_eq!(Program::SecretTool.lookup(&entry), ["lookup", "service", "Lang Smith", "account", "prod"]);
-        assert_eq!(Program::Security.store(&entry), "security add-generic-password -U -s 'Lang Smith' -a prod -w");
+        let entry = Keyring {
+            service: "Lang Smith".into(),
+            account: "prod".into(),
+        };
+        assert_eq!(
+            Program::Security.lookup(&entry),
+            [
+                "find-generic-password",
+                "-s",
+                "Lang Smith",
+                "-a",
+                "prod",
+                "-w"
+            ]
+        );
+        assert_eq!(
+            Program::SecretTool.lookup(&entry),
+            ["lookup", "service", "Lang Smith", "account", "prod"]
+        );
+        assert_eq!(
+            Program::Security.store(&entry),
+            "security add-generic-password -U -s 'Lang Smith' -a prod -w"
+        );
         assert_eq!(
             Program::SecretTool.store(&entry),
             "secret-tool store --label=LangSmith service 'Lang Smith' account prod"

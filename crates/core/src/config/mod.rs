@@ -26,8 +26,8 @@ mod units;
 mod watch;
 
 pub use base::{
-    REGIONS, control_plane as control_plane_of, deployment_page, deployments_page, is_loopback, of_region, region_of,
-    studio_page,
+    REGIONS, control_plane as control_plane_of, deployment_page, deployments_page, is_loopback,
+    of_region, region_of, studio_page,
 };
 pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
@@ -97,7 +97,10 @@ pub struct Poll {
 
 impl Default for Poll {
     fn default() -> Poll {
-        Poll { interval: Duration::from_secs(60), timeout: Duration::from_secs(1800) }
+        Poll {
+            interval: Duration::from_secs(60),
+            timeout: Duration::from_secs(1800),
+        }
     }
 }
 
@@ -119,7 +122,12 @@ pub struct EventLogLimits {
 
 impl Default for EventLogLimits {
     fn default() -> EventLogLimits {
-        EventLogLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20, total: 512 << 20 }
+        EventLogLimits {
+            max_rows: 1_000_000,
+            max_bytes: 256 << 20,
+            max_event: 64 << 20,
+            total: 512 << 20,
+        }
     }
 }
 
@@ -156,7 +164,11 @@ pub enum Mouse {
 
 impl Mouse {
     /// The words of the configuration.
-    pub const WORDS: [(&str, Mouse); 3] = [("auto", Mouse::Auto), ("on", Mouse::On), ("off", Mouse::Off)];
+    pub const WORDS: [(&str, Mouse); 3] = [
+        ("auto", Mouse::Auto),
+        ("on", Mouse::On),
+        ("off", Mouse::Off),
+    ];
 }
 
 /// How times in a stream are shown.
@@ -173,13 +185,19 @@ pub enum Timestamps {
 
 impl Timestamps {
     /// The words of the configuration, in the order in which the key cycles.
-    pub const WORDS: [(&str, Timestamps); 3] =
-        [("absolute", Timestamps::Absolute), ("relative", Timestamps::Relative), ("delta", Timestamps::Delta)];
+    pub const WORDS: [(&str, Timestamps); 3] = [
+        ("absolute", Timestamps::Absolute),
+        ("relative", Timestamps::Relative),
+        ("delta", Timestamps::Delta),
+    ];
 }
 
 /// Returns the word of a choice.
 fn word_of<T: PartialEq>(words: &[(&'static str, T)], wanted: &T) -> &'static str {
-    words.iter().find(|(_, choice)| choice == wanted).map_or("", |(word, _)| word)
+    words
+        .iter()
+        .find(|(_, choice)| choice == wanted)
+        .map_or("", |(word, _)| word)
 }
 
 impl std::fmt::Display for Mouse {
@@ -210,8 +228,12 @@ pub enum Notify {
 
 impl Notify {
     /// The words of the configuration.
-    pub const WORDS: [(&str, Notify); 4] =
-        [("bell", Notify::Bell), ("osc9", Notify::Osc9), ("osc777", Notify::Osc777), ("off", Notify::Off)];
+    pub const WORDS: [(&str, Notify); 4] = [
+        ("bell", Notify::Bell),
+        ("osc9", Notify::Osc9),
+        ("osc777", Notify::Osc777),
+        ("off", Notify::Off),
+    ];
 }
 
 impl std::fmt::Display for Notify {
@@ -279,8 +301,11 @@ impl Profile {
 
     /// Returns the value of `poll`, if it is set.
     pub fn poll_setting(&self) -> Option<String> {
-        let names: Vec<String> =
-            self.unpolled.iter().map(|name| format!("{} = false", serde_json::Value::from(name.as_str()))).collect();
+        let names: Vec<String> = self
+            .unpolled
+            .iter()
+            .map(|name| format!("{} = false", serde_json::Value::from(name.as_str())))
+            .collect();
         match (self.is_unpolled, names.is_empty()) {
             (true, _) => Some("false".into()),
             (false, true) => None,
@@ -290,8 +315,14 @@ impl Profile {
 
     /// Whether both have the same servers and keys, so that responses to one are valid for the other.
     pub fn same_target(&self, other: &Profile) -> bool {
-        let target =
-            |p: &Profile| (p.control_plane.clone(), p.workspace.clone(), p.agent_servers.clone(), p.allow_http);
+        let target = |p: &Profile| {
+            (
+                p.control_plane.clone(),
+                p.workspace.clone(),
+                p.agent_servers.clone(),
+                p.allow_http,
+            )
+        };
         target(self) == target(other) && self.key == other.key && self.bearer == other.bearer
     }
 
@@ -301,7 +332,10 @@ impl Profile {
         self.sealed = if read_only {
             Some("--read-only was given".into())
         } else if self.read_only {
-            Some(format!("the profile \"{}\" has `read_only = true`", self.name))
+            Some(format!(
+                "the profile \"{}\" has `read_only = true`",
+                self.name
+            ))
         } else if self.is_production() && !write {
             let label = self.label.as_deref().unwrap_or_default();
             Some(format!(
@@ -315,7 +349,9 @@ impl Profile {
 
     /// Whether its label contains PROD, in any case: NON-PROD too, because a wrong guess must not allow writing.
     pub fn is_production(&self) -> bool {
-        self.label.as_deref().is_some_and(|label| label.to_ascii_uppercase().contains("PROD"))
+        self.label
+            .as_deref()
+            .is_some_and(|label| label.to_ascii_uppercase().contains("PROD"))
     }
 }
 
@@ -334,9 +370,13 @@ impl Config {
         if let Some(path) = path {
             return Config::read(path).map(Some);
         }
-        let is_there =
-            |path: &PathBuf| !std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-        Config::default_path().filter(is_there).map(|path| Config::read(&path)).transpose()
+        let is_there = |path: &PathBuf| {
+            !std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+        };
+        Config::default_path()
+            .filter(is_there)
+            .map(|path| Config::read(&path))
+            .transpose()
     }
 
     /// Reads a file.
@@ -352,7 +392,9 @@ impl Config {
             Err(e) => {
                 let mut error = ConfigError::new(match e.kind() {
                     std::io::ErrorKind::NotFound => "the file does not exist".to_string(),
-                    std::io::ErrorKind::InvalidData => "this is not a text file (UTF-8)".to_string(),
+                    std::io::ErrorKind::InvalidData => {
+                        "this is not a text file (UTF-8)".to_string()
+                    }
                     _ => format!("can't be read: {e}"),
                 });
                 error.path = Some(path.to_path_buf());
@@ -363,7 +405,10 @@ impl Config {
 
     /// Returns whether it names programs: for keys or for notifications.
     fn runs_programs(&self) -> bool {
-        let mut sources = self.profiles.iter().flat_map(|profile| profile.key.iter().chain(&profile.bearer));
+        let mut sources = self
+            .profiles
+            .iter()
+            .flat_map(|profile| profile.key.iter().chain(&profile.bearer));
         sources.any(|source| matches!(source, SecretSource::Command(_)))
             || self.notify.iter().any(|rule| !rule.command.is_empty())
     }
@@ -371,7 +416,9 @@ impl Config {
     /// Decides for every profile whether it is read-only: under `--read-only`, if its file says so, or if it is labeled as
     /// production without `--write`.
     pub fn seal(&mut self, read_only: bool, write: bool) {
-        self.profiles.iter_mut().for_each(|profile| profile.seal(read_only, write));
+        self.profiles
+            .iter_mut()
+            .for_each(|profile| profile.seal(read_only, write));
     }
 
     /// Parses a configuration; `path` is for messages and for relative paths of key files.
@@ -395,16 +442,26 @@ impl Config {
         profile.max_answer = file.max_answer;
         // It is not a profile of the file.
         let (profiles, tables) = (vec![profile], BTreeMap::new());
-        Ok(Config { path: None, default_profiles: Vec::new(), profiles, tables, ..file })
+        Ok(Config {
+            path: None,
+            default_profiles: Vec::new(),
+            profiles,
+            tables,
+            ..file
+        })
     }
 
     /// Returns the default path: `$XDG_CONFIG_HOME/runtail/config.toml` if that is set, on every system, else the system's
     /// usual location.
     pub fn default_path() -> Option<PathBuf> {
-        let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        let xdg = std::env::var_os("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute());
         let folder = match xdg {
             Some(base) => base.join("runtail"),
-            None => directories::ProjectDirs::from("", "", "runtail")?.config_dir().to_path_buf(),
+            None => directories::ProjectDirs::from("", "", "runtail")?
+                .config_dir()
+                .to_path_buf(),
         };
         Some(folder.join("config.toml"))
     }
@@ -412,12 +469,19 @@ impl Config {
     /// Returns the folder for what lasts from one session to the next: `$XDG_STATE_HOME/runtail` if that is set, on every
     /// system, else the system's usual location.
     pub fn state_folder() -> Option<PathBuf> {
-        let xdg = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        let xdg = std::env::var_os("XDG_STATE_HOME")
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute());
         if let Some(base) = xdg {
             return Some(base.join("runtail"));
         }
         let folders = directories::ProjectDirs::from("", "", "runtail")?;
-        Some(folders.state_dir().unwrap_or(folders.data_local_dir()).to_path_buf())
+        Some(
+            folders
+                .state_dir()
+                .unwrap_or(folders.data_local_dir())
+                .to_path_buf(),
+        )
     }
 
     /// Returns the profiles with these names; without names the default ones, and without defaults all.
@@ -425,13 +489,21 @@ impl Config {
     /// # Errors
     /// An unknown name; the error lists all names and the nearest one.
     pub fn choose(&self, names: &[String]) -> Result<Vec<Profile>, ConfigError> {
-        let names = if names.is_empty() { &self.default_profiles } else { names };
+        let names = if names.is_empty() {
+            &self.default_profiles
+        } else {
+            names
+        };
         if names.is_empty() {
             return Ok(self.profiles.clone());
         }
         let mut chosen: Vec<Profile> = Vec::new();
         for name in names {
-            let found = self.profiles.iter().find(|p| p.name == *name).ok_or_else(|| self.unknown(name))?;
+            let found = self
+                .profiles
+                .iter()
+                .find(|p| p.name == *name)
+                .ok_or_else(|| self.unknown(name))?;
             if !chosen.iter().any(|p| p.name == found.name) {
                 chosen.push(found.clone());
             }
@@ -441,16 +513,29 @@ impl Config {
 
     /// Returns the names that [`Config::choose`] would choose, without unknown ones.
     pub fn chosen(&self, names: &[String]) -> Vec<String> {
-        let names = if names.is_empty() { &self.default_profiles } else { names };
+        let names = if names.is_empty() {
+            &self.default_profiles
+        } else {
+            names
+        };
         let wanted = |profile: &&Profile| names.is_empty() || names.contains(&profile.name);
-        self.profiles.iter().filter(wanted).map(|profile| profile.name.clone()).collect()
+        self.profiles
+            .iter()
+            .filter(wanted)
+            .map(|profile| profile.name.clone())
+            .collect()
     }
 
     fn unknown(&self, name: &str) -> ConfigError {
         let known: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
-        let error = ConfigError::new(format!("there is no profile \"{}\"", crate::text::clean(name)));
+        let error = ConfigError::new(format!(
+            "there is no profile \"{}\"",
+            crate::text::clean(name)
+        ));
         if known.is_empty() {
-            return error.hint("no profile is configured; `runtail config init` writes a commented example");
+            return error.hint(
+                "no profile is configured; `runtail config init` writes a commented example",
+            );
         }
         let list = known.join(", ");
         match nearest(name, known) {
@@ -461,7 +546,10 @@ impl Config {
 
     fn of_env() -> Result<Config, ConfigError> {
         let profile = env::profile(|name| std::env::var(name).ok())?;
-        Ok(Config { profiles: profile.into_iter().collect(), ..Config::default() })
+        Ok(Config {
+            profiles: profile.into_iter().collect(),
+            ..Config::default()
+        })
     }
 }
 
@@ -470,7 +558,10 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> Profile {
-        Profile { name: name.into(), ..Profile::default() }
+        Profile {
+            name: name.into(),
+            ..Profile::default()
+        }
     }
 
     #[cfg(unix)]
@@ -486,10 +577,19 @@ mod tests {
         };
         let profile = "[profiles.p]\nagent_server = \"http://127.0.0.1:1\"\n";
         let key = format!("{profile}api_key_command = [\"pass\", \"langsmith\"]\n");
-        for text in [&key, &format!("{profile}[[notify]]\nwhen = \"failed\"\ncommand = [\"notify-send\"]\n")] {
+        for text in [
+            &key,
+            &format!("{profile}[[notify]]\nwhen = \"failed\"\ncommand = [\"notify-send\"]\n"),
+        ] {
             let error = read(text, 0o666).unwrap_err();
-            assert!(error.contains("can be changed by others (mode 666), so no program"), "{error}");
-            assert!(error.ends_with(&format!("run: chmod go-w {}", path.display())), "{error}");
+            assert!(
+                error.contains("can be changed by others (mode 666), so no program"),
+                "{error}"
+            );
+            assert!(
+                error.ends_with(&format!("run: chmod go-w {}", path.display())),
+                "{error}"
+            );
             assert!(read(text, 0o644).is_ok());
         }
         assert!(read(profile, 0o666).is_ok());
@@ -497,13 +597,21 @@ mod tests {
 
     #[test]
     fn profiles_are_chosen_by_name_or_default() {
-        let mut config =
-            Config { profiles: vec![named("prod-us"), named("prod-eu"), named("local")], ..Config::default() };
+        let mut config = Config {
+            profiles: vec![named("prod-us"), named("prod-eu"), named("local")],
+            ..Config::default()
+        };
         let names = |list: &[Profile]| list.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&config.choose(&[]).unwrap()), ["prod-us", "prod-eu", "local"]);
+        assert_eq!(
+            names(&config.choose(&[]).unwrap()),
+            ["prod-us", "prod-eu", "local"]
+        );
         config.default_profiles = vec!["prod-eu".into()];
         assert_eq!(names(&config.choose(&[]).unwrap()), ["prod-eu"]);
-        assert_eq!(names(&config.choose(&["local".into(), "local".into()]).unwrap()), ["local"]);
+        assert_eq!(
+            names(&config.choose(&["local".into(), "local".into()]).unwrap()),
+            ["local"]
+        );
         let error = config.choose(&["prod-su".into()]).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -514,8 +622,15 @@ mod tests {
     #[test]
     fn production_is_read_only_by_default() {
         let is_read_only = |label: &str, own: bool, read_only: bool, write: bool| {
-            let profile = Profile { label: Some(label.into()), read_only: own, ..named("p") };
-            let mut config = Config { profiles: vec![profile], ..Config::default() };
+            let profile = Profile {
+                label: Some(label.into()),
+                read_only: own,
+                ..named("p")
+            };
+            let mut config = Config {
+                profiles: vec![profile],
+                ..Config::default()
+            };
             config.seal(read_only, write);
             config.profiles[0].is_read_only()
         };
@@ -532,7 +647,12 @@ mod tests {
     #[test]
     fn explicit_configuration_file_must_exist() {
         let error = Config::load(Some(Path::new("/nonexistent/runtail.toml"))).unwrap_err();
-        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: the file does not exist"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("/nonexistent/runtail.toml: the file does not exist"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -562,14 +682,25 @@ mod tests {
             .filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str()))
             .collect();
         assert!(keys.len() > 30, "{keys:?}");
-        let lines = || Config::EXAMPLE.lines().map(|line| line.trim_start_matches("#: ").trim_start_matches("# "));
+        let lines = || {
+            Config::EXAMPLE
+                .lines()
+                .map(|line| line.trim_start_matches("#: ").trim_start_matches("# "))
+        };
         for name in keys {
             let (set, table) = (format!("{name} = "), format!("[{name}"));
             let list = format!("[{table}");
-            let starts = |line: &str| [&set, &table, &list].iter().any(|start| line.starts_with(*start));
+            let starts = |line: &str| {
+                [&set, &table, &list]
+                    .iter()
+                    .any(|start| line.starts_with(*start))
+            };
             let has_line = lines().any(starts);
             let is_mentioned = name.starts_with("bearer_") && Config::EXAMPLE.contains(name);
-            assert!(has_line || is_mentioned, "the example does not contain {name}");
+            assert!(
+                has_line || is_mentioned,
+                "the example does not contain {name}"
+            );
         }
     }
 }

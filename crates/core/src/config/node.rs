@@ -63,7 +63,10 @@ pub(super) fn of_toml(source: &Source<'_>) -> Result<Node, ConfigError> {
         broken(source, e.span().unwrap_or(0..0), "TOML", &message)
     })?;
     let span = document.span();
-    Ok(Node { value: table(source, document.get_ref())?, span })
+    Ok(Node {
+        value: table(source, document.get_ref())?,
+        span,
+    })
 }
 
 /// Parses strict JSON: no comments, no trailing commas.
@@ -82,7 +85,12 @@ pub(super) fn of_json(source: &Source<'_>) -> Result<Node, ConfigError> {
     };
     let parsed = parse_to_ast(source.text, &CollectOptions::default(), &strict).map_err(|e| {
         let range = e.range();
-        broken(source, range.start..range.end, "JSON", &e.kind().to_string())
+        broken(
+            source,
+            range.start..range.end,
+            "JSON",
+            &e.kind().to_string(),
+        )
     })?;
     match parsed.value {
         Some(value) => json(source, value),
@@ -99,7 +107,9 @@ fn broken(source: &Source<'_>, span: Range<usize>, language: &str, why: &str) ->
     let mut error = source.error(span, why);
     if let Some(Place { excerpt, .. }) = &mut error.place {
         let open = readable(excerpt);
-        let hidden = excerpt[open..].chars().map(|c| if c.is_alphanumeric() { '*' } else { c });
+        let hidden = excerpt[open..]
+            .chars()
+            .map(|c| if c.is_alphanumeric() { '*' } else { c });
         *excerpt = excerpt[..open].chars().chain(hidden).collect();
     }
     error
@@ -112,13 +122,17 @@ fn readable(line: &str) -> usize {
         let text = text.trim().trim_matches(['"', '\'']);
         let of_one_case = |upper: bool| {
             text.chars().all(|c| {
-                c.is_ascii_digit() || "_-.".contains(c) || c.is_ascii_alphabetic() && c.is_ascii_uppercase() == upper
+                c.is_ascii_digit()
+                    || "_-.".contains(c)
+                    || c.is_ascii_alphabetic() && c.is_ascii_uppercase() == upper
             })
         };
         !text.is_empty() && (of_one_case(true) || of_one_case(false))
     };
     let trimmed = line.trim();
-    let header = trimmed.strip_prefix('[').map(|rest| rest.trim_start_matches('[').trim_end_matches(']'));
+    let header = trimmed
+        .strip_prefix('[')
+        .map(|rest| rest.trim_start_matches('[').trim_end_matches(']'));
     match (header.is_some_and(word), line.find(['=', ':'])) {
         (true, _) => line.len(),
         (false, Some(at)) if word(line[..at].trim_start_matches([' ', '{', ','])) => at + 1,
@@ -128,10 +142,16 @@ fn readable(line: &str) -> usize {
 
 fn table(source: &Source<'_>, entries: &DeTable<'_>) -> Result<Content, ConfigError> {
     let read = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
-        let key = Key { name: key.get_ref().to_string(), span: key.span() };
+        let key = Key {
+            name: key.get_ref().to_string(),
+            span: key.span(),
+        };
         Ok((key, node(source, value)?))
     };
-    let mut all = entries.iter().map(read).collect::<Result<Vec<_>, ConfigError>>()?;
+    let mut all = entries
+        .iter()
+        .map(read)
+        .collect::<Result<Vec<_>, ConfigError>>()?;
     // The parser sorts them by name.
     all.sort_by_key(|(key, _)| key.span.start);
     Ok(Content::Table(all))
@@ -140,18 +160,31 @@ fn table(source: &Source<'_>, entries: &DeTable<'_>) -> Result<Content, ConfigEr
 fn node(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Node, ConfigError> {
     let span = value.span();
     let number = |number: Option<Number>| {
-        number.map(Content::Number).ok_or_else(|| source.error(value.span(), "not a number, or too large"))
+        number
+            .map(Content::Number)
+            .ok_or_else(|| source.error(value.span(), "not a number, or too large"))
     };
     let value = match value.get_ref() {
         DeValue::String(text) => Content::Text(text.to_string()),
         DeValue::Boolean(b) => Content::Bool(*b),
-        DeValue::Integer(n) => {
-            number(i64::from_str_radix(&n.as_str().replace('_', ""), n.radix()).ok().map(Number::from))?
-        }
-        DeValue::Float(n) => number(n.as_str().replace('_', "").parse().ok().and_then(Number::from_f64))?,
-        DeValue::Array(items) => {
-            Content::List(items.iter().map(|item| node(source, item)).collect::<Result<_, ConfigError>>()?)
-        }
+        DeValue::Integer(n) => number(
+            i64::from_str_radix(&n.as_str().replace('_', ""), n.radix())
+                .ok()
+                .map(Number::from),
+        )?,
+        DeValue::Float(n) => number(
+            n.as_str()
+                .replace('_', "")
+                .parse()
+                .ok()
+                .and_then(Number::from_f64),
+        )?,
+        DeValue::Array(items) => Content::List(
+            items
+                .iter()
+                .map(|item| node(source, item))
+                .collect::<Result<_, ConfigError>>()?,
+        ),
         DeValue::Table(entries) => table(source, entries)?,
         other => Content::Other(other.type_str()),
     };
@@ -161,18 +194,38 @@ fn node(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Node, Confi
 fn json(source: &Source<'_>, value: ast::Value<'_>) -> Result<Node, ConfigError> {
     let span = |range: jsonc_parser::common::Range| range.start..range.end;
     Ok(match value {
-        ast::Value::NullKeyword(null) => Node { value: Content::Null, span: span(null.range) },
-        ast::Value::BooleanLit(lit) => Node { value: Content::Bool(lit.value), span: span(lit.range) },
-        ast::Value::StringLit(lit) => Node { value: Content::Text(lit.value.into_owned()), span: span(lit.range) },
+        ast::Value::NullKeyword(null) => Node {
+            value: Content::Null,
+            span: span(null.range),
+        },
+        ast::Value::BooleanLit(lit) => Node {
+            value: Content::Bool(lit.value),
+            span: span(lit.range),
+        },
+        ast::Value::StringLit(lit) => Node {
+            value: Content::Text(lit.value.into_owned()),
+            span: span(lit.range),
+        },
         ast::Value::NumberLit(lit) => {
             let span = span(lit.range);
             let number = serde_json::from_str(lit.value);
-            let number = number.map_err(|_| source.error(span.clone(), "not a number, or too large"))?;
-            Node { value: Content::Number(number), span }
+            let number =
+                number.map_err(|_| source.error(span.clone(), "not a number, or too large"))?;
+            Node {
+                value: Content::Number(number),
+                span,
+            }
         }
         ast::Value::Array(list) => {
-            let items = list.elements.into_iter().map(|item| json(source, item)).collect::<Result<_, _>>()?;
-            Node { value: Content::List(items), span: span(list.range) }
+            let items = list
+                .elements
+                .into_iter()
+                .map(|item| json(source, item))
+                .collect::<Result<_, _>>()?;
+            Node {
+                value: Content::List(items),
+                span: span(list.range),
+            }
         }
         ast::Value::Object(object) => {
             let mut entries: Vec<(Key, Node)> = Vec::with_capacity(object.properties.len());
@@ -188,7 +241,10 @@ fn json(source: &Source<'_>, value: ast::Value<'_>) -> Result<Node, ConfigError>
                 }
                 entries.push((Key { name, span: at }, json(source, property.value)?));
             }
-            Node { value: Content::Table(entries), span: span(object.range) }
+            Node {
+                value: Content::Table(entries),
+                span: span(object.range),
+            }
         }
     })
 }

@@ -41,7 +41,10 @@ impl NotifyWhen {
 
     /// Returns whether it is notified about without any rule.
     pub fn is_default(self) -> bool {
-        matches!(self, NotifyWhen::Waiting | NotifyWhen::Failed | NotifyWhen::Rollout)
+        matches!(
+            self,
+            NotifyWhen::Waiting | NotifyWhen::Failed | NotifyWhen::Rollout
+        )
     }
 }
 
@@ -53,8 +56,11 @@ enum Subject {
     Deployment,
 }
 
-const SUBJECTS: [(&str, Subject); 3] =
-    [("profile", Subject::Profile), ("graph", Subject::Graph), ("deployment", Subject::Deployment)];
+const SUBJECTS: [(&str, Subject); 3] = [
+    ("profile", Subject::Profile),
+    ("graph", Subject::Graph),
+    ("deployment", Subject::Deployment),
+];
 
 /// Where an event happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,7 +100,8 @@ impl NotifyRule {
 /// Returns whether a text fits a pattern in which `*` stands for any characters and `?` for one. Needs no more than the product
 /// of their lengths.
 fn fits(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // The last star, and where its text ends so far.
     let mut star: Option<(usize, usize)> = None;
@@ -118,7 +125,10 @@ fn fits(pattern: &str, text: &str) -> bool {
 }
 
 /// Reads the rules.
-pub(super) fn rules<'s>(source: &'s Source<'s>, value: &Node) -> Result<Vec<NotifyRule>, ConfigError> {
+pub(super) fn rules<'s>(
+    source: &'s Source<'s>,
+    value: &Node,
+) -> Result<Vec<NotifyRule>, ConfigError> {
     match &value.value {
         Content::List(items) => items.iter().map(|item| rule(source, item)).collect(),
         _ => Err(mismatch(source, value, "tables that begin with [[notify]]").hint(
@@ -129,9 +139,15 @@ pub(super) fn rules<'s>(source: &'s Source<'s>, value: &Node) -> Result<Vec<Noti
 
 fn rule<'s>(source: &'s Source<'s>, value: &Node) -> Result<NotifyRule, ConfigError> {
     let mut table = table_of(source, "notify".into(), value)?;
-    let words = || NotifyWhen::WORDS.map(|(word, _)| format!("\"{word}\"")).join(", ");
+    let words = || {
+        NotifyWhen::WORDS
+            .map(|(word, _)| format!("\"{word}\""))
+            .join(", ")
+    };
     let Some(At { value: word, span }) = table.string("when")? else {
-        return Err(source.error(value.span.clone(), "this rule has no `when`").hint(format!("one of {}", words())));
+        return Err(source
+            .error(value.span.clone(), "this rule has no `when`")
+            .hint(format!("one of {}", words())));
     };
     let Some((_, when)) = NotifyWhen::WORDS.iter().find(|(known, _)| *known == word) else {
         return Err(source.error(span, format!("expected one of {}, found {word:?}", words())));
@@ -139,10 +155,13 @@ fn rule<'s>(source: &'s Source<'s>, value: &Node) -> Result<NotifyRule, ConfigEr
     let mut terms = Vec::new();
     if let Some(At { value: text, span }) = table.string("match")? {
         for term in text.split_whitespace() {
-            let known = term.split_once(':').filter(|(_, pattern)| !pattern.is_empty()).and_then(|(name, pattern)| {
-                let (_, subject) = SUBJECTS.iter().find(|(known, _)| *known == name)?;
-                Some((*subject, pattern.to_string()))
-            });
+            let known = term
+                .split_once(':')
+                .filter(|(_, pattern)| !pattern.is_empty())
+                .and_then(|(name, pattern)| {
+                    let (_, subject) = SUBJECTS.iter().find(|(known, _)| *known == name)?;
+                    Some((*subject, pattern.to_string()))
+                });
             let Some(known) = known else {
                 let message = format!("{:?} is not a pattern of a rule", crate::text::clean(term));
                 return Err(source.error(span, message).hint(
@@ -162,7 +181,11 @@ fn rule<'s>(source: &'s Source<'s>, value: &Node) -> Result<NotifyRule, ConfigEr
         Some(words) => words.into_iter().map(|at| at.value).collect(),
     };
     table.finish();
-    Ok(NotifyRule { when: *when, terms, command })
+    Ok(NotifyRule {
+        when: *when,
+        terms,
+        command,
+    })
 }
 
 /// When a run counts as stuck.
@@ -178,24 +201,43 @@ pub struct Stuck {
 
 impl Default for Stuck {
     fn default() -> Stuck {
-        Stuck { pending: Duration::from_secs(60), silent: Duration::from_secs(300), attempts: 3 }
+        Stuck {
+            pending: Duration::from_secs(60),
+            silent: Duration::from_secs(300),
+            attempts: 3,
+        }
     }
 }
 
 /// Reads `[stuck]`.
-pub(super) fn stuck<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Stuck, ConfigError> {
+pub(super) fn stuck<'s>(
+    source: &'s Source<'s>,
+    mut table: Table<'s, '_>,
+) -> Result<Stuck, ConfigError> {
     let mut stuck = Stuck::default();
-    let Stuck { pending, silent, attempts } = &mut stuck;
+    let Stuck {
+        pending,
+        silent,
+        attempts,
+    } = &mut stuck;
     for (key, limit) in [("pending", pending), ("silent", silent)] {
-        let Some(at) = table.measure(key, DURATION_FORM, units::duration, |_| None)? else { continue };
+        let Some(at) = table.measure(key, DURATION_FORM, units::duration, |_| None)? else {
+            continue;
+        };
         if at.value < MIN_STUCK {
             return Err(source
-                .error(at.span, "too short: every run would count as stuck at some point")
+                .error(
+                    at.span,
+                    "too short: every run would count as stuck at some point",
+                )
                 .hint("at least 5s"));
         }
         *limit = at.value;
     }
-    let span = table.in_order().find(|(key, _)| key.value == "attempts").map(|(_, value)| value.span.clone());
+    let span = table
+        .in_order()
+        .find(|(key, _)| key.value == "attempts")
+        .map(|(_, value)| value.span.clone());
     if let Some(count) = table.count("attempts")? {
         if count < 2 {
             let error = source.error(span.unwrap_or_default(), "every run has a first attempt");
@@ -246,9 +288,15 @@ mod tests {
             "[[notify]]\nwhen = \"waiting\"\nmatch = \"profile:prod-* graph:support\"\ncommand = [\"notify-send\", \"Runtail\"]\n",
             "[[notify]]\nwhen = \"stuck\"\n",
         ));
-        let [waiting, stuck] = config.notify.as_slice() else { panic!("{:?}", config.notify) };
+        let [waiting, stuck] = config.notify.as_slice() else {
+            panic!("{:?}", config.notify)
+        };
         assert_eq!(waiting.command, ["notify-send", "Runtail"]);
-        let place = |profile, graph| NotifyPlace { profile, graph, deployment: "bot" };
+        let place = |profile, graph| NotifyPlace {
+            profile,
+            graph,
+            deployment: "bot",
+        };
         assert!(waiting.applies(NotifyWhen::Waiting, place("prod-us", Some("support"))));
         assert!(!waiting.applies(NotifyWhen::Failed, place("prod-us", Some("support"))));
         assert!(!waiting.applies(NotifyWhen::Waiting, place("lab", Some("support"))));
@@ -263,23 +311,43 @@ mod tests {
             ("notify = \"bell\"", "[[notify]]"),
             ("[[notify]]\nmatch = \"graph:x\"", "no `when`"),
             ("[[notify]]\nwhen = \"wating\"", "\"waiting\""),
-            ("[[notify]]\nwhen = \"failed\"\nmatch = \"grph:x\"", "profile:NAME"),
-            ("[[notify]]\nwhen = \"failed\"\nmatch = \"graph:\"", "profile:NAME"),
+            (
+                "[[notify]]\nwhen = \"failed\"\nmatch = \"grph:x\"",
+                "profile:NAME",
+            ),
+            (
+                "[[notify]]\nwhen = \"failed\"\nmatch = \"graph:\"",
+                "profile:NAME",
+            ),
             ("[[notify]]\nwhen = \"failed\"\ncommand = []", "no program"),
-            ("[[notify]]\nwhen = \"failed\"\ncommand = \"say hi\"", "a list"),
+            (
+                "[[notify]]\nwhen = \"failed\"\ncommand = \"say hi\"",
+                "a list",
+            ),
         ] {
             let error = refused(text);
             assert!(error.contains(part), "{text}: {error}");
         }
         let config = read("[[notify]]\nwhen = \"failed\"\ncomand = [\"x\"]");
-        assert!(config.warnings[0].contains("did you mean `command`?"), "{:?}", config.warnings);
+        assert!(
+            config.warnings[0].contains("did you mean `command`?"),
+            "{:?}",
+            config.warnings
+        );
     }
 
     #[test]
     fn stuck_thresholds_have_defaults_and_bounds() {
         assert_eq!(read("").stuck, Stuck::default());
         let stuck = read("[stuck]\npending = \"2m\"\nattempts = 2").stuck;
-        assert_eq!(stuck, Stuck { pending: Duration::from_secs(120), attempts: 2, ..Stuck::default() });
+        assert_eq!(
+            stuck,
+            Stuck {
+                pending: Duration::from_secs(120),
+                attempts: 2,
+                ..Stuck::default()
+            }
+        );
         assert!(refused("[stuck]\nsilent = \"1s\"").contains("at least 5s"));
         assert!(refused("[stuck]\nattempts = 1").contains("at least 2"));
         assert!(refused("[stuck]\npending = 60").contains("a duration"));

@@ -121,7 +121,12 @@ impl ProfileForm {
             KeyPlace::File => "file:",
             _ => "",
         };
-        self.key = typed.trim_start().strip_prefix(start).filter(|_| !start.is_empty()).unwrap_or(typed).to_string();
+        self.key = typed
+            .trim_start()
+            .strip_prefix(start)
+            .filter(|_| !start.is_empty())
+            .unwrap_or(typed)
+            .to_string();
     }
 
     /// Reads the fields of the text of one profile.
@@ -133,12 +138,17 @@ impl ProfileForm {
         let profiles = root.get("profiles").and_then(Item::as_table_like);
         let mut profiles = profiles.into_iter().flat_map(TableLike::iter);
         let (Some((name, item)), None) = (profiles.next(), profiles.next()) else {
-            return Err(ConfigError::new("the form shows exactly one [profiles.NAME]"));
+            return Err(ConfigError::new(
+                "the form shows exactly one [profiles.NAME]",
+            ));
         };
         let table = item.as_table_like().ok_or_else(|| not_one_text(name))?;
         let get = |key: &str| match table.get(key) {
             None => Ok(String::new()),
-            Some(item) => item.as_str().map(str::to_string).ok_or_else(|| not_one_text(key)),
+            Some(item) => item
+                .as_str()
+                .map(str::to_string)
+                .ok_or_else(|| not_one_text(key)),
         };
         let (place, address) = server_of(table)?;
         let (key_place, key) = key_of(table)?;
@@ -147,29 +157,50 @@ impl ProfileForm {
             Some(item) => item.as_bool().ok_or_else(|| not_one_text("read_only"))?,
         };
         let (workspace, label) = (get("workspace")?, get("label")?);
-        Ok(ProfileForm { name: name.to_string(), place, address, key_place, key, workspace, label, is_read_only })
+        Ok(ProfileForm {
+            name: name.to_string(),
+            place,
+            address,
+            key_place,
+            key,
+            workspace,
+            label,
+            is_read_only,
+        })
     }
 
     /// Returns the settings of the text that the form has no field for.
     pub fn other_settings(text: &str) -> Vec<String> {
-        let Ok(root) = parse(text) else { return Vec::new() };
+        let Ok(root) = parse(text) else {
+            return Vec::new();
+        };
         let profiles = root.get("profiles").and_then(Item::as_table_like);
         let table = profiles.and_then(|profiles| profiles.iter().next()?.1.as_table_like());
-        let has_field = |key: &str| SERVERS.contains(&key) || KEYS.contains(&key) || OTHERS.contains(&key);
-        let keys = table.into_iter().flat_map(TableLike::iter).map(|(key, _)| key);
-        keys.filter(|key| !has_field(key)).map(str::to_string).collect()
+        let has_field =
+            |key: &str| SERVERS.contains(&key) || KEYS.contains(&key) || OTHERS.contains(&key);
+        let keys = table
+            .into_iter()
+            .flat_map(TableLike::iter)
+            .map(|(key, _)| key);
+        keys.filter(|key| !has_field(key))
+            .map(str::to_string)
+            .collect()
     }
 
     /// Returns the field that the text has at a line and a column, from 1; none if it is another setting.
     pub fn field_at(text: &str, line: usize, column: usize) -> Option<ProfileField> {
         let line = text.lines().nth(line.checked_sub(1)?)?;
-        let end = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+        let end = line
+            .char_indices()
+            .nth(column.saturating_sub(1))
+            .map_or(line.len(), |(at, _)| at);
         // The last setting that begins at or before the column.
         let begins = |key: &str| {
             let starts = line.match_indices(key).filter(|(at, _)| *at <= end);
             let is_key = |at: &usize| {
                 let (before, after) = (&line[..*at], line[at + key.len()..].trim_start());
-                after.starts_with('=') && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
+                after.starts_with('=')
+                    && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
             };
             starts.map(|(at, _)| at).filter(is_key).last()
         };
@@ -181,7 +212,9 @@ impl ProfileForm {
             _ => ProfileField::Key,
         };
         let all = SERVERS.iter().chain(&KEYS).chain(&OTHERS);
-        let found = all.filter_map(|key| Some((begins(key)?, field(key)))).max_by_key(|(at, _)| *at);
+        let found = all
+            .filter_map(|key| Some((begins(key)?, field(key))))
+            .max_by_key(|(at, _)| *at);
         match found {
             Some((_, field)) => Some(field),
             None if line.trim_start().starts_with('[') => Some(ProfileField::Name),
@@ -206,23 +239,35 @@ impl ProfileForm {
         {
             profiles.insert(&self.name, item);
         }
-        let table = profiles.get_mut(&self.name).and_then(Item::as_table_like_mut);
+        let table = profiles
+            .get_mut(&self.name)
+            .and_then(Item::as_table_like_mut);
         let table = table.ok_or_else(|| not_one_text(&self.name))?;
-        if self.place != ServerPlace::AsWritten && (before.place, &before.address) != (self.place, &self.address) {
+        if self.place != ServerPlace::AsWritten
+            && (before.place, &before.address) != (self.place, &self.address)
+        {
             let (kept, value) = match self.place {
                 ServerPlace::Region(at) => ("region", REGIONS.get(at).map_or("", |(tag, _)| tag)),
                 ServerPlace::SelfHosted => ("url", &*self.address),
-                ServerPlace::AgentServer | ServerPlace::AsWritten => ("agent_server", &*self.address),
+                ServerPlace::AgentServer | ServerPlace::AsWritten => {
+                    ("agent_server", &*self.address)
+                }
             };
-            SERVERS.iter().filter(|key| **key != kept).for_each(|key| drop(table.remove(key)));
+            SERVERS
+                .iter()
+                .filter(|key| **key != kept)
+                .for_each(|key| drop(table.remove(key)));
             set_value(table, kept, Value::from(value));
         }
-        if self.key_place != KeyPlace::AsWritten && (before.key_place, &before.key) != (self.key_place, &self.key) {
+        if self.key_place != KeyPlace::AsWritten
+            && (before.key_place, &before.key) != (self.key_place, &self.key)
+        {
             self.write_key(table);
         }
-        for (key, old, new) in
-            [("workspace", &before.workspace, &self.workspace), ("label", &before.label, &self.label)]
-        {
+        for (key, old, new) in [
+            ("workspace", &before.workspace, &self.workspace),
+            ("label", &before.label, &self.label),
+        ] {
             match new.as_str() {
                 _ if old == new => {}
                 "" => drop(table.remove(key)),
@@ -247,7 +292,9 @@ impl ProfileForm {
             KeyPlace::None | KeyPlace::AsWritten => None,
         };
         let kept = wanted.as_ref().map(|(key, _)| *key);
-        KEYS.iter().filter(|key| Some(**key) != kept).for_each(|key| drop(table.remove(key)));
+        KEYS.iter()
+            .filter(|key| Some(**key) != kept)
+            .for_each(|key| drop(table.remove(key)));
         if let Some((key, value)) = wanted {
             set_value(table, key, value);
         }
@@ -256,19 +303,37 @@ impl ProfileForm {
 
 /// Reads the servers. Those without a field are described.
 fn server_of(table: &dyn TableLike) -> Result<(ServerPlace, String), ConfigError> {
-    let given: Vec<(&str, &Item)> = SERVERS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
-    let described = || given.iter().map(|(key, item)| described(key, item)).collect::<Vec<_>>().join(" · ");
+    let given: Vec<(&str, &Item)> = SERVERS
+        .iter()
+        .filter_map(|key| Some((*key, table.get(key)?)))
+        .collect();
+    let described = || {
+        given
+            .iter()
+            .map(|(key, item)| described(key, item))
+            .collect::<Vec<_>>()
+            .join(" · ")
+    };
     Ok(match given.as_slice() {
         [] => (ServerPlace::SelfHosted, String::new()),
         [("region", item)] => {
             let region = item.as_str().ok_or_else(|| not_one_text("region"))?;
             match REGIONS.iter().position(|(tag, _)| *tag == region) {
                 Some(at) => (ServerPlace::Region(at), String::new()),
-                None => return Err(ConfigError::new(format!("there is no region {}", crate::text::clean(region)))),
+                None => {
+                    return Err(ConfigError::new(format!(
+                        "there is no region {}",
+                        crate::text::clean(region)
+                    )));
+                }
             }
         }
         [(key @ ("url" | "agent_server"), item)] if item.is_str() => {
-            let place = if *key == "url" { ServerPlace::SelfHosted } else { ServerPlace::AgentServer };
+            let place = if *key == "url" {
+                ServerPlace::SelfHosted
+            } else {
+                ServerPlace::AgentServer
+            };
             (place, item.as_str().unwrap_or_default().to_string())
         }
         _ => (ServerPlace::AsWritten, described()),
@@ -278,16 +343,25 @@ fn server_of(table: &dyn TableLike) -> Result<(ServerPlace, String), ConfigError
 /// Describes a setting: its text, or the texts of its table.
 fn described(key: &str, item: &Item) -> String {
     let texts = |table: &dyn TableLike| {
-        let pairs = table.iter().map(|(name, item)| format!("{name} {}", item.as_str().unwrap_or("?")));
+        let pairs = table
+            .iter()
+            .map(|(name, item)| format!("{name} {}", item.as_str().unwrap_or("?")));
         pairs.collect::<Vec<_>>().join(", ")
     };
-    let value = item.as_table_like().map(texts).or_else(|| item.as_str().map(str::to_string));
+    let value = item
+        .as_table_like()
+        .map(texts)
+        .or_else(|| item.as_str().map(str::to_string));
     format!("{key}: {}", value.unwrap_or_else(|| "?".into()))
 }
 
 /// Reads where the key is. Of a place without a field only the setting is named, because a command may have anything in it.
 fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
-    let given: Vec<&str> = KEYS.iter().copied().filter(|key| table.contains_key(key)).collect();
+    let given: Vec<&str> = KEYS
+        .iter()
+        .copied()
+        .filter(|key| table.contains_key(key))
+        .collect();
     let [variable, file, command, keyring] = KEYS;
     let [key] = given.as_slice() else {
         return Ok(match given.is_empty() {
@@ -302,7 +376,9 @@ fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
         key if key == file => (KeyPlace::File, text()?),
         key if key == keyring => (KeyPlace::Keychain, text()?),
         _ => {
-            let words = value.and_then(Item::as_array).ok_or_else(|| not_one_text(command))?;
+            let words = value
+                .and_then(Item::as_array)
+                .ok_or_else(|| not_one_text(command))?;
             let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
             // A word with a blank would be two words when the form writes it.
             let is_plain = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace);
@@ -330,21 +406,33 @@ mod tests {
     #[test]
     fn form_changes_a_profile_in_place() {
         let mut form = ProfileForm::read(TEXT).unwrap();
-        assert_eq!((form.place, form.key_place, form.key.as_str()), (ServerPlace::Region(0), KeyPlace::Variable, "K"));
+        assert_eq!(
+            (form.place, form.key_place, form.key.as_str()),
+            (ServerPlace::Region(0), KeyPlace::Variable, "K")
+        );
         assert_eq!(form.write(TEXT).unwrap(), TEXT);
         form.name = "prod-eu".into();
         form.place = ServerPlace::Region(1);
-        (form.key_place, form.key) = (KeyPlace::Keychain, KeyPlace::Keychain.default_reference().into());
+        (form.key_place, form.key) = (
+            KeyPlace::Keychain,
+            KeyPlace::Keychain.default_reference().into(),
+        );
         form.label = "PROD".into();
         let text = form.write(TEXT).unwrap();
-        for line in
-            ["# mine\n[profiles.prod-eu]", "region = \"eu\" # Iowa", "bearer_env = \"B\"", "deployments = [\"d\"]"]
-        {
+        for line in [
+            "# mine\n[profiles.prod-eu]",
+            "region = \"eu\" # Iowa",
+            "bearer_env = \"B\"",
+            "deployments = [\"d\"]",
+        ] {
             assert!(text.contains(line), "{text}");
         }
         assert_eq!(ProfileForm::read(&text).unwrap(), form);
         let profile = profile_of(&text, None).unwrap();
-        assert!(profile.is_production() && profile.name == "prod-eu", "{text}");
+        assert!(
+            profile.is_production() && profile.name == "prod-eu",
+            "{text}"
+        );
         assert!(text.contains("api_key_keyring = \"langsmith\""), "{text}");
     }
 
@@ -359,16 +447,26 @@ mod tests {
             (KeyPlace::File, "file:~/k", "~/k", false),
             (KeyPlace::Command, "env: x", "env: x", false),
         ] {
-            let mut form = ProfileForm { key_place: place, ..ProfileForm::default() };
+            let mut form = ProfileForm {
+                key_place: place,
+                ..ProfileForm::default()
+            };
             form.set_key(typed);
-            assert_eq!((&*form.key, form.has_invalid_variable()), (key, is_invalid), "{typed}");
+            assert_eq!(
+                (&*form.key, form.has_invalid_variable()),
+                (key, is_invalid),
+                "{typed}"
+            );
         }
     }
 
     #[test]
     fn new_profile_is_shown_as_a_form() {
         let form = ProfileForm::read(&profile_template(None)).unwrap();
-        assert_eq!((form.place, form.key_place), (ServerPlace::Region(0), KeyPlace::Variable));
+        assert_eq!(
+            (form.place, form.key_place),
+            (ServerPlace::Region(0), KeyPlace::Variable)
+        );
     }
 
     #[test]
@@ -378,11 +476,20 @@ mod tests {
             ("[profiles.a]\n[profiles.b]", "exactly one"),
             ("", "exactly one"),
             ("[profiles.a]\nregion = 1", "can't show `region`"),
-            ("[profiles.a]\nregion = \"us\"\nread_only = \"yes\"", "can't show `read_only`"),
-            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"lsv2_pt_canary\"", "has a key"),
+            (
+                "[profiles.a]\nregion = \"us\"\nread_only = \"yes\"",
+                "can't show `read_only`",
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\napi_key_env = \"lsv2_pt_canary\"",
+                "has a key",
+            ),
         ] {
             let error = ProfileForm::read(text).unwrap_err().to_string();
-            assert!(error.contains(why) && !error.contains("canary"), "{text}: {error}");
+            assert!(
+                error.contains(why) && !error.contains("canary"),
+                "{text}: {error}"
+            );
         }
     }
 
@@ -391,34 +498,80 @@ mod tests {
         let text = "[profiles.a]\nagent_server = { x = \"http://a\", y = \"http://b\" } # two\n\
                     api_key_command = [\"sh\", \"-c\", \"echo canary\"]\nbearer_env = \"B\"\nmine = 1\n";
         let mut form = ProfileForm::read(text).unwrap();
-        assert_eq!((form.place, form.key_place), (ServerPlace::AsWritten, KeyPlace::AsWritten));
-        assert_eq!((&*form.address, &*form.key), ("agent_server: x http://a, y http://b", "api_key_command"));
+        assert_eq!(
+            (form.place, form.key_place),
+            (ServerPlace::AsWritten, KeyPlace::AsWritten)
+        );
+        assert_eq!(
+            (&*form.address, &*form.key),
+            ("agent_server: x http://a, y http://b", "api_key_command")
+        );
         assert_eq!(ProfileForm::other_settings(text), ["bearer_env", "mine"]);
         form.label = "lab".into();
-        assert_eq!(form.write(text).unwrap(), format!("{text}label = \"lab\"\n"));
+        assert_eq!(
+            form.write(text).unwrap(),
+            format!("{text}label = \"lab\"\n")
+        );
         let both = "[profiles.a]\nregion = \"us\"\nagent_server = \"http://a\"\ncontrol_plane = \"http://c\"\n";
         let form = ProfileForm::read(both).unwrap();
-        assert_eq!(form.address, "region: us · control_plane: http://c · agent_server: http://a");
+        assert_eq!(
+            form.address,
+            "region: us · control_plane: http://c · agent_server: http://a"
+        );
     }
 
     #[test]
     fn errors_belong_to_a_field() {
         for (text, field) in [
-            ("[profiles.\"a b\"]\nregion = \"us\"", Some(ProfileField::Name)),
-            ("[profiles.a]\nurl = \"ftp://x\"", Some(ProfileField::Server)),
-            ("[profiles.a]\nagent_server = \"http://10.0.0.1\"", Some(ProfileField::Server)),
-            ("[profiles.a]\nregion = \"us\"\nworkspace = \"a b\"", Some(ProfileField::Workspace)),
-            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"a b\"", Some(ProfileField::Key)),
-            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"env:A\"", Some(ProfileField::Key)),
-            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"\"", Some(ProfileField::Key)),
-            ("[profiles.a]\nregion = \"us\"\napi_key_keyring = \"-\"", Some(ProfileField::Key)),
-            ("[profiles.a]\nregion = \"us\"\nread_only = 1", Some(ProfileField::Access)),
-            ("profiles.a = { region = \"us\", label = 1 }", Some(ProfileField::Label)),
+            (
+                "[profiles.\"a b\"]\nregion = \"us\"",
+                Some(ProfileField::Name),
+            ),
+            (
+                "[profiles.a]\nurl = \"ftp://x\"",
+                Some(ProfileField::Server),
+            ),
+            (
+                "[profiles.a]\nagent_server = \"http://10.0.0.1\"",
+                Some(ProfileField::Server),
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\nworkspace = \"a b\"",
+                Some(ProfileField::Workspace),
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\napi_key_env = \"a b\"",
+                Some(ProfileField::Key),
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\napi_key_env = \"env:A\"",
+                Some(ProfileField::Key),
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\napi_key_env = \"\"",
+                Some(ProfileField::Key),
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\napi_key_keyring = \"-\"",
+                Some(ProfileField::Key),
+            ),
+            (
+                "[profiles.a]\nregion = \"us\"\nread_only = 1",
+                Some(ProfileField::Access),
+            ),
+            (
+                "profiles.a = { region = \"us\", label = 1 }",
+                Some(ProfileField::Label),
+            ),
             ("[profiles.a]\nregion = \"us\"\nbearer_env = \"a b\"", None),
         ] {
             let error = profile_of(text, None).unwrap_err();
             let place = error.place.unwrap();
-            assert_eq!(ProfileForm::field_at(text, place.line, place.column), field, "{text}");
+            assert_eq!(
+                ProfileForm::field_at(text, place.line, place.column),
+                field,
+                "{text}"
+            );
         }
     }
 
@@ -435,18 +588,28 @@ mod tests {
             "[a-z]{1,4}( [a-z-]{1,4}){0,3}".prop_map(|words| (KeyPlace::Command, words)),
             "[ -~]{0,9}".prop_map(|entry| (KeyPlace::Keychain, entry)),
         ];
-        ("[a-z.é-]{1,6}", place, key, "[ -~]{0,5}", "[ -~]{0,5}", any::<bool>()).prop_map(
-            |(name, (place, address), (key_place, key), workspace, label, is_read_only)| ProfileForm {
-                name,
-                place,
-                address,
-                key_place,
-                key,
-                workspace,
-                label,
-                is_read_only,
-            },
+        (
+            "[a-z.é-]{1,6}",
+            place,
+            key,
+            "[ -~]{0,5}",
+            "[ -~]{0,5}",
+            any::<bool>(),
         )
+            .prop_map(
+                |(name, (place, address), (key_place, key), workspace, label, is_read_only)| {
+                    ProfileForm {
+                        name,
+                        place,
+                        address,
+                        key_place,
+                        key,
+                        workspace,
+                        label,
+                        is_read_only,
+                    }
+                },
+            )
     }
 
     proptest! {

@@ -119,16 +119,19 @@ impl SecretSource {
     /// Returns the content without the line break at its end.
     fn fetch(&self) -> Result<SecretString, SecretError> {
         let text = match self {
-            SecretSource::Env(name) => {
-                std::env::var(name).ok().filter(|v| !v.is_empty()).ok_or_else(|| SecretError::NotSet(name.clone()))?
-            }
+            SecretSource::Env(name) => std::env::var(name)
+                .ok()
+                .filter(|v| !v.is_empty())
+                .ok_or_else(|| SecretError::NotSet(name.clone()))?,
             SecretSource::File(path) => read_file(path)?,
             SecretSource::Entry(path, entry) => read_entry(path, entry)?,
             SecretSource::Command(words) => run(words)?,
             SecretSource::Keyring(entry) => entry.lookup()?,
             SecretSource::Given(secret) => secret.expose_secret().to_string(),
         };
-        Ok(SecretString::from(text.trim_end_matches(['\r', '\n']).to_string()))
+        Ok(SecretString::from(
+            text.trim_end_matches(['\r', '\n']).to_string(),
+        ))
     }
 }
 
@@ -151,7 +154,9 @@ impl PartialEq for SecretRef {
             (SecretRef::Env(a), SecretRef::Env(b)) => a == b,
             (SecretRef::File(a), SecretRef::File(b)) => a == b,
             (SecretRef::Entry(a, x), SecretRef::Entry(b, y)) => (a, x) == (b, y),
-            (SecretRef::Literal(a), SecretRef::Literal(b)) => a.expose_secret() == b.expose_secret(),
+            (SecretRef::Literal(a), SecretRef::Literal(b)) => {
+                a.expose_secret() == b.expose_secret()
+            }
             _ => false,
         }
     }
@@ -188,7 +193,11 @@ impl SecretRef {
             SecretRef::Literal(secret) => return Ok(secret.clone()),
         };
         let secret = source.fetch()?;
-        if secret.expose_secret().is_empty() { Err(SecretError::Empty(source.to_string())) } else { Ok(secret) }
+        if secret.expose_secret().is_empty() {
+            Err(SecretError::Empty(source.to_string()))
+        } else {
+            Ok(secret)
+        }
     }
 }
 
@@ -206,13 +215,18 @@ impl fmt::Display for SecretRef {
 /// Whether a text can be the name of an environment variable. A pasted key usually can't.
 pub(super) fn is_variable(name: &str) -> bool {
     let rest_fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
+    rest_fits
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && !name.starts_with("lsv2_")
 }
 
 /// Returns whether a text looks like a key, of LangSmith or another service, so that it is refused where a variable or a path is
 /// expected. A few letters are enough, because a key may be typed.
 pub fn looks_like_key(text: &str) -> bool {
-    let has = |word: &str, start: &str, more: usize| word.strip_prefix(start).is_some_and(|rest| rest.len() >= more);
+    let has = |word: &str, start: &str, more: usize| {
+        word.strip_prefix(start)
+            .is_some_and(|rest| rest.len() >= more)
+    };
     has_langsmith_key(text) || words(text).any(|word| has(word, "sk-", 16) || has(word, "eyJ", 40))
 }
 
@@ -224,17 +238,24 @@ pub fn has_langsmith_key(text: &str) -> bool {
 /// Returns the words of a text that may be keys. A path is none: a file may be named after its key.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./\\~".contains(c);
-    text.split(move |c| !is_part(c)).filter(|word| !word.contains(['/', '\\']))
+    text.split(move |c| !is_part(c))
+        .filter(|word| !word.contains(['/', '\\']))
 }
 
 /// Parses `PATH`, `PATH#VARIABLE` or `PATH.json#/POINTER`. Any other `#` is a part of the path: folders may have one.
 pub(super) fn file_and_entry(text: &str, folder: Option<&Path>) -> (PathBuf, Option<String>) {
     let is_entry = |path: &str, entry: &str| match entry.strip_prefix('/') {
         Some(pointer) => path.ends_with(".json") && !pointer.is_empty(),
-        None => !path.is_empty() && is_variable(entry) && !entry.contains(|c: char| c.is_ascii_lowercase()),
+        None => {
+            !path.is_empty()
+                && is_variable(entry)
+                && !entry.contains(|c: char| c.is_ascii_lowercase())
+        }
     };
     match text.rsplit_once('#') {
-        Some((path, entry)) if is_entry(path, entry) => (expand(path, folder), Some(entry.to_string())),
+        Some((path, entry)) if is_entry(path, entry) => {
+            (expand(path, folder), Some(entry.to_string()))
+        }
         _ => (expand(text, folder), None),
     }
 }
@@ -259,7 +280,11 @@ impl fmt::Display for SecretSource {
             SecretSource::Entry(path, entry) => write!(f, "{entry} in the file {}", path.display()),
             SecretSource::Keyring(entry) => write!(f, "the keychain entry {entry}"),
             SecretSource::Command(words) => {
-                write!(f, "the output of the command {:?}", words.first().map_or("", |w| w))
+                write!(
+                    f,
+                    "the output of the command {:?}",
+                    words.first().map_or("", |w| w)
+                )
             }
             SecretSource::Given(_) => f.write_str("the built-in demo key"),
         }
@@ -286,9 +311,19 @@ mod tests {
         assert_eq!(given.resolve().unwrap().expose_secret(), "canary");
         assert!(!format!("{given:?} {given}").contains("canary"));
         let env = SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into());
-        assert_eq!(env.resolve().unwrap_err(), SecretError::NotSet("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()));
-        for (text, is_invalid) in [("can ary", true), ("can\nary", true), ("cañary", true), ("\n", false)] {
-            let error = SecretSource::Given(SecretString::from(text.to_string())).resolve().unwrap_err();
+        assert_eq!(
+            env.resolve().unwrap_err(),
+            SecretError::NotSet("RUNTAIL_TEST_NO_SUCH_VARIABLE".into())
+        );
+        for (text, is_invalid) in [
+            ("can ary", true),
+            ("can\nary", true),
+            ("cañary", true),
+            ("\n", false),
+        ] {
+            let error = SecretSource::Given(SecretString::from(text.to_string()))
+                .resolve()
+                .unwrap_err();
             assert_eq!(matches!(error, SecretError::Odd(_)), is_invalid);
             assert!(!format!("{error} {error:?}").contains("ary"));
         }
@@ -301,24 +336,39 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
         std::fs::write(&path, "canary\r\n").unwrap();
-        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let set =
+            |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         let source = SecretSource::File(path.clone());
         for mode in [0o644, 0o640, 0o604, 0o620] {
             set(mode);
             let error = source.resolve().unwrap_err();
-            assert_eq!(error, SecretError::Exposed { path: path.clone(), mode });
+            assert_eq!(
+                error,
+                SecretError::Exposed {
+                    path: path.clone(),
+                    mode
+                }
+            );
             assert!(error.to_string().contains("chmod 600"), "{error}");
             assert!(!error.to_string().contains("canary"));
         }
         set(0o600);
         assert_eq!(source.resolve().unwrap().expose_secret(), "canary");
-        let missing = SecretSource::File(dir.path().join("none")).resolve().unwrap_err();
+        let missing = SecretSource::File(dir.path().join("none"))
+            .resolve()
+            .unwrap_err();
         assert!(matches!(missing, SecretError::File { .. }), "{missing}");
     }
 
     #[test]
     fn keys_are_recognized_where_a_name_is_expected() {
-        for key in ["lsv2_pt_x", "ls__0a", "sk-proj-canary012345", "=sk-ant-canary01234567", "pass lsv2_"] {
+        for key in [
+            "lsv2_pt_x",
+            "ls__0a",
+            "sk-proj-canary012345",
+            "=sk-ant-canary01234567",
+            "pass lsv2_",
+        ] {
             assert!(looks_like_key(key), "{key}");
         }
         assert!(looks_like_key(&format!("Bearer eyJ{}.x", "a".repeat(40))));
@@ -341,25 +391,58 @@ mod tests {
     #[test]
     fn references_are_distinguished_from_secrets() {
         let at = |text| SecretRef::parse(text, Some(Path::new("/etc/x")));
-        assert_eq!(at("env:OPENAI_API_KEY"), Some(SecretRef::Env("OPENAI_API_KEY".into())));
-        assert_eq!(at("file:keys/openai"), Some(SecretRef::File("/etc/x/keys/openai".into())));
-        assert_eq!(SecretRef::parse("file:k", None), Some(SecretRef::File("k".into())));
-        assert_eq!(at("file:.env#A_1"), Some(SecretRef::Entry("/etc/x/.env".into(), "A_1".into())));
-        assert_eq!(at("file:c.json#/a/b"), Some(SecretRef::Entry("/etc/x/c.json".into(), "/a/b".into())));
+        assert_eq!(
+            at("env:OPENAI_API_KEY"),
+            Some(SecretRef::Env("OPENAI_API_KEY".into()))
+        );
+        assert_eq!(
+            at("file:keys/openai"),
+            Some(SecretRef::File("/etc/x/keys/openai".into()))
+        );
+        assert_eq!(
+            SecretRef::parse("file:k", None),
+            Some(SecretRef::File("k".into()))
+        );
+        assert_eq!(
+            at("file:.env#A_1"),
+            Some(SecretRef::Entry("/etc/x/.env".into(), "A_1".into()))
+        );
+        assert_eq!(
+            at("file:c.json#/a/b"),
+            Some(SecretRef::Entry("/etc/x/c.json".into(), "/a/b".into()))
+        );
         for path in ["c#/key", "my#key", "#A", "c.json#/", "a#lsv2_pt_canary"] {
             let parsed = SecretRef::parse(&format!("file:{path}"), Some(Path::new("/etc/x")));
-            assert_eq!(parsed, Some(SecretRef::File(Path::new("/etc/x").join(path))), "{path}");
+            assert_eq!(
+                parsed,
+                Some(SecretRef::File(Path::new("/etc/x").join(path))),
+                "{path}"
+            );
         }
         assert!(
             matches!(at("file:~/k"), Some(SecretRef::File(path)) if path.is_absolute() && !path.starts_with("/etc"))
         );
-        for none in
-            ["sk-canary", "env:", "env:sk-canary", "env:A=B", "env:lsv2_pt_canary", "file:", "https://x", "ENV:A", ""]
-        {
+        for none in [
+            "sk-canary",
+            "env:",
+            "env:sk-canary",
+            "env:A=B",
+            "env:lsv2_pt_canary",
+            "file:",
+            "https://x",
+            "ENV:A",
+            "",
+        ] {
             assert_eq!(at(none), None, "{none}");
         }
-        let missing = SecretRef::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()).resolve().unwrap_err();
-        assert!(missing.to_string().contains("RUNTAIL_TEST_NO_SUCH_VARIABLE is not set"));
+        let missing = SecretRef::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into())
+            .resolve()
+            .unwrap_err();
+        assert!(
+            missing
+                .to_string()
+                .contains("RUNTAIL_TEST_NO_SUCH_VARIABLE is not set")
+        );
     }
 
     #[cfg(unix)]
@@ -374,24 +457,51 @@ mod tests {
             SecretRef::File(path.clone()).resolve()
         };
         assert_eq!(
-            write("-----BEGIN\n two words\n-----END\n").unwrap().expose_secret(),
+            write("-----BEGIN\n two words\n-----END\n")
+                .unwrap()
+                .expose_secret(),
             "-----BEGIN\n two words\n-----END"
         );
         assert!(matches!(write("\n").unwrap_err(), SecretError::Empty(_)));
-        assert!(write(&"x".repeat(64 * 1024 + 1)).unwrap_err().to_string().contains("larger than 64 KiB"));
+        assert!(
+            write(&"x".repeat(64 * 1024 + 1))
+                .unwrap_err()
+                .to_string()
+                .contains("larger than 64 KiB")
+        );
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(SecretRef::File(path.clone()).resolve().unwrap_err(), SecretError::Exposed { .. }));
+        assert!(matches!(
+            SecretRef::File(path.clone()).resolve().unwrap_err(),
+            SecretError::Exposed { .. }
+        ));
     }
 
     #[cfg(unix)]
     #[test]
     fn key_commands_are_run() {
-        assert_eq!(command(&["echo", "canary"]).resolve().unwrap().expose_secret(), "canary");
-        let error = command(&["sh", "-c", "echo locked >&2; exit 3", "canary"]).resolve().unwrap_err();
-        assert_eq!(error.to_string(), "the command \"sh\" failed with exit code 3: locked");
+        assert_eq!(
+            command(&["echo", "canary"])
+                .resolve()
+                .unwrap()
+                .expose_secret(),
+            "canary"
+        );
+        let error = command(&["sh", "-c", "echo locked >&2; exit 3", "canary"])
+            .resolve()
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the command \"sh\" failed with exit code 3: locked"
+        );
         let error = command(&["runtail-no-such-program"]).resolve().unwrap_err();
-        assert!(error.to_string().contains("could not be started"), "{error}");
-        assert!(matches!(command(&["true"]).resolve().unwrap_err(), SecretError::Empty(_)));
+        assert!(
+            error.to_string().contains("could not be started"),
+            "{error}"
+        );
+        assert!(matches!(
+            command(&["true"]).resolve().unwrap_err(),
+            SecretError::Empty(_)
+        ));
         assert!(!format!("{:?}", command(&["pass", "canary"])).contains("canary"));
     }
 }

@@ -34,10 +34,17 @@ pub(super) fn run(words: &[String]) -> Result<String, SecretError> {
 }
 
 /// Runs a program. The inner error is that there is no such program.
-pub(super) fn start(program: &str, arguments: &[String]) -> Result<Result<Ended, std::io::Error>, SecretError> {
+pub(super) fn start(
+    program: &str,
+    arguments: &[String],
+) -> Result<Result<Ended, std::io::Error>, SecretError> {
     // No stdin: a command must not consume a pipe. Programs that ask for a password open the terminal themselves.
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(missing) if missing.kind() == ErrorKind::NotFound => return Ok(Err(missing)),
@@ -48,11 +55,22 @@ pub(super) fn start(program: &str, arguments: &[String]) -> Result<Result<Ended,
     let status = wait(&mut child).map_err(|e| failed(program, format!("failed: {e}")))?;
     let Some(status) = status else {
         let seconds = COMMAND_PATIENCE.as_secs();
-        return Err(failed(program, format!("did not end within {seconds} seconds and was stopped")));
+        return Err(failed(
+            program,
+            format!("did not end within {seconds} seconds and was stopped"),
+        ));
     };
     // A program that it left running may keep its outputs open.
-    let stderr = if status.success() { Vec::new() } else { stderr.after_the_end() };
-    Ok(Ok(Ended { status, stdout: stdout.after_the_end(), stderr }))
+    let stderr = if status.success() {
+        Vec::new()
+    } else {
+        stderr.after_the_end()
+    };
+    Ok(Ok(Ended {
+        status,
+        stdout: stdout.after_the_end(),
+        stderr,
+    }))
 }
 
 impl Ended {
@@ -70,17 +88,28 @@ impl Ended {
     pub(super) fn text(self, program: &str) -> Result<String, SecretError> {
         // Checked first, because the program may have failed when nothing read the rest.
         if self.stdout.len() as u64 > MAX_SECRET {
-            return Err(failed(program, format!("printed more than {} KiB, which can't be a key", MAX_SECRET / 1024)));
+            return Err(failed(
+                program,
+                format!(
+                    "printed more than {} KiB, which can't be a key",
+                    MAX_SECRET / 1024
+                ),
+            ));
         }
         if self.status.success() {
             let text = String::from_utf8(self.stdout);
-            return text.map_err(|_| failed(program, "printed something that is not text".to_string()));
+            return text
+                .map_err(|_| failed(program, "printed something that is not text".to_string()));
         }
         let why = match self.code() {
             Some(code) => format!("failed with exit code {code}"),
             None => killed(self.status),
         };
-        Err(SecretError::Command { program: program.to_string(), why, said: hint(&self.stderr) })
+        Err(SecretError::Command {
+            program: program.to_string(),
+            why,
+            said: hint(&self.stderr),
+        })
     }
 }
 
@@ -103,19 +132,28 @@ fn hint(stderr: &[u8]) -> Option<String> {
         let mut parts = inner.split(['-', '\'']);
         let is_one_case = |part: &str| {
             let rest = part.chars().skip(1);
-            rest.clone().all(|c| c.is_ascii_lowercase()) || part.chars().all(|c| c.is_ascii_uppercase())
+            rest.clone().all(|c| c.is_ascii_lowercase())
+                || part.chars().all(|c| c.is_ascii_uppercase())
         };
-        let is_word = |part: &str| part.chars().all(|c| c.is_ascii_alphabetic()) && is_one_case(part);
+        let is_word =
+            |part: &str| part.chars().all(|c| c.is_ascii_alphabetic()) && is_one_case(part);
         word.len() <= MAX_WORD && !inner.is_empty() && parts.all(is_word)
     };
-    let mut words: Vec<&str> = last.split_whitespace().map(|word| if is_plain(word) { word } else { "…" }).collect();
+    let mut words: Vec<&str> = last
+        .split_whitespace()
+        .map(|word| if is_plain(word) { word } else { "…" })
+        .collect();
     words.dedup_by(|a, b| a == b && *a == "…");
     let is_useful = words.iter().any(|word| *word != "…");
     is_useful.then(|| crate::text::fit(&words.join(" "), MAX_HINT).into_owned())
 }
 
 fn failed(program: &str, why: String) -> SecretError {
-    SecretError::Command { program: program.to_string(), why, said: None }
+    SecretError::Command {
+        program: program.to_string(),
+        why,
+        said: None,
+    }
 }
 
 /// Waits for the exit status; kills the child at the timeout and returns nothing.
@@ -167,8 +205,14 @@ fn read_aside(pipe: Option<impl Read + Send + 'static>, keep: Keep) -> Reading {
     let read = bytes.clone();
     std::thread::spawn(move || {
         let _ends_with_the_thread = sender;
-        let most = if keep == Keep::Beginning { MAX_SECRET + 1 } else { u64::MAX };
-        let Some(mut pipe) = pipe.map(|pipe| pipe.take(most)) else { return };
+        let most = if keep == Keep::Beginning {
+            MAX_SECRET + 1
+        } else {
+            u64::MAX
+        };
+        let Some(mut pipe) = pipe.map(|pipe| pipe.take(most)) else {
+            return;
+        };
         let mut part = [0; 4096];
         // A broken pipe is the end; the exit status shows the result.
         loop {
@@ -194,9 +238,18 @@ mod tests {
     #[test]
     fn hints_have_plain_words_only() {
         for (said, expected) in [
-            ("x\ngpg: decryption failed: No secret key\n\n", Some("gpg: decryption failed: No secret key")),
-            ("Cannot autolaunch D-Bus without X11 $DISPLAY", Some("Cannot autolaunch D-Bus without …")),
-            ("the key is lsv2_pt_canary, or Xy7Canary or xYcanary", Some("the key is … or … or …")),
+            (
+                "x\ngpg: decryption failed: No secret key\n\n",
+                Some("gpg: decryption failed: No secret key"),
+            ),
+            (
+                "Cannot autolaunch D-Bus without X11 $DISPLAY",
+                Some("Cannot autolaunch D-Bus without …"),
+            ),
+            (
+                "the key is lsv2_pt_canary, or Xy7Canary or xYcanary",
+                Some("the key is … or … or …"),
+            ),
             ("user:canary@host", None),
             ("canarycanarycanary", None),
             ("\u{1b}[31mred", None),
@@ -215,13 +268,23 @@ mod tests {
             let words = ["sh", "-c", script].map(str::to_string);
             run(&words).unwrap_err().to_string()
         };
-        assert_eq!(error("kill -9 $$"), "the command \"sh\" was killed by signal 9");
+        assert_eq!(
+            error("kill -9 $$"),
+            "the command \"sh\" was killed by signal 9"
+        );
         let large = "the command \"sh\" printed more than 64 KiB, which can't be a key";
         assert_eq!(error("head -c 1000000 /dev/zero"), large);
         assert_eq!(error("head -c 1000000 /dev/zero; exit 1"), large);
-        let long = "head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo locked store >&2; exit 2";
-        assert_eq!(error(long), "the command \"sh\" failed with exit code 2: locked store");
+        let long =
+            "head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo locked store >&2; exit 2";
+        assert_eq!(
+            error(long),
+            "the command \"sh\" failed with exit code 2: locked store"
+        );
         // An error before a success is no error.
-        assert_eq!(run(&["sh", "-c", "echo warning >&2; echo canary"].map(str::to_string)).unwrap(), "canary\n");
+        assert_eq!(
+            run(&["sh", "-c", "echo warning >&2; echo canary"].map(str::to_string)).unwrap(),
+            "canary\n"
+        );
     }
 }

@@ -48,7 +48,11 @@ impl Draft {
         Draft::of(path.to_path_buf(), read(path)?, typed)
     }
 
-    fn of(path: PathBuf, before: Option<String>, typed: Vec<Arc<str>>) -> Result<Draft, ConfigError> {
+    fn of(
+        path: PathBuf,
+        before: Option<String>,
+        typed: Vec<Arc<str>>,
+    ) -> Result<Draft, ConfigError> {
         let mut after = before.clone().unwrap_or_default();
         for text in &typed {
             after = edit::with_profile(&after, text).map_err(|mut e| {
@@ -56,7 +60,13 @@ impl Draft {
                 e
             })?;
         }
-        Ok(Draft { path, before, after, typed, renamed: None })
+        Ok(Draft {
+            path,
+            before,
+            after,
+            typed,
+            renamed: None,
+        })
     }
 
     /// Prepares a change of the file that renames a profile and replaces its text. Reads the file, so don't call it on an async
@@ -66,11 +76,18 @@ impl Draft {
     /// The file can't be read, or is not a valid configuration; or it has no such profile, or one of the new name.
     pub fn renaming(path: &Path, old: Arc<str>, typed: Arc<str>) -> Result<Draft, ConfigError> {
         let before = read(path)?;
-        let after = edit::with_renamed(before.as_deref().unwrap_or_default(), &old, &typed).map_err(|mut e| {
-            e.path.get_or_insert_with(|| path.to_path_buf());
-            e
-        })?;
-        Ok(Draft { path: path.to_path_buf(), before, after, typed: vec![typed], renamed: Some(old) })
+        let after = edit::with_renamed(before.as_deref().unwrap_or_default(), &old, &typed)
+            .map_err(|mut e| {
+                e.path.get_or_insert_with(|| path.to_path_buf());
+                e
+            })?;
+        Ok(Draft {
+            path: path.to_path_buf(),
+            before,
+            after,
+            typed: vec![typed],
+            renamed: Some(old),
+        })
     }
 
     /// Prepares a change of the file that sets `[ui] restore`. Reads the file, so don't call it on an async thread.
@@ -79,11 +96,18 @@ impl Draft {
     /// The file can't be read, or is not a valid configuration.
     pub fn restore(path: &Path, is_on: bool) -> Result<Draft, ConfigError> {
         let before = read(path)?;
-        let after = edit::with_restore(before.as_deref().unwrap_or_default(), is_on).map_err(|mut e| {
-            e.path.get_or_insert_with(|| path.to_path_buf());
-            e
-        })?;
-        Ok(Draft { path: path.to_path_buf(), before, after, typed: Vec::new(), renamed: None })
+        let after =
+            edit::with_restore(before.as_deref().unwrap_or_default(), is_on).map_err(|mut e| {
+                e.path.get_or_insert_with(|| path.to_path_buf());
+                e
+            })?;
+        Ok(Draft {
+            path: path.to_path_buf(),
+            before,
+            after,
+            typed: Vec::new(),
+            renamed: None,
+        })
     }
 
     /// Returns the draft with only these of the profiles.
@@ -121,13 +145,18 @@ impl Draft {
     /// The file has changed since it was prepared, or the system's error. Nothing was written.
     pub fn write(&self) -> Result<(), ConfigError> {
         let failed = |why: String| {
-            let error = ConfigError { path: Some(self.path.clone()), ..ConfigError::new(why) };
+            let error = ConfigError {
+                path: Some(self.path.clone()),
+                ..ConfigError::new(why)
+            };
             error.hint("nothing was written")
         };
         let system = |e: std::io::Error| failed(format!("cannot be written: {e}"));
         let Some(before) = &self.before else {
             return self.create().map_err(|e| match e.kind() {
-                ErrorKind::AlreadyExists => failed("the file was created by another program".into()),
+                ErrorKind::AlreadyExists => {
+                    failed("the file was created by another program".into())
+                }
                 _ => system(e),
             });
         };
@@ -140,7 +169,10 @@ impl Draft {
             return Err(failed("the file is read-only".into()));
         }
         let mut beside = tempfile_in(folder).map_err(system)?;
-        beside.file.write_all(self.after.as_bytes()).map_err(system)?;
+        beside
+            .file
+            .write_all(self.after.as_bytes())
+            .map_err(system)?;
         beside.file.set_permissions(rights).map_err(system)?;
         beside.file.sync_all().map_err(system)?;
         // Another process that saves at the same time would see the old text too, and one change would be lost.
@@ -162,7 +194,9 @@ impl Draft {
             private_folder(folder)?;
         }
         let mut file = private(&self.path)?;
-        let written = file.write_all(self.after.as_bytes()).and_then(|()| file.sync_all());
+        let written = file
+            .write_all(self.after.as_bytes())
+            .and_then(|()| file.sync_all());
         if written.is_err() {
             // Half a file would be a valid configuration too. Report the first error.
             let _ = std::fs::remove_file(&self.path);
@@ -180,14 +214,22 @@ impl fmt::Debug for Draft {
 
 /// Returns the text of a file; none if it doesn't exist.
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
-    let failed = |why: String| ConfigError { path: Some(path.to_path_buf()), ..ConfigError::new(why) };
+    let failed = |why: String| ConfigError {
+        path: Some(path.to_path_buf()),
+        ..ConfigError::new(why)
+    };
     match super::files::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
-            Ok(target) => Err(failed(format!("this is a link to {}, which does not exist", target.display()))),
+            Ok(target) => Err(failed(format!(
+                "this is a link to {}, which does not exist",
+                target.display()
+            ))),
             Err(_) => Ok(None),
         },
-        Err(e) if e.kind() == ErrorKind::InvalidData => Err(failed("this is not a text file (UTF-8)".into())),
+        Err(e) if e.kind() == ErrorKind::InvalidData => {
+            Err(failed("this is not a text file (UTF-8)".into()))
+        }
         Err(e) => Err(failed(format!("can't be read: {e}"))),
     }
 }
@@ -209,7 +251,10 @@ pub fn private_folder(folder: &Path) -> std::io::Result<()> {
 /// # Errors
 /// The system's error. An earlier file is unchanged then.
 pub fn replace_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|f| !f.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     private_folder(folder)?;
     let mut beside = tempfile_in(folder)?;
     beside.file.write_all(bytes)?;
@@ -236,8 +281,16 @@ struct Beside {
 }
 
 fn tempfile_in(folder: &Path) -> std::io::Result<Beside> {
-    let path = folder.join(format!(".runtail-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..)));
-    Ok(Beside { file: private(&path)?, path, is_placed: false })
+    let path = folder.join(format!(
+        ".runtail-{}-{:08x}.tmp",
+        std::process::id(),
+        fastrand::u32(..)
+    ));
+    Ok(Beside {
+        file: private(&path)?,
+        path,
+        is_placed: false,
+    })
 }
 
 impl Drop for Beside {
@@ -260,11 +313,18 @@ fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let mut common = vec![vec![0u32; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {
-            common[i][j] = if a[i] == b[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
+            common[i][j] = if a[i] == b[j] {
+                common[i + 1][j + 1] + 1
+            } else {
+                common[i + 1][j].max(common[i][j + 1])
+            };
         }
     }
     let shown = |line: &str| super::error::mask(&text::clean(line));
-    let mut all: Vec<DiffLine> = old[..head].iter().map(|line| DiffLine::Context(shown(line))).collect();
+    let mut all: Vec<DiffLine> = old[..head]
+        .iter()
+        .map(|line| DiffLine::Context(shown(line)))
+        .collect();
     let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
         if i < a.len() && j < b.len() && a[i] == b[j] {
@@ -278,13 +338,19 @@ fn diff(before: &str, after: &str) -> Vec<DiffLine> {
             j += 1;
         }
     }
-    all.extend(old[old.len() - tail..].iter().map(|line| DiffLine::Context(shown(line))));
+    all.extend(
+        old[old.len() - tail..]
+            .iter()
+            .map(|line| DiffLine::Context(shown(line))),
+    );
     without_the_rest(all)
 }
 
 /// Hides unchanged lines except for a few around each change.
 fn without_the_rest(all: Vec<DiffLine>) -> Vec<DiffLine> {
-    let changes: Vec<usize> = (0..all.len()).filter(|i| !matches!(all[*i], DiffLine::Context(_))).collect();
+    let changes: Vec<usize> = (0..all.len())
+        .filter(|i| !matches!(all[*i], DiffLine::Context(_)))
+        .collect();
     let mut shown = Vec::new();
     let mut left_out = 0;
     for (i, line) in all.into_iter().enumerate() {

@@ -38,12 +38,21 @@ pub(super) struct Table<'s, 'd> {
 
 impl<'a> Source<'a> {
     pub fn new(text: &'a str, path: Option<&'a Path>) -> Source<'a> {
-        Source { text, path, is_discreet: false, hidden: RefCell::default(), warnings: RefCell::default() }
+        Source {
+            text,
+            path,
+            is_discreet: false,
+            hidden: RefCell::default(),
+            warnings: RefCell::default(),
+        }
     }
 
     /// The same for a text that may contain secrets.
     pub fn discreet(text: &'a str, path: Option<&'a Path>) -> Source<'a> {
-        Source { is_discreet: true, ..Source::new(text, path) }
+        Source {
+            is_discreet: true,
+            ..Source::new(text, path)
+        }
     }
 
     /// Never shows the text of a span.
@@ -67,7 +76,10 @@ impl<'a> Source<'a> {
 
     pub fn warn(&self, span: Range<usize>, message: &str) {
         let place = Place::of(self.text, span.clone());
-        let file = self.path.map(|p| format!("{}:", text::clean(&p.display().to_string()))).unwrap_or_default();
+        let file = self
+            .path
+            .map(|p| format!("{}:", text::clean(&p.display().to_string())))
+            .unwrap_or_default();
         let line = format!("{file}{}:{}: {message}", place.line, place.column);
         self.warnings.borrow_mut().push((span.start, line));
     }
@@ -80,27 +92,51 @@ impl<'a> Source<'a> {
 }
 
 impl<'s, 'd> Table<'s, 'd> {
-    pub fn new(source: &'s Source<'s>, name: impl Into<String>, entries: &'d [(Key, Node)]) -> Table<'s, 'd> {
-        Table { source, name: name.into(), entries, known: BTreeSet::new() }
+    pub fn new(
+        source: &'s Source<'s>,
+        name: impl Into<String>,
+        entries: &'d [(Key, Node)],
+    ) -> Table<'s, 'd> {
+        Table {
+            source,
+            name: name.into(),
+            entries,
+            known: BTreeSet::new(),
+        }
     }
 
     /// The keys in the file's order.
     pub fn in_order(&self) -> impl Iterator<Item = (At<&'d str>, &'d Node)> + use<'d> {
-        self.entries.iter().map(|(key, value)| (At { value: key.name.as_str(), span: key.span.clone() }, value))
+        self.entries.iter().map(|(key, value)| {
+            (
+                At {
+                    value: key.name.as_str(),
+                    span: key.span.clone(),
+                },
+                value,
+            )
+        })
     }
 
     pub fn raw(&mut self, key: &'static str) -> Option<&'d Node> {
         self.known.insert(key);
-        self.entries.iter().find(|(k, _)| k.name == key).map(|(_, value)| value)
+        self.entries
+            .iter()
+            .find(|(k, _)| k.name == key)
+            .map(|(_, value)| value)
     }
 
     pub fn string(&mut self, key: &'static str) -> Result<Option<At<String>>, ConfigError> {
-        let Some(value) = self.raw(key) else { return Ok(None) };
+        let Some(value) = self.raw(key) else {
+            return Ok(None);
+        };
         text_of(self.source, value).map(Some)
     }
 
     pub fn bool(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
-        let Some(value) = self.raw(key) else { return Ok(None) };
+        let Some(value) = self.raw(key) else {
+            return Ok(None);
+        };
         match value.value {
             Content::Bool(b) => Ok(Some(b)),
             _ => Err(mismatch(self.source, value, "true or false")),
@@ -109,15 +145,24 @@ impl<'s, 'd> Table<'s, 'd> {
 
     /// An array of strings.
     pub fn strings(&mut self, key: &'static str) -> Result<Option<Vec<At<String>>>, ConfigError> {
-        let Some(value) = self.raw(key) else { return Ok(None) };
+        let Some(value) = self.raw(key) else {
+            return Ok(None);
+        };
         strings_of(self.source, value).map(Some)
     }
 
     /// A count, at least one.
     pub fn count(&mut self, key: &'static str) -> Result<Option<usize>, ConfigError> {
-        let Some(value) = self.raw(key) else { return Ok(None) };
-        let number = value.count().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
-        number.map(Some).ok_or_else(|| mismatch(self.source, value, "a whole number above zero"))
+        let Some(value) = self.raw(key) else {
+            return Ok(None);
+        };
+        let number = value
+            .count()
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| *n > 0);
+        number
+            .map(Some)
+            .ok_or_else(|| mismatch(self.source, value, "a whole number above zero"))
     }
 
     /// Parses a text with its own format (a duration, a size), or a bare number if `bare` accepts it.
@@ -128,20 +173,31 @@ impl<'s, 'd> Table<'s, 'd> {
         read: impl Fn(&str) -> Option<T>,
         bare: impl Fn(u64) -> Option<T>,
     ) -> Result<Option<At<T>>, ConfigError> {
-        let Some(value) = self.raw(key) else { return Ok(None) };
+        let Some(value) = self.raw(key) else {
+            return Ok(None);
+        };
         let read = match &value.value {
             Content::Text(text) => read(text),
             _ => value.count().and_then(bare),
         };
         match read {
-            Some(read) => Ok(Some(At { value: read, span: value.span.clone() })),
+            Some(read) => Ok(Some(At {
+                value: read,
+                span: value.span.clone(),
+            })),
             None => Err(mismatch(self.source, value, form)),
         }
     }
 
     pub fn table(&mut self, key: &'static str) -> Result<Option<Table<'s, 'd>>, ConfigError> {
-        let Some(value) = self.raw(key) else { return Ok(None) };
-        let name = if self.name.is_empty() { key.to_string() } else { format!("{}.{key}", self.name) };
+        let Some(value) = self.raw(key) else {
+            return Ok(None);
+        };
+        let name = if self.name.is_empty() {
+            key.to_string()
+        } else {
+            format!("{}.{key}", self.name)
+        };
         table_of(self.source, name, value).map(Some)
     }
 
@@ -152,7 +208,11 @@ impl<'s, 'd> Table<'s, 'd> {
                 continue;
             }
             let shown = text::clean(key.value);
-            let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
+            let place = if self.name.is_empty() {
+                String::new()
+            } else {
+                format!(" in [{}]", self.name)
+            };
             let more = match (key.value, nearest(key.value, self.known.iter().copied())) {
                 ("api_key" | "key" | "bearer" | "token", _) => {
                     "; keys don't belong in this file: use api_key_env, api_key_file, \
@@ -162,7 +222,10 @@ impl<'s, 'd> Table<'s, 'd> {
                 (_, Some(near)) => format!("; did you mean `{near}`?"),
                 (_, None) => String::new(),
             };
-            self.source.warn(key.span, &format!("unknown key `{shown}`{place}, ignored{more}"));
+            self.source.warn(
+                key.span,
+                &format!("unknown key `{shown}`{place}, ignored{more}"),
+            );
         }
     }
 }
@@ -180,18 +243,26 @@ pub(super) fn table_of<'s, 'd>(
 
 pub(super) fn text_of(source: &Source<'_>, value: &Node) -> Result<At<String>, ConfigError> {
     match &value.value {
-        Content::Text(text) if !text.trim().is_empty() => {
-            Ok(At { value: text.trim().to_string(), span: value.span.clone() })
-        }
+        Content::Text(text) if !text.trim().is_empty() => Ok(At {
+            value: text.trim().to_string(),
+            span: value.span.clone(),
+        }),
         Content::Text(_) => Err(source.error(value.span.clone(), "must not be empty")),
         _ => Err(mismatch(source, value, "a text in quotes")),
     }
 }
 
-pub(super) fn strings_of(source: &Source<'_>, value: &Node) -> Result<Vec<At<String>>, ConfigError> {
+pub(super) fn strings_of(
+    source: &Source<'_>,
+    value: &Node,
+) -> Result<Vec<At<String>>, ConfigError> {
     match &value.value {
         Content::List(items) => items.iter().map(|item| text_of(source, item)).collect(),
-        _ => Err(mismatch(source, value, "a list of texts such as [\"a\", \"b\"]")),
+        _ => Err(mismatch(
+            source,
+            value,
+            "a list of texts such as [\"a\", \"b\"]",
+        )),
     }
 }
 
@@ -206,5 +277,8 @@ pub(super) fn mismatch(source: &Source<'_>, value: &Node, expected: &str) -> Con
         Content::Table(_) => "a table".to_string(),
         Content::Other(kind) => format!("a {kind}"),
     };
-    source.error(value.span.clone(), format!("expected {expected}, found {}", super::error::mask(&found)))
+    source.error(
+        value.span.clone(),
+        format!("expected {expected}, found {}", super::error::mask(&found)),
+    )
 }

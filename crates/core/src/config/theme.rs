@@ -69,7 +69,9 @@ impl Role {
     /// Returns the role of a label number, modulo the number of roles.
     pub fn label(number: u16) -> Role {
         use Role::*;
-        const LABELS: [Role; 8] = [Label1, Label2, Label3, Label4, Label5, Label6, Label7, Label8];
+        const LABELS: [Role; 8] = [
+            Label1, Label2, Label3, Label4, Label5, Label6, Label7, Label8,
+        ];
         LABELS[usize::from(number) % LABELS.len()]
     }
 }
@@ -86,7 +88,9 @@ pub enum ColorSpec {
 }
 
 /// The names of the terminal's colors; the bright ones have the prefix `bright-`.
-const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+const NAMES: [&str; 8] = [
+    "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white",
+];
 
 /// A style. Missing parts are the terminal's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,7 +120,9 @@ impl Scheme {
 
     /// Returns whether it uses no colors.
     pub fn is_colorless(&self) -> bool {
-        self.0.iter().all(|look| look.ink.is_none() && look.ground.is_none())
+        self.0
+            .iter()
+            .all(|look| look.ink.is_none() && look.ground.is_none())
     }
 }
 
@@ -148,11 +154,20 @@ pub const LIGHT: &str = "light";
 pub const MONO: &str = "mono";
 
 const FILES: [(&str, &str); 6] = [
-    (TERMINAL, include_str!("../../../../assets/themes/terminal.toml")),
+    (
+        TERMINAL,
+        include_str!("../../../../assets/themes/terminal.toml"),
+    ),
     (DARK, include_str!("../../../../assets/themes/dark.toml")),
     (LIGHT, include_str!("../../../../assets/themes/light.toml")),
-    ("color-blind", include_str!("../../../../assets/themes/color-blind.toml")),
-    ("high-contrast", include_str!("../../../../assets/themes/high-contrast.toml")),
+    (
+        "color-blind",
+        include_str!("../../../../assets/themes/color-blind.toml"),
+    ),
+    (
+        "high-contrast",
+        include_str!("../../../../assets/themes/high-contrast.toml"),
+    ),
     (MONO, include_str!("../../../../assets/themes/mono.toml")),
 ];
 
@@ -174,7 +189,10 @@ static BUILT_IN: LazyLock<Vec<(String, Scheme)>> = LazyLock::new(|| {
 
 impl Default for Themes {
     fn default() -> Themes {
-        Themes { all: BUILT_IN.clone(), own: Vec::new() }
+        Themes {
+            all: BUILT_IN.clone(),
+            own: Vec::new(),
+        }
     }
 }
 
@@ -187,7 +205,10 @@ impl Themes {
             AUTO => TERMINAL,
             name => name,
         };
-        self.all.iter().find(|(known, _)| known == name).map(|(_, scheme)| scheme)
+        self.all
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, scheme)| scheme)
     }
 
     /// Returns the theme with this name, else the default one.
@@ -207,7 +228,9 @@ impl Themes {
 
     /// Returns the error of an unknown name, with the nearest one.
     pub fn unknown(&self, name: &str) -> (String, String) {
-        let near = nearest(name, self.names()).map(|near| format!("did you mean \"{near}\"? ")).unwrap_or_default();
+        let near = nearest(name, self.names())
+            .map(|near| format!("did you mean \"{near}\"? "))
+            .unwrap_or_default();
         let names: Vec<&str> = self.names().collect();
         (
             if name.is_empty() {
@@ -222,12 +245,20 @@ impl Themes {
     /// Reads the tables under `[themes]`.
     pub(super) fn read(source: &Source<'_>, value: Option<&Node>) -> Result<Themes, ConfigError> {
         let mut themes = Themes::default();
-        let Some(value) = value else { return Ok(themes) };
+        let Some(value) = value else {
+            return Ok(themes);
+        };
         for (name, value) in table_of(source, "themes".into(), value)?.in_order() {
             if themes.get(name.value).is_some() {
                 return Err(source
-                    .error(name.span, format!("the theme \"{}\" is built in", name.value))
-                    .hint(format!("use another name and `inherits = \"{}\"`", name.value)));
+                    .error(
+                        name.span,
+                        format!("the theme \"{}\" is built in", name.value),
+                    )
+                    .hint(format!(
+                        "use another name and `inherits = \"{}\"`",
+                        name.value
+                    )));
             }
             themes.own.push(written(source, name.value, value)?);
         }
@@ -237,8 +268,12 @@ impl Themes {
             let before = left.len();
             left.retain(|theme| {
                 let from = theme.inherits.as_ref().map_or(TERMINAL, |at| &at.value);
-                let Some(from) = themes.get(from).cloned() else { return true };
-                themes.all.push((theme.name.clone(), scheme(theme, Some(&from))));
+                let Some(from) = themes.get(from).cloned() else {
+                    return true;
+                };
+                themes
+                    .all
+                    .push((theme.name.clone(), scheme(theme, Some(&from))));
                 false
             });
             if left.len() == before {
@@ -250,15 +285,28 @@ impl Themes {
 
     fn stuck(&self, source: &Source<'_>, left: &[Written]) -> ConfigError {
         let named = |name: &str| left.iter().any(|theme| theme.name == name);
-        let wrong = left.iter().find(|theme| theme.inherits.as_ref().is_some_and(|at| !named(&at.value)));
+        let wrong = left
+            .iter()
+            .find(|theme| theme.inherits.as_ref().is_some_and(|at| !named(&at.value)));
         match (wrong, left.first()) {
-            (Some(Written { inherits: Some(at), .. }), _) => {
+            (
+                Some(Written {
+                    inherits: Some(at), ..
+                }),
+                _,
+            ) => {
                 let (message, hint) = self.unknown(&at.value);
                 source.error(at.span.clone(), message).hint(hint)
             }
-            (_, Some(Written { inherits: Some(at), .. })) => {
-                source.error(at.span.clone(), "these themes inherit from each other in a cycle")
-            }
+            (
+                _,
+                Some(Written {
+                    inherits: Some(at), ..
+                }),
+            ) => source.error(
+                at.span.clone(),
+                "these themes inherit from each other in a cycle",
+            ),
             // A theme that inherits nothing is always resolved.
             _ => ConfigError::new("a theme could not be read"),
         }
@@ -281,7 +329,9 @@ impl Themes {
 }
 
 fn scheme(theme: &Written, from: Option<&Scheme>) -> Scheme {
-    let mut scheme = from.cloned().unwrap_or(Scheme([StyleSpec::default(); Role::ALL.len()]));
+    let mut scheme = from
+        .cloned()
+        .unwrap_or(Scheme([StyleSpec::default(); Role::ALL.len()]));
     for (role, look) in &theme.looks {
         scheme.0[*role as usize] = *look;
     }
@@ -289,7 +339,11 @@ fn scheme(theme: &Written, from: Option<&Scheme>) -> Scheme {
 }
 
 fn written(source: &Source<'_>, name: &str, value: &Node) -> Result<Written, ConfigError> {
-    let mut theme = Written { name: name.to_string(), inherits: None, looks: Vec::new() };
+    let mut theme = Written {
+        name: name.to_string(),
+        inherits: None,
+        looks: Vec::new(),
+    };
     for (key, value) in table_of(source, format!("themes.{name}"), value)?.in_order() {
         if key.value == "inherits" {
             theme.inherits = Some(text_of(source, value)?);
@@ -297,10 +351,13 @@ fn written(source: &Source<'_>, name: &str, value: &Node) -> Result<Written, Con
         }
         let Some(role) = Role::ALL.iter().find(|role| role.name() == key.value) else {
             let names = || Role::ALL.iter().map(|role| role.name());
-            let near = nearest(key.value, names().chain(["inherits"])).map(|near| format!("did you mean `{near}`? "));
+            let near = nearest(key.value, names().chain(["inherits"]))
+                .map(|near| format!("did you mean `{near}`? "));
             let message = format!("no role is named `{}`", crate::text::clean(key.value));
             let all = names().collect::<Vec<_>>().join(", ");
-            return Err(source.error(key.span, message).hint(format!("{}There are: {all}", near.unwrap_or_default())));
+            return Err(source
+                .error(key.span, message)
+                .hint(format!("{}There are: {all}", near.unwrap_or_default())));
         };
         theme.looks.push((*role, look_of(source, value)?));
     }
@@ -342,7 +399,13 @@ fn parse(text: &str) -> Result<StyleSpec, (Range<usize>, String)> {
             "on" => behind = Some(span),
             _ => {
                 let ink = ink(word).ok_or_else(|| {
-                    (span.clone(), format!("\"{}\" is neither a color nor an attribute", crate::text::clean(word)))
+                    (
+                        span.clone(),
+                        format!(
+                            "\"{}\" is neither a color nor an attribute",
+                            crate::text::clean(word)
+                        ),
+                    )
                 })?;
                 match behind.take() {
                     Some(_) if look.ground.is_some() => return twice("the background"),
@@ -361,14 +424,18 @@ fn parse(text: &str) -> Result<StyleSpec, (Range<usize>, String)> {
 
 fn ink(word: &str) -> Option<ColorSpec> {
     if let Some(hex) = word.strip_prefix('#') {
-        let value = u32::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 6 && !hex.starts_with('+'))?;
+        let value = u32::from_str_radix(hex, 16)
+            .ok()
+            .filter(|_| hex.len() == 6 && !hex.starts_with('+'))?;
         let [_, red, green, blue] = value.to_be_bytes();
         return Some(ColorSpec::Rgb(red, green, blue));
     }
     if word.bytes().all(|b| b.is_ascii_digit()) {
         return word.parse().ok().map(ColorSpec::Numbered);
     }
-    let (name, bright) = word.strip_prefix("bright-").map_or((word, 0), |name| (name, 8));
+    let (name, bright) = word
+        .strip_prefix("bright-")
+        .map_or((word, 0), |name| (name, 8));
     let number = NAMES.iter().position(|known| *known == name)?;
     Some(ColorSpec::Named(number as u8 + bright))
 }
@@ -376,11 +443,15 @@ fn ink(word: &str) -> Option<ColorSpec> {
 impl ColorSpec {
     /// Returns the nearest of the 256 colors, for terminals without true color.
     pub fn numbered(self) -> ColorSpec {
-        let ColorSpec::Rgb(red, green, blue) = self else { return self };
+        let ColorSpec::Rgb(red, green, blue) = self else {
+            return self;
+        };
         let wanted = [red, green, blue];
         let far = |number: &u8| {
             let is = rgb_of(*number);
-            (0..3).map(|n| (i32::from(is[n]) - i32::from(wanted[n])).pow(2)).sum::<i32>()
+            (0..3)
+                .map(|n| (i32::from(is[n]) - i32::from(wanted[n])).pow(2))
+                .sum::<i32>()
         };
         ColorSpec::Numbered((16..=255).min_by_key(far).unwrap_or(7))
     }
@@ -415,7 +486,11 @@ impl fmt::Display for StyleSpec {
             (self.underline, "underline"),
             (self.reverse, "reverse"),
         ];
-        let mut words: Vec<String> = ways.iter().filter(|(is, _)| *is).map(|(_, word)| word.to_string()).collect();
+        let mut words: Vec<String> = ways
+            .iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, word)| word.to_string())
+            .collect();
         words.extend(self.ink.map(|ink| ink.to_string()));
         words.extend(self.ground.map(|ground| format!("on {ground}")));
         f.write_str(if words.is_empty() { "plain" } else { "" })?;
@@ -433,15 +508,31 @@ mod tests {
         let themes = Themes::default();
         assert_eq!(
             themes.names().collect::<Vec<_>>(),
-            ["auto", "terminal", "dark", "light", "color-blind", "high-contrast", "mono"]
+            [
+                "auto",
+                "terminal",
+                "dark",
+                "light",
+                "color-blind",
+                "high-contrast",
+                "mono"
+            ]
         );
         for (name, scheme) in &themes.all {
-            let count = scheme.0.iter().filter(|look| **look != StyleSpec::default()).count();
+            let count = scheme
+                .0
+                .iter()
+                .filter(|look| **look != StyleSpec::default())
+                .count();
             assert!(count >= 5, "{name} defines only {count} styles");
         }
         for role in Role::ALL {
             let look = themes.without_color().look(*role);
-            assert!(look.ink.is_none() && look.ground.is_none(), "{} has a color in mono", role.name());
+            assert!(
+                look.ink.is_none() && look.ground.is_none(),
+                "{} has a color in mono",
+                role.name()
+            );
         }
     }
 
@@ -449,7 +540,11 @@ mod tests {
     fn linear(number: u8) -> [f64; 3] {
         rgb_of(number).map(|part| {
             let part = f64::from(part) / 255.0;
-            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+            if part <= 0.04045 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
         })
     }
 
@@ -473,8 +568,9 @@ mod tests {
                 Some(other) => panic!("{}: {other:?} may look like anything", role.name()),
             }
         }
-        let labels: std::collections::BTreeSet<String> =
-            (0..8).map(|n| format!("{:?}", scheme.look(Role::label(n)))).collect();
+        let labels: std::collections::BTreeSet<String> = (0..8)
+            .map(|n| format!("{:?}", scheme.look(Role::label(n))))
+            .collect();
         assert_eq!(labels.len(), 8, "eight nodes are distinct");
     }
 
@@ -485,7 +581,9 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         let failures = [Role::Bad, Role::Error, Role::BannerFailed];
         for role in (0..8).map(Role::label).chain(failures) {
-            let Some(ColorSpec::Numbered(ink)) = scheme.look(role).ink else { panic!("{}", role.name()) };
+            let Some(ColorSpec::Numbered(ink)) = scheme.look(role).ink else {
+                panic!("{}", role.name())
+            };
             // The background is #1c1c1c.
             let contrast = (luminance(ink) + 0.05) / (luminance(234) + 0.05);
             // 5.2, rounded.
@@ -497,26 +595,47 @@ mod tests {
 
     /// How linear colors look with all cones, without those for red, and without those for green (Machado et al. 2009, severity 1).
     const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
-        ("all cones", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (
+            "all cones",
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        ),
         (
             "protanopia",
-            [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+            [
+                [0.152286, 1.052583, -0.204868],
+                [0.114503, 0.786281, 0.099216],
+                [-0.003882, -0.048116, 1.051998],
+            ],
         ),
         (
             "deuteranopia",
-            [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+            [
+                [0.367322, 0.860646, -0.227968],
+                [0.280085, 0.672501, 0.047413],
+                [-0.01182, 0.04294, 0.968881],
+            ],
         ),
     ];
 
     /// Returns one of 256 colors as it looks to someone, in CIELAB (D65): a distance of 2 is just noticeable.
     fn lab(number: u8, vision: [[f64; 3]; 3]) -> [f64; 3] {
-        let product =
-            |matrix: [[f64; 3]; 3], of: [f64; 3]| matrix.map(|row| (0..3).map(|n| row[n] * of[n]).sum::<f64>());
+        let product = |matrix: [[f64; 3]; 3], of: [f64; 3]| {
+            matrix.map(|row| (0..3).map(|n| row[n] * of[n]).sum::<f64>())
+        };
         let seen = product(vision, linear(number)).map(|part| part.clamp(0.0, 1.0));
-        const XYZ: [[f64; 3]; 3] =
-            [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]];
+        const XYZ: [[f64; 3]; 3] = [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.072175],
+            [0.0193339, 0.119192, 0.9503041],
+        ];
         let [x, y, z] = product(XYZ, seen);
-        let root = |t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+        let root = |t: f64| {
+            if t > 0.008856 {
+                t.cbrt()
+            } else {
+                7.787 * t + 16.0 / 116.0
+            }
+        };
         let [x, y, z] = [x / 0.95047, y, z / 1.08883].map(root);
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
@@ -535,7 +654,12 @@ mod tests {
                 for (name, vision) in VISIONS {
                     let [a, b] = [one, other].map(|role| lab(ink(*role), vision));
                     let distance = (0..3).map(|n| (a[n] - b[n]).powi(2)).sum::<f64>().sqrt();
-                    assert!(distance >= 35.0, "{} and {} with {name}: {distance:.1}", one.name(), other.name());
+                    assert!(
+                        distance >= 35.0,
+                        "{} and {} with {name}: {distance:.1}",
+                        one.name(),
+                        other.name()
+                    );
                 }
             }
         }
@@ -543,8 +667,15 @@ mod tests {
         for role in Role::ALL {
             let look = scheme.look(*role);
             if let (Some(ColorSpec::Numbered(ink)), None) = (look.ink, look.ground) {
-                let (on_black, on_white) = ((luminance(ink) + 0.05) / 0.05, 1.05 / (luminance(ink) + 0.05));
-                assert!(on_black >= 3.0 && on_white >= 3.0, "{}: {on_black:.1} {on_white:.1}", role.name());
+                let (on_black, on_white) = (
+                    (luminance(ink) + 0.05) / 0.05,
+                    1.05 / (luminance(ink) + 0.05),
+                );
+                assert!(
+                    on_black >= 3.0 && on_white >= 3.0,
+                    "{}: {on_black:.1} {on_white:.1}",
+                    role.name()
+                );
             }
         }
     }
@@ -557,7 +688,10 @@ mod tests {
             assert!(page.contains(&row), "docs/themes.md has no row {row}");
         }
         for name in Themes::default().names() {
-            assert!(page.contains(&format!("`{name}`")), "docs/themes.md does not name {name}");
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "docs/themes.md does not name {name}"
+            );
         }
     }
 
@@ -566,13 +700,26 @@ mod tests {
         let look = parse("bold cyan on #ff8700").unwrap();
         assert_eq!(
             (look.bold, look.ink, look.ground),
-            (true, Some(ColorSpec::Named(6)), Some(ColorSpec::Rgb(255, 135, 0)))
+            (
+                true,
+                Some(ColorSpec::Named(6)),
+                Some(ColorSpec::Rgb(255, 135, 0))
+            )
         );
         assert_eq!(look.to_string(), "bold cyan on #ff8700");
-        assert_eq!(ColorSpec::Rgb(255, 135, 0).numbered(), ColorSpec::Numbered(208));
+        assert_eq!(
+            ColorSpec::Rgb(255, 135, 0).numbered(),
+            ColorSpec::Numbered(208)
+        );
         assert_eq!(ColorSpec::Rgb(9, 9, 9).numbered(), ColorSpec::Numbered(232));
         assert_eq!(ink("bright-black"), Some(ColorSpec::Named(8)));
-        for (wrong, at) in [("bold purpel", 5..11), ("red blue", 4..8), ("on", 0..2), ("256", 0..3), ("#12345", 0..6)] {
+        for (wrong, at) in [
+            ("bold purpel", 5..11),
+            ("red blue", 4..8),
+            ("on", 0..2),
+            ("256", 0..3),
+            ("#12345", 0..6),
+        ] {
             assert_eq!(parse(wrong).unwrap_err().0, at, "{wrong}");
         }
     }

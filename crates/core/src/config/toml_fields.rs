@@ -10,9 +10,20 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 /// The document isn't valid TOML. The message has the line number.
 pub(crate) fn parse(document: &str) -> Result<DocumentMut, ConfigError> {
     document.parse::<DocumentMut>().map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start).min(document.len());
-        let line = document.get(..start).unwrap_or_default().matches('\n').count() + 1;
-        ConfigError::new(format!("line {line} is not TOML: {}", error.message().lines().next().unwrap_or_default()))
+        let start = error
+            .span()
+            .map_or(0, |span| span.start)
+            .min(document.len());
+        let line = document
+            .get(..start)
+            .unwrap_or_default()
+            .matches('\n')
+            .count()
+            + 1;
+        ConfigError::new(format!(
+            "line {line} is not TOML: {}",
+            error.message().lines().next().unwrap_or_default()
+        ))
     })
 }
 
@@ -40,5 +51,8 @@ pub(crate) fn set_value(table: &mut dyn TableLike, name: &str, mut value: Value)
 
 /// Returns the error for a value that a form can't show.
 pub(crate) fn not_one_text(path: &str) -> ConfigError {
-    ConfigError::new(format!("the form can't show `{}` as it is written", text::clean(path)))
+    ConfigError::new(format!(
+        "the form can't show `{}` as it is written",
+        text::clean(path)
+    ))
 }

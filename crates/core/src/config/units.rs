@@ -49,10 +49,14 @@ pub fn size(text: &str) -> Option<u64> {
 
 /// Splits off a number and the letters after it.
 fn part(text: &str) -> Option<(f64, &str, &str)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let number: f64 = text[..digits].parse().ok()?;
     let tail = text[digits..].trim_start();
-    let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+    let letters = tail
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(tail.len());
     Some((number, &tail[..letters], tail[letters..].trim_start()))
 }
 
@@ -62,23 +66,54 @@ mod tests {
 
     #[test]
     fn durations_are_parsed() {
-        for (text, millis) in
-            [("200ms", 200), ("60s", 60_000), ("30m", 1_800_000), ("1h30m", 5_400_000), ("1.5 s", 1500), ("0s", 0)]
-        {
-            assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
+        for (text, millis) in [
+            ("200ms", 200),
+            ("60s", 60_000),
+            ("30m", 1_800_000),
+            ("1h30m", 5_400_000),
+            ("1.5 s", 1500),
+            ("0s", 0),
+        ] {
+            assert_eq!(
+                duration(text),
+                Some(Duration::from_millis(millis)),
+                "{text}"
+            );
         }
-        for text in ["", "60", "s", "-1s", "1e3s", "1s2", "5 parsecs", "99999999999999999999d", "."] {
+        for text in [
+            "",
+            "60",
+            "s",
+            "-1s",
+            "1e3s",
+            "1s2",
+            "5 parsecs",
+            "99999999999999999999d",
+            ".",
+        ] {
             assert_eq!(duration(text), None, "{text}");
         }
     }
 
     #[test]
     fn sizes_are_parsed() {
-        for (text, bytes) in [("64KiB", 65536), ("256MiB", 268_435_456), ("1GB", 1_000_000_000), ("12", 12), ("5 B", 5)]
-        {
+        for (text, bytes) in [
+            ("64KiB", 65536),
+            ("256MiB", 268_435_456),
+            ("1GB", 1_000_000_000),
+            ("12", 12),
+            ("5 B", 5),
+        ] {
             assert_eq!(size(text), Some(bytes), "{text}");
         }
-        for text in ["", "MiB", "1TiBs", "1 MiB 2", "-3B", "99999999999999999999999GiB"] {
+        for text in [
+            "",
+            "MiB",
+            "1TiBs",
+            "1 MiB 2",
+            "-3B",
+            "99999999999999999999999GiB",
+        ] {
             assert_eq!(size(text), None, "{text}");
         }
     }

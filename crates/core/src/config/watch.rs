@@ -25,7 +25,12 @@ impl Watch {
     /// Starts with the current state. Create it before reading the file, or a change in between is missed.
     pub fn new(path: PathBuf) -> Watch {
         let digest = super::files::read(&path).ok().map(|bytes| digest(&bytes));
-        Watch { read: stamp(&path), path, digest, seen: None }
+        Watch {
+            read: stamp(&path),
+            path,
+            digest,
+            seen: None,
+        }
     }
 
     /// The file.
@@ -45,7 +50,9 @@ impl Watch {
             return None;
         }
         (self.read, self.seen) = (now, None);
-        let text = super::files::read(&self.path).ok().map(|bytes| digest(&bytes));
+        let text = super::files::read(&self.path)
+            .ok()
+            .map(|bytes| digest(&bytes));
         if text.is_some() && text == self.digest {
             return None;
         }
@@ -79,8 +86,13 @@ mod tests {
     /// Returns the result of two consecutive polls.
     fn poll_twice(watch: &mut Watch) -> Option<Result<usize, String>> {
         let first = watch.look();
-        assert!(first.is_none(), "a change is reported only once the file is stable");
-        watch.look().map(|read| read.map(|c| c.profiles.len()).map_err(|e| e.to_string()))
+        assert!(
+            first.is_none(),
+            "a change is reported only once the file is stable"
+        );
+        watch
+            .look()
+            .map(|read| read.map(|c| c.profiles.len()).map_err(|e| e.to_string()))
     }
 
     #[test]
@@ -102,7 +114,10 @@ mod tests {
         assert_eq!(poll_twice(&mut watch), None);
         std::fs::write(&path, "[profiles.a]\nregion = \"mars\"\n").unwrap();
         let broken = poll_twice(&mut watch).unwrap().unwrap_err();
-        assert!(broken.contains("config.toml:2:10: unknown region"), "{broken}");
+        assert!(
+            broken.contains("config.toml:2:10: unknown region"),
+            "{broken}"
+        );
         std::fs::remove_file(&path).unwrap();
         let gone = poll_twice(&mut watch).unwrap().unwrap_err();
         assert!(gone.contains("the file does not exist"), "{gone}");

@@ -16,7 +16,8 @@ pub fn group_of(id: &str) -> Option<&str> {
 
 /// Returns whether a node or a group is in a group, at any depth.
 pub fn is_in(id: &str, group: &str) -> bool {
-    id.strip_prefix(group).is_some_and(|rest| rest.starts_with(SEPARATOR))
+    id.strip_prefix(group)
+        .is_some_and(|rest| rest.starts_with(SEPARATOR))
 }
 
 /// A graph with folded groups.
@@ -43,8 +44,14 @@ impl Graph {
 
     /// Returns the graph with these groups folded. Edges inside of a group disappear, and edges that become equal are merged.
     pub fn fold(&self, folds: &BTreeSet<String>) -> Folded {
-        let fold_of = |id: &str| folds.iter().find(|group| *group == id || is_in(id, group)).cloned();
-        let by_node: Vec<Option<String>> = self.nodes().iter().map(|node| fold_of(&node.id)).collect();
+        let fold_of = |id: &str| {
+            folds
+                .iter()
+                .find(|group| *group == id || is_in(id, group))
+                .cloned()
+        };
+        let by_node: Vec<Option<String>> =
+            self.nodes().iter().map(|node| fold_of(&node.id)).collect();
         self.merge(by_node, Node::new)
     }
 
@@ -59,27 +66,42 @@ impl Graph {
         for (node, around) in neighbors.iter().enumerate() {
             let is_alone = around.0.is_empty() && around.1.is_empty();
             if self.nodes()[node].is_real() && self.nodes()[node].folded == 0 && !is_alone {
-                sets.entry((group_of(&self.nodes()[node].id), around)).or_default().push(node);
+                sets.entry((group_of(&self.nodes()[node].id), around))
+                    .or_default()
+                    .push(node);
             }
         }
         let mut by_node: Vec<Option<String>> = vec![None; self.nodes().len()];
         for members in sets.values().filter(|members| members.len() > MAX_SIBLINGS) {
             let first = &self.nodes()[members[0]].id;
             if !open.contains(first) {
-                members.iter().for_each(|member| by_node[*member] = Some(first.clone()));
+                members
+                    .iter()
+                    .for_each(|member| by_node[*member] = Some(first.clone()));
             }
         }
         let name = |first: &str| {
-            let members = || self.nodes().iter().zip(&by_node).filter(|(_, set)| set.as_deref() == Some(first));
+            let members = || {
+                self.nodes()
+                    .iter()
+                    .zip(&by_node)
+                    .filter(|(_, set)| set.as_deref() == Some(first))
+            };
             let names: Vec<&str> = members().map(|(node, _)| &*node.name).collect();
-            Node { name: common_name(&names), ..Node::new(first) }
+            Node {
+                name: common_name(&names),
+                ..Node::new(first)
+            }
         };
         self.merge(by_node.clone(), name)
     }
 
     /// Merges the nodes with the same new id.
     fn merge(&self, by_node: Vec<Option<String>>, new_node: impl Fn(&str) -> Node) -> Folded {
-        let mut graph = Graph { is_cut: self.is_cut, ..Graph::default() };
+        let mut graph = Graph {
+            is_cut: self.is_cut,
+            ..Graph::default()
+        };
         let mut node_of = Vec::with_capacity(self.nodes().len());
         for (node, id) in self.nodes().iter().zip(&by_node) {
             let at = match id {
@@ -98,7 +120,11 @@ impl Graph {
             let (from, to) = (node_of[edge.from], node_of[edge.to]);
             // A loop of one node stays, one through a group disappears.
             if from != to || by_node[edge.from].is_none() {
-                graph.add_edge(Edge { from, to, ..edge.clone() });
+                graph.add_edge(Edge {
+                    from,
+                    to,
+                    ..edge.clone()
+                });
             }
         }
         Folded { graph, node_of }
@@ -109,15 +135,30 @@ impl Folded {
     /// Folds further, and keeps the mapping from the whole graph.
     pub fn then(self, next: impl FnOnce(&Graph) -> Folded) -> Folded {
         let folded = next(&self.graph);
-        let node_of = self.node_of.iter().filter_map(|at| folded.node_of.get(*at).copied()).collect();
-        Folded { graph: folded.graph, node_of }
+        let node_of = self
+            .node_of
+            .iter()
+            .filter_map(|at| folded.node_of.get(*at).copied())
+            .collect();
+        Folded {
+            graph: folded.graph,
+            node_of,
+        }
     }
 }
 
 /// Returns a name for several nodes: what their names begin with.
 fn common_name(names: &[&str]) -> String {
-    let Some((first, rest)) = names.split_first() else { return String::new() };
-    let common = |name: &&str| first.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+    let Some((first, rest)) = names.split_first() else {
+        return String::new();
+    };
+    let common = |name: &&str| {
+        first
+            .chars()
+            .zip(name.chars())
+            .take_while(|(a, b)| a == b)
+            .count()
+    };
     let shared = rest.iter().map(common).min().unwrap_or(0);
     match shared {
         0 => format!("{}, …", text::seen(first, 20)),

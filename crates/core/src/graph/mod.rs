@@ -64,7 +64,12 @@ impl Breakpoint {
 
 impl Node {
     pub fn new(id: &str) -> Node {
-        Node { id: id.to_string(), name: name_of(id), folded: 0, breakpoint: Breakpoint::default() }
+        Node {
+            id: id.to_string(),
+            name: name_of(id),
+            folded: 0,
+            breakpoint: Breakpoint::default(),
+        }
     }
 
     /// Returns whether it is the node before the first ones.
@@ -163,8 +168,15 @@ impl Graph {
 
     /// Adds an edge between two of its nodes. An edge between the same nodes is merged with it.
     pub fn add_edge(&mut self, edge: Edge) {
-        debug_assert!(edge.from < self.nodes.len() && edge.to < self.nodes.len(), "an edge between unknown nodes");
-        match self.edges.iter_mut().find(|known| (known.from, known.to) == (edge.from, edge.to)) {
+        debug_assert!(
+            edge.from < self.nodes.len() && edge.to < self.nodes.len(),
+            "an edge between unknown nodes"
+        );
+        match self
+            .edges
+            .iter_mut()
+            .find(|known| (known.from, known.to) == (edge.from, edge.to))
+        {
             Some(known) => {
                 known.is_conditional &= edge.is_conditional;
                 known.label = match (known.label.take(), edge.label) {
@@ -178,12 +190,18 @@ impl Graph {
 
     /// Returns the nodes that lead to a node, in the order of the server.
     pub fn sources(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.edges.iter().filter(move |edge| edge.to == node).map(|edge| edge.from)
+        self.edges
+            .iter()
+            .filter(move |edge| edge.to == node)
+            .map(|edge| edge.from)
     }
 
     /// Returns the nodes that a node leads to, in the order of the server.
     pub fn targets(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.edges.iter().filter(move |edge| edge.from == node).map(|edge| edge.to)
+        self.edges
+            .iter()
+            .filter(move |edge| edge.from == node)
+            .map(|edge| edge.to)
     }
 
     /// Returns the number of nodes that a run can execute.

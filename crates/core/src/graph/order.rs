@@ -49,7 +49,12 @@ pub(super) fn order(graph: &Graph, returns: &[bool], search: &[usize]) -> Vec<us
     let count = graph.nodes().len();
     let mut sources: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut targets: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for (edge, _) in graph.edges().iter().zip(returns).filter(|(_, is_return)| !**is_return) {
+    for (edge, _) in graph
+        .edges()
+        .iter()
+        .zip(returns)
+        .filter(|(_, is_return)| !**is_return)
+    {
         sources[edge.to].push(edge.from);
         targets[edge.from].push(edge.to);
     }
@@ -60,12 +65,25 @@ pub(super) fn order(graph: &Graph, returns: &[bool], search: &[usize]) -> Vec<us
     loop {
         let last = order.last().copied();
         let rank = |node: usize| {
-            let nearest = sources[node].iter().map(|source| row_of[*source]).max().unwrap_or(0);
+            let nearest = sources[node]
+                .iter()
+                .map(|source| row_of[*source])
+                .max()
+                .unwrap_or(0);
             let is_same_group = last.is_some_and(|last| group(graph, last) == group(graph, node));
             let follows = last.is_some_and(|last| sources[node].contains(&last));
-            (search[node], graph.nodes()[node].is_end(), !is_same_group, !follows, usize::MAX - nearest, node)
+            (
+                search[node],
+                graph.nodes()[node].is_end(),
+                !is_same_group,
+                !follows,
+                usize::MAX - nearest,
+                node,
+            )
         };
-        let Some(at) = (0..ready.len()).min_by_key(|at| rank(ready[*at])) else { break };
+        let Some(at) = (0..ready.len()).min_by_key(|at| rank(ready[*at])) else {
+            break;
+        };
         let node = ready.swap_remove(at);
         row_of[node] = order.len();
         order.push(node);
@@ -82,5 +100,9 @@ pub(super) fn order(graph: &Graph, returns: &[bool], search: &[usize]) -> Vec<us
 /// Returns the group that a node belongs to. A folded group is one of its own.
 fn group(graph: &Graph, node: usize) -> Option<&str> {
     let node = &graph.nodes()[node];
-    if node.folded > 0 { Some(&node.id) } else { group_of(&node.id) }
+    if node.folded > 0 {
+        Some(&node.id)
+    } else {
+        group_of(&node.id)
+    }
 }

@@ -16,7 +16,10 @@ pub struct Limits {
 
 impl Limits {
     /// No limits.
-    pub const NONE: Limits = Limits { left: usize::MAX, right: usize::MAX };
+    pub const NONE: Limits = Limits {
+        left: usize::MAX,
+        right: usize::MAX,
+    };
 }
 
 /// The horizontal line of a row between two rails.
@@ -96,8 +99,17 @@ pub fn layout(graph: &Graph, limits: Limits) -> Rails {
     let (returns, search) = order::returns(graph);
     let order = order::order(graph, &returns, &search);
     let mut row_of = vec![0; graph.nodes().len()];
-    order.iter().enumerate().for_each(|(row, node)| row_of[*node] = row);
-    let mut rows: Vec<Row> = order.iter().map(|node| Row { node: *node, ..Row::default() }).collect();
+    order
+        .iter()
+        .enumerate()
+        .for_each(|(row, node)| row_of[*node] = row);
+    let mut rows: Vec<Row> = order
+        .iter()
+        .map(|node| Row {
+            node: *node,
+            ..Row::default()
+        })
+        .collect();
     for edge in graph.edges().iter().filter(|edge| edge.from == edge.to) {
         rows[row_of[edge.from]].is_self_loop = true;
     }
@@ -108,8 +120,16 @@ pub fn layout(graph: &Graph, limits: Limits) -> Rails {
         let limit = if is_return { limits.right } else { limits.left };
         let (lane_of, needed) = assign_lanes(&rails, is_return);
         let used = needed.min(limit);
-        *(if is_return { &mut wanted.1 } else { &mut wanted.0 }) = needed;
-        *(if is_return { &mut lanes.1 } else { &mut lanes.0 }) = used;
+        *(if is_return {
+            &mut wanted.1
+        } else {
+            &mut wanted.0
+        }) = needed;
+        *(if is_return {
+            &mut lanes.1
+        } else {
+            &mut lanes.0
+        }) = used;
         for row in &mut rows {
             *side(row, is_return) = vec![Cell::default(); used];
         }
@@ -123,11 +143,21 @@ pub fn layout(graph: &Graph, limits: Limits) -> Rails {
             stubs(graph, row, at, &rails, is_return);
         }
     }
-    Rails { rows, row_of, returns, lanes, wanted }
+    Rails {
+        rows,
+        row_of,
+        returns,
+        lanes,
+        wanted,
+    }
 }
 
 fn side(row: &mut Row, is_return: bool) -> &mut Vec<Cell> {
-    if is_return { &mut row.right } else { &mut row.left }
+    if is_return {
+        &mut row.right
+    } else {
+        &mut row.left
+    }
 }
 
 /// Returns the rails of one side, one per target.
@@ -141,8 +171,16 @@ fn rails(graph: &Graph, returns: &[bool], row_of: &[usize], is_return: bool) -> 
     let rail = |(target, mut sources): (usize, Vec<(usize, usize)>)| {
         sources.sort_unstable();
         let (first, last) = (sources.first()?.0, sources.last()?.0);
-        let span = if is_return { (row_of[target], last) } else { (first, row_of[target]) };
-        Some(Rail { target, sources, span })
+        let span = if is_return {
+            (row_of[target], last)
+        } else {
+            (first, row_of[target])
+        };
+        Some(Rail {
+            target,
+            sources,
+            span,
+        })
     };
     of_target.into_iter().enumerate().filter_map(rail).collect()
 }
@@ -163,7 +201,10 @@ fn assign_lanes(rails: &[Rail], is_return: bool) -> (Vec<usize>, usize) {
             true => first <= other.1 && other.0 <= last,
             false => first < other.1 && other.0 < last,
         };
-        let lane = taken.iter().position(|lane| !lane.iter().any(meets)).unwrap_or(taken.len());
+        let lane = taken
+            .iter()
+            .position(|lane| !lane.iter().any(meets))
+            .unwrap_or(taken.len());
         if lane == taken.len() {
             taken.push(Vec::new());
         }
@@ -179,7 +220,9 @@ fn draw(rows: &mut [Row], rail: &Rail, lane: usize, is_return: bool) {
         let ends = row.node == rail.target;
         row.is_entered |= ends && !is_return;
         row.is_head |= ends && is_return;
-        let Some(cell) = side(row, is_return).get_mut(lane) else { continue };
+        let Some(cell) = side(row, is_return).get_mut(lane) else {
+            continue;
+        };
         if at > first {
             cell.above = Some(rail.target);
         }
@@ -206,7 +249,10 @@ fn stubs(graph: &Graph, row: &mut Row, at: usize, rails: &[Rail], is_return: boo
     let own = row.node;
     let is_conditional = |cell: &Cell| {
         // What ends here, and what begins or goes on here.
-        let sent = [cell.above, cell.below].into_iter().flatten().filter(|target| *target != own);
+        let sent = [cell.above, cell.below]
+            .into_iter()
+            .flatten()
+            .filter(|target| *target != own);
         let ends = cell.above == Some(own) || cell.below == Some(own);
         let mut edges = sent.filter_map(|target| {
             let rail = rails.iter().find(|rail| rail.target == target)?;

@@ -16,14 +16,26 @@ impl Graph {
         let mut graph = Graph::default();
         let count = |list: &str| description[list].as_array().map_or(0, Vec::len);
         graph.is_cut = count("nodes") > MAX_NODES || count("edges") > MAX_EDGES;
-        for node in description["nodes"].as_array().into_iter().flatten().take(MAX_NODES) {
+        for node in description["nodes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .take(MAX_NODES)
+        {
             if let Some(id) = id(&node["id"]) {
                 let at = graph.add_node(&id);
                 graph.nodes[at].breakpoint = breakpoint(&node["metadata"]);
             }
         }
-        for edge in description["edges"].as_array().into_iter().flatten().take(MAX_EDGES) {
-            let (Some(from), Some(to)) = (id(&edge["source"]), id(&edge["target"])) else { continue };
+        for edge in description["edges"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .take(MAX_EDGES)
+        {
+            let (Some(from), Some(to)) = (id(&edge["source"]), id(&edge["target"])) else {
+                continue;
+            };
             let is_new = |id: &str| graph.find(id).is_none();
             if graph.nodes.len() >= MAX_NODES && (is_new(&from) || is_new(&to)) {
                 graph.is_cut = true;
@@ -31,7 +43,12 @@ impl Graph {
             }
             let (from, to) = (graph.add_node(&from), graph.add_node(&to));
             let label = id(&edge["data"]).map(|label| text::clean(&label).into_owned());
-            graph.add_edge(Edge { from, to, is_conditional: edge["conditional"] == true, label });
+            graph.add_edge(Edge {
+                from,
+                to,
+                is_conditional: edge["conditional"] == true,
+                label,
+            });
         }
         graph
     }
@@ -42,7 +59,10 @@ impl Graph {
 fn breakpoint(metadata: &Value) -> Breakpoint {
     let names = metadata["__interrupt"].as_str().unwrap_or_default();
     let is_named = |name: &str| names.split(',').any(|named| named.trim() == name);
-    Breakpoint { before: is_named("before"), after: is_named("after") }
+    Breakpoint {
+        before: is_named("before"),
+        after: is_named("after"),
+    }
 }
 
 fn id(value: &Value) -> Option<String> {

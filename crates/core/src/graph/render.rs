@@ -76,7 +76,11 @@ impl Glyphs {
 
     /// Returns the mark of a breakpoint of the graph or of a run, before or after a name; a blank without one.
     pub fn breakpoint(self, is_set: bool) -> char {
-        if is_set { self.choose(('¦', ':')) } else { ' ' }
+        if is_set {
+            self.choose(('¦', ':'))
+        } else {
+            ' '
+        }
     }
 
     fn choose(self, (unicode, ascii): (char, char)) -> char {
@@ -138,8 +142,17 @@ impl Glyphs {
 
 /// Returns the drawing as lines of text.
 pub fn text(graph: &Graph, rails: &Rails, glyphs: Glyphs) -> String {
-    let labels: Vec<String> = rails.rows.iter().map(|row| glyphs.label(graph, row)).collect();
-    let width = labels.iter().map(|label| text::width(label)).max().unwrap_or(0) + GAP;
+    let labels: Vec<String> = rails
+        .rows
+        .iter()
+        .map(|row| glyphs.label(graph, row))
+        .collect();
+    let width = labels
+        .iter()
+        .map(|label| text::width(label))
+        .max()
+        .unwrap_or(0)
+        + GAP;
     let mut out = String::new();
     for (row, label) in rails.rows.iter().zip(&labels) {
         let stops = graph.nodes()[row.node].breakpoint;

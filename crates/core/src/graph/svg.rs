@@ -10,7 +10,9 @@ const LANE: usize = 16;
 const LETTER: usize = 8;
 const MARGIN: usize = 12;
 /// Colors of the rails, readable on white and on black. Nodes beyond them share colors.
-const COLORS: [&str; 8] = ["#2f7fd6", "#b04ec9", "#0a8f8f", "#d0568c", "#6a6fe0", "#8a7a1f", "#4d8f3a", "#9a6a4a"];
+const COLORS: [&str; 8] = [
+    "#2f7fd6", "#b04ec9", "#0a8f8f", "#d0568c", "#6a6fe0", "#8a7a1f", "#4d8f3a", "#9a6a4a",
+];
 
 /// Returns the image.
 pub fn svg(graph: &Graph, rails: &Rails) -> String {
@@ -22,7 +24,12 @@ pub fn svg(graph: &Graph, rails: &Rails) -> String {
         }
     };
     let labels: Vec<String> = rails.rows.iter().map(label).collect();
-    let names = labels.iter().map(|label| text::width(label)).max().unwrap_or(0) * LETTER;
+    let names = labels
+        .iter()
+        .map(|label| text::width(label))
+        .max()
+        .unwrap_or(0)
+        * LETTER;
     // The last lane at the left is at the margin; names begin one lane after the first.
     let name_x = MARGIN + LANE * (rails.lanes.0 + 1);
     let right_x = name_x + names + 2 * LANE;
@@ -37,14 +44,23 @@ pub fn svg(graph: &Graph, rails: &Rails) -> String {
     );
     for (at, (row, label)) in rails.rows.iter().zip(&labels).enumerate() {
         let y = MARGIN + at * ROW + ROW / 2;
-        let left = |lane: usize| MARGIN + LANE * (rails.lanes.0.saturating_sub(lane + 1)) + LANE / 2;
+        let left =
+            |lane: usize| MARGIN + LANE * (rails.lanes.0.saturating_sub(lane + 1)) + LANE / 2;
         let right = |lane: usize| right_x + LANE * (lane + 1) - LANE / 2;
         for (lane, cell) in row.left.iter().enumerate() {
-            let inner = if lane == 0 { name_x - LANE / 4 } else { left(lane - 1) };
+            let inner = if lane == 0 {
+                name_x - LANE / 4
+            } else {
+                left(lane - 1)
+            };
             draw_cell(&mut out, row, cell, (left(lane), inner), y);
         }
         for (lane, cell) in row.right.iter().enumerate() {
-            let inner = if lane == 0 { right_x - LANE } else { right(lane - 1) };
+            let inner = if lane == 0 {
+                right_x - LANE
+            } else {
+                right(lane - 1)
+            };
             draw_cell(&mut out, row, cell, (right(lane), inner), y);
         }
         if row.is_entered {
@@ -53,7 +69,12 @@ pub fn svg(graph: &Graph, rails: &Rails) -> String {
         if row.is_head {
             arrow(&mut out, row.node, right_x - LANE, y, true);
         }
-        let _ = writeln!(out, "<text x=\"{name_x}\" y=\"{}\">{}</text>", y + 5, escaped(label));
+        let _ = writeln!(
+            out,
+            "<text x=\"{name_x}\" y=\"{}\">{}</text>",
+            y + 5,
+            escaped(label)
+        );
     }
     out.push_str("</svg>\n");
     out
@@ -67,7 +88,11 @@ fn color(node: usize) -> &'static str {
 fn draw_cell(out: &mut String, row: &Row, cell: &Cell, (x, inner): (usize, usize), y: usize) {
     let half = ROW / 2;
     let mut line = |node: usize, path: String, class: &str| {
-        let _ = writeln!(out, "<path class=\"{class}\" style=\"color:{}\" d=\"{path}\"/>", color(node));
+        let _ = writeln!(
+            out,
+            "<path class=\"{class}\" style=\"color:{}\" d=\"{path}\"/>",
+            color(node)
+        );
     };
     if let Some(target) = cell.above {
         line(target, format!("M{x} {}V{y}", y - half), "");
@@ -80,11 +105,18 @@ fn draw_cell(out: &mut String, row: &Row, cell: &Cell, (x, inner): (usize, usize
         Stub::Solid => "",
         Stub::Dashed => "dashed",
     };
-    let node = if cell.is_touched { cell.below.or(cell.above).unwrap_or(row.node) } else { row.node };
+    let node = if cell.is_touched {
+        cell.below.or(cell.above).unwrap_or(row.node)
+    } else {
+        row.node
+    };
     line(node, format!("M{x} {y}H{inner}"), class);
     if cell.is_spine() {
-        let _ =
-            writeln!(out, "<circle class=\"dot\" style=\"color:{}\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>", color(row.node));
+        let _ = writeln!(
+            out,
+            "<circle class=\"dot\" style=\"color:{}\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>",
+            color(row.node)
+        );
     }
 }
 
@@ -100,5 +132,7 @@ fn arrow(out: &mut String, node: usize, x: usize, y: usize, to_left: bool) {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

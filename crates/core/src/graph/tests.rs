@@ -7,12 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 fn description(lines: &str) -> Value {
     let (mut nodes, mut edges): (Vec<String>, Vec<Value>) = (Vec::new(), Vec::new());
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let mut names = line.split_whitespace().map(|name| match name.trim_start_matches('~') {
-            "START" => (START.to_string(), false),
-            "END" => (END.to_string(), name.starts_with('~')),
-            plain => (plain.to_string(), name.starts_with('~')),
-        });
-        let Some((from, _)) = names.next() else { continue };
+        let mut names = line
+            .split_whitespace()
+            .map(|name| match name.trim_start_matches('~') {
+                "START" => (START.to_string(), false),
+                "END" => (END.to_string(), name.starts_with('~')),
+                plain => (plain.to_string(), name.starts_with('~')),
+            });
+        let Some((from, _)) = names.next() else {
+            continue;
+        };
         if !nodes.contains(&from) {
             nodes.push(from.clone());
         }
@@ -33,12 +37,29 @@ fn drawn(graph: &Graph) -> String {
 
 #[track_caller]
 fn assert_drawn(graph: &Graph, expected: &str) {
-    let expected: Vec<&str> = expected.lines().filter(|line| !line.trim().is_empty()).collect();
-    let margin = expected.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-    let expected: String = expected.iter().map(|line| format!("{}\n", line[margin..].trim_end())).collect();
+    let expected: Vec<&str> = expected
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let margin = expected
+        .iter()
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    let expected: String = expected
+        .iter()
+        .map(|line| format!("{}\n", line[margin..].trim_end()))
+        .collect();
     let actual = drawn(graph);
-    let margin = actual.lines().map(|line| line.chars().take_while(|c| *c == ' ').count()).min().unwrap_or(0);
-    let actual: String = actual.lines().map(|l| format!("{}\n", l.chars().skip(margin).collect::<String>())).collect();
+    let margin = actual
+        .lines()
+        .map(|line| line.chars().take_while(|c| *c == ' ').count())
+        .min()
+        .unwrap_or(0);
+    let actual: String = actual
+        .lines()
+        .map(|l| format!("{}\n", l.chars().skip(margin).collect::<String>()))
+        .collect();
     assert_eq!(actual, expected, "\n{actual}\n{expected}");
 }
 
@@ -83,7 +104,8 @@ fn the_small_examples_are_drawn() {
 │ ╰► tools   ─╯
 ╰──► END",
     );
-    let supervisor = "START supervisor\nsupervisor researcher coder writer critic END\nresearcher supervisor
+    let supervisor =
+        "START supervisor\nsupervisor researcher coder writer critic END\nresearcher supervisor
         coder supervisor\nwriter supervisor\ncritic supervisor\nEND";
     assert_drawn(
         &graph(supervisor),
@@ -110,7 +132,8 @@ fn the_small_examples_are_drawn() {
 │   ╰► grade             ─┴─╯
 ╰────► END",
     );
-    let fanout = "START left middle right sub:sub_a\nleft join\nmiddle join\nright join\njoin END\nEND
+    let fanout =
+        "START left middle right sub:sub_a\nleft join\nmiddle join\nright join\njoin END\nEND
         sub:sub_a sub:sub_b\nsub:sub_b join";
     assert_drawn(
         &graph(fanout),
@@ -211,7 +234,11 @@ fn conditional_edges_are_dashed() {
 fn many_equal_siblings_are_one_row() {
     let siblings: Vec<String> = (0..12).map(|n| format!("write_{n}")).collect();
     let lines = siblings.iter().map(|name| format!("{name} merge\n"));
-    let whole = graph(&format!("START plan\nplan {}\n{}merge END\nEND", siblings.join(" "), lines.collect::<String>()));
+    let whole = graph(&format!(
+        "START plan\nplan {}\n{}merge END\nEND",
+        siblings.join(" "),
+        lines.collect::<String>()
+    ));
     let merged = whole.merge_siblings(&BTreeSet::new());
     assert_drawn(
         &merged.graph,
@@ -222,7 +249,12 @@ fn many_equal_siblings_are_one_row() {
 ●► merge
 ╰► END",
     );
-    assert_eq!(whole.merge_siblings(&BTreeSet::from(["write_0".to_string()])).graph, whole);
+    assert_eq!(
+        whole
+            .merge_siblings(&BTreeSet::from(["write_0".to_string()]))
+            .graph,
+        whole
+    );
 }
 
 #[test]
@@ -233,7 +265,11 @@ fn rails_beyond_the_limit_are_named() {
     let drawing = text(&graph, &rails, Glyphs::Unicode);
     assert!(drawing.contains("clarify ⇢ END"), "{drawing}");
     assert!(drawing.contains("supervisor:plan ⇠ 3"), "{drawing}");
-    assert_eq!(edges_of(&graph), read_back(&graph, &rails, Glyphs::Unicode), "{drawing}");
+    assert_eq!(
+        edges_of(&graph),
+        read_back(&graph, &rails, Glyphs::Unicode),
+        "{drawing}"
+    );
 }
 
 #[test]
@@ -241,11 +277,16 @@ fn odd_graphs_are_drawn() {
     let odd = |value: Value| drawn(&Graph::read(&value));
     assert_eq!(odd(json!({})), "");
     assert_eq!(odd(json!({"nodes": "none", "edges": 3})), "");
-    assert_eq!(odd(json!({"nodes": [{"id": 1}, {"id": null}, {"name": "x"}]})), "  1\n");
+    assert_eq!(
+        odd(json!({"nodes": [{"id": 1}, {"id": null}, {"name": "x"}]})),
+        "  1\n"
+    );
     // An edge to a node that isn't listed, no START, two ENDs.
     assert_eq!(
-        odd(json!({"nodes": [{"id": "a"}, {"id": "__end__"}, {"id": "__end__"}], "edges": [
-            {"source": "a", "target": "b"}, {"source": "b", "target": "__end__"}, {"source": "a"}]})),
+        odd(
+            json!({"nodes": [{"id": "a"}, {"id": "__end__"}, {"id": "__end__"}], "edges": [
+            {"source": "a", "target": "b"}, {"source": "b", "target": "__end__"}, {"source": "a"}]})
+        ),
         "╭─ a\n●► b\n╰► END\n"
     );
     // Names with wide characters and control characters.
@@ -260,17 +301,24 @@ fn odd_graphs_are_drawn() {
 
 #[test]
 fn ids_can_be_numbers() {
-    let graph =
-        Graph::read(&json!({"nodes": [{"id": 0}, {"id": 7}], "edges": [{"source": 0, "target": 7, "data": "yes"}]}));
+    let graph = Graph::read(
+        &json!({"nodes": [{"id": 0}, {"id": 7}], "edges": [{"source": 0, "target": 7, "data": "yes"}]}),
+    );
     assert_eq!(graph.edges()[0].label.as_deref(), Some("yes"));
-    assert_eq!(mermaid(&graph), "flowchart TD\n  n0[\"0\"]\n  n1[\"7\"]\n  n0 -->|\"yes\"| n1\n");
+    assert_eq!(
+        mermaid(&graph),
+        "flowchart TD\n  n0[\"0\"]\n  n1[\"7\"]\n  n0 -->|\"yes\"| n1\n"
+    );
 }
 
 #[test]
 fn svg_escapes_names() {
     let graph = graph("START a<b&c\na<b&c END");
     let image = svg(&graph, &layout(&graph, Limits::NONE));
-    assert!(image.contains("a&lt;b&amp;c") && !image.contains("a<b"), "{image}");
+    assert!(
+        image.contains("a&lt;b&amp;c") && !image.contains("a<b"),
+        "{image}"
+    );
     assert!(image.starts_with("<svg ") && image.ends_with("</svg>\n"));
 }
 
@@ -278,7 +326,11 @@ type Edges = BTreeSet<(String, String)>;
 
 fn edges_of(graph: &Graph) -> Edges {
     let name = |at: usize| graph.nodes()[at].id.clone();
-    graph.edges().iter().map(|edge| (name(edge.from), name(edge.to))).collect()
+    graph
+        .edges()
+        .iter()
+        .map(|edge| (name(edge.from), name(edge.to)))
+        .collect()
 }
 
 /// Recovers the edges from the characters of a drawing.
@@ -290,14 +342,23 @@ fn read_back(graph: &Graph, rails: &Rails, glyphs: Glyphs) -> Edges {
     for (line, row) in drawing.lines().zip(&rails.rows) {
         let id = graph.nodes()[row.node].id.clone();
         let chars: Vec<char> = line.chars().collect();
-        let gutter = if rails.lanes.0 > 0 { 2 * rails.lanes.0 } else { 1 };
+        let gutter = if rails.lanes.0 > 0 {
+            2 * rails.lanes.0
+        } else {
+            1
+        };
         let (before, after) = chars.split_at(gutter.min(chars.len()));
         for (lane, glyph) in touched(before.iter().rev().copied().collect(), rails.lanes.0) {
             match glyph {
                 '╭' | '┬' | '.' => drop(left.insert(lane, vec![id.clone()])),
                 '├' | '┼' | '+' => left.get_mut(&lane).expect("a rail").push(id.clone()),
                 '╰' | '┴' | '`' | '●' | 'O' => {
-                    edges.extend(left.remove(&lane).expect("a rail").into_iter().map(|from| (from, id.clone())));
+                    edges.extend(
+                        left.remove(&lane)
+                            .expect("a rail")
+                            .into_iter()
+                            .map(|from| (from, id.clone())),
+                    );
                     if matches!(glyph, '●' | 'O') {
                         left.insert(lane, vec![id.clone()]);
                     }
@@ -308,22 +369,44 @@ fn read_back(graph: &Graph, rails: &Rails, glyphs: Glyphs) -> Edges {
         // The label: marks after the name. The names of the random graphs have no blanks.
         let after: String = after.iter().collect();
         let label = glyphs.label(graph, row);
-        let rest = after.trim_start_matches(' ').strip_prefix(&label).expect("the label");
+        let rest = after
+            .trim_start_matches(' ')
+            .strip_prefix(&label)
+            .expect("the label");
         let mark = |unicode: &str, ascii: &str| match glyphs {
-            Glyphs::Unicode => label.split(&format!(" {unicode} ")).nth(1).map(str::to_string),
-            Glyphs::Ascii => label.split(&format!(" {ascii} ")).nth(1).map(str::to_string),
+            Glyphs::Unicode => label
+                .split(&format!(" {unicode} "))
+                .nth(1)
+                .map(str::to_string),
+            Glyphs::Ascii => label
+                .split(&format!(" {ascii} "))
+                .nth(1)
+                .map(str::to_string),
         };
-        if label.ends_with(" ↺") || label.ends_with(" @") || label.contains(" ↺ ") || label.contains(" @ ") {
+        if label.ends_with(" ↺")
+            || label.ends_with(" @")
+            || label.contains(" ↺ ")
+            || label.contains(" @ ")
+        {
             edges.insert((id.clone(), id.clone()));
         }
         for name in mark("⇢", ">").iter().flat_map(|names| names.split(", ")) {
-            let target = graph.nodes().iter().find(|node| node.name == name).expect("the named node");
+            let target = graph
+                .nodes()
+                .iter()
+                .find(|node| node.name == name)
+                .expect("the named node");
             edges.insert((id.clone(), target.id.clone()));
         }
-        for (lane, glyph) in touched(rest.trim_start_matches(' ').chars().collect(), rails.lanes.1)
-            .into_iter()
-            .filter(|_| rest.trim_start_matches(' ').starts_with(['◄', '─', '╌', '<', '-', '~']))
-        {
+        for (lane, glyph) in touched(
+            rest.trim_start_matches(' ').chars().collect(),
+            rails.lanes.1,
+        )
+        .into_iter()
+        .filter(|_| {
+            rest.trim_start_matches(' ')
+                .starts_with(['◄', '─', '╌', '<', '-', '~'])
+        }) {
             match glyph {
                 '╮' | '┬' | '.' => drop(right.insert(lane, id.clone())),
                 '┤' | '┼' | '+' | '╯' | '┴' | '\'' => {
@@ -345,7 +428,9 @@ fn touched(side: Vec<char>, lanes: usize) -> Vec<(usize, char)> {
         return found;
     }
     for lane in 0..lanes {
-        let Some(&glyph) = side.get(1 + 2 * lane) else { break };
+        let Some(&glyph) = side.get(1 + 2 * lane) else {
+            break;
+        };
         if lane > 0 && !side.get(2 * lane).copied().is_some_and(is_stub) {
             break;
         }
@@ -419,19 +504,47 @@ proptest! {
 #[test]
 fn breakpoints_of_the_graph_are_drawn() {
     let node = |id: &str, stops: &str| json!({"id": id, "metadata": {"__interrupt": stops}});
-    let nodes = [json!({"id": START}), node("plan", "before"), node("act", "before,after"), node("log", "after")];
-    let pairs = [(START, "plan"), ("plan", "act"), ("act", "log"), ("act", "plan")];
-    let edges: Vec<Value> = pairs.iter().map(|(from, to)| json!({"source": from, "target": to})).collect();
+    let nodes = [
+        json!({"id": START}),
+        node("plan", "before"),
+        node("act", "before,after"),
+        node("log", "after"),
+    ];
+    let pairs = [
+        (START, "plan"),
+        ("plan", "act"),
+        ("act", "log"),
+        ("act", "plan"),
+    ];
+    let edges: Vec<Value> = pairs
+        .iter()
+        .map(|(from, to)| json!({"source": from, "target": to}))
+        .collect();
     let graph = Graph::read(&json!({"nodes": nodes, "edges": edges}));
     let rails = layout(&graph, Limits::NONE);
     let text = text(&graph, &rails, Glyphs::Unicode);
-    assert!(text.contains("►¦plan ") && text.contains("►¦act¦") && text.contains("► log¦"), "{text}");
+    assert!(
+        text.contains("►¦plan ") && text.contains("►¦act¦") && text.contains("► log¦"),
+        "{text}"
+    );
     // A mark moves no rail.
     let plain = json!({"nodes": nodes.map(|node| json!({"id": node["id"]})), "edges": edges});
-    assert_eq!(text.replace('¦', " ").replace(" \n", "\n"), drawn(&Graph::read(&plain)).replace(" \n", "\n"));
-    assert!(mermaid(&graph).contains("[\"act (stops before and after)\"]"), "{}", mermaid(&graph));
+    assert_eq!(
+        text.replace('¦', " ").replace(" \n", "\n"),
+        drawn(&Graph::read(&plain)).replace(" \n", "\n")
+    );
+    assert!(
+        mermaid(&graph).contains("[\"act (stops before and after)\"]"),
+        "{}",
+        mermaid(&graph)
+    );
     assert!(svg(&graph, &rails).contains("log (stops after)"));
     // Other values are not breakpoints.
     let odd = json!({"nodes": [{"id": "a", "metadata": {"__interrupt": true}}, {"id": "b", "metadata": {"__interrupt": "beforehand"}}]});
-    assert!(Graph::read(&odd).nodes().iter().all(|node| !node.breakpoint.is_set()));
+    assert!(
+        Graph::read(&odd)
+            .nodes()
+            .iter()
+            .all(|node| !node.breakpoint.is_set())
+    );
 }

@@ -24,11 +24,17 @@ pub(super) struct Lenient<'a> {
 
 impl<'a> Lenient<'a> {
     pub fn new(json: &'a str) -> Lenient<'a> {
-        Lenient { value: Peek::head(json, usize::MAX), depth: 0 }
+        Lenient {
+            value: Peek::head(json, usize::MAX),
+            depth: 0,
+        }
     }
 
     fn member(self, value: Peek<'a>) -> Lenient<'a> {
-        Lenient { value, depth: self.depth + 1 }
+        Lenient {
+            value,
+            depth: self.depth + 1,
+        }
     }
 
     /// Returns the fields. Of equal keys the last one counts, as in JavaScript and Python.
@@ -69,7 +75,8 @@ impl<'de> Deserializer<'de> for Lenient<'de> {
             Some(b'{' | b'[') if self.depth >= MAX_DEPTH => visitor.visit_borrowed_str(NOTE),
             Some(b'{') => visitor.visit_map(MapDeserializer::new(self.fields().into_iter())),
             Some(b'[') => {
-                let mut items = SeqDeserializer::new(self.value.items().map(|value| self.member(value)));
+                let mut items =
+                    SeqDeserializer::new(self.value.items().map(|value| self.member(value)));
                 let read = visitor.visit_seq(&mut items)?;
                 // A longer list is not that record or tuple.
                 items.end().map(|()| read)
@@ -87,10 +94,18 @@ impl<'de> Deserializer<'de> for Lenient<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.value.is_null() {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         // A raw value is the received text.
         match name.starts_with("$serde_json") {
             true => self.strict().deserialize_newtype_struct(name, visitor),

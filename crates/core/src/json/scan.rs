@@ -16,12 +16,18 @@ impl<'a> Peek<'a> {
     /// Returns the value at the start of a text, limited to `max` bytes.
     pub fn head(text: &'a str, max: usize) -> Peek<'a> {
         let head = crate::text::head(text, max);
-        Peek { text: head.trim_matches(is_space), whole: head.len() == text.len() }
+        Peek {
+            text: head.trim_matches(is_space),
+            whole: head.len() == text.len(),
+        }
     }
 
     /// Marks the value as truncated.
     pub fn cut(self) -> Peek<'a> {
-        Peek { whole: false, ..self }
+        Peek {
+            whole: false,
+            ..self
+        }
     }
 
     /// Returns the text, as received.
@@ -52,7 +58,11 @@ impl<'a> Peek<'a> {
     /// Returns the decoded text of a string, as far as it is present; `None` for other values.
     pub fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix('"')?;
-        let inner = if self.whole { inner.strip_suffix('"').unwrap_or(inner) } else { inner };
+        let inner = if self.whole {
+            inner.strip_suffix('"').unwrap_or(inner)
+        } else {
+            inner
+        };
         Some(unescaped(inner))
     }
 
@@ -68,7 +78,10 @@ impl<'a> Peek<'a> {
 
     /// Returns the field with this name: of several, the last.
     pub fn get(self, name: &str) -> Option<Peek<'a>> {
-        self.fields().filter(|(key, _)| key == name).last().map(|(_, value)| value)
+        self.fields()
+            .filter(|(key, _)| key == name)
+            .last()
+            .map(|(_, value)| value)
     }
 
     /// Returns several fields in one pass.
@@ -107,13 +120,19 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     fn inside(of: Peek<'a>, opening: u8) -> Scan<'a> {
         let is_container = of.text.as_bytes().first() == Some(&opening);
-        Scan { text: if is_container { of.text } else { "" }, at: 1 }
+        Scan {
+            text: if is_container { of.text } else { "" },
+            at: 1,
+        }
     }
 
     /// Returns the next value. Separators are skipped without validation.
     fn next_value(&mut self) -> Option<Peek<'a>> {
         let bytes = self.text.as_bytes();
-        while bytes.get(self.at).is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':')) {
+        while bytes
+            .get(self.at)
+            .is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':'))
+        {
             self.at += 1;
         }
         if matches!(bytes.get(self.at)?, b'}' | b']') {
@@ -122,7 +141,10 @@ impl<'a> Scan<'a> {
         let from = self.at;
         let end = end_of_value(bytes, from);
         self.at = end.unwrap_or(bytes.len());
-        Some(Peek { text: &self.text[from..self.at], whole: end.is_some() })
+        Some(Peek {
+            text: &self.text[from..self.at],
+            whole: end.is_some(),
+        })
     }
 }
 
@@ -132,7 +154,10 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
     let mut depth = 0_usize;
     loop {
         match bytes.get(at)? {
-            b'"' => at = Some(at + 2 + string_end(&bytes[at + 1..])).filter(|end| *end <= bytes.len())?,
+            b'"' => {
+                at =
+                    Some(at + 2 + string_end(&bytes[at + 1..])).filter(|end| *end <= bytes.len())?
+            }
             b'{' | b'[' => {
                 depth += 1;
                 at += 1;
@@ -143,7 +168,8 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
             }
             b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => at += 1,
             _ => {
-                let is_end = |b: &u8| matches!(b, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
+                let is_end =
+                    |b: &u8| matches!(b, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
                 at += bytes[at..].iter().position(is_end)?;
             }
         }
@@ -168,30 +194,60 @@ mod tests {
     #[test]
     fn fields_are_found() {
         let json = Peek::head(SAMPLE, 1000);
-        let fields: Vec<_> = json.fields().map(|(key, value)| (key.into_owned(), value.text())).collect();
-        let expected = [("a", r#"[1, {"b":"}]\"é"}]"#), ("k\ney", "null"), ("n", "-1.5e3"), ("s", r#""Krak\u00f3w""#)];
-        assert_eq!(fields.iter().map(|(key, value)| (&**key, *value)).collect::<Vec<_>>(), expected);
+        let fields: Vec<_> = json
+            .fields()
+            .map(|(key, value)| (key.into_owned(), value.text()))
+            .collect();
+        let expected = [
+            ("a", r#"[1, {"b":"}]\"é"}]"#),
+            ("k\ney", "null"),
+            ("n", "-1.5e3"),
+            ("s", r#""Krak\u00f3w""#),
+        ];
+        assert_eq!(
+            fields
+                .iter()
+                .map(|(key, value)| (&**key, *value))
+                .collect::<Vec<_>>(),
+            expected
+        );
         let [a, n, none] = json.pick(["a", "n", "x"]);
-        assert_eq!(a.unwrap().items().map(Peek::text).collect::<Vec<_>>(), ["1", r#"{"b":"}]\"é"}"#]);
+        assert_eq!(
+            a.unwrap().items().map(Peek::text).collect::<Vec<_>>(),
+            ["1", r#"{"b":"}]\"é"}"#]
+        );
         assert_eq!((n.unwrap().number(), none), (Some(-1500.0), None));
         assert_eq!(json.get("s").unwrap().string().as_deref(), Some("Kraków"));
-        assert_eq!(Peek::head("[]", 9).fields().count() + Peek::head("7", 9).items().count(), 0);
+        assert_eq!(
+            Peek::head("[]", 9).fields().count() + Peek::head("7", 9).items().count(),
+            0
+        );
     }
 
     #[test]
     fn truncated_values_are_marked() {
         let json = Peek::head(r#"{"a":1,"b":{"c":"long text"},"d":2}"#, 20);
         let fields: Vec<_> = json.fields().collect();
-        assert_eq!((&*fields[1].0, fields[1].1.text(), fields[1].1.is_whole()), ("b", r#"{"c":"lon"#, false));
+        assert_eq!(
+            (&*fields[1].0, fields[1].1.text(), fields[1].1.is_whole()),
+            ("b", r#"{"c":"lon"#, false)
+        );
         let inner = fields[1].1.get("c").unwrap();
-        assert_eq!((inner.string().as_deref(), inner.is_whole(), fields.len()), (Some("lon"), false, 2));
+        assert_eq!(
+            (inner.string().as_deref(), inner.is_whole(), fields.len()),
+            (Some("lon"), false, 2)
+        );
     }
 
     #[test]
     fn deep_nesting_does_not_overflow_the_stack() {
         let deep = "[".repeat(100_000);
         assert_eq!(Peek::head(&deep, usize::MAX).items().count(), 1);
-        let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep = format!(
+            "{{\"a\":{}{},\"b\":1}}",
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
         assert_eq!(Peek::head(&deep, usize::MAX).get("b").unwrap().text(), "1");
     }
 

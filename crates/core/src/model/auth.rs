@@ -122,7 +122,9 @@ impl AuthStatus {
         match self {
             AuthStatus::Completed => "The connection is ready.",
             AuthStatus::Pending => "Open the link and authorize at the provider.",
-            AuthStatus::ConnectionRequired => "There is no usable connection: connect the user or the agent first.",
+            AuthStatus::ConnectionRequired => {
+                "There is no usable connection: connect the user or the agent first."
+            }
             AuthStatus::TokenExpired => "The token has expired and could not be renewed.",
             AuthStatus::Timeout => "Not authorized within the wait.",
             AuthStatus::NotFound => {
@@ -147,14 +149,20 @@ pub struct AuthAnswer {
 impl AuthAnswer {
     /// Parses a response.
     pub fn new(mut row: Value) -> AuthAnswer {
-        let token = row["token"].as_str().filter(|token| !token.is_empty()).map(str::to_string);
+        let token = row["token"]
+            .as_str()
+            .filter(|token| !token.is_empty())
+            .map(str::to_string);
         if let Some(token) = &token {
             // From all fields, such as the link.
             let secret = Secrets::new([token.as_str()], MIN_TOKEN);
             map_texts(&mut row, &|text| secret.scrub(text));
         }
         mask_record(&mut row);
-        AuthAnswer { row, has_token: token.is_some() }
+        AuthAnswer {
+            row,
+            has_token: token.is_some(),
+        }
     }
 
     /// The status word as the server wrote it.
@@ -193,7 +201,9 @@ fn map_texts(value: &mut Value, change: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
         Value::Array(items) => items.iter_mut().for_each(|item| map_texts(item, change)),
-        Value::Object(fields) => fields.iter_mut().for_each(|(_, value)| map_texts(value, change)),
+        Value::Object(fields) => fields
+            .iter_mut()
+            .for_each(|(_, value)| map_texts(value, change)),
         _ => {}
     }
 }
@@ -205,9 +215,10 @@ mod tests {
 
     #[test]
     fn tokens_are_removed_from_auth_responses() {
-        let answer =
-            AuthAnswer::new(json!({"status": "completed", "token": "canary-1", "url": "https://x/?t=canary-1",
-            "metadata": {"note": ["canary-1"], "access_token": "canary-2"}, "user_id": "u", "novel": [1]}));
+        let answer = AuthAnswer::new(
+            json!({"status": "completed", "token": "canary-1", "url": "https://x/?t=canary-1",
+            "metadata": {"note": ["canary-1"], "access_token": "canary-2"}, "user_id": "u", "novel": [1]}),
+        );
         assert!(answer.has_token && answer.status() == AuthStatus::Completed);
         let shown = format!("{answer:?}{}", answer.row);
         assert!(!shown.contains("canary"), "{shown}");
@@ -217,30 +228,63 @@ mod tests {
 
     #[test]
     fn every_auth_status_has_a_description() {
-        let words = ["completed", "pending", "connection_required", "token_expired", "timeout", "not_found", "novel"];
-        let mut meanings: Vec<&str> = words.iter().map(|word| AuthStatus::of(word).meaning()).collect();
+        let words = [
+            "completed",
+            "pending",
+            "connection_required",
+            "token_expired",
+            "timeout",
+            "not_found",
+            "novel",
+        ];
+        let mut meanings: Vec<&str> = words
+            .iter()
+            .map(|word| AuthStatus::of(word).meaning())
+            .collect();
         meanings.sort_unstable();
         meanings.dedup();
         assert_eq!(meanings.len(), words.len());
-        let malformed = AuthAnswer::new(json!({"status": null, "token": null, "url": "", "auth_id": 3}));
+        let malformed =
+            AuthAnswer::new(json!({"status": null, "token": null, "url": "", "auth_id": 3}));
         assert_eq!(
-            (malformed.word(), malformed.status(), malformed.url(), malformed.auth_id()),
+            (
+                malformed.word(),
+                malformed.status(),
+                malformed.url(),
+                malformed.auth_id()
+            ),
             ("", AuthStatus::Unknown, None, None)
         );
         assert!(!malformed.has_token);
-        assert_eq!(AuthAnswer::new(json!("pending")).word(), "", "a response that is not an object");
+        assert_eq!(
+            AuthAnswer::new(json!("pending")).word(),
+            "",
+            "a response that is not an object"
+        );
     }
 
     #[test]
     fn authenticate_example_contains_every_field() {
         let example = AuthAuthenticateRequest::example("go\"ogle");
         let read = AuthAuthenticateRequest::read(&example).unwrap();
-        assert_eq!((read.provider.as_str(), read.scopes.len(), read.force_new), ("go\"ogle", 0, None));
+        assert_eq!(
+            (read.provider.as_str(), read.scopes.len(), read.force_new),
+            ("go\"ogle", 0, None)
+        );
         let uuid = "token_id = \"11111111-1111-4111-8111-111111111111\"";
-        let all: String = example.lines().skip(1).map(|line| format!("{}\n", line.trim_start_matches("# "))).collect();
+        let all: String = example
+            .lines()
+            .skip(1)
+            .map(|line| format!("{}\n", line.trim_start_matches("# ")))
+            .collect();
         let all = AuthAuthenticateRequest::read(&all.replace("token_id = \"…\"", uuid)).unwrap();
-        let Value::Object(written) = serde_json::to_value(all).unwrap() else { panic!() };
-        assert!(FIELDS.iter().all(|field| written.contains_key(field.name)), "{written:?}");
+        let Value::Object(written) = serde_json::to_value(all).unwrap() else {
+            panic!()
+        };
+        assert!(
+            FIELDS.iter().all(|field| written.contains_key(field.name)),
+            "{written:?}"
+        );
         assert_eq!(written.len(), FIELDS.len());
     }
 
@@ -251,6 +295,9 @@ mod tests {
             scopes: vec!["repo".into()],
             ..AuthAuthenticateRequest::default()
         };
-        assert_eq!(serde_json::to_string(&body).unwrap(), r#"{"provider":"github","scopes":["repo"]}"#);
+        assert_eq!(
+            serde_json::to_string(&body).unwrap(),
+            r#"{"provider":"github","scopes":["repo"]}"#
+        );
     }
 }

@@ -86,13 +86,18 @@ impl Branch {
         let from = format!("From {step} ({})", known.join(", "));
         match self.is_newest {
             true => format!("{from}, the newest."),
-            false => format!("{from}. A new branch starts here; the current branch stays in history."),
+            false => {
+                format!("{from}. A new branch starts here; the current branch stays in history.")
+            }
         }
     }
 
     /// Returns the name of the checkpoint: `step 6`, else its id.
     pub fn name(&self) -> String {
-        self.step.map_or_else(|| format!("checkpoint {}", short_id(&self.checkpoint_id)), |step| format!("step {step}"))
+        self.step.map_or_else(
+            || format!("checkpoint {}", short_id(&self.checkpoint_id)),
+            |step| format!("step {step}"),
+        )
     }
 }
 
@@ -117,14 +122,23 @@ impl BranchStep {
 impl RepeatedCalls {
     /// Says which calls are made again. `run` names a run.
     pub fn sentence(&self, run: impl Fn(&str) -> String) -> String {
-        let calls: Vec<String> = self.calls.iter().map(|call| text::clean(call).into_owned()).collect();
+        let calls: Vec<String> = self
+            .calls
+            .iter()
+            .map(|call| text::clean(call).into_owned())
+            .collect();
         let (calls, were) = match calls.as_slice() {
             [one] => (one.clone(), "was"),
             [most @ .., last] => (format!("{} and {last}", most.join(", ")), "were"),
             [] => return String::new(),
         };
-        let place = self.run_id.as_deref().map_or("before".to_string(), |id| format!("in {}", run(id)));
-        format!("{calls} {were} called {place} and will be called again: external effects happen twice.")
+        let place = self
+            .run_id
+            .as_deref()
+            .map_or("before".to_string(), |id| format!("in {}", run(id)));
+        format!(
+            "{calls} {were} called {place} and will be called again: external effects happen twice."
+        )
     }
 }
 
@@ -148,7 +162,11 @@ pub fn counted<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 
 /// Joins names for a sentence.
 fn joined(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(NAMED)
+        .map(|name| text::clean(name).into_owned())
+        .collect();
     match names.len().saturating_sub(NAMED) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
@@ -161,15 +179,32 @@ mod tests {
 
     fn step(kind: BranchStepKind, certain: bool, run_id: Option<&str>) -> BranchStep {
         let run_id = run_id.map(str::to_string);
-        BranchStep { kind, nodes: vec!["tools".into()], certain, run_id, detail: String::new() }
+        BranchStep {
+            kind,
+            nodes: vec!["tools".into()],
+            certain,
+            run_id,
+            detail: String::new(),
+        }
     }
 
     #[test]
     fn the_sentence_leaves_unknown_parts_out() {
-        let mut branch = Branch { checkpoint_id: "1f0a0000-c310".into(), ..Branch::default() };
+        let mut branch = Branch {
+            checkpoint_id: "1f0a0000-c310".into(),
+            ..Branch::default()
+        };
         branch.is_newest = true;
-        assert_eq!(branch.sentence(None), "From checkpoint 1f0a0000-c310 (unknown), the newest.");
-        branch = Branch { step: Some(6), writers: vec!["chat".into()], is_newest: false, ..branch };
+        assert_eq!(
+            branch.sentence(None),
+            "From checkpoint 1f0a0000-c310 (unknown), the newest."
+        );
+        branch = Branch {
+            step: Some(6),
+            writers: vec!["chat".into()],
+            is_newest: false,
+            ..branch
+        };
         let says = "From step 6 (chat, 14:01:35). A new branch starts here; the current branch stays in history.";
         assert_eq!(branch.sentence(Some("14:01:35")), says);
     }
@@ -180,7 +215,10 @@ mod tests {
         use BranchStepKind::*;
         assert_eq!(step(RunsAgain, true, Some("r")).basis(name), "certain");
         assert_eq!(step(RunsAgain, false, None).basis(name), "likely");
-        assert_eq!(step(ThenLikely, false, Some("r")).basis(name), "as in run r");
+        assert_eq!(
+            step(ThenLikely, false, Some("r")).basis(name),
+            "as in run r"
+        );
         assert_eq!(step(ThenLikely, false, None).basis(name), "");
         assert_eq!(step(Skipped, false, Some("r")).basis(name), "");
     }
@@ -189,14 +227,21 @@ mod tests {
     fn repeated_calls_are_named_with_their_run() {
         let calls = |calls: &[&str], run: Option<&str>| {
             let calls = calls.iter().map(|call| call.to_string()).collect();
-            RepeatedCalls { calls, run_id: run.map(str::to_string) }.sentence(|id| format!("run {id}"))
+            RepeatedCalls {
+                calls,
+                run_id: run.map(str::to_string),
+            }
+            .sentence(|id| format!("run {id}"))
         };
         let twice = "external effects happen twice.";
         assert_eq!(
             calls(&["list", "get"], Some("3")),
             format!("list and get were called in run 3 and will be called again: {twice}")
         );
-        assert_eq!(calls(&["pay"], None), format!("pay was called before and will be called again: {twice}"));
+        assert_eq!(
+            calls(&["pay"], None),
+            format!("pay was called before and will be called again: {twice}")
+        );
         assert_eq!(counted(["a", "b", "a"]), ["a ×2", "b"]);
     }
 }

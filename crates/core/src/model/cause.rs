@@ -4,7 +4,11 @@ use super::step_limit::LIKELY;
 
 /// Sentences that servers send in place of an error's message: Python (langgraph-api 0.16) for all but a few classes, Aegra (0.11)
 /// in its `error` event. The last one is ours, for an empty event.
-const HIDDEN: [&str; 3] = ["An internal error occurred", "execution failed", "no reason reported"];
+const HIDDEN: [&str; 3] = [
+    "An internal error occurred",
+    "execution failed",
+    "no reason reported",
+];
 
 /// Returns the most specific of several texts about one failure, the most trusted ones first.
 pub fn cause(texts: impl IntoIterator<Item = String>) -> Option<String> {
@@ -28,28 +32,44 @@ pub fn hides_cause(text: &str) -> bool {
         Some((name, rest)) if is_name(name) => {
             let rest = rest.trim();
             // Aegra repeats the class in the message.
-            rest.strip_prefix(name).map_or(rest, |rest| rest.trim_start_matches(':').trim())
+            rest.strip_prefix(name)
+                .map_or(rest, |rest| rest.trim_start_matches(':').trim())
         }
         _ => text,
     };
-    text.starts_with(LIKELY) || message.is_empty() || HIDDEN.contains(&message) || message == text && names_class(text)
+    text.starts_with(LIKELY)
+        || message.is_empty()
+        || HIDDEN.contains(&message)
+        || message == text && names_class(text)
 }
 
 /// Returns whether a text can be about the error of a text that hides its cause. Another task's error isn't the cause.
 fn may_be_of(text: &str, hidden: &str) -> bool {
-    let class = |text: &str| text.split([':', '(']).next().and_then(|name| name.rsplit('.').next()).map(str::to_string);
+    let class = |text: &str| {
+        text.split([':', '('])
+            .next()
+            .and_then(|name| name.rsplit('.').next())
+            .map(str::to_string)
+    };
     let named = class(text).filter(|name| is_name(name) && names_class(name));
-    named.is_none() || !is_name(hidden.split(':').next().unwrap_or_default()) || named == class(hidden)
+    named.is_none()
+        || !is_name(hidden.split(':').next().unwrap_or_default())
+        || named == class(hidden)
 }
 
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
 }
 
 /// Returns whether a word is one that only classes of errors end with.
 fn names_class(word: &str) -> bool {
-    is_name(word) && ["Error", "Exception", "Timeout"].iter().any(|end| word.ends_with(end))
+    is_name(word)
+        && ["Error", "Exception", "Timeout"]
+            .iter()
+            .any(|end| word.ends_with(end))
 }
 
 #[cfg(test)]
@@ -68,15 +88,43 @@ mod tests {
             (&[hidden, real] as &[&str], real),
             (&[real, hidden], real),
             // Aegra: its event, its run and its task.
-            (&["ConnectionError: execution failed", "Error code: 529 - Overloaded", real], real),
+            (
+                &[
+                    "ConnectionError: execution failed",
+                    "Error code: 529 - Overloaded",
+                    real,
+                ],
+                real,
+            ),
             // Of several tasks, only one of the error's class.
             (&[hidden, "ValueError: other", real], real),
             (&[hidden, "ValueError: other"], hidden),
-            (&["RateLimited: An internal error occurred", "RateLimited: slow down"], "RateLimited: slow down"),
-            (&["httpx.ConnectError", "ConnectError: refused"], "ConnectError: refused"),
-            (&["ValueError: first", "KeyError: second"], "ValueError: first"),
-            (&["None of its steps failed. It most likely", "GraphRecursionError: of 1"], "GraphRecursionError: of 1"),
-            (&["", " ", "An internal error occurred"], "An internal error occurred"),
+            (
+                &[
+                    "RateLimited: An internal error occurred",
+                    "RateLimited: slow down",
+                ],
+                "RateLimited: slow down",
+            ),
+            (
+                &["httpx.ConnectError", "ConnectError: refused"],
+                "ConnectError: refused",
+            ),
+            (
+                &["ValueError: first", "KeyError: second"],
+                "ValueError: first",
+            ),
+            (
+                &[
+                    "None of its steps failed. It most likely",
+                    "GraphRecursionError: of 1",
+                ],
+                "GraphRecursionError: of 1",
+            ),
+            (
+                &["", " ", "An internal error occurred"],
+                "An internal error occurred",
+            ),
             (&["Error: boom", "Internal error"], "Error: boom"),
         ] {
             assert_eq!(of(texts).as_deref(), Some(wanted), "{texts:?}");
@@ -96,7 +144,12 @@ mod tests {
         ] {
             assert!(hides_cause(text), "{text}");
         }
-        for text in ["boom", "ValueError: An internal error occurred in f", "Error code: 529", "the node failed"] {
+        for text in [
+            "boom",
+            "ValueError: An internal error occurred in f",
+            "Error code: 529",
+            "the node failed",
+        ] {
             assert!(!hides_cause(text), "{text}");
         }
     }

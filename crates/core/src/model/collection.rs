@@ -44,15 +44,26 @@ pub struct Field {
 }
 
 const fn field(title: &'static str, pointer: &'static str) -> Field {
-    Field { title, pointer, is_time: false }
+    Field {
+        title,
+        pointer,
+        is_time: false,
+    }
 }
 
 const fn time(title: &'static str, pointer: &'static str) -> Field {
-    Field { title, pointer, is_time: true }
+    Field {
+        title,
+        pointer,
+        is_time: true,
+    }
 }
 
-const INTEGRATIONS: &[Field] =
-    &[field("ACCOUNT", "/name"), field("INSTALLATION", "/installation_id"), field("ID", "/id")];
+const INTEGRATIONS: &[Field] = &[
+    field("ACCOUNT", "/name"),
+    field("INSTALLATION", "/installation_id"),
+    field("ID", "/id"),
+];
 const REPOSITORIES: &[Field] = &[
     field("OWNER", "/owner"),
     field("NAME", "/name"),
@@ -99,8 +110,12 @@ impl Collection {
     pub fn plural(&self) -> &'static str {
         match self {
             Collection::Integrations(GithubApp::Deployments) => "integrations",
-            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => "Forge installations",
-            Collection::Repositories(..) | Collection::InstallationRepositories(_) => "repositories",
+            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => {
+                "Forge installations"
+            }
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+                "repositories"
+            }
             Collection::Listeners => "listeners",
             Collection::Providers => "providers",
             Collection::Tokens(_) => "tokens",
@@ -112,7 +127,9 @@ impl Collection {
     pub fn singular(&self) -> &'static str {
         match self {
             Collection::Integrations(GithubApp::Deployments) => "integration",
-            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => "Forge installation",
+            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => {
+                "Forge installation"
+            }
             Collection::Repositories(..) | Collection::InstallationRepositories(_) => "repository",
             Collection::Listeners => "listener",
             Collection::Providers => "provider",
@@ -177,7 +194,10 @@ impl Collection {
             Collection::Tokens(_) | Collection::Connections(_) => &row["provider_account_label"],
             _ => &row["name"],
         };
-        let name = name.as_str().filter(|name| !name.is_empty()).map(str::to_string);
+        let name = name
+            .as_str()
+            .filter(|name| !name.is_empty())
+            .map(str::to_string);
         name.or_else(|| self.id_of(row))
     }
 }
@@ -190,7 +210,11 @@ impl Field {
 
     /// The value as a cell: texts bare, lists of words with commas, flags as yes and no, nothing for null.
     pub fn words(&self, row: &Value) -> String {
-        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        let word = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string)
+        };
         match self.of(row) {
             Value::Null => String::new(),
             Value::Bool(true) => "yes".into(),
@@ -210,22 +234,53 @@ mod tests {
     fn collection_rows_are_formatted_as_cells() {
         let row = json!({"id": "l1", "compute_id": "cluster-a", "compute_type": "k8s", "version": null,
             "compute_config": {"k8s_namespaces": ["a", "b", 3]}, "updated_at": "2026-11-21T10:00:00Z"});
-        let cells: Vec<String> = Collection::Listeners.fields().iter().map(|field| field.words(&row)).collect();
-        assert_eq!(cells, ["cluster-a", "k8s", "a, b, 3", "", "2026-11-21T10:00:00Z", "l1"]);
-        assert_eq!(Collection::Listeners.name_of(&row).as_deref(), Some("cluster-a"));
-        let token = json!({"id": "t1", "provider_account_label": null, "is_default": true, "scopes": []});
-        let cells: Vec<String> = Collection::Tokens(None).fields().iter().map(|field| field.words(&token)).collect();
+        let cells: Vec<String> = Collection::Listeners
+            .fields()
+            .iter()
+            .map(|field| field.words(&row))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                "cluster-a",
+                "k8s",
+                "a, b, 3",
+                "",
+                "2026-11-21T10:00:00Z",
+                "l1"
+            ]
+        );
+        assert_eq!(
+            Collection::Listeners.name_of(&row).as_deref(),
+            Some("cluster-a")
+        );
+        let token =
+            json!({"id": "t1", "provider_account_label": null, "is_default": true, "scopes": []});
+        let cells: Vec<String> = Collection::Tokens(None)
+            .fields()
+            .iter()
+            .map(|field| field.words(&token))
+            .collect();
         assert_eq!(cells, ["", "", "yes", "", "", "t1"]);
     }
 
     #[test]
     fn collection_rows_have_ids_and_names() {
         let row = json!({"id": "uuid", "provider_id": "github", "name": "GitHub"});
-        assert_eq!(Collection::Providers.id_of(&row).as_deref(), Some("github"), "paths take the slug");
+        assert_eq!(
+            Collection::Providers.id_of(&row).as_deref(),
+            Some("github"),
+            "paths take the slug"
+        );
         let repository = json!({"id": 42, "name": "bot"});
         let repositories = Collection::Repositories(GithubApp::Deployments, "i".into());
         assert_eq!(repositories.id_of(&repository).as_deref(), Some("42"));
         assert_eq!(repositories.id_of(&json!({"id": ""})), None);
-        assert_eq!(Collection::Tokens(None).name_of(&json!({"id": "t"})).as_deref(), Some("t"));
+        assert_eq!(
+            Collection::Tokens(None)
+                .name_of(&json!({"id": "t"}))
+                .as_deref(),
+            Some("t")
+        );
     }
 }

@@ -27,7 +27,10 @@ pub struct Change {
 /// secret only the fact of a change is reported, so both records must be unmasked; masked ones show only added and removed
 /// names.
 pub fn compare(before: &Value, after: &Value) -> Vec<Change> {
-    let mut changes = Changes { all: Vec::new(), with_equal: false };
+    let mut changes = Changes {
+        all: Vec::new(),
+        with_equal: false,
+    };
     changes.walk("", before, after);
     changes.all
 }
@@ -35,7 +38,10 @@ pub fn compare(before: &Value, after: &Value) -> Vec<Change> {
 /// Returns all values of two records side by side, also those that are equal; see [`compare`]. Of a secret it only says whether it
 /// is there.
 pub(super) fn side_by_side(a: &Value, b: &Value) -> Vec<Change> {
-    let mut changes = Changes { all: Vec::new(), with_equal: true };
+    let mut changes = Changes {
+        all: Vec::new(),
+        with_equal: true,
+    };
     changes.walk("", a, b);
     changes.all
 }
@@ -62,13 +68,19 @@ impl Change {
                 Some(other)
             }
         };
-        Change { path: self.path, before: side(self.before), after: side(self.after) }
+        Change {
+            path: self.path,
+            before: side(self.before),
+            after: side(self.after),
+        }
     }
 
     /// Returns the change in one line, sanitized: `repo_ref: main → hotfix`, `secrets[KEY]: changed`.
     pub fn line(&self) -> String {
         let shown = |value: &Value| {
-            let plain = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+            let plain = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string);
             text::fit(&text::clean(&plain), MAX_SHOWN).into_owned()
         };
         let path = text::clean(&self.path);
@@ -108,7 +120,9 @@ impl Changes {
                 let path = step(path, name);
                 if holds_secrets(name, before) || holds_secrets(name, after) {
                     self.secrets(&path, before, after);
-                } else if (is_secret(name, before) || is_secret(name, after)) && !path.contains(REFERENCES) {
+                } else if (is_secret(name, before) || is_secret(name, after))
+                    && !path.contains(REFERENCES)
+                {
                     self.hidden(&path, before, after);
                 } else {
                     self.walk(&path, before, after);
@@ -141,7 +155,11 @@ impl Changes {
     fn hidden(&mut self, path: &str, before: &Value, after: &Value) {
         if self.counts(before, after) {
             let mask = |value: &Value| (!value.is_null()).then(|| MASK.into());
-            self.all.push(Change { path: path.into(), before: mask(before), after: mask(after) });
+            self.all.push(Change {
+                path: path.into(),
+                before: mask(before),
+                after: mask(after),
+            });
         }
     }
 
@@ -151,11 +169,19 @@ impl Changes {
             mask_secrets(&mut value);
             (!value.is_null()).then_some(value)
         };
-        self.all.push(Change { path: path.into(), before: side(before), after: side(after) });
+        self.all.push(Change {
+            path: path.into(),
+            before: side(before),
+            after: side(after),
+        });
     }
 
     fn counts(&self, before: &Value, after: &Value) -> bool {
-        if self.with_equal { !(before.is_null() && after.is_null()) } else { !same(before, after) }
+        if self.with_equal {
+            !(before.is_null() && after.is_null())
+        } else {
+            !same(before, after)
+        }
     }
 }
 
@@ -188,10 +214,18 @@ fn items(value: &Value) -> Option<Named<'_>> {
 
 /// Pairs both sides by name; a missing side is null.
 fn paired<'v>(old: &Named<'v>, new: &Named<'v>) -> Vec<(&'v str, &'v Value, &'v Value)> {
-    let find = |side: &Named<'v>, name: &str| side.iter().find(|(n, _)| *n == name).map_or(&Value::Null, |(_, v)| *v);
-    let added = new.iter().filter(|(name, _)| !old.iter().any(|(n, _)| n == name));
+    let find = |side: &Named<'v>, name: &str| {
+        side.iter()
+            .find(|(n, _)| *n == name)
+            .map_or(&Value::Null, |(_, v)| *v)
+    };
+    let added = new
+        .iter()
+        .filter(|(name, _)| !old.iter().any(|(n, _)| n == name));
     let names = old.iter().chain(added).map(|(name, _)| *name);
-    names.map(|name| (name, find(old, name), find(new, name))).collect()
+    names
+        .map(|name| (name, find(old, name), find(new, name)))
+        .collect()
 }
 
 /// A field's path; a name that would read as a path itself is quoted.
@@ -207,7 +241,9 @@ fn step(path: &str, name: &str) -> String {
 /// Equal, where 1 and 1.0 are: servers write numbers either way.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => x.as_f64() == y.as_f64(),
+        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => {
+            x.as_f64() == y.as_f64()
+        }
         _ => a == b,
     }
 }
@@ -239,7 +275,11 @@ mod tests {
             "made.a.b: 1, was not set",
         ];
         assert_eq!(shown, expected);
-        assert_eq!(compare(&before, &after).len(), expected.len() + 2, "id and status differ as well");
+        assert_eq!(
+            compare(&before, &after).len(),
+            expected.len() + 2,
+            "id and status differ as well"
+        );
     }
 
     #[test]
@@ -261,9 +301,15 @@ mod tests {
         let json = serde_json::to_string(&compare(&before, &after)).unwrap();
         assert!(!json.contains("canary") && !json.contains("same"), "{json}");
         // Secrets without names, and secrets in another format.
-        let shown = lines(json!({"secrets": ["canary"]}), json!({"secrets": {"A": "canary"}}));
+        let shown = lines(
+            json!({"secrets": ["canary"]}),
+            json!({"secrets": {"A": "canary"}}),
+        );
         assert_eq!(shown, ["secrets: changed"]);
-        assert_eq!(lines(json!({}), json!({"secrets": "canary"})), ["secrets: added"]);
+        assert_eq!(
+            lines(json!({}), json!({"secrets": "canary"})),
+            ["secrets: added"]
+        );
     }
 
     #[test]
@@ -272,12 +318,19 @@ mod tests {
         let after = json!({"sidecars": [{"name": "log"}, {"name": "proxy", "image": "a:2"}]});
         assert_eq!(lines(before, after), ["sidecars[proxy].image: a:1 → a:2"]);
         let twice = json!({"l": [{"name": "a"}, {"name": "a", "x": 1}]});
-        assert_eq!(compare(&twice, &json!({"l": [{"name": "a"}]})).len(), 1, "repeated names can't identify entries");
+        assert_eq!(
+            compare(&twice, &json!({"l": [{"name": "a"}]})).len(),
+            1,
+            "repeated names can't identify entries"
+        );
     }
 
     #[test]
     fn values_are_sanitized_in_changes() {
-        let shown = lines(json!({"a\u{1b}[31m": "x"}), json!({"a\u{1b}[31m": "y\u{1b}]0;t\u{7}\nz"}));
+        let shown = lines(
+            json!({"a\u{1b}[31m": "x"}),
+            json!({"a\u{1b}[31m": "y\u{1b}]0;t\u{7}\nz"}),
+        );
         assert_eq!(shown, ["[\"a\\u001b[31m\"]: x → y⏎z"]);
     }
 

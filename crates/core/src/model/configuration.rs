@@ -77,7 +77,12 @@ impl Configuration {
             secrets.mask(&mut record);
             record
         });
-        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_string);
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_string)
+        };
         let time = |field: &str| revision[field].as_str().and_then(parse_time);
         let id = text(&revision["id"]);
         let made_of = match &revision {
@@ -87,20 +92,25 @@ impl Configuration {
         let from = SourceRevisionConfig::from_row(&made_of);
         let read = Revision::deserialize(&revision).ok();
         let mut settings = without(&deployment, &DEPLOYMENT_FACTS);
-        if let Some(config) = settings.get_mut(OF_DEPLOYMENT).and_then(Value::as_object_mut) {
+        if let Some(config) = settings
+            .get_mut(OF_DEPLOYMENT)
+            .and_then(Value::as_object_mut)
+        {
             config.shift_remove("custom_url");
         }
         Configuration {
             is_version: false,
             name: text(&deployment["name"]).unwrap_or_default(),
             deployment_id: text(&deployment["id"]).unwrap_or_default(),
-            is_newest: id.is_some() && text(&deployment["latest_revision_id"]) == id || revision.is_null(),
+            is_newest: id.is_some() && text(&deployment["latest_revision_id"]) == id
+                || revision.is_null(),
             revision_id: id,
             status: text(&revision["status"]).unwrap_or_default(),
             message: text(&revision["status_message"]),
             created_at: time("created_at"),
             took: read.and_then(|revision| revision.took(now)),
-            address: text(&deployment["url"]).or_else(|| text(&deployment[OF_DEPLOYMENT]["custom_url"])),
+            address: text(&deployment["url"])
+                .or_else(|| text(&deployment[OF_DEPLOYMENT]["custom_url"])),
             made_from: from.made_from(),
             commit: from.repo_commit_sha.filter(|sha| !sha.is_empty()),
             repository: text(&deployment[OF_DEPLOYMENT]["repo_url"]),
@@ -146,14 +156,24 @@ impl Configuration {
 
 /// Returns the fields of a record without these.
 fn without(record: &Value, left_out: &[&str]) -> Value {
-    let fields = record.as_object().into_iter().flatten().filter(|(name, _)| !left_out.contains(&name.as_str()));
-    fields.map(|(name, value)| (name.clone(), value.clone())).collect()
+    let fields = record
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !left_out.contains(&name.as_str()));
+    fields
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// Returns the names of a list or a map of secrets.
 fn names(secrets: &Value) -> Option<BTreeSet<String>> {
     match secrets {
-        Value::Array(list) => Some(list.iter().filter_map(|one| one["name"].as_str().map(str::to_string)).collect()),
+        Value::Array(list) => Some(
+            list.iter()
+                .filter_map(|one| one["name"].as_str().map(str::to_string))
+                .collect(),
+        ),
         Value::Object(fields) => Some(fields.keys().cloned().collect()),
         _ => None,
     }
@@ -201,13 +221,19 @@ impl KeyRow {
             [KeyValue::Known(a), KeyValue::Known(_)] if !is_masked(a) => KeyRelation::Same,
             _ => KeyRelation::Unknown,
         };
-        KeyRow { path, values, relation }
+        KeyRow {
+            path,
+            values,
+            relation,
+        }
     }
 
     /// Returns its short name: `commit`, `branch`, `resource_spec.cpu`.
     pub fn name(&self) -> &str {
         let path = self.path.as_str();
-        let short = [OF_REVISION, OF_DEPLOYMENT].iter().find_map(|of| path.strip_prefix(of)?.strip_prefix('.'));
+        let short = [OF_REVISION, OF_DEPLOYMENT]
+            .iter()
+            .find_map(|of| path.strip_prefix(of)?.strip_prefix('.'));
         match short.unwrap_or(path) {
             "repo_commit_sha" => "commit",
             "repo_ref" => "branch",
@@ -245,7 +271,13 @@ impl KeyTable {
         let mut pairs = side_by_side(&a.revision, &b.revision);
         let is_commit = |path: &str| path.ends_with(".repo_commit_sha");
         // The commit and the branch are looked for first, wherever the server has them.
-        let order = |path: &str| (!is_commit(path), !path.ends_with(".repo_ref"), !path.starts_with(OF_REVISION));
+        let order = |path: &str| {
+            (
+                !is_commit(path),
+                !path.ends_with(".repo_ref"),
+                !path.starts_with(OF_REVISION),
+            )
+        };
         pairs.sort_by_key(|pair| order(&pair.path));
         if !is_same_deployment {
             let known: Vec<String> = pairs.iter().map(|pair| pair.path.clone()).collect();
@@ -253,28 +285,48 @@ impl KeyTable {
             // Both records have the kind of source.
             pairs.extend(settings.filter(|pair| !known.contains(&pair.path)));
         }
-        let mut rows: Vec<KeyRow> =
-            pairs.into_iter().map(|pair| KeyRow::new(pair.path, [value(pair.before), value(pair.after)])).collect();
+        let mut rows: Vec<KeyRow> = pairs
+            .into_iter()
+            .map(|pair| KeyRow::new(pair.path, [value(pair.before), value(pair.after)]))
+            .collect();
         let mut notes = Vec::new();
         let is_recorded = a.is_newest || b.is_newest;
         let is_version = a.is_version;
         if is_same_deployment && !is_version {
-            notes.push("resources are the deployment's, and not recorded with a revision".to_string());
+            notes.push(
+                "resources are the deployment's, and not recorded with a revision".to_string(),
+            );
         }
         if is_recorded && (!is_same_deployment || a.is_newest != b.is_newest) {
-            let all: BTreeSet<&String> =
-                [&a, &b].into_iter().filter_map(|side| side.secrets.as_ref()).flatten().collect();
-            let row = |name: &String| KeyRow::new(format!("secrets[{name}]"), [a.secret(name), b.secret(name)]);
+            let all: BTreeSet<&String> = [&a, &b]
+                .into_iter()
+                .filter_map(|side| side.secrets.as_ref())
+                .flatten()
+                .collect();
+            let row = |name: &String| {
+                KeyRow::new(format!("secrets[{name}]"), [a.secret(name), b.secret(name)])
+            };
             rows.extend(all.into_iter().map(row));
         }
-        let older = [("A", &a), ("B", &b)].into_iter().filter(|(_, side)| !is_version && !side.is_newest);
-        notes.extend(older.map(|(name, _)| format!("{name} is not the newest revision: its secrets are not recorded")));
-        KeyTable { sides: [a, b], rows, notes }
+        let older = [("A", &a), ("B", &b)]
+            .into_iter()
+            .filter(|(_, side)| !is_version && !side.is_newest);
+        notes.extend(older.map(|(name, _)| {
+            format!("{name} is not the newest revision: its secrets are not recorded")
+        }));
+        KeyTable {
+            sides: [a, b],
+            rows,
+            notes,
+        }
     }
 
     /// Returns the number of keys that relate in one of these ways.
     pub fn count(&self, of: &[KeyRelation]) -> usize {
-        self.rows.iter().filter(|row| of.contains(&row.relation)).count()
+        self.rows
+            .iter()
+            .filter(|row| of.contains(&row.relation))
+            .count()
     }
 
     /// Returns the address on GitHub of the commits between both sides.
@@ -285,7 +337,10 @@ impl KeyTable {
         let [a, b] = &self.sides;
         let (from, to) = (commit_id("A", a)?, commit_id("B", b)?);
         let repository = |name: &str, side: &Configuration| {
-            let url = side.repository.as_deref().ok_or_else(|| format!("The repository of {name} is not known."))?;
+            let url = side
+                .repository
+                .as_deref()
+                .ok_or_else(|| format!("The repository of {name} is not known."))?;
             github(url).ok_or_else(|| "The repository is not on GitHub.".to_string())
         };
         let (of_a, of_b) = (repository("A", a)?, repository("B", b)?);
@@ -301,8 +356,13 @@ impl KeyTable {
 
 /// Returns the id of a side's commit, or why it isn't known.
 fn commit_id<'c>(name: &str, side: &'c Configuration) -> Result<&'c str, String> {
-    let is_id = |sha: &&str| (MIN_SHA..=64).contains(&sha.len()) && sha.chars().all(|c| c.is_ascii_hexdigit());
-    side.commit.as_deref().filter(is_id).ok_or_else(|| format!("The commit of {name} is not known."))
+    let is_id = |sha: &&str| {
+        (MIN_SHA..=64).contains(&sha.len()) && sha.chars().all(|c| c.is_ascii_hexdigit())
+    };
+    side.commit
+        .as_deref()
+        .filter(is_id)
+        .ok_or_else(|| format!("The commit of {name} is not known."))
 }
 
 /// Returns `OWNER/REPO` of a repository on GitHub.
@@ -316,7 +376,9 @@ fn github(url: &str) -> Option<String> {
             matches!(host, "github.com" | "www.github.com").then_some(path)?
         }
         Some(_) => return None,
-        None => url.strip_prefix("git@github.com:").or_else(|| url.strip_prefix("github.com/"))?,
+        None => url
+            .strip_prefix("git@github.com:")
+            .or_else(|| url.strip_prefix("github.com/"))?,
     };
     let mut parts = rest.trim_end_matches('/').split('/');
     let (owner, name) = (parts.next()?, parts.next()?);
@@ -351,21 +413,34 @@ mod tests {
     }
 
     fn table(a: (&Value, &Value), b: (&Value, &Value)) -> KeyTable {
-        KeyTable::of(Configuration::of(a.0, a.1, NOW), Configuration::of(b.0, b.1, NOW))
+        KeyTable::of(
+            Configuration::of(a.0, a.1, NOW),
+            Configuration::of(b.0, b.1, NOW),
+        )
     }
 
     fn shown(table: &KeyTable) -> Vec<String> {
-        table.rows.iter().map(|row| format!("{} {:?}", row.name(), row.relation)).collect()
+        table
+            .rows
+            .iter()
+            .map(|row| format!("{} {:?}", row.name(), row.relation))
+            .collect()
     }
 
-    const SHA: [&str; 2] = ["9fceb02d0ae598e95dc970b74767f19372d61af8", "51d0aa7d0ae598e95dc970b74767f19372d61af8"];
+    const SHA: [&str; 2] = [
+        "9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "51d0aa7d0ae598e95dc970b74767f19372d61af8",
+    ];
 
     #[test]
     fn revisions_of_a_deployment_are_compared_by_what_is_recorded_with_them() {
         let d = deployment("d1");
         let mut newer = revision("r2", SHA[1]);
         newer["source_revision_config"]["image_uri"] = "registry/bot:2".into();
-        newer["source_revision_config"].as_object_mut().unwrap().shift_remove("langgraph_config_path");
+        newer["source_revision_config"]
+            .as_object_mut()
+            .unwrap()
+            .shift_remove("langgraph_config_path");
         let table = table((&d, &revision("r1", SHA[0])), (&d, &newer));
         let expected = [
             "commit Differs",
@@ -378,7 +453,11 @@ mod tests {
             "secrets[OPENAI_API_KEY] Unknown",
         ];
         assert_eq!(shown(&table), expected);
-        assert_eq!(table.rows[7].values, [KeyValue::Unknown, KeyValue::Secret], "an older one isn't recorded");
+        assert_eq!(
+            table.rows[7].values,
+            [KeyValue::Unknown, KeyValue::Secret],
+            "an older one isn't recorded"
+        );
         assert_eq!(table.sides[0].took, Some(Duration::from_secs(250)));
         assert_eq!(table.count(&[KeyRelation::Same]), 3);
         // Of two older ones nothing is known of the secrets.
@@ -392,8 +471,7 @@ mod tests {
     fn deployments_are_compared_with_their_settings_and_the_names_of_their_secrets() {
         let (a, mut b) = (deployment("d1"), deployment("d2"));
         b["source_config"]["deployment_type"] = "dev".into();
-        b["secrets"] =
-            json!([{"name": "OPENAI_API_KEY", "value": "canary-secret-two"}, {"name": "NEW", "value": "canary-3"}]);
+        b["secrets"] = json!([{"name": "OPENAI_API_KEY", "value": "canary-secret-two"}, {"name": "NEW", "value": "canary-3"}]);
         let newest = revision("r2", SHA[0]);
         let table = table((&a, &newest), (&b, &newest));
         let expected = [
@@ -411,27 +489,46 @@ mod tests {
             "secrets[NEW] OnlyB",
             "secrets[OPENAI_API_KEY] Unknown",
         ];
-        assert_eq!(shown(&table), expected, "equal values of secrets are not known");
+        assert_eq!(
+            shown(&table),
+            expected,
+            "equal values of secrets are not known"
+        );
         assert!(table.notes.is_empty(), "{:?}", table.notes);
         // Without a revision, the deployment's record says what it is made from.
         let mut empty = deployment("d3");
         empty["source_revision_config"] = json!({"repo_ref": "main"});
         let table = self::table((&empty, &Value::Null), (&b, &newest));
         assert_eq!(table.sides[0].made_from.as_deref(), Some("main"));
-        assert_eq!((table.rows[0].name(), table.rows[0].relation), ("commit", KeyRelation::OnlyB));
+        assert_eq!(
+            (table.rows[0].name(), table.rows[0].relation),
+            ("commit", KeyRelation::OnlyB)
+        );
     }
 
     #[test]
     fn versions_of_an_assistant_are_compared_by_their_fields() {
         let version = |number: u64, tone: &str| {
             let fields = json!({"name": "deep", "context": {"tone": tone, "api_key": "canary"}, "metadata": {}});
-            Configuration::of_version("deep", &json!({"version": number, "assistant_id": "a-1"}), fields)
+            Configuration::of_version(
+                "deep",
+                &json!({"version": number, "assistant_id": "a-1"}),
+                fields,
+            )
         };
         let table = KeyTable::of(version(1, "formal"), version(2, "neutral"));
         assert_eq!(table.sides[1].name, "deep, version 2");
-        let expected = ["name Same", "context.tone Differs", "context.api_key Unknown", "metadata Same"];
+        let expected = [
+            "name Same",
+            "context.tone Differs",
+            "context.api_key Unknown",
+            "metadata Same",
+        ];
         assert_eq!(shown(&table), expected);
-        assert!(table.notes.is_empty() && !format!("{table:?}").contains("canary"), "{table:?}");
+        assert!(
+            table.notes.is_empty() && !format!("{table:?}").contains("canary"),
+            "{table:?}"
+        );
     }
 
     #[test]
@@ -441,11 +538,26 @@ mod tests {
         let d = deployment("d1");
         let table = table((&d, &repeats), (&deployment("d2"), &repeats));
         let debug = format!("{table:?}");
-        assert!(!debug.contains("canary") && !debug.contains("INFO"), "{debug}");
-        let token = table.rows.iter().find(|row| row.path.ends_with("build_args.token")).unwrap();
-        assert_eq!((token.is_secret(), token.relation), (true, KeyRelation::Unknown));
+        assert!(
+            !debug.contains("canary") && !debug.contains("INFO"),
+            "{debug}"
+        );
+        let token = table
+            .rows
+            .iter()
+            .find(|row| row.path.ends_with("build_args.token"))
+            .unwrap();
+        assert_eq!(
+            (token.is_secret(), token.relation),
+            (true, KeyRelation::Unknown)
+        );
         // A text in which a secret was replaced may hide a difference.
-        let hidden = |text: &str| KeyRow::new("x".into(), [KeyValue::Known(text.into()), KeyValue::Known(text.into())]);
+        let hidden = |text: &str| {
+            KeyRow::new(
+                "x".into(),
+                [KeyValue::Known(text.into()), KeyValue::Known(text.into())],
+            )
+        };
         assert_eq!(hidden("https://***@host").relation, KeyRelation::Unknown);
         assert_eq!(hidden("https://host").relation, KeyRelation::Same);
     }
@@ -453,12 +565,29 @@ mod tests {
     #[test]
     fn the_commits_between_two_revisions_have_an_address_on_github() {
         let d = deployment("d1");
-        let commits = |d: &Value, a: &str, b: &str| table((d, &revision("r1", a)), (d, &revision("r2", b))).commits();
-        let whole = format!("https://github.com/acme/support-bot/compare/{}...{}", SHA[0], SHA[1]);
+        let commits = |d: &Value, a: &str, b: &str| {
+            table((d, &revision("r1", a)), (d, &revision("r2", b))).commits()
+        };
+        let whole = format!(
+            "https://github.com/acme/support-bot/compare/{}...{}",
+            SHA[0], SHA[1]
+        );
         assert_eq!(commits(&d, SHA[0], SHA[1]).as_ref(), Ok(&whole));
-        assert!(commits(&d, SHA[0], SHA[0]).unwrap_err().contains("same commit"));
-        assert!(commits(&d, "", SHA[0]).unwrap_err().contains("commit of A is not known"));
-        assert!(commits(&d, SHA[0], "main/../..").unwrap_err().contains("commit of B"));
+        assert!(
+            commits(&d, SHA[0], SHA[0])
+                .unwrap_err()
+                .contains("same commit")
+        );
+        assert!(
+            commits(&d, "", SHA[0])
+                .unwrap_err()
+                .contains("commit of A is not known")
+        );
+        assert!(
+            commits(&d, SHA[0], "main/../..")
+                .unwrap_err()
+                .contains("commit of B")
+        );
         let at = |url: Value| {
             let mut d = deployment("d1");
             d["source_config"]["repo_url"] = url;
@@ -480,18 +609,37 @@ mod tests {
             "https://github.com/../bot",
             "https://github.com/a b/bot?x",
         ] {
-            assert!(at(url.into()).unwrap_err().contains("not on GitHub"), "{url}");
+            assert!(
+                at(url.into()).unwrap_err().contains("not on GitHub"),
+                "{url}"
+            );
         }
-        assert!(at(Value::Null).unwrap_err().contains("repository of A is not known"));
+        assert!(
+            at(Value::Null)
+                .unwrap_err()
+                .contains("repository of A is not known")
+        );
         let mut other = deployment("d2");
         other["source_config"]["repo_url"] = "https://github.com/acme/fork".into();
-        let forks = table((&d, &revision("r1", SHA[0])), (&other, &revision("r2", SHA[1])));
-        assert!(forks.commits().unwrap_err().contains("different repositories"));
+        let forks = table(
+            (&d, &revision("r1", SHA[0])),
+            (&other, &revision("r2", SHA[1])),
+        );
+        assert!(
+            forks
+                .commits()
+                .unwrap_err()
+                .contains("different repositories")
+        );
     }
 
     #[test]
     fn fields_of_unexpected_types_are_accepted() {
-        for record in [json!(null), json!([]), json!({"id": 7, "secrets": "x", "source_config": "y", "status": {}})] {
+        for record in [
+            json!(null),
+            json!([]),
+            json!({"id": 7, "secrets": "x", "source_config": "y", "status": {}}),
+        ] {
             let table = table((&record, &record), (&record, &Value::Null));
             assert!(table.commits().is_err());
         }

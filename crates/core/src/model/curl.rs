@@ -31,20 +31,26 @@ impl PlainRequest {
             words.push(format!("-X {}", self.method));
         }
         words.push(quoted(&self.url));
-        words.extend(self.headers.iter().map(
-            |(name, value)| match [KEY_PLACE, TOKEN_PLACE].contains(&value.as_str()) {
+        words.extend(self.headers.iter().map(|(name, value)| {
+            match [KEY_PLACE, TOKEN_PLACE].contains(&value.as_str()) {
                 // The shell puts these in.
                 true => format!("-H \"{name}: {value}\""),
                 false => format!("-H {}", quoted(&format!("{name}: {value}"))),
-            },
-        ));
+            }
+        }));
         if let Some(body) = &self.body {
             words.push("-H 'Content-Type: application/json'".into());
-            words.push(format!("--data {}", quoted(&json::written(&body.to_string()))));
+            words.push(format!(
+                "--data {}",
+                quoted(&json::written(&body.to_string()))
+            ));
         }
         let command = words.join(" \\\n  ");
         match self.body.as_ref().is_some_and(is_masked) {
-            true => format!("# Replace *** with the secrets, then remove the #.\n# {}", command.replace('\n', "\n# ")),
+            true => format!(
+                "# Replace *** with the secrets, then remove the #.\n# {}",
+                command.replace('\n', "\n# ")
+            ),
             false => command,
         }
     }
@@ -65,11 +71,19 @@ mod tests {
         let request = PlainRequest {
             method: "PATCH".into(),
             url: "https://h/v2/deployments/1?a=b&c=it's".into(),
-            headers: vec![("X-Api-Key".into(), "$KEY".into()), ("X-Tenant-Id".into(), "w $(id) 1".into())],
+            headers: vec![
+                ("X-Api-Key".into(), "$KEY".into()),
+                ("X-Tenant-Id".into(), "w $(id) 1".into()),
+            ],
             body: Some(json!({"name": "it's $HOME `x`"})),
         };
         let echo = request.curl().replacen("curl", "printf '%s\\n'", 1);
-        let output = std::process::Command::new("sh").arg("-c").arg(echo).env("KEY", "k-1").output().unwrap();
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(echo)
+            .env("KEY", "k-1")
+            .output()
+            .unwrap();
         let output = String::from_utf8(output.stdout).unwrap();
         let words: Vec<&str> = output.lines().collect();
         let expected = [
@@ -98,6 +112,9 @@ mod tests {
             body: Some(json!({"secrets": [{"name": "A", "value": "***"}]})),
         };
         let curl = request.curl();
-        assert!(curl.contains("curl -sS") && curl.lines().all(|line| line.starts_with('#')), "{curl}");
+        assert!(
+            curl.contains("curl -sS") && curl.lines().all(|line| line.starts_with('#')),
+            "{curl}"
+        );
     }
 }

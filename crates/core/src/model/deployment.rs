@@ -47,21 +47,21 @@ impl DeploymentState {
             (DeploymentState::Unused, false) => Some(
                 "Unused: the control plane counts the deployment as idle, and doesn't report whether its server runs.",
             ),
-            (DeploymentState::Unused, true) => {
-                Some("Unused: the control plane counts the deployment as idle, but its agent server responds.")
-            }
+            (DeploymentState::Unused, true) => Some(
+                "Unused: the control plane counts the deployment as idle, but its agent server responds.",
+            ),
             (DeploymentState::Deleting, false) => Some(
                 "Deleting: the control plane is removing the deployment, and doesn't report whether its server runs.",
             ),
-            (DeploymentState::Deleting, true) => {
-                Some("Deleting: the control plane is removing the deployment; its agent server still responds.")
-            }
-            (DeploymentState::Unknown, false) => {
-                Some("Runtail doesn't know this status of the deployment, so it's unknown whether its server runs.")
-            }
-            (DeploymentState::Unknown, true) => {
-                Some("Runtail doesn't know this status of the deployment; its agent server responds.")
-            }
+            (DeploymentState::Deleting, true) => Some(
+                "Deleting: the control plane is removing the deployment; its agent server still responds.",
+            ),
+            (DeploymentState::Unknown, false) => Some(
+                "Runtail doesn't know this status of the deployment, so it's unknown whether its server runs.",
+            ),
+            (DeploymentState::Unknown, true) => Some(
+                "Runtail doesn't know this status of the deployment; its agent server responds.",
+            ),
         }
     }
 }
@@ -78,10 +78,18 @@ pub struct Deployment {
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
     /// The deployment's own status word (`READY`, `AWAITING_DATABASE`, …); independent of the newest revision's.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub status: Option<String>,
     /// `github`, `external_docker`, `internal_docker`, `internal_source`, …
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub source: Option<String>,
     /// Where the deployment comes from and what it runs on.
     #[serde(default, deserialize_with = "lenient")]
@@ -93,19 +101,39 @@ pub struct Deployment {
     #[serde(default, deserialize_with = "lenient")]
     pub secrets: Vec<Secret>,
     /// The newest revision.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub latest_revision_id: Option<String>,
     /// The revision that serves traffic, if the server reports it.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub active_revision_id: Option<String>,
     /// Address of the agent server, set by the cloud.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub url: Option<String>,
     /// When the deployment was created.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub updated_at: Option<Timestamp>,
     /// Everything else.
     #[serde(flatten)]
@@ -117,9 +145,16 @@ impl Deployment {
     pub fn in_a_list(mut self) -> Deployment {
         let deployment_type = self.deployment_type().map(str::to_string);
         let custom_url = self.source_config.custom_url.take();
-        self.source_config = SourceConfig { deployment_type, custom_url, ..SourceConfig::default() };
+        self.source_config = SourceConfig {
+            deployment_type,
+            custom_url,
+            ..SourceConfig::default()
+        };
         // A link to the page of a deployment needs its workspace.
-        let tenant = self.extra.shift_remove(TENANT).map(|id| (TENANT.to_string(), id));
+        let tenant = self
+            .extra
+            .shift_remove(TENANT)
+            .map(|id| (TENANT.to_string(), id));
         Deployment {
             source_revision_config: SourceRevisionConfig::default(),
             secrets: Vec::new(),
@@ -132,14 +167,21 @@ impl Deployment {
     fn deployment_type(&self) -> Option<&str> {
         let extra = |name: &str| self.extra.get(name);
         let tier = extra("compute_tier").or_else(|| extra("resource_tiers")?.get("compute_tier"));
-        let other = extra("deployment_type").or_else(|| extra("metadata")?.get("deployment_type")).or(tier);
-        self.source_config.deployment_type.as_deref().or_else(|| other?.as_str())
+        let other = extra("deployment_type")
+            .or_else(|| extra("metadata")?.get("deployment_type"))
+            .or(tier);
+        self.source_config
+            .deployment_type
+            .as_deref()
+            .or_else(|| other?.as_str())
     }
 
     /// Returns whether its agent server stops while it gets no requests. Each one wakes it, and is billed.
     pub fn is_serverless(&self) -> bool {
         // The command line of the service calls it `dev_zero`, for scale to zero.
-        let is_one = |kind: &str| kind.to_ascii_lowercase().starts_with("serverless") || kind.ends_with("_zero");
+        let is_one = |kind: &str| {
+            kind.to_ascii_lowercase().starts_with("serverless") || kind.ends_with("_zero")
+        };
         self.deployment_type().is_some_and(is_one)
     }
 
@@ -151,7 +193,11 @@ impl Deployment {
     /// Address of the deployment's agent server: `url`, else `source_config.custom_url`.
     pub fn agent_url(&self) -> Option<&str> {
         let filled = |s: &'_ &str| !s.is_empty();
-        self.url.as_deref().filter(filled).or(self.source_config.custom_url.as_deref().filter(filled))
+        self.url.as_deref().filter(filled).or(self
+            .source_config
+            .custom_url
+            .as_deref()
+            .filter(filled))
     }
 }
 
@@ -159,19 +205,39 @@ impl Deployment {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SourceConfig {
     /// Identifier of the repository integration.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub integration_id: Option<String>,
     /// Address of the repository.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub repo_url: Option<String>,
     /// `dev`, `prod`, `dev_free`, …
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub deployment_type: Option<String>,
     /// Whether a push to the branch builds a new revision.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub build_on_push: Option<bool>,
     /// Address of the agent server on older and self-hosted installations.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub custom_url: Option<String>,
     /// CPU, memory and scale; its shape differs between installations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,7 +251,11 @@ pub struct SourceConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRevisionConfig {
     /// Branch or reference of the repository.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub repo_ref: Option<String>,
     /// Path of the graph configuration in the repository. The contract calls the field `graph_config_path`, the wire
     /// `langgraph_config_path`: both are read, the latter is written.
@@ -198,10 +268,18 @@ pub struct SourceRevisionConfig {
     )]
     pub graph_config_path: Option<String>,
     /// The image that the revision runs.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub image_uri: Option<String>,
     /// The commit that was built (only in answers).
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub repo_commit_sha: Option<String>,
     /// Everything else.
     #[serde(flatten)]
@@ -219,18 +297,26 @@ impl SourceRevisionConfig {
     pub fn made_from(&self) -> Option<String> {
         let filled = |field: &'_ Option<String>| field.clone().filter(|text| !text.is_empty());
         let short = |name: String| {
-            name.trim_start_matches("refs/").trim_start_matches("heads/").trim_start_matches("tags/").to_string()
+            name.trim_start_matches("refs/")
+                .trim_start_matches("heads/")
+                .trim_start_matches("tags/")
+                .to_string()
         };
-        let commit = filled(&self.repo_commit_sha).map(|sha| sha.get(..7).unwrap_or(&sha).to_string());
+        let commit =
+            filled(&self.repo_commit_sha).map(|sha| sha.get(..7).unwrap_or(&sha).to_string());
         match (filled(&self.repo_ref).map(short), commit) {
             // After a rollback the ref is the commit itself.
-            (Some(name), Some(commit)) if Some(&name) == self.repo_commit_sha.as_ref() => Some(commit),
+            (Some(name), Some(commit)) if Some(&name) == self.repo_commit_sha.as_ref() => {
+                Some(commit)
+            }
             (Some(name), Some(commit)) => Some(format!("{name}@{commit}")),
             (Some(one), None) | (None, Some(one)) => Some(one),
             (None, None) => filled(&self.image_uri).map(|image| {
                 let image = image.rsplit('/').next().unwrap_or_default();
                 match image.split_once("@sha256:") {
-                    Some((name, digest)) => format!("{name}@{}", digest.get(..12).unwrap_or(digest)),
+                    Some((name, digest)) => {
+                        format!("{name}@{}", digest.get(..12).unwrap_or(digest))
+                    }
                     None => image.to_string(),
                 }
             }),
@@ -270,7 +356,10 @@ impl<'de> Deserialize<'de> for Secret {
             value: String,
         }
         let wire = Wire::deserialize(deserializer)?;
-        Ok(Secret { name: wire.name, value: SecretString::from(wire.value) })
+        Ok(Secret {
+            name: wire.name,
+            value: SecretString::from(wire.value),
+        })
     }
 }
 
@@ -283,7 +372,10 @@ mod tests {
         let text = r#"{"id":"d1","name":7,"status":{"word":"READY"},"source_config":"none","source_revision_config":[],
             "secrets":{"A":"canary"},"latest_revision_id":null,"url":"","updated_at":1763632801000,"novel":[1]}"#;
         let deployment: Deployment = serde_json::from_str(text).unwrap();
-        assert_eq!((deployment.id.as_str(), deployment.name.as_str()), ("d1", ""));
+        assert_eq!(
+            (deployment.id.as_str(), deployment.name.as_str()),
+            ("d1", "")
+        );
         assert_eq!(deployment.agent_url(), None);
         assert_eq!(deployment.extra["novel"][0], 1);
         assert!(!format!("{deployment:?}").contains("canary"));
@@ -293,13 +385,31 @@ mod tests {
     #[test]
     fn serverless_deployments_are_recognized_wherever_their_record_says_it() {
         for (record, expected) in [
-            (r#"{"source_config": {"deployment_type": "serverless"}}"#, true),
-            (r#"{"source_config": {"deployment_type": "dev_zero"}}"#, true),
-            (r#"{"source_config": {"deployment_type": "prod"}, "deployment_type": "serverless"}"#, false),
+            (
+                r#"{"source_config": {"deployment_type": "serverless"}}"#,
+                true,
+            ),
+            (
+                r#"{"source_config": {"deployment_type": "dev_zero"}}"#,
+                true,
+            ),
+            (
+                r#"{"source_config": {"deployment_type": "prod"}, "deployment_type": "serverless"}"#,
+                false,
+            ),
             (r#"{"deployment_type": "serverless"}"#, true),
-            (r#"{"metadata": {"deployment_type": "dev_free_zero"}}"#, true),
-            (r#"{"resource_tiers": {"compute_tier": "SERVERLESS_S"}}"#, true),
-            (r#"{"compute_tier": "DEDICATED_S", "deployment_type": 7}"#, false),
+            (
+                r#"{"metadata": {"deployment_type": "dev_free_zero"}}"#,
+                true,
+            ),
+            (
+                r#"{"resource_tiers": {"compute_tier": "SERVERLESS_S"}}"#,
+                true,
+            ),
+            (
+                r#"{"compute_tier": "DEDICATED_S", "deployment_type": 7}"#,
+                false,
+            ),
             ("{}", false),
         ] {
             let mut record: serde_json::Value = serde_json::from_str(record).unwrap();
@@ -312,15 +422,31 @@ mod tests {
 
     #[test]
     fn revision_source_is_formatted() {
-        let from = |text: &str| serde_json::from_str::<SourceRevisionConfig>(text).unwrap().made_from();
+        let from = |text: &str| {
+            serde_json::from_str::<SourceRevisionConfig>(text)
+                .unwrap()
+                .made_from()
+        };
         assert_eq!(
             from(r#"{"repo_ref":"refs/tags/v1","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(),
             Some("v1@9fceb02")
         );
-        assert_eq!(from(r#"{"repo_ref":"9fceb02d0ae","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(), Some("9fceb02"));
-        assert_eq!(from(r#"{"repo_ref":"main","image_uri":"r/x:1"}"#).as_deref(), Some("main"));
-        assert_eq!(from(r#"{"image_uri":"r.io/a/x@sha256:0123456789abcdef"}"#).as_deref(), Some("x@0123456789ab"));
-        assert_eq!(from(r#"{"image_uri":"x:1","repo_ref":""}"#).as_deref(), Some("x:1"));
+        assert_eq!(
+            from(r#"{"repo_ref":"9fceb02d0ae","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(),
+            Some("9fceb02")
+        );
+        assert_eq!(
+            from(r#"{"repo_ref":"main","image_uri":"r/x:1"}"#).as_deref(),
+            Some("main")
+        );
+        assert_eq!(
+            from(r#"{"image_uri":"r.io/a/x@sha256:0123456789abcdef"}"#).as_deref(),
+            Some("x@0123456789ab")
+        );
+        assert_eq!(
+            from(r#"{"image_uri":"x:1","repo_ref":""}"#).as_deref(),
+            Some("x:1")
+        );
         assert_eq!(from("{}"), None);
     }
 
@@ -333,13 +459,20 @@ mod tests {
             "secrets":[{"name":"OPENAI_API_KEY","value":"canary"}],"created_at":"2026-10-01T09:00:00.000000Z"}"#;
         let deployment: Deployment = serde_json::from_str(text).unwrap();
         assert_eq!(deployment.agent_url(), Some("https://b.us.langgraph.app"));
-        assert_eq!(deployment.source_revision_config.graph_config_path.as_deref(), Some("langgraph.json"));
+        assert_eq!(
+            deployment
+                .source_revision_config
+                .graph_config_path
+                .as_deref(),
+            Some("langgraph.json")
+        );
         assert_eq!(deployment.secrets[0].name, "OPENAI_API_KEY");
         assert!(deployment.created_at.is_some() && deployment.extra.contains_key("tenant_id"));
         let written = serde_json::to_string(&deployment).unwrap();
         assert!(!format!("{written}{deployment:?}").contains("canary"));
         // The contract's neutral name is read as well.
-        let neutral: SourceRevisionConfig = serde_json::from_str(r#"{"graph_config_path":"g.json"}"#).unwrap();
+        let neutral: SourceRevisionConfig =
+            serde_json::from_str(r#"{"graph_config_path":"g.json"}"#).unwrap();
         assert_eq!(neutral.graph_config_path.as_deref(), Some("g.json"));
     }
 }

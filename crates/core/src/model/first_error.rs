@@ -26,7 +26,11 @@ pub struct LogText<'a> {
 
 impl<'a> From<&'a LogLine> for LogText<'a> {
     fn from(line: &'a LogLine) -> LogText<'a> {
-        LogText { at: line.at, level: line.level.as_deref(), message: &line.message }
+        LogText {
+            at: line.at,
+            level: line.level.as_deref(),
+            message: &line.message,
+        }
     }
 }
 
@@ -69,8 +73,15 @@ struct Line {
 
 /// Finds the first error of a log; nothing if no line looks like one. "First" is the first of the most specific rank: `process "uv pip install" did not complete successfully` never hides uv's own words.
 pub fn first_error(log: &[LogText<'_>]) -> Option<FirstError> {
-    let lines: Vec<Line> = log.iter().enumerate().flat_map(|(entry, text)| split(entry, text)).collect();
-    let failing = lines.iter().find(|l| l.body.starts_with("ERROR:") && l.step.is_some()).and_then(|l| l.step);
+    let lines: Vec<Line> = log
+        .iter()
+        .enumerate()
+        .flat_map(|(entry, text)| split(entry, text))
+        .collect();
+    let failing = lines
+        .iter()
+        .find(|l| l.body.starts_with("ERROR:") && l.step.is_some())
+        .and_then(|l| l.step);
     let mut best: Option<(Rank, usize)> = None;
     let mut at = 0;
     while at < lines.len() {
@@ -79,7 +90,8 @@ pub fn first_error(log: &[LogText<'_>]) -> Option<FirstError> {
             None => (rank(&lines[at]), at),
         };
         // What another build step printed did not fail this build.
-        let elsewhere = failing.is_some() && lines[here].step.is_some_and(|step| Some(step) != failing);
+        let elsewhere =
+            failing.is_some() && lines[here].step.is_some_and(|step| Some(step) != failing);
         let rank = rank.map(|rank| if elsewhere { Rank::Hint } else { rank });
         if let Some(rank) = rank
             && best.is_none_or(|(other, _)| rank < other)
@@ -95,14 +107,21 @@ pub fn first_error(log: &[LogText<'_>]) -> Option<FirstError> {
         line: first.entry + 1,
         at: log[first.entry].at,
         text: shown(first).trim_start().to_string(),
-        more: lines[at + 1..].iter().take_while(|line| continues(line, first)).take(MAX_MORE).map(shown).collect(),
+        more: lines[at + 1..]
+            .iter()
+            .take_while(|line| continues(line, first))
+            .take(MAX_MORE)
+            .map(shown)
+            .collect(),
     })
 }
 
 /// Whether a line continues an error: it is part of its drawing, or indented.
 fn continues(line: &Line, first: &Line) -> bool {
     let drawn = line.body.trim_start().starts_with(['╰', '├', '│', '╭']);
-    line.step == first.step && !line.body.trim().is_empty() && (drawn || indent(&line.body) > indent(&first.body))
+    line.step == first.step
+        && !line.body.trim().is_empty()
+        && (drawn || indent(&line.body) > indent(&first.body))
 }
 
 fn indent(body: &str) -> usize {
@@ -110,11 +129,18 @@ fn indent(body: &str) -> usize {
 }
 
 fn split(entry: usize, log: &LogText<'_>) -> Vec<Line> {
-    let is_error = log.level.is_some_and(|level| matches!(Severity::of(level), Severity::Error | Severity::Critical));
+    let is_error = log
+        .level
+        .is_some_and(|level| matches!(Severity::of(level), Severity::Error | Severity::Critical));
     let clean = text::clean_lines(log.message);
     let line = |text: &str| {
         let (step, body) = bare(text);
-        Line { entry, step, is_error, body: body.to_string() }
+        Line {
+            entry,
+            step,
+            is_error,
+            body: body.to_string(),
+        }
     };
     clean.lines().map(line).collect()
 }
@@ -125,13 +151,20 @@ fn bare(line: &str) -> (Option<u32>, &str) {
     for _ in 0..4 {
         let trimmed = body.trim_start();
         let (first, rest) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
-        if let Some((_, rest)) = trimmed.strip_prefix("Step #").and_then(|rest| rest.split_once("\": ")) {
+        if let Some((_, rest)) = trimmed
+            .strip_prefix("Step #")
+            .and_then(|rest| rest.split_once("\": "))
+        {
             body = rest;
-        } else if let Some(number) = first.strip_prefix('#').and_then(|number| number.parse().ok()) {
+        } else if let Some(number) = first
+            .strip_prefix('#')
+            .and_then(|number| number.parse().ok())
+        {
             (step, body) = (Some(number), rest);
         } else if is_seconds(first) || super::parse_time(first).is_some() && first.contains('T') {
             body = rest;
-        } else if let (true, Some((clock, rest))) = (is_shaped(first, "0000-00-00"), rest.split_once(' '))
+        } else if let (true, Some((clock, rest))) =
+            (is_shaped(first, "0000-00-00"), rest.split_once(' '))
             && is_shaped(clock.get(..8).unwrap_or_default(), "00:00:00")
         {
             body = rest;
@@ -145,13 +178,23 @@ fn bare(line: &str) -> (Option<u32>, &str) {
 /// `6.874`: the time that docker gives each line of a step.
 fn is_seconds(word: &str) -> bool {
     word.split_once('.').is_some_and(|(whole, part)| {
-        !whole.is_empty() && part.len() == 3 && (whole.to_string() + part).bytes().all(|b| b.is_ascii_digit())
+        !whole.is_empty()
+            && part.len() == 3
+            && (whole.to_string() + part)
+                .bytes()
+                .all(|b| b.is_ascii_digit())
     })
 }
 
 fn is_shaped(word: &str, shape: &str) -> bool {
     word.len() == shape.len()
-        && word.bytes().zip(shape.bytes()).all(|(b, s)| if s == b'0' { b.is_ascii_digit() } else { b == s })
+        && word.bytes().zip(shape.bytes()).all(|(b, s)| {
+            if s == b'0' {
+                b.is_ascii_digit()
+            } else {
+                b == s
+            }
+        })
 }
 
 /// The line that says which error a Python traceback ends with, where one begins at `at`; of a chain of tracebacks that of
@@ -171,11 +214,13 @@ fn traceback(lines: &[Line], at: usize) -> Option<usize> {
     }
     let next = (end + 1..until).find(|&i| begins(&lines[i]));
     let linked = |i: usize| {
-        lines[end + 1..i]
-            .iter()
-            .any(|line| line.body.contains("the above exception") || line.body.contains("The above exception"))
+        lines[end + 1..i].iter().any(|line| {
+            line.body.contains("the above exception") || line.body.contains("The above exception")
+        })
     };
-    let chained = next.filter(|&i| linked(i)).and_then(|i| traceback(lines, i));
+    let chained = next
+        .filter(|&i| linked(i))
+        .and_then(|i| traceback(lines, i));
     Some(chained.unwrap_or(end))
 }
 
@@ -238,7 +283,10 @@ const CONSEQUENCE_SAYS: [&str; 15] = [
     "build failed",
 ];
 /// Errors that tools print and ignore.
-const HARMLESS: [&str; 2] = ["pip's dependency resolver does not currently", "not a git repository"];
+const HARMLESS: [&str; 2] = [
+    "pip's dependency resolver does not currently",
+    "not a git repository",
+];
 /// Words of success that look like failure.
 const NEGATED: [&str; 12] = [
     "no error",
@@ -260,7 +308,9 @@ fn rank(line: &Line) -> Option<Rank> {
     let small = body.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| small.contains(word));
     let begins = |words: &[&str]| words.iter().any(|word| small.starts_with(word));
-    let warns = begins(&["warn", "[warn", "npm warn", "deprecat", "info", "[info", "debug", "[debug", "note:"]);
+    let warns = begins(&[
+        "warn", "[warn", "npm warn", "deprecat", "info", "[info", "debug", "[debug", "note:",
+    ]);
     if body.is_empty() || warns || counts_none(&small) || says(&NEGATED) {
         return None;
     }
@@ -276,18 +326,27 @@ fn rank(line: &Line) -> Option<Rank> {
     let told = ["ERROR ", "[ERROR", "[error", "CRITICAL", "[critical", "FATAL "].iter().any(|word| body.starts_with(word))
         // Yarn. A sentence about error handling begins otherwise.
         || body.strip_prefix("error ").is_some_and(|rest| rest.starts_with(char::is_uppercase));
-    if line.is_error || told || says(&["level=error", "\"level\":\"error\"", "\"level\": \"error\""]) {
+    if line.is_error
+        || told
+        || says(&["level=error", "\"level\":\"error\"", "\"level\": \"error\""])
+    {
         return Some(Rank::Level);
     }
     let mut words = small.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '/')));
     words
-        .any(|word| matches!(word, "error" | "errors" | "failed" | "failure" | "exception" | "cannot"))
+        .any(|word| {
+            matches!(
+                word,
+                "error" | "errors" | "failed" | "failure" | "exception" | "cannot"
+            )
+        })
         .then_some(Rank::Hint)
 }
 
 /// `0 errors`, but not `10 errors`.
 fn counts_none(small: &str) -> bool {
-    let zero = |(at, _): (usize, &str)| !small[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    let zero =
+        |(at, _): (usize, &str)| !small[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.');
     small.match_indices("0 error").any(zero)
 }
 
@@ -296,9 +355,13 @@ fn is_exception(body: &str) -> bool {
     let name = body.split(':').next().unwrap_or_default();
     let last = name.rsplit('.').next().unwrap_or_default();
     let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
     is_name
-        && ["Error", "Exception", "Interrupt", "Exit"].iter().any(|end| last.len() > end.len() && last.ends_with(end))
+        && ["Error", "Exception", "Interrupt", "Exit"]
+            .iter()
+            .any(|end| last.len() > end.len() && last.ends_with(end))
 }
 
 #[cfg(test)]
@@ -307,7 +370,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn found(log: &str) -> Option<FirstError> {
-        let lines: Vec<LogText> = log.lines().map(|message| LogText { message, ..LogText::default() }).collect();
+        let lines: Vec<LogText> = log
+            .lines()
+            .map(|message| LogText {
+                message,
+                ..LogText::default()
+            })
+            .collect();
         first_error(&lines)
     }
 
@@ -327,7 +396,10 @@ mod tests {
              ERROR: failed to solve: process \"/bin/sh -c uv pip install\" did not complete successfully: exit code: 1",
         )
         .unwrap();
-        assert_eq!((error.line, error.text.as_str()), (4, "× No solution found when resolving dependencies:"));
+        assert_eq!(
+            (error.line, error.text.as_str()),
+            (4, "× No solution found when resolving dependencies:")
+        );
         assert_eq!(error.more.len(), 2, "{:?}", error.more);
         assert!(error.more[1].ends_with("cannot be used."));
     }
@@ -343,11 +415,16 @@ mod tests {
         );
         let wheel = "  error: subprocess-exited-with-error\n  × Getting requirements to build wheel did not run successfully.\n  │ exit code: 1\n\
                      psycopg/x.c:1:10: fatal error: Python.h: No such file or directory";
-        assert_eq!(error_text(wheel), "× Getting requirements to build wheel did not run successfully.");
+        assert_eq!(
+            error_text(wheel),
+            "× Getting requirements to build wheel did not run successfully."
+        );
         let npm = "npm warn ERESOLVE overriding peer dependency\nnpm error code ERESOLVE\nnpm error A complete log of this run can be found in: x";
         assert_eq!(error_text(npm), "npm error code ERESOLVE");
         assert_eq!(
-            error_text("src/a.ts(3,5): error TS2322: Type 'x'\nerror Command failed with exit code 1."),
+            error_text(
+                "src/a.ts(3,5): error TS2322: Type 'x'\nerror Command failed with exit code 1."
+            ),
             "src/a.ts(3,5): error TS2322: Type 'x'"
         );
         assert_eq!(
@@ -367,10 +444,17 @@ mod tests {
                    Traceback (most recent call last):\n  File \"b.py\", line 9, in <module>\n    raise Broken(name)\n      ^^^^^\n\
                    app.Broken: the graph 'support' does not load\nERROR:    Application startup failed. Exiting.";
         let error = found(log).unwrap();
-        assert_eq!((error.line, error.text.as_str()), (13, "app.Broken: the graph 'support' does not load"));
+        assert_eq!(
+            (error.line, error.text.as_str()),
+            (13, "app.Broken: the graph 'support' does not load")
+        );
         // A whole traceback in one message, and one without indentation.
         let lines = [
-            LogText { level: Some("info"), message: "starting", ..LogText::default() },
+            LogText {
+                level: Some("info"),
+                message: "starting",
+                ..LogText::default()
+            },
             LogText {
                 message: "boom\nTraceback (most recent call last):\n  File \"a\", line 1\nKeyError: 'x'\n",
                 ..LogText::default()
@@ -380,22 +464,36 @@ mod tests {
         assert_eq!((error.line, error.text.as_str()), (2, "KeyError: 'x'"));
         let flat = "Traceback (most recent call last):\nFile \"a.py\", line 1, in f\nraise x\nValueError: bad";
         assert_eq!(error_text(flat), "ValueError: bad");
-        assert_eq!(error_text("Traceback (most recent call last):"), "", "cut off before the error");
+        assert_eq!(
+            error_text("Traceback (most recent call last):"),
+            "",
+            "cut off before the error"
+        );
     }
 
     #[test]
     fn log_levels_are_the_fallback() {
-        let at = |level, message| LogText { at: None, level: Some(level), message };
+        let at = |level, message| LogText {
+            at: None,
+            level: Some(level),
+            message,
+        };
         let log = [
             at("INFO", "2026-11-20T10:00:00Z fine"),
             at("error", "the database is not there"),
             at("ERROR", "exit code: 3"),
         ];
         assert_eq!(first_error(&log).map(|e| e.line), Some(2));
-        let log = [at("ERROR", "WARNING: running as root"), at("ERROR", "Finished, 0 errors"), at("INFO", "x")];
+        let log = [
+            at("ERROR", "WARNING: running as root"),
+            at("ERROR", "Finished, 0 errors"),
+            at("INFO", "x"),
+        ];
         assert_eq!(first_error(&log), None);
         assert_eq!(
-            error_text("2026-11-20 10:00:00,123 ERROR root: gone\n2026-11-20T10:00:01Z [error    ] later"),
+            error_text(
+                "2026-11-20 10:00:00,123 ERROR root: gone\n2026-11-20T10:00:01Z [error    ] later"
+            ),
             "ERROR root: gone"
         );
     }
@@ -405,7 +503,10 @@ mod tests {
         let log = "#3 0.112  + python-error-pages==1.0\nCompiled with 0 errors\nFound no errors.\nDownloading errors-1.0.tar.gz\n\
                    ruff: checks passed, error_handler.py unchanged\nerrors=0 failed=0\nprocess finished with exit code: 0\nDONE";
         assert_eq!(error_text(log), "");
-        assert_eq!(error_text(&format!("{log}\nCompiled with 10 errors")), "Compiled with 10 errors");
+        assert_eq!(
+            error_text(&format!("{log}\nCompiled with 10 errors")),
+            "Compiled with 10 errors"
+        );
         assert_eq!(first_error(&[]), None);
     }
 

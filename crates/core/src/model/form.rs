@@ -68,16 +68,26 @@ impl Form {
         let schema = resolved(root, schema)?;
         let title = text(&schema["title"]);
         if let Some(properties) = schema["properties"].as_object() {
-            let required: Vec<&str> =
-                schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let required: Vec<&str> = schema["required"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
             let field = |(name, schema): (&String, &Value)| {
                 Field::of_schema(root, name, schema, required.contains(&name.as_str()))
             };
             let is_usable = !properties.is_empty() && properties.len() <= MAX_FIELDS;
-            return is_usable.then(|| Form { title, fields: properties.iter().map(field).collect() });
+            return is_usable.then(|| Form {
+                title,
+                fields: properties.iter().map(field).collect(),
+            });
         }
         let field = Field::of_schema(root, "", schema, true);
-        (field.kind != FieldKind::Json).then(|| Form { title, fields: vec![field] })
+        (field.kind != FieldKind::Json).then(|| Form {
+            title,
+            fields: vec![field],
+        })
     }
 
     /// Returns the form of a graph's input: messages come first, as a text, and an object has a form of its own. None where JSON
@@ -93,28 +103,58 @@ impl Form {
         if properties.is_empty() || properties.len() > MAX_FIELDS {
             return None;
         }
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let field = |(name, schema): (&String, &Value)| {
-            Field::of_input(root, name, schema, required.contains(&name.as_str()), is_outer)
+            Field::of_input(
+                root,
+                name,
+                schema,
+                required.contains(&name.as_str()),
+                is_outer,
+            )
         };
         let mut fields: Vec<Field> = properties.iter().map(field).collect();
         fields.sort_by_key(|field| field.kind != FieldKind::Message);
-        Some(Form { title: text(&schema["title"]), fields })
+        Some(Form {
+            title: text(&schema["title"]),
+            fields,
+        })
     }
 
     /// Returns the form in which the arguments of an action are edited.
     pub fn of_arguments(args: &Map<String, Value>, schema: Option<&Value>) -> Form {
-        let described = schema.and_then(Form::of_schema).map(|form| form.fields).unwrap_or_default();
+        let described = schema
+            .and_then(Form::of_schema)
+            .map(|form| form.fields)
+            .unwrap_or_default();
         let known = |name: &str| described.iter().find(|field| field.name == name).cloned();
         let of_args = args.iter().map(|(name, value)| {
             let field = known(name).unwrap_or_else(|| Field::of_value(name, value));
-            Field { initial: Some(value.clone()), keeps_empty: value.is_string(), ..field }.accepting(value)
+            Field {
+                initial: Some(value.clone()),
+                keeps_empty: value.is_string(),
+                ..field
+            }
+            .accepting(value)
         });
-        let others = described.iter().filter(|field| !field.name.is_empty() && !args.contains_key(&field.name));
+        let others = described
+            .iter()
+            .filter(|field| !field.name.is_empty() && !args.contains_key(&field.name));
         // A default that the call left out is the tool's business.
-        let others = others.map(|field| Field { initial: None, keeps_empty: false, ..field.clone() });
-        Form { title: None, fields: of_args.chain(others).take(MAX_FIELDS).collect() }
+        let others = others.map(|field| Field {
+            initial: None,
+            keeps_empty: false,
+            ..field.clone()
+        });
+        Form {
+            title: None,
+            fields: of_args.chain(others).take(MAX_FIELDS).collect(),
+        }
     }
 
     /// Returns whether it asks for one boolean and nothing else.
@@ -124,7 +164,8 @@ impl Form {
 
     /// Whether all arguments have a field.
     pub fn covers(&self, args: &Map<String, Value>) -> bool {
-        args.keys().all(|name| self.fields.iter().any(|field| field.name == *name))
+        args.keys()
+            .all(|name| self.fields.iter().any(|field| field.name == *name))
     }
 
     /// Returns the object, or the single value, that these entries make: one for each field, none where it is left out.
@@ -134,11 +175,15 @@ impl Form {
         {
             return entries.into_iter().next().flatten().unwrap_or_default();
         }
-        let filled = self.fields.iter().zip(entries).filter_map(|(field, value)| {
-            // Left empty, a field that has to be there is the null that it may be.
-            let null = || (field.is_required && field.is_nullable).then_some(Value::Null);
-            Some((field.name.clone(), value.or_else(null)?))
-        });
+        let filled = self
+            .fields
+            .iter()
+            .zip(entries)
+            .filter_map(|(field, value)| {
+                // Left empty, a field that has to be there is the null that it may be.
+                let null = || (field.is_required && field.is_nullable).then_some(Value::Null);
+                Some((field.name.clone(), value.or_else(null)?))
+            });
         Value::Object(filled.collect())
     }
 }
@@ -151,18 +196,39 @@ impl Field {
         let (inner, is_nullable) = without_null(root, schema);
         let kind = kind_of(inner);
         let all = [outer, schema, inner];
-        let default = all.iter().find_map(|one| one.get("default")).filter(|value| !value.is_null());
+        let default = all
+            .iter()
+            .find_map(|one| one.get("default"))
+            .filter(|value| !value.is_null());
         let description = all.iter().find_map(|one| text(&one["description"]));
         let rule = rule_of(&kind, inner, default, is_required);
         // A default that is a text may become an empty one.
         let keeps_empty = default.is_some_and(Value::is_string);
         let name = name.to_string();
-        Field { name, description, kind, is_required, is_nullable, initial: default.cloned(), keeps_empty, rule }
-            .accepting_initial()
+        Field {
+            name,
+            description,
+            kind,
+            is_required,
+            is_nullable,
+            initial: default.cloned(),
+            keeps_empty,
+            rule,
+        }
+        .accepting_initial()
     }
 
-    fn of_input(root: &Value, name: &str, schema: &Value, is_required: bool, is_outer: bool) -> Field {
-        let mut field = Field { keeps_empty: false, ..Field::of_schema(root, name, schema, is_required) };
+    fn of_input(
+        root: &Value,
+        name: &str,
+        schema: &Value,
+        is_required: bool,
+        is_outer: bool,
+    ) -> Field {
+        let mut field = Field {
+            keeps_empty: false,
+            ..Field::of_schema(root, name, schema, is_required)
+        };
         let schema = resolved(root, schema).unwrap_or(schema);
         let (inner, _) = without_null(root, schema);
         if field.initial.as_ref().is_some_and(is_empty) {
@@ -172,24 +238,41 @@ impl Field {
         }
         if is_outer && name == "messages" && is_message_list(inner) {
             let rule = "sent as a message of the user";
-            field = Field { kind: FieldKind::Message, initial: None, rule: rule.into(), ..field };
+            field = Field {
+                kind: FieldKind::Message,
+                initial: None,
+                rule: rule.into(),
+                ..field
+            };
         } else if field.kind == FieldKind::Json
             && field.initial.as_ref().is_none_or(Value::is_array)
             && let Some(items) = form_list::items_of(root, inner)
         {
             let kind = FieldKind::List(Box::new(items));
             let rule = rule_of(&kind, inner, field.initial.as_ref(), is_required);
-            field = Field { kind, rule, ..field };
+            field = Field {
+                kind,
+                rule,
+                ..field
+            };
         } else if field.kind == FieldKind::Json
             && is_outer
             && field.initial.is_none()
             && let Some(form) = Form::of_object(root, inner, false)
         {
             let optional = if is_required { "" } else { ", optional" };
-            field = Field { kind: FieldKind::Object(Box::new(form)), rule: format!("object{optional}"), ..field };
+            field = Field {
+                kind: FieldKind::Object(Box::new(form)),
+                rule: format!("object{optional}"),
+                ..field
+            };
         }
         if is_required && !field.is_nullable && field.initial.is_none() {
-            let before = if field.rule.is_empty() { String::new() } else { format!("{}, ", field.rule) };
+            let before = if field.rule.is_empty() {
+                String::new()
+            } else {
+                format!("{}, ", field.rule)
+            };
             field.rule = format!("{before}required by this graph");
         }
         field
@@ -203,7 +286,11 @@ impl Field {
             _ => FieldKind::Json,
         };
         // That a text is a text needs no words.
-        let rule = if kind == FieldKind::Json { "JSON".to_string() } else { String::new() };
+        let rule = if kind == FieldKind::Json {
+            "JSON".to_string()
+        } else {
+            String::new()
+        };
         Field {
             name: name.into(),
             description: None,
@@ -228,7 +315,15 @@ impl Field {
             FieldKind::Object(_) => value.is_object(),
             FieldKind::Json => true,
         };
-        if fits { self } else { Field { kind: FieldKind::Json, rule: "JSON".into(), ..self } }
+        if fits {
+            self
+        } else {
+            Field {
+                kind: FieldKind::Json,
+                rule: "JSON".into(),
+                ..self
+            }
+        }
     }
 
     fn accepting_initial(self) -> Field {
@@ -267,9 +362,11 @@ impl Field {
                 match exact_json::parse(trimmed) {
                     Ok(value) => Ok(Some(value)),
                     Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
-                    Err(Unreadable::Invalid(error)) => {
-                        Err(format!("must be JSON (line {}, column {})", error.line(), error.column()))
-                    }
+                    Err(Unreadable::Invalid(error)) => Err(format!(
+                        "must be JSON (line {}, column {})",
+                        error.line(),
+                        error.column()
+                    )),
                 }
             }
         }
@@ -281,7 +378,13 @@ impl Field {
 /// # Errors
 /// What the text must be.
 pub(super) fn typed_number(typed: &str, is_integer: bool) -> Result<Value, String> {
-    let fits = |value: &Value| if is_integer { value.is_i64() || value.is_u64() } else { value.is_number() };
+    let fits = |value: &Value| {
+        if is_integer {
+            value.is_i64() || value.is_u64()
+        } else {
+            value.is_number()
+        }
+    };
     match exact_json::parse(typed) {
         Ok(value) if fits(&value) => Ok(value),
         Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
@@ -292,9 +395,13 @@ pub(super) fn typed_number(typed: &str, is_integer: bool) -> Result<Value, Strin
 
 /// Returns the text of a list with nothing but one message of the user, as the form writes it.
 fn message_text(value: &Value) -> Option<&str> {
-    let [message] = value.as_array()?.as_slice() else { return None };
+    let [message] = value.as_array()?.as_slice() else {
+        return None;
+    };
     let is_plain = message.as_object()?.len() == 2 && message["role"] == "user";
-    message["content"].as_str().filter(|text| is_plain && !text.is_empty())
+    message["content"]
+        .as_str()
+        .filter(|text| is_plain && !text.is_empty())
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -305,24 +412,30 @@ fn is_empty(value: &Value) -> bool {
 fn is_message_list(schema: &Value) -> bool {
     let items = &schema["items"];
     let has_types = ["oneOf", "anyOf"].iter().any(|key| {
-        items[*key]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .any(|one| one["$ref"].as_str().is_some_and(|name| name.contains("Message")))
+        items[*key].as_array().into_iter().flatten().any(|one| {
+            one["$ref"]
+                .as_str()
+                .is_some_and(|name| name.contains("Message"))
+        })
     });
     let is_anything = items.is_null() || items.as_object().is_some_and(Map::is_empty);
     schema["type"] == "array" && (is_anything || has_types)
 }
 
 fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_string)
+    value
+        .as_str()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(str::to_string)
 }
 
 /// Follows references within the schema; none where they lead nowhere, out of it, or in a circle.
 pub(super) fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
     for _ in 0..MAX_REFERENCES {
-        let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
+        let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
+            return Some(schema);
+        };
         schema = root.pointer(reference.strip_prefix('#')?)?;
     }
     None
@@ -330,9 +443,14 @@ pub(super) fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s
 
 /// The schema of an optional value, and whether it is one: pydantic writes `anyOf: [X, {"type": "null"}]`.
 fn without_null<'s>(root: &'s Value, schema: &'s Value) -> (&'s Value, bool) {
-    let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
-    let (null, others): (Vec<&Value>, Vec<&Value>) =
-        alternatives.into_iter().flatten().partition(|one| one["type"] == "null");
+    let alternatives = schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Value::as_array);
+    let (null, others): (Vec<&Value>, Vec<&Value>) = alternatives
+        .into_iter()
+        .flatten()
+        .partition(|one| one["type"] == "null");
     match others.as_slice() {
         [only] => (resolved(root, only).unwrap_or(schema), !null.is_empty()),
         _ => (schema, !null.is_empty()),
@@ -340,7 +458,10 @@ fn without_null<'s>(root: &'s Value, schema: &'s Value) -> (&'s Value, bool) {
 }
 
 pub(super) fn kind_of(schema: &Value) -> FieldKind {
-    if let Some(values) = schema["enum"].as_array().filter(|values| (1..=MAX_CHOICES).contains(&values.len())) {
+    if let Some(values) = schema["enum"]
+        .as_array()
+        .filter(|values| (1..=MAX_CHOICES).contains(&values.len()))
+    {
         return FieldKind::Choice(values.clone());
     }
     match schema["type"].as_str() {
@@ -367,7 +488,12 @@ fn rule_of(kind: &FieldKind, schema: &Value, default: Option<&Value>, is_require
             _ => "JSON".into(),
         }),
     });
-    let bound = |key: &str| schema.get(key).filter(|value| value.is_number()).map(Value::to_string);
+    let bound = |key: &str| {
+        schema
+            .get(key)
+            .filter(|value| value.is_number())
+            .map(Value::to_string)
+    };
     parts.extend(match (bound("minimum"), bound("maximum")) {
         (Some(min), Some(max)) => Some(format!("{min}–{max}")),
         (Some(min), None) => Some(format!("{min} or more")),
@@ -390,7 +516,9 @@ fn rule_of(kind: &FieldKind, schema: &Value, default: Option<&Value>, is_require
     if let Some(default) = default {
         let shown = match (kind, default) {
             (_, Value::String(text)) => text.clone(),
-            (FieldKind::List(items), Value::Array(_)) => form_list::text_of(items, default).replace('\n', ", "),
+            (FieldKind::List(items), Value::Array(_)) => {
+                form_list::text_of(items, default).replace('\n', ", ")
+            }
             _ => default.to_string(),
         };
         parts.push(format!("default {}", crate::text::head(&shown, 40)));
@@ -407,12 +535,26 @@ mod tests {
 
     #[test]
     fn a_captured_schema_becomes_a_form() {
-        let path = format!("{}/../../tests/fixtures/threads/question-with-schema.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/../../tests/fixtures/threads/question-with-schema.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
         let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let form = Form::of_schema(&case["state"]["tasks"][0]["interrupts"][0]["response_schema"]).unwrap();
+        let form = Form::of_schema(&case["state"]["tasks"][0]["interrupts"][0]["response_schema"])
+            .unwrap();
         assert_eq!(form.title.as_deref(), Some("Verdict"));
-        let fields: Vec<(&str, bool, bool, &str)> =
-            form.fields.iter().map(|f| (f.name.as_str(), f.is_required, f.is_nullable, f.rule.as_str())).collect();
+        let fields: Vec<(&str, bool, bool, &str)> = form
+            .fields
+            .iter()
+            .map(|f| {
+                (
+                    f.name.as_str(),
+                    f.is_required,
+                    f.is_nullable,
+                    f.rule.as_str(),
+                )
+            })
+            .collect();
         let expected = [
             ("approve", true, false, ""),
             ("score", false, false, "integer, 1–5, default 3"),
@@ -420,20 +562,34 @@ mod tests {
             ("note", false, true, "text, optional"),
         ];
         assert_eq!(fields, expected);
-        assert_eq!(form.fields[0].description.as_deref(), Some("Let it through?"));
-        assert_eq!(form.fields[2].kind, FieldKind::Choice(vec![json!("red"), json!("green")]));
+        assert_eq!(
+            form.fields[0].description.as_deref(),
+            Some("Let it through?")
+        );
+        assert_eq!(
+            form.fields[2].kind,
+            FieldKind::Choice(vec![json!("red"), json!("green")])
+        );
         assert_eq!(form.fields[1].initial, Some(json!(3)));
         let entries = vec![Some(json!(true)), None, Some(json!("green")), None];
-        assert_eq!(form.value(entries), json!({"approve": true, "colour": "green"}));
+        assert_eq!(
+            form.value(entries),
+            json!({"approve": true, "colour": "green"})
+        );
     }
 
     #[test]
     fn a_schema_of_one_value_is_a_form_of_one_field() {
         let form = Form::of_schema(&json!({"type": "boolean", "title": "Send?"})).unwrap();
-        assert_eq!((form.fields.len(), form.value(vec![Some(json!(false))])), (1, json!(false)));
-        for schema in
-            [json!({"anyOf": [{"type": "object"}, {"type": "string"}]}), json!({"type": "array"}), json!(true)]
-        {
+        assert_eq!(
+            (form.fields.len(), form.value(vec![Some(json!(false))])),
+            (1, json!(false))
+        );
+        for schema in [
+            json!({"anyOf": [{"type": "object"}, {"type": "string"}]}),
+            json!({"type": "array"}),
+            json!(true),
+        ] {
             assert_eq!(Form::of_schema(&schema), None, "{schema}");
         }
         // A reference to itself is not followed forever.
@@ -452,7 +608,16 @@ mod tests {
         let form = Form::of_schema(&schema).unwrap();
         let kinds: Vec<&FieldKind> = form.fields.iter().map(|field| &field.kind).collect();
         let level = FieldKind::Choice(vec![json!("low"), json!("high")]);
-        assert_eq!(kinds, [&level, &FieldKind::Json, &FieldKind::Json, &FieldKind::Json, &level]);
+        assert_eq!(
+            kinds,
+            [
+                &level,
+                &FieldKind::Json,
+                &FieldKind::Json,
+                &FieldKind::Json,
+                &level
+            ]
+        );
         assert_eq!(form.fields[1].rule, "object as JSON, optional");
     }
 
@@ -470,7 +635,11 @@ mod tests {
         assert_eq!(form.value(entries.collect()), args);
         let schema = json!({"properties": {"to": {"type": "integer"}, "more": {"type": "string", "default": "x"}}});
         let form = Form::of_arguments(args.as_object().unwrap(), Some(&schema));
-        assert_eq!(form.fields[0].kind, FieldKind::Json, "a text in an integer field is still shown");
+        assert_eq!(
+            form.fields[0].kind,
+            FieldKind::Json,
+            "a text in an integer field is still shown"
+        );
         assert_eq!(form.fields[5].name, "more");
         assert_eq!(form.fields[5].initial, None);
         assert!(form.covers(args.as_object().unwrap()));
@@ -478,7 +647,10 @@ mod tests {
 
     #[test]
     fn typed_text_is_converted_to_the_fields_type() {
-        let field = |kind: FieldKind| Field { kind, ..Field::of_value("x", &json!(null)) };
+        let field = |kind: FieldKind| Field {
+            kind,
+            ..Field::of_value("x", &json!(null))
+        };
         for (kind, typed, expected) in [
             (FieldKind::Integer, " 12 ", Ok(Some(json!(12)))),
             (FieldKind::Integer, "1.5", Err("must be an integer".to_string())),
@@ -501,7 +673,15 @@ mod tests {
         ] {
             assert_eq!(field(kind.clone()).value_of(typed), expected, "{kind:?} {typed:?}");
         }
-        let was_text = Field { kind: FieldKind::Text, keeps_empty: true, ..field(FieldKind::Text) };
-        assert_eq!(was_text.value_of(""), Ok(Some(json!(""))), "an argument may become empty");
+        let was_text = Field {
+            kind: FieldKind::Text,
+            keeps_empty: true,
+            ..field(FieldKind::Text)
+        };
+        assert_eq!(
+            was_text.value_of(""),
+            Ok(Some(json!(""))),
+            "an argument may become empty"
+        );
     }
 }

@@ -53,10 +53,21 @@ pub(super) fn value_of(items: &FieldKind, typed: &str) -> Result<Option<Value>, 
     // Single values other than texts have no commas.
     let parts: Vec<&str> = match is_text {
         true => typed.lines().filter(|line| !line.is_empty()).collect(),
-        false => typed.split(['\n', ',']).map(str::trim).filter(|part| !part.is_empty()).collect(),
+        false => typed
+            .split(['\n', ','])
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect(),
     };
-    let item = |(n, part): (usize, &&str)| item_of(items, part).map_err(|rule| format!("item {} {rule}", n + 1));
-    parts.iter().enumerate().map(item).collect::<Result<_, _>>().map(|list| Some(Value::Array(list)))
+    let item = |(n, part): (usize, &&str)| {
+        item_of(items, part).map_err(|rule| format!("item {} {rule}", n + 1))
+    };
+    parts
+        .iter()
+        .enumerate()
+        .map(item)
+        .collect::<Result<_, _>>()
+        .map(|list| Some(Value::Array(list)))
 }
 
 fn item_of(items: &FieldKind, typed: &str) -> Result<Value, String> {
@@ -76,7 +87,9 @@ fn item_of(items: &FieldKind, typed: &str) -> Result<Value, String> {
 }
 
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_string)
 }
 
 fn choices(values: &[Value]) -> String {
@@ -92,16 +105,36 @@ mod tests {
     fn lines_become_items() {
         let levels = FieldKind::Choice(vec![json!("low"), json!(2)]);
         for (kind, typed, expected) in [
-            (&FieldKind::Text, "a, b\n\n c", Ok(Some(json!(["a, b", " c"])))),
+            (
+                &FieldKind::Text,
+                "a, b\n\n c",
+                Ok(Some(json!(["a, b", " c"]))),
+            ),
             (&FieldKind::Text, " \n", Ok(None)),
-            (&FieldKind::Text, "[draft]\nx", Ok(Some(json!(["[draft]", "x"])))),
+            (
+                &FieldKind::Text,
+                "[draft]\nx",
+                Ok(Some(json!(["[draft]", "x"]))),
+            ),
             (&FieldKind::Text, "[]", Ok(Some(json!([])))),
             (&FieldKind::Integer, "1, 2\n3", Ok(Some(json!([1, 2, 3])))),
-            (&FieldKind::Integer, "1\nx", Err("item 2 must be an integer".to_string())),
+            (
+                &FieldKind::Integer,
+                "1\nx",
+                Err("item 2 must be an integer".to_string()),
+            ),
             (&FieldKind::Number, "[1.5]", Ok(Some(json!([1.5])))),
-            (&FieldKind::Boolean, "true\nyes", Err("item 2 must be true or false".to_string())),
+            (
+                &FieldKind::Boolean,
+                "true\nyes",
+                Err("item 2 must be true or false".to_string()),
+            ),
             (&levels, "2\nlow", Ok(Some(json!([2, "low"])))),
-            (&levels, "mid", Err("item 1 must be one of low, 2".to_string())),
+            (
+                &levels,
+                "mid",
+                Err("item 1 must be one of low, 2".to_string()),
+            ),
         ] {
             assert_eq!(value_of(kind, typed), expected, "{kind:?} {typed:?}");
         }
@@ -130,11 +163,25 @@ mod tests {
     fn lists_of_anything_else_have_no_lines() {
         let root = json!({"$defs": {"Level": {"enum": ["low"]}, "Item": {"type": "object"}}});
         let kind = |items: Value| items_of(&root, &json!({"type": "array", "items": items}));
-        assert_eq!(kind(json!({"$ref": "#/$defs/Level"})), Some(FieldKind::Choice(vec![json!("low")])));
-        for items in [json!({}), json!({"$ref": "#/$defs/Item"}), json!({"anyOf": [{"type": "string"}]}), json!(true)] {
+        assert_eq!(
+            kind(json!({"$ref": "#/$defs/Level"})),
+            Some(FieldKind::Choice(vec![json!("low")]))
+        );
+        for items in [
+            json!({}),
+            json!({"$ref": "#/$defs/Item"}),
+            json!({"anyOf": [{"type": "string"}]}),
+            json!(true),
+        ] {
             assert_eq!(kind(items.clone()), None, "{items}");
         }
-        assert_eq!(items_of(&root, &json!({"type": "array", "prefixItems": [], "items": {"type": "string"}})), None);
+        assert_eq!(
+            items_of(
+                &root,
+                &json!({"type": "array", "prefixItems": [], "items": {"type": "string"}})
+            ),
+            None
+        );
         assert_eq!(items_of(&root, &json!({"type": "array"})), None);
     }
 }

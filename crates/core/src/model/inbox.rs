@@ -107,7 +107,11 @@ fn before(next: &[String]) -> String {
 
 /// Says why a thread stopped without a question or an error, and where: `before a, b`, or empty.
 fn stop_in_words(cause: Option<InboxCause>, place: &str) -> String {
-    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+    let place = if place.is_empty() {
+        String::new()
+    } else {
+        format!(" {place}")
+    };
     match cause {
         Some(InboxCause::Breakpoint) => format!("Breakpoint{place}"),
         Some(InboxCause::Cancelled) => format!("Cancelled{place}"),
@@ -136,7 +140,9 @@ impl InboxThread {
             Some(InboxCause::Breakpoint | InboxCause::Cancelled | InboxCause::Edited) | None => {
                 stop_in_words(self.cause, &self.detail)
             }
-            Some(InboxCause::Error) if self.detail.is_empty() => "The server doesn't say why".into(),
+            Some(InboxCause::Error) if self.detail.is_empty() => {
+                "The server doesn't say why".into()
+            }
             Some(InboxCause::Stuck) => text::capitalized(&self.detail),
             Some(InboxCause::Question | InboxCause::Error) => self.detail.clone(),
         }
@@ -153,7 +159,9 @@ impl InboxThread {
             ThreadStatus::Edited { next, .. } => (Some(InboxCause::Edited), before(next)),
             ThreadStatus::Stopped { next, .. } => (None, before(next)),
             ThreadStatus::Failed { error, .. } => (Some(InboxCause::Error), first_line(error)),
-            ThreadStatus::BusyWithoutRun { .. } => (Some(InboxCause::Stuck), "busy, but no run is active".into()),
+            ThreadStatus::BusyWithoutRun { .. } => {
+                (Some(InboxCause::Stuck), "busy, but no run is active".into())
+            }
             ThreadStatus::Loading
             | ThreadStatus::Unknown { .. }
             | ThreadStatus::Queued { .. }
@@ -201,7 +209,11 @@ impl InboxThread {
     fn command(&self, options: &str) -> String {
         let (words, end) = argument(&self.thread_id);
         let answer = answer_command(&self.questions, options, &self.thread_id);
-        match (self.cause, answer, self.assistant_id.as_ref().or(self.graph.as_ref())) {
+        match (
+            self.cause,
+            answer,
+            self.assistant_id.as_ref().or(self.graph.as_ref()),
+        ) {
             (Some(InboxCause::Question), Some(command), _) => command,
             (Some(InboxCause::Breakpoint | InboxCause::Edited), _, Some(assistant)) => {
                 let (assistant, last) = argument(assistant);
@@ -220,25 +232,42 @@ impl InboxThread {
 pub fn answer_command(questions: &[Question], options: &str, thread: &str) -> Option<String> {
     let (words, end) = argument(thread);
     if questions.len() > 1 && questions.iter().all(Question::is_per_call) {
-        let decisions = decisions_for(&questions.iter().flat_map(Question::actions).collect::<Vec<_>>());
+        let decisions = decisions_for(
+            &questions
+                .iter()
+                .flat_map(Question::actions)
+                .collect::<Vec<_>>(),
+        );
         if let Some(decisions) = decisions {
             return Some(format!("runtail{options} answer{words} {decisions}{end}"));
         }
     }
     let question = match questions {
         [only] => only,
-        several => several.iter().find(|question| question.resume_id().is_some())?,
+        several => several
+            .iter()
+            .find(|question| question.resume_id().is_some())?,
     };
-    let id = question.id.as_deref().map(|id| shell_option(" --interrupt", id)).unwrap_or_default();
-    Some(format!("runtail{options} answer{words}{id} {}{end}", question.placeholder()))
+    let id = question
+        .id
+        .as_deref()
+        .map(|id| shell_option(" --interrupt", id))
+        .unwrap_or_default();
+    Some(format!(
+        "runtail{options} answer{words}{id} {}{end}",
+        question.placeholder()
+    ))
 }
 
 /// Returns the options that decide about all of these actions in the same way, in angle brackets.
 fn decisions_for(actions: &[Action]) -> Option<String> {
-    let all_allow = |kind: DecisionKind| actions.iter().all(|action| action.allowed.contains(&kind));
+    let all_allow =
+        |kind: DecisionKind| actions.iter().all(|action| action.allowed.contains(&kind));
     let mut options: Vec<&str> = Vec::new();
     options.extend(all_allow(DecisionKind::Approve).then_some("--approve"));
-    options.extend((all_allow(DecisionKind::Reject) || all_allow(DecisionKind::Ignore)).then_some("--reject"));
+    options.extend(
+        (all_allow(DecisionKind::Reject) || all_allow(DecisionKind::Ignore)).then_some("--reject"),
+    );
     (!options.is_empty()).then(|| format!("<{}>", options.join("|")))
 }
 
@@ -248,11 +277,20 @@ impl Question {
         let actions = self.actions();
         if let [first, others @ ..] = actions.as_slice() {
             return decisions_for(&actions).unwrap_or_else(|| {
-                let takes_text = others.is_empty() && first.allowed.contains(&DecisionKind::Respond);
-                if takes_text { "--text <TEXT>".into() } else { "--json <JSON>".into() }
+                let takes_text =
+                    others.is_empty() && first.allowed.contains(&DecisionKind::Respond);
+                if takes_text {
+                    "--text <TEXT>".into()
+                } else {
+                    "--json <JSON>".into()
+                }
             });
         }
-        match (self.unsupported(), &self.response_schema, self.is_yes_or_no()) {
+        match (
+            self.unsupported(),
+            &self.response_schema,
+            self.is_yes_or_no(),
+        ) {
             (None, Some(_), true) => "<--approve|--reject>".into(),
             (Some(_), ..) | (None, Some(_), false) => "--json <JSON>".into(),
             // It only looks like a yes-or-no question.
@@ -331,7 +369,11 @@ impl InboxRow {
     ) -> InboxRow {
         let ((word, end), id) = (argument(deployment_word), shell_word(&revision.revision_id));
         // Behind `--`, both arguments keep their order.
-        let words = if end.is_empty() { format!("{word} {id}") } else { format!("{end} {id}") };
+        let words = if end.is_empty() {
+            format!("{word} {id}")
+        } else {
+            format!("{end} {id}")
+        };
         InboxRow {
             profile: profile.into(),
             region: region.map(String::from),
@@ -429,8 +471,9 @@ pub fn compare_inbox(a: &InboxRow, b: &InboxRow) -> Ordering {
         (a, b) => b.is_some().cmp(&a.is_some()),
     };
     match a.group().rank().cmp(&b.group().rank()) {
-        Ordering::Equal => by_time(a.since(), b.since())
-            .then_with(|| (&a.profile, &a.deployment, &a.command).cmp(&(&b.profile, &b.deployment, &b.command))),
+        Ordering::Equal => by_time(a.since(), b.since()).then_with(|| {
+            (&a.profile, &a.deployment, &a.command).cmp(&(&b.profile, &b.deployment, &b.command))
+        }),
         other => other,
     }
 }
@@ -440,19 +483,33 @@ pub fn shell_word(word: &str) -> String {
     let word = text::clean(word);
     let is_plain = !word.is_empty()
         && !word.starts_with('-')
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:@".contains(c));
-    if is_plain { word.into_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./:@".contains(c));
+    if is_plain {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// Returns an option with its value for a shell: ` -p` or ` --profile`, with the space before it. A value that could be taken for
 /// an option is joined by an equals sign.
 pub fn shell_option(name: &str, value: &str) -> String {
-    let separator = if text::clean(value).starts_with('-') { '=' } else { ' ' };
+    let separator = if text::clean(value).starts_with('-') {
+        '='
+    } else {
+        ' '
+    };
     format!("{name}{separator}{}", shell_word(value))
 }
 
 fn first_line(error: &str) -> String {
-    let line = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = error
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     match line.char_indices().nth(MAX_ERROR) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_string(),

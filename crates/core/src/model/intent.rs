@@ -26,7 +26,10 @@ pub enum Intent {
         force: bool,
     },
     /// Deploys the source of a revision again.
-    Redeploy { deployment: String, revision: String },
+    Redeploy {
+        deployment: String,
+        revision: String,
+    },
     /// Rolls back to the source of an earlier revision.
     Rollback {
         deployment: String,
@@ -36,5 +39,8 @@ pub enum Intent {
     /// Changes another record.
     Service(Box<super::ServiceChange>),
     /// Interrupts a revision that is in progress.
-    Interrupt { deployment: String, revision: String },
+    Interrupt {
+        deployment: String,
+        revision: String,
+    },
 }

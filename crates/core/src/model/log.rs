@@ -24,7 +24,9 @@ pub struct LogLine {
 impl LogLine {
     /// Returns its severity.
     pub fn severity(&self) -> Severity {
-        self.level.as_deref().map_or(Severity::Unknown, Severity::of)
+        self.level
+            .as_deref()
+            .map_or(Severity::Unknown, Severity::of)
     }
 
     /// Returns the subject of the commit that is built, from the line of a build log that git wrote about its checkout:
@@ -50,7 +52,9 @@ impl LogLine {
 
     /// Returns the severity of a row.
     pub fn severity_of(row: &Value) -> Severity {
-        row["level"].as_str().map_or(Severity::Unknown, Severity::of)
+        row["level"]
+            .as_str()
+            .map_or(Severity::Unknown, Severity::of)
     }
 }
 
@@ -61,8 +65,18 @@ impl From<Value> for LogLine {
         let mut extra = match row {
             Value::Object(fields) => fields,
             Value::Null => return LogLine::default(),
-            Value::String(message) => return LogLine { message, ..LogLine::default() },
-            other => return LogLine { message: other.to_string(), ..LogLine::default() },
+            Value::String(message) => {
+                return LogLine {
+                    message,
+                    ..LogLine::default()
+                };
+            }
+            other => {
+                return LogLine {
+                    message: other.to_string(),
+                    ..LogLine::default()
+                };
+            }
         };
         if at.is_some() || extra.get("timestamp").is_some_and(Value::is_null) {
             extra.shift_remove("timestamp");
@@ -71,7 +85,9 @@ impl From<Value> for LogLine {
             Some(Value::Number(number)) => Some(number.to_string()),
             _ => None,
         };
-        let id = id.inspect(|_| drop(extra.shift_remove("id"))).or_else(|| text(&mut extra, "id"));
+        let id = id
+            .inspect(|_| drop(extra.shift_remove("id")))
+            .or_else(|| text(&mut extra, "id"));
         let level = text(&mut extra, "level");
         let message = text(&mut extra, "message").unwrap_or_else(|| match extra.get("message") {
             Some(message) => message.to_string(),
@@ -82,7 +98,13 @@ impl From<Value> for LogLine {
         if extra.is_empty() {
             extra = Extra::new();
         }
-        LogLine { id, at, level, message, extra }
+        LogLine {
+            id,
+            at,
+            level,
+            message,
+            extra,
+        }
     }
 }
 
@@ -97,7 +119,9 @@ fn text(fields: &mut Extra, name: &str) -> Option<String> {
 /// Milliseconds of the epoch. A float holds today's to a quarter of a microsecond, which is what is kept.
 fn of_millis(millis: f64) -> Option<Timestamp> {
     let micros = (millis * 1000.0).round();
-    (micros.abs() < i64::MAX as f64).then(|| Timestamp::from_microsecond(micros as i64).ok()).flatten()
+    (micros.abs() < i64::MAX as f64)
+        .then(|| Timestamp::from_microsecond(micros as i64).ok())
+        .flatten()
 }
 
 /// The severity of a line. Level words are open text, compared case-insensitively; ordered from least to most severe.
@@ -120,8 +144,13 @@ pub enum Severity {
 
 impl Severity {
     /// All levels that can be requested, from least to most severe.
-    pub const ALL: [Severity; 5] =
-        [Severity::Debug, Severity::Info, Severity::Warning, Severity::Error, Severity::Critical];
+    pub const ALL: [Severity; 5] = [
+        Severity::Debug,
+        Severity::Info,
+        Severity::Warning,
+        Severity::Error,
+        Severity::Critical,
+    ];
 
     /// Classifies a level word.
     pub fn of(word: &str) -> Severity {
@@ -130,7 +159,9 @@ impl Severity {
             "INFO" | "INFORMATION" | "NOTICE" => Severity::Info,
             "WARN" | "WARNING" => Severity::Warning,
             "ERR" | "ERROR" | "SEVERE" => Severity::Error,
-            "CRIT" | "CRITICAL" | "FATAL" | "ALERT" | "EMERG" | "EMERGENCY" | "PANIC" => Severity::Critical,
+            "CRIT" | "CRITICAL" | "FATAL" | "ALERT" | "EMERG" | "EMERGENCY" | "PANIC" => {
+                Severity::Critical
+            }
             _ => Severity::Unknown,
         }
     }
@@ -163,20 +194,41 @@ mod tests {
         let line = LogLine::from(json!({
             "id": "a1", "timestamp": 1_763_632_801_000_i64, "level": "INFO", "message": "Step #1", "novel": {"x": 1},
         }));
-        assert_eq!((line.id.as_deref(), line.at), (Some("a1"), at("2025-11-20T10:00:01Z")));
-        assert_eq!((line.level.as_deref(), line.message.as_str()), (Some("INFO"), "Step #1"));
+        assert_eq!(
+            (line.id.as_deref(), line.at),
+            (Some("a1"), at("2025-11-20T10:00:01Z"))
+        );
+        assert_eq!(
+            (line.level.as_deref(), line.message.as_str()),
+            (Some("INFO"), "Step #1")
+        );
         assert_eq!(Value::Object(line.extra), json!({"novel": {"x": 1}}));
     }
 
     #[test]
     fn commit_subject_is_read_from_the_checkout() {
         let subject = |message: &str| {
-            let line = LogLine { message: message.into(), ..LogLine::default() };
+            let line = LogLine {
+                message: message.into(),
+                ..LogLine::default()
+            };
             line.commit_subject().map(str::to_string)
         };
-        assert_eq!(subject("HEAD is now at 9fceb02 retry on 429"), Some("retry on 429".into()));
-        assert_eq!(subject("Step #0 - \"clone\": HEAD is now at 9fceb02d Fix: é 表\nmore"), Some("Fix: é 表".into()));
-        for other in ["HEAD is now at 9fceb02", "HEAD is now at the end of it", "HEAD is now at ", "git clone", ""] {
+        assert_eq!(
+            subject("HEAD is now at 9fceb02 retry on 429"),
+            Some("retry on 429".into())
+        );
+        assert_eq!(
+            subject("Step #0 - \"clone\": HEAD is now at 9fceb02d Fix: é 表\nmore"),
+            Some("Fix: é 表".into())
+        );
+        for other in [
+            "HEAD is now at 9fceb02",
+            "HEAD is now at the end of it",
+            "HEAD is now at ",
+            "git clone",
+            "",
+        ] {
             assert_eq!(subject(other), None, "{other}");
         }
     }
@@ -185,10 +237,19 @@ mod tests {
     fn log_times_are_parsed_in_every_format() {
         for (time, expected) in [
             (json!(1_763_632_801_000_i64), at("2025-11-20T10:00:01Z")),
-            (json!(1_763_632_801_000.25), at("2025-11-20T10:00:01.00025Z")),
+            (
+                json!(1_763_632_801_000.25),
+                at("2025-11-20T10:00:01.00025Z"),
+            ),
             (json!("1763632801000"), at("2025-11-20T10:00:01Z")),
-            (json!("2025-11-20T10:00:01.123456Z"), at("2025-11-20T10:00:01.123456Z")),
-            (json!(" 2025-11-20T11:00:01+01:00"), at("2025-11-20T10:00:01Z")),
+            (
+                json!("2025-11-20T10:00:01.123456Z"),
+                at("2025-11-20T10:00:01.123456Z"),
+            ),
+            (
+                json!(" 2025-11-20T11:00:01+01:00"),
+                at("2025-11-20T10:00:01Z"),
+            ),
             (json!("2025-11-20T10:00:01"), at("2025-11-20T10:00:01Z")),
             (json!("2025-11-20 10:00:01.5"), at("2025-11-20T10:00:01.5Z")),
             (json!(null), None),
@@ -200,7 +261,11 @@ mod tests {
             let line = LogLine::from(json!({"timestamp": time, "message": "x"}));
             assert_eq!(line.at, expected, "{time}");
             let kept = expected.is_none() && !time.is_null();
-            assert_eq!(line.extra.get("timestamp"), kept.then_some(&time), "unparsed times are kept");
+            assert_eq!(
+                line.extra.get("timestamp"),
+                kept.then_some(&time),
+                "unparsed times are kept"
+            );
         }
     }
 
@@ -212,14 +277,27 @@ mod tests {
         assert_eq!(message(json!(null)), "");
         assert_eq!(message(json!({})), "");
         assert_eq!(message(json!({"level": "INFO"})), "");
-        assert_eq!(message(json!({"message": null, "event": "started"})), r#"{"event":"started"}"#);
-        assert_eq!(message(json!({"message": {"event": "x"}})), r#"{"event":"x"}"#);
+        assert_eq!(
+            message(json!({"message": null, "event": "started"})),
+            r#"{"event":"started"}"#
+        );
+        assert_eq!(
+            message(json!({"message": {"event": "x"}})),
+            r#"{"event":"x"}"#
+        );
         let malformed = LogLine::from(json!({"id": 7, "level": 30, "message": 5}));
         assert_eq!(
-            (malformed.id.as_deref(), malformed.level.as_deref(), malformed.message.as_str()),
+            (
+                malformed.id.as_deref(),
+                malformed.level.as_deref(),
+                malformed.message.as_str()
+            ),
             (Some("7"), None, "5")
         );
-        assert_eq!(Value::Object(malformed.extra), json!({"level": 30, "message": 5}));
+        assert_eq!(
+            Value::Object(malformed.extra),
+            json!({"level": 30, "message": 5})
+        );
     }
 
     #[test]
@@ -239,7 +317,11 @@ mod tests {
             assert_eq!(Severity::of(word), severity, "{word}");
         }
         assert!(Severity::Debug < Severity::Info && Severity::Error < Severity::Critical);
-        assert!(Severity::ALL.iter().all(|one| one.word().map(Severity::of) == Some(*one)));
+        assert!(
+            Severity::ALL
+                .iter()
+                .all(|one| one.word().map(Severity::of) == Some(*one))
+        );
         assert_eq!(LogLine::default().severity(), Severity::Unknown);
     }
 

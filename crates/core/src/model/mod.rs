@@ -44,8 +44,8 @@ mod thread_status;
 
 pub use crate::secret::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use answer::{
-    AnswerPart, AnswerRule, Decision, GivenAnswer, MIXED_DECISIONS, Problem, Reply, Resume, RulePart, RulePlace, Ruled,
-    RuledAction, is_id_map, resume,
+    AnswerPart, AnswerRule, Decision, GivenAnswer, MIXED_DECISIONS, Problem, Reply, Resume,
+    RulePart, RulePlace, Ruled, RuledAction, is_id_map, resume,
 };
 pub use approval::{Action, ApprovalFormat, DecisionKind};
 pub use assistant::Assistant;
@@ -53,23 +53,25 @@ pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use branch::{Branch, BranchStep, BranchStepKind, RepeatedCalls, counted};
 pub use cause::{cause, hides_cause};
 pub use checkpoints::{
-    Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent, Split, StateProblem,
-    StepOutcome, changed_values, object_fields, state_document,
+    Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent,
+    Split, StateProblem, StepOutcome, changed_values, object_fields, state_document,
 };
 pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
 pub use configuration::{Configuration, KeyRelation, KeyRow, KeyTable, KeyValue};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
-pub use deployment::{Deployment, DeploymentState, NO_URL, Secret, SourceConfig, SourceRevisionConfig};
+pub use deployment::{
+    Deployment, DeploymentState, NO_URL, Secret, SourceConfig, SourceRevisionConfig,
+};
 pub use failure::{
-    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, LogStep, NextStep, Part, ServesInstead,
-    StatusTime, StepKind, Times,
+    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, LogStep, NextStep,
+    Part, ServesInstead, StatusTime, StepKind, Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
 pub use form::{Field as FormField, FieldKind, Form};
 pub use inbox::{
-    FailedRevision, InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, answer_command, compare_inbox,
-    shell_option, shell_word, sort_inbox, stopped_in_words,
+    FailedRevision, InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, answer_command,
+    compare_inbox, shell_option, shell_word, sort_inbox, stopped_in_words,
 };
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
@@ -88,13 +90,14 @@ pub use spec::{DeploymentSpec, Fetched, Installation, SPEC_FIELDS, SpecField, Sp
 pub use step_limit::StepLimit;
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use supersteps::{
-    GraphShape, HistoryState, StepWrite, Supersteps, Unrepeatable, branch_of, plain_message, same_message,
+    GraphShape, HistoryState, StepWrite, Supersteps, Unrepeatable, branch_of, plain_message,
+    same_message,
 };
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
 pub use thread_search::{
-    Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term, ThreadSearch,
-    ThreadSort, contains, title_of,
+    Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term,
+    ThreadSearch, ThreadSort, contains, title_of,
 };
 pub use thread_status::{Again, RejectedAnswer, StatusRole, ThreadRecords, ThreadStatus};
 

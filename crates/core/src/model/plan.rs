@@ -47,7 +47,9 @@ impl Preview {
                 false => format!("\n# Then:\n{then}"),
                 true => {
                     let then = then.replace('\n', "\n# ");
-                    format!("\n# Then, with the checkpoint_id of its answer instead of {FROM_FIRST}:\n# {then}")
+                    format!(
+                        "\n# Then, with the checkpoint_id of its answer instead of {FROM_FIRST}:\n# {then}"
+                    )
                 }
             };
         }
@@ -94,7 +96,10 @@ impl NewRevision {
             .map(|(name, _)| name.as_str())
             .collect();
         if !source.is_empty() {
-            reasons.push(format!("source_revision_config is sent ({})", source.join(", ")));
+            reasons.push(format!(
+                "source_revision_config is sent ({})",
+                source.join(", ")
+            ));
         }
         for (name, value) in [
             ("secrets", &body["secrets"]),
@@ -114,18 +119,28 @@ impl NewRevision {
                        without a new revision";
             return NewRevision::May(why.into());
         }
-        if let Some(name) = ["revision_source", "tracked_packages"].into_iter().find(|name| is_set(&body[*name])) {
+        if let Some(name) = ["revision_source", "tracked_packages"]
+            .into_iter()
+            .find(|name| is_set(&body[*name]))
+        {
             return NewRevision::May(format!("the effect of {name} alone is undocumented"));
         }
-        let fields = body.as_object().into_iter().flatten().flat_map(|(name, value)| match value {
-            Value::Object(inner) => inner.keys().map(String::as_str).collect::<Vec<_>>(),
-            _ => vec![name.as_str()],
-        });
+        let fields = body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .flat_map(|(name, value)| match value {
+                Value::Object(inner) => inner.keys().map(String::as_str).collect::<Vec<_>>(),
+                _ => vec![name.as_str()],
+            });
         let fields: Vec<&str> = fields.collect();
         NewRevision::No(match fields.as_slice() {
             [] => "nothing is sent".into(),
             [one] => format!("only {one} is sent, which is not part of a revision"),
-            several => format!("only {} are sent, which are not part of a revision", several.join(", ")),
+            several => format!(
+                "only {} are sent, which are not part of a revision",
+                several.join(", ")
+            ),
         })
     }
 
@@ -152,12 +167,18 @@ pub struct Note {
 impl Note {
     /// Creates a note.
     pub fn fact(text: impl Into<String>) -> Note {
-        Note { warns: false, text: text.into() }
+        Note {
+            warns: false,
+            text: text.into(),
+        }
     }
 
     /// Creates a warning.
     pub fn warning(text: impl Into<String>) -> Note {
-        Note { warns: true, text: text.into() }
+        Note {
+            warns: true,
+            text: text.into(),
+        }
     }
 }
 
@@ -238,6 +259,8 @@ pub enum Guard {
 
 impl std::fmt::Debug for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plan").field("preview", &self.preview).finish_non_exhaustive()
+        f.debug_struct("Plan")
+            .field("preview", &self.preview)
+            .finish_non_exhaustive()
     }
 }

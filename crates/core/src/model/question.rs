@@ -8,7 +8,14 @@ use crate::exact_json;
 use serde_json::{Map, Value};
 
 /// Fields under which graphs put the text of a question, the best first.
-const TEXTS: [&str; 6] = ["question", "message", "prompt", "query", "title", "description"];
+const TEXTS: [&str; 6] = [
+    "question",
+    "message",
+    "prompt",
+    "query",
+    "title",
+    "description",
+];
 /// Characters of an argument that a summary shows.
 const MAX_ARGUMENT: usize = 40;
 /// Bytes of a question's text that are read for its summary.
@@ -39,7 +46,10 @@ impl Question {
 
     /// Returns whether it asks about one call of several that wait together, each with a question of its own.
     pub fn is_per_call(&self) -> bool {
-        matches!(self.dialect(), Dialect::Approval(ApprovalFormat::PerCall, _))
+        matches!(
+            self.dialect(),
+            Dialect::Approval(ApprovalFormat::PerCall, _)
+        )
     }
 
     /// Returns what can't be checked in an answer to it, as a sentence.
@@ -56,7 +66,9 @@ impl Question {
         };
         let why = schema::violations(schema, &Value::Null).err()?;
         let why = crate::text::clean(&why).into_owned();
-        Some(format!("The question's schema can't be checked here, but the server does: {why}."))
+        Some(format!(
+            "The question's schema can't be checked here, but the server does: {why}."
+        ))
     }
 
     /// Returns why its format is not understood, if so. Only JSON can answer it then.
@@ -71,7 +83,9 @@ impl Question {
     pub fn summary(&self) -> String {
         let text = match self.dialect() {
             Dialect::Approval(ApprovalFormat::Inbox, actions) => {
-                let Some(action) = actions.first() else { return String::new() };
+                let Some(action) = actions.first() else {
+                    return String::new();
+                };
                 match action.description.as_deref().and_then(first_line) {
                     Some(description) => format!("{} · {description}", action.call()),
                     None => action.call(),
@@ -98,15 +112,26 @@ impl Question {
         let is_of_another = |path: &str| {
             let mut parts = path.split('.');
             match parts.next() {
-                Some("action_requests" | "actionRequests") => {
-                    parts.next().and_then(|index| index.parse::<usize>().ok()).is_some_and(|index| index != action)
-                }
+                Some("action_requests" | "actionRequests") => parts
+                    .next()
+                    .and_then(|index| index.parse::<usize>().ok())
+                    .is_some_and(|index| index != action),
                 first => matches!(first, Some("review_configs" | "reviewConfigs")),
             }
         };
         // The older inbox may ask in a text that holds JSON.
-        let of_text = || exact_json::parse_lenient(self.value.as_str()?).ok()?.1.into_iter().next();
-        let of_value = self.inexact.iter().find(|inexact| !is_of_another(&inexact.path)).cloned();
+        let of_text = || {
+            exact_json::parse_lenient(self.value.as_str()?)
+                .ok()?
+                .1
+                .into_iter()
+                .next()
+        };
+        let of_value = self
+            .inexact
+            .iter()
+            .find(|inexact| !is_of_another(&inexact.path))
+            .cloned();
         let inexact = of_value.or_else(of_text);
         inexact.map(|inexact| crate::text::clean(&inexact.to_string()).into_owned())
     }
@@ -115,7 +140,9 @@ impl Question {
     pub fn can_be_approved(&self) -> bool {
         match self.actions().as_slice() {
             [] => self.is_yes_or_no(),
-            actions => actions.iter().all(|action| action.allowed.contains(&DecisionKind::Approve)),
+            actions => actions
+                .iter()
+                .all(|action| action.allowed.contains(&DecisionKind::Approve)),
         }
     }
 
@@ -124,12 +151,17 @@ impl Question {
         if let Some(schema) = &self.response_schema {
             return Form::of_schema(schema).is_some_and(|form| form.is_yes_or_no());
         }
-        let text = text_of(&self.value).unwrap_or_default().trim_end().to_lowercase();
+        let text = text_of(&self.value)
+            .unwrap_or_default()
+            .trim_end()
+            .to_lowercase();
         let begins = [
-            "approve", "confirm", "allow", "continue", "proceed", "accept", "send", "delete", "is ", "are ", "do ",
-            "does ", "should ", "shall ", "may ", "can ", "ok",
+            "approve", "confirm", "allow", "continue", "proceed", "accept", "send", "delete",
+            "is ", "are ", "do ", "does ", "should ", "shall ", "may ", "can ", "ok",
         ];
-        self.dialect() == Dialect::Plain && text.ends_with('?') && begins.iter().any(|begin| text.starts_with(begin))
+        self.dialect() == Dialect::Plain
+            && text.ends_with('?')
+            && begins.iter().any(|begin| text.starts_with(begin))
     }
 }
 
@@ -178,7 +210,11 @@ fn plain(value: &Value) -> String {
         (Value::Object(fields), Some(text)) => {
             let rest = rest_of(fields, text);
             let text = crate::text::head(text, MAX_READ);
-            if rest.is_empty() { text.to_string() } else { format!("{text} · {rest}") }
+            if rest.is_empty() {
+                text.to_string()
+            } else {
+                format!("{text} · {rest}")
+            }
         }
         (_, Some(text)) => crate::text::head(text, MAX_READ).to_string(),
         (Value::Null, _) => "an answer".into(),
@@ -188,9 +224,13 @@ fn plain(value: &Value) -> String {
 
 /// What an object says beside its text.
 fn rest_of(fields: &Map<String, Value>, text: &str) -> String {
-    let others = fields.iter().filter(|(_, value)| value.as_str() != Some(text) && !value.is_null());
-    let told: Vec<String> =
-        others.take(MAX_ARGUMENTS).map(|(name, value)| format!("{name}: {}", short(value))).collect();
+    let others = fields
+        .iter()
+        .filter(|(_, value)| value.as_str() != Some(text) && !value.is_null());
+    let told: Vec<String> = others
+        .take(MAX_ARGUMENTS)
+        .map(|(name, value)| format!("{name}: {}", short(value)))
+        .collect();
     told.join(" · ")
 }
 
@@ -237,75 +277,181 @@ mod tests {
     use serde_json::json;
 
     fn captured(name: &str) -> Question {
-        let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/../../tests/fixtures/threads/{name}.json",
+            env!("CARGO_MANIFEST_DIR")
+        );
         let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        StateFacts::read(&case["state"].to_string()).unwrap().pending().remove(0)
+        StateFacts::read(&case["state"].to_string())
+            .unwrap()
+            .pending()
+            .remove(0)
     }
 
     #[test]
     fn captured_questions_are_summarized() {
-        assert_eq!(captured("question").summary(), "Approve? · draft: send 5 EUR");
-        assert_eq!(captured("questions-parallel").summary(), "Keep red? · item: red");
+        assert_eq!(
+            captured("question").summary(),
+            "Approve? · draft: send 5 EUR"
+        );
+        assert_eq!(
+            captured("questions-parallel").summary(),
+            "Keep red? · item: red"
+        );
         let hitl = captured("question-hitl");
-        assert!(matches!(hitl.dialect(), Dialect::Approval(ApprovalFormat::Batch, actions) if actions.len() == 3));
-        assert!(hitl.summary().starts_with("Approve 3 actions: send_email(to="), "{}", hitl.summary());
+        assert!(
+            matches!(hitl.dialect(), Dialect::Approval(ApprovalFormat::Batch, actions) if actions.len() == 3)
+        );
+        assert!(
+            hitl.summary()
+                .starts_with("Approve 3 actions: send_email(to="),
+            "{}",
+            hitl.summary()
+        );
         let inbox = captured("question-inbox");
-        assert!(matches!(inbox.dialect(), Dialect::Approval(ApprovalFormat::Inbox, _)), "{:?}", inbox.value);
+        assert!(
+            matches!(inbox.dialect(), Dialect::Approval(ApprovalFormat::Inbox, _)),
+            "{:?}",
+            inbox.value
+        );
     }
 
     #[test]
     fn question_summaries_are_one_short_line() {
-        let summary = |value: Value| Question { value, ..Question::default() }.summary();
+        let summary = |value: Value| {
+            Question {
+                value,
+                ..Question::default()
+            }
+            .summary()
+        };
         assert_eq!(summary(json!("Really?\n  yes or no")), "Really? yes or no");
-        assert_eq!(summary(json!({"amount": 5, "message": "Pay"})), "Pay · amount: 5");
+        assert_eq!(
+            summary(json!({"amount": 5, "message": "Pay"})),
+            "Pay · amount: 5"
+        );
         assert_eq!(summary(json!([1, {"a": null}])), r#"[1,{"a":null}]"#);
-        assert_eq!((summary(Value::Null), summary(json!({}))), ("an answer".into(), "{}".into()));
-        assert_eq!(summary(json!("x".repeat(5000))).chars().count(), MAX_SUMMARY + 1);
+        assert_eq!(
+            (summary(Value::Null), summary(json!({}))),
+            ("an answer".into(), "{}".into())
+        );
+        assert_eq!(
+            summary(json!("x".repeat(5000))).chars().count(),
+            MAX_SUMMARY + 1
+        );
         // An incomplete request of a known format is treated as plain JSON.
-        assert_eq!(summary(json!({"action_requests": [{"args": {}}]})), r#"{"action_requests":[{"args":{}}]}"#);
+        assert_eq!(
+            summary(json!({"action_requests": [{"args": {}}]})),
+            r#"{"action_requests":[{"args":{}}]}"#
+        );
         let long = json!({"action_requests": [{"name": "f", "args": {"a": "y".repeat(99), "b": [1], "c": 2, "d": 3, "e": 4}}]});
-        assert_eq!(summary(long), format!("Approve f(a={}…, b=[1], c=2, d=3, …)", "y".repeat(40)));
-        let two = [Question { value: json!("A?"), ..Question::default() }, Question::default()];
+        assert_eq!(
+            summary(long),
+            format!("Approve f(a={}…, b=[1], c=2, d=3, …)", "y".repeat(40))
+        );
+        let two = [
+            Question {
+                value: json!("A?"),
+                ..Question::default()
+            },
+            Question::default(),
+        ];
         assert_eq!(summary_of(&two), "2 questions: A?");
-        let call =
-            |name: &str| Question { value: json!({"type": "tool_approval", "name": name}), ..Question::default() };
-        assert_eq!(summary_of(&[call("f"), call("g")]), "Approve 2 actions: f() · g()");
-        assert_eq!(summary_of(&[call("f"), two[0].clone()]), "2 questions: Approve f()");
+        let call = |name: &str| Question {
+            value: json!({"type": "tool_approval", "name": name}),
+            ..Question::default()
+        };
+        assert_eq!(
+            summary_of(&[call("f"), call("g")]),
+            "Approve 2 actions: f() · g()"
+        );
+        assert_eq!(
+            summary_of(&[call("f"), two[0].clone()]),
+            "2 questions: Approve f()"
+        );
     }
 
     #[test]
     fn unsupported_formats_are_not_taken_for_plain_questions() {
-        let why = |value: Value| Question { value, ..Question::default() }.unsupported();
+        let why = |value: Value| {
+            Question {
+                value,
+                ..Question::default()
+            }
+            .unsupported()
+        };
         let old = json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
         let request = json!({"name": "f", "args": {}});
         let config = |name: &str| json!({"action_name": name, "allowed_decisions": ["approve"]});
         for (value, expected) in [
-            (json!([old, old]), "it is a list of 2 requests, and the known answer is for one"),
-            (json!(json!([old, old]).to_string()), "it is a list of 2 requests, and the known answer is for one"),
-            (json!({"action_request": {"action": "f"}}), "its request has no config, which says what is allowed"),
-            (json!([{"action_request": {"args": {}}, "config": {}}]), "its action_request has no action"),
-            (json!({"action_requests": []}), "its action_requests are empty"),
-            (json!({"action_requests": {}}), "its action_requests are not a list"),
-            (json!({"action_requests": [{"args": {}}]}), "action request 1 has no name"),
+            (
+                json!([old, old]),
+                "it is a list of 2 requests, and the known answer is for one",
+            ),
+            (
+                json!(json!([old, old]).to_string()),
+                "it is a list of 2 requests, and the known answer is for one",
+            ),
+            (
+                json!({"action_request": {"action": "f"}}),
+                "its request has no config, which says what is allowed",
+            ),
+            (
+                json!([{"action_request": {"args": {}}, "config": {}}]),
+                "its action_request has no action",
+            ),
+            (
+                json!({"action_requests": []}),
+                "its action_requests are empty",
+            ),
+            (
+                json!({"action_requests": {}}),
+                "its action_requests are not a list",
+            ),
+            (
+                json!({"action_requests": [{"args": {}}]}),
+                "action request 1 has no name",
+            ),
             (
                 json!({"action_requests": [request], "review_configs": [config("g")]}),
                 "none of its review_configs is for action 1 (f)",
             ),
-            (json!({"type": "tool_approval", "args": {}}), "its tool_approval has no name"),
+            (
+                json!({"type": "tool_approval", "args": {}}),
+                "its tool_approval has no name",
+            ),
             (
                 json!({"type": "tool_review", "toolCall": {}, "description": "f"}),
                 "it looks like an approval, in an unknown format",
             ),
-            (json!([{"allowed-decisions": []}]), "it looks like an approval, in an unknown format"),
+            (
+                json!([{"allowed-decisions": []}]),
+                "it looks like an approval, in an unknown format",
+            ),
         ] {
-            let question = Question { value: value.clone(), ..Question::default() };
+            let question = Question {
+                value: value.clone(),
+                ..Question::default()
+            };
             assert_eq!(why(value).as_deref(), Some(expected));
-            assert!(question.actions().is_empty() && !question.can_be_approved() && !question.is_yes_or_no());
+            assert!(
+                question.actions().is_empty()
+                    && !question.can_be_approved()
+                    && !question.is_yes_or_no()
+            );
         }
         // A config at another position is found by its name.
         let two = json!({"action_requests": [request, {"name": "g"}], "review_configs": [config("g"), config("f")]});
         let asked = json!({"question": "Is this correct?", "tool_call": {}});
-        for value in [json!([old]), old, json!([1, 2]), json!([]), json!({"x": 1, "draft": ["y"]}), two, asked] {
+        for value in [
+            json!([old]),
+            old,
+            json!([1, 2]),
+            json!([]),
+            json!({"x": 1, "draft": ["y"]}),
+            two,
+            asked,
+        ] {
             assert_eq!(why(value.clone()), None, "{value}");
         }
     }
@@ -314,38 +460,92 @@ mod tests {
     fn a_call_allows_the_decisions_of_its_schema() {
         let allowed = |schema: Option<Value>| {
             let value = json!({"type": "tool_approval", "tool_call_id": "c", "name": "f", "args": {"n": 1}});
-            let question = Question { value, response_schema: schema, ..Question::default() };
-            let words = |action: &Action| action.allowed.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(" ");
-            (question.unsupported(), question.actions().first().map(words).unwrap_or_default())
+            let question = Question {
+                value,
+                response_schema: schema,
+                ..Question::default()
+            };
+            let words = |action: &Action| {
+                action
+                    .allowed
+                    .iter()
+                    .map(|kind| kind.word())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            (
+                question.unsupported(),
+                question.actions().first().map(words).unwrap_or_default(),
+            )
         };
         let one = |word: &str| json!({"type": "object", "properties": {"type": {"const": word}}, "required": ["type"]});
-        assert_eq!(allowed(Some(one("approve"))), (None, "approve".into()), "the only one has no alternatives");
-        assert_eq!(allowed(Some(json!({"anyOf": [one("reject"), one("new")]}))), (None, "reject".into()));
+        assert_eq!(
+            allowed(Some(one("approve"))),
+            (None, "approve".into()),
+            "the only one has no alternatives"
+        );
+        assert_eq!(
+            allowed(Some(json!({"anyOf": [one("reject"), one("new")]}))),
+            (None, "reject".into())
+        );
         assert_eq!(allowed(None), (None, "approve edit reject respond".into()));
-        assert_eq!(allowed(Some(one("new"))).0.as_deref(), Some("its schema has no known decision"));
+        assert_eq!(
+            allowed(Some(one("new"))).0.as_deref(),
+            Some("its schema has no known decision")
+        );
         // References that lead nowhere, or in a circle.
-        for schema in [json!({"oneOf": [{"$ref": "#/$defs/x"}]}), json!({"oneOf": [{"$ref": "#/oneOf/0"}]}), json!(7)] {
+        for schema in [
+            json!({"oneOf": [{"$ref": "#/$defs/x"}]}),
+            json!({"oneOf": [{"$ref": "#/oneOf/0"}]}),
+            json!(7),
+        ] {
             assert!(allowed(Some(schema)).0.is_some());
         }
     }
 
     #[test]
     fn yes_or_no_questions_are_detected() {
-        let is_yes_or_no = |value: Value| Question { value, ..Question::default() }.is_yes_or_no();
-        assert!(is_yes_or_no(json!("Approve this payment?")) && is_yes_or_no(json!({"question": "Send it?"})));
+        let is_yes_or_no = |value: Value| {
+            Question {
+                value,
+                ..Question::default()
+            }
+            .is_yes_or_no()
+        };
         assert!(
-            !is_yes_or_no(json!("Which city?")) && !is_yes_or_no(json!({"x": 1})) && !is_yes_or_no(json!("Approve"))
+            is_yes_or_no(json!("Approve this payment?"))
+                && is_yes_or_no(json!({"question": "Send it?"}))
         );
-        let schema = Question { response_schema: Some(json!({"type": "boolean"})), ..Question::default() };
+        assert!(
+            !is_yes_or_no(json!("Which city?"))
+                && !is_yes_or_no(json!({"x": 1}))
+                && !is_yes_or_no(json!("Approve"))
+        );
+        let schema = Question {
+            response_schema: Some(json!({"type": "boolean"})),
+            ..Question::default()
+        };
         assert!(schema.is_yes_or_no());
         // pydantic writes an optional or a named boolean like this.
         for schema in [
             json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
             json!({"$ref": "#/$defs/Go", "$defs": {"Go": {"type": "boolean"}}}),
         ] {
-            assert!(Question { response_schema: Some(schema), ..Question::default() }.is_yes_or_no());
+            assert!(
+                Question {
+                    response_schema: Some(schema),
+                    ..Question::default()
+                }
+                .is_yes_or_no()
+            );
         }
         let schema = Some(json!({"properties": {"go": {"type": "boolean"}}}));
-        assert!(!Question { response_schema: schema, ..Question::default() }.is_yes_or_no());
+        assert!(
+            !Question {
+                response_schema: schema,
+                ..Question::default()
+            }
+            .is_yes_or_no()
+        );
     }
 }

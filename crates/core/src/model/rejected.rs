@@ -10,12 +10,20 @@ const MAX_TEXT: usize = 16 << 10;
 /// indented one with the rule, then its type in brackets.
 pub fn rejected_fields(error: &str) -> Vec<(String, String)> {
     let text = text::head(error, MAX_TEXT);
-    let mut lines = text.lines().skip_while(|line| !line.contains(" validation error")).skip(1).peekable();
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.contains(" validation error"))
+        .skip(1)
+        .peekable();
     let mut found = Vec::new();
     while let Some(line) = lines.next() {
         let is_path = !line.is_empty() && !line.starts_with(char::is_whitespace);
-        let rule = lines.peek().filter(|rule| is_path && rule.starts_with("  "));
-        let Some(rule) = rule.and_then(|rule| rule.trim().split(" [type=").next()).filter(|rule| !rule.is_empty())
+        let rule = lines
+            .peek()
+            .filter(|rule| is_path && rule.starts_with("  "));
+        let Some(rule) = rule
+            .and_then(|rule| rule.trim().split(" [type=").next())
+            .filter(|rule| !rule.is_empty())
         else {
             continue;
         };
@@ -37,9 +45,15 @@ mod tests {
         let error = "ValidationError: 2 validation errors for Ctx\nmodel\n  Input should be 'small' or 'large' [type=literal_error, \
                      input_value='nope', input_type=str]\n    For further information visit https://errors.pydantic.dev/2.14/v/literal_error\n\
                      customer.name\n  Field required [type=missing, input_value={}, input_type=dict]\n    For further information";
-        let expected = [("model", "Input should be 'small' or 'large'"), ("customer.name", "Field required")]
-            .map(|(field, rule)| (field.to_string(), rule.to_string()));
+        let expected = [
+            ("model", "Input should be 'small' or 'large'"),
+            ("customer.name", "Field required"),
+        ]
+        .map(|(field, rule)| (field.to_string(), rule.to_string()));
         assert_eq!(rejected_fields(error), expected);
-        assert!(rejected_fields("ValueError: boom\nmodel\n  x").is_empty() && rejected_fields("").is_empty());
+        assert!(
+            rejected_fields("ValueError: boom\nmodel\n  x").is_empty()
+                && rejected_fields("").is_empty()
+        );
     }
 }

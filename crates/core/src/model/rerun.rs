@@ -17,7 +17,12 @@ const SERVER_KEYS: [&str; 9] = [
     "checkpoint_map",
 ];
 /// Options of a run that are sent again as they are, under the names that a record and a request share.
-const OPTIONS: [&str; 4] = ["interrupt_before", "interrupt_after", "durability", "feedback_keys"];
+const OPTIONS: [&str; 4] = [
+    "interrupt_before",
+    "interrupt_after",
+    "durability",
+    "feedback_keys",
+];
 
 /// A run with the options of an earlier one.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,12 +40,17 @@ impl Rerun {
         let kwargs = run.map(kwargs_of).unwrap_or_default();
         let mut body = RunCreate::alone(assistant_id);
         let mut omitted = Vec::new();
-        let context = kwargs["context"].as_object().filter(|context| !context.is_empty());
+        let context = kwargs["context"]
+            .as_object()
+            .filter(|context| !context.is_empty());
         let config = config_of(&kwargs["config"], context, &mut omitted);
-        body.extra.extend(config.map(|config| ("config".to_string(), config)));
-        body.extra.extend(context.map(|context| ("context".to_string(), Value::Object(context.clone()))));
+        body.extra
+            .extend(config.map(|config| ("config".to_string(), config)));
+        body.extra
+            .extend(context.map(|context| ("context".to_string(), Value::Object(context.clone()))));
         let options = OPTIONS.into_iter().filter(|name| is_set(&kwargs[*name]));
-        body.extra.extend(options.map(|name| (name.to_string(), kwargs[name].clone())));
+        body.extra
+            .extend(options.map(|name| (name.to_string(), kwargs[name].clone())));
         if is_set(&kwargs["webhook"]) {
             omitted.push("the webhook".into());
         }
@@ -67,7 +77,9 @@ impl Rerun {
         let Rerun { mut body, omitted } = Rerun::with_options_of(Some(run), assistant_id);
         (body.input, body.command) = (input, command.cloned());
         let modes = kwargs["stream_mode"].as_array().into_iter().flatten();
-        let modes: Vec<String> = modes.filter_map(|mode| mode.as_str().map(str::to_string)).collect();
+        let modes: Vec<String> = modes
+            .filter_map(|mode| mode.as_str().map(str::to_string))
+            .collect();
         if !modes.is_empty() {
             body.stream_mode = modes;
         }
@@ -82,19 +94,33 @@ impl RunFacts {
     /// Returns the input of its own that the run was started with. A run that answered a question or continued has none.
     pub fn own_input(&self) -> Option<Value> {
         let kwargs = kwargs_of(self);
-        let beside: Value = self.input.as_deref().and_then(|json| json::from_str(json).ok()).unwrap_or_default();
+        let beside: Value = self
+            .input
+            .as_deref()
+            .and_then(|json| json::from_str(json).ok())
+            .unwrap_or_default();
         let resumes = !kwargs["command"]["resume"].is_null();
-        [kwargs["input"].clone(), beside].into_iter().find(|input| !input.is_null()).filter(|_| !resumes)
+        [kwargs["input"].clone(), beside]
+            .into_iter()
+            .find(|input| !input.is_null())
+            .filter(|_| !resumes)
     }
 }
 
 fn kwargs_of(run: &RunFacts) -> Value {
-    run.kwargs.as_deref().and_then(|json| json::from_str(json).ok()).unwrap_or_default()
+    run.kwargs
+        .as_deref()
+        .and_then(|json| json::from_str(json).ok())
+        .unwrap_or_default()
 }
 
 /// The configuration without what the server added. A request may have a context or `configurable`, but not both; servers
 /// copy one into the other.
-fn config_of(config: &Value, context: Option<&Map<String, Value>>, omitted: &mut Vec<String>) -> Option<Value> {
+fn config_of(
+    config: &Value,
+    context: Option<&Map<String, Value>>,
+    omitted: &mut Vec<String>,
+) -> Option<Value> {
     let mut kept = Extra::new();
     for name in ["tags", "recursion_limit"] {
         if is_set(&config[name]) {
@@ -110,9 +136,16 @@ fn config_of(config: &Value, context: Option<&Map<String, Value>>, omitted: &mut
         None if !own.is_empty() => drop(kept.insert("configurable".into(), Value::Object(own))),
         None => {}
         Some(context) => {
-            let lost: Vec<&str> = own.keys().filter(|name| !context.contains_key(*name)).map(String::as_str).collect();
+            let lost: Vec<&str> = own
+                .keys()
+                .filter(|name| !context.contains_key(*name))
+                .map(String::as_str)
+                .collect();
             if !lost.is_empty() {
-                omitted.push(format!("config.configurable ({}), because it had a context too", lost.join(", ")));
+                omitted.push(format!(
+                    "config.configurable ({}), because it had a context too",
+                    lost.join(", ")
+                ));
             }
         }
     }
@@ -121,7 +154,8 @@ fn config_of(config: &Value, context: Option<&Map<String, Value>>, omitted: &mut
 
 /// Whether a key of `configurable` came from the request, and not from the server.
 fn is_own(name: &str) -> bool {
-    let is_servers = SERVER_KEYS.contains(&name) || name.starts_with("langgraph_") || name.starts_with("__");
+    let is_servers =
+        SERVER_KEYS.contains(&name) || name.starts_with("langgraph_") || name.starts_with("__");
     // Servers copy headers of the request here: they are of the earlier caller, credentials among them.
     let is_header = name.starts_with("x-") || matches!(name, "authorization" | "cookie");
     !is_servers && !is_header
@@ -181,16 +215,28 @@ mod tests {
         let record = json!({"kwargs": {"input": {}, "context": {"model": "large"},
                             "config": {"configurable": {"model": "large", "other": 1}}}});
         let rerun = rerun(&record).unwrap();
-        assert_eq!(rerun.body.extra.get("context"), Some(&json!({"model": "large"})));
+        assert_eq!(
+            rerun.body.extra.get("context"),
+            Some(&json!({"model": "large"}))
+        );
         assert_eq!(rerun.body.extra.get("config"), None);
-        assert_eq!(rerun.omitted, ["config.configurable (other), because it had a context too"]);
+        assert_eq!(
+            rerun.omitted,
+            ["config.configurable (other), because it had a context too"]
+        );
     }
 
     #[test]
     fn rerun_without_input_is_explained() {
         for (record, why) in [
-            (json!({"run_id": "r"}), "the server's record of it has no input"),
-            (json!({"kwargs": {"input": null}}), "it had no input of its own: it continued the thread"),
+            (
+                json!({"run_id": "r"}),
+                "the server's record of it has no input",
+            ),
+            (
+                json!({"kwargs": {"input": null}}),
+                "it had no input of its own: it continued the thread",
+            ),
             (
                 json!({"kwargs": {"command": {"resume": false}}}),
                 "it answered a question, and an answer can't be given again",
@@ -206,6 +252,9 @@ mod tests {
         let aegra = rerun(&json!({"input": {"n": 1}})).unwrap();
         assert_eq!(aegra.body.input, Some(json!({"n": 1})));
         let goto = rerun(&json!({"kwargs": {"command": {"goto": "b"}}})).unwrap();
-        assert_eq!((goto.body.input, goto.body.command), (None, Some(json!({"goto": "b"}))));
+        assert_eq!(
+            (goto.body.input, goto.body.command),
+            (None, Some(json!({"goto": "b"})))
+        );
     }
 }

@@ -64,7 +64,9 @@ mod tests {
 
     #[test]
     fn some_names_are_reserved_only_in_the_cloud() {
-        assert!(reserved("POSTGRES_URI", false).is_some() && reserved("POSTGRES_URI", true).is_some());
+        assert!(
+            reserved("POSTGRES_URI", false).is_some() && reserved("POSTGRES_URI", true).is_some()
+        );
         assert!(reserved("PORT", true).is_some() && reserved("PORT", false).is_none());
         assert!(reserved("OPENAI_API_KEY", true).is_none());
     }

@@ -14,10 +14,18 @@ pub struct Revision {
     #[serde(default, deserialize_with = "lenient")]
     pub status: String,
     /// When the revision was made; lists are newest first by this.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub updated_at: Option<Timestamp>,
     /// What it was made from.
     #[serde(default, deserialize_with = "lenient")]
@@ -98,7 +106,10 @@ impl Phase {
 
     /// Whether the status will not change any more.
     pub fn is_final(self) -> bool {
-        matches!(self, Phase::Deployed | Phase::Failed | Phase::Skipped | Phase::Interrupted)
+        matches!(
+            self,
+            Phase::Deployed | Phase::Failed | Phase::Skipped | Phase::Interrupted
+        )
     }
 }
 
@@ -152,21 +163,31 @@ mod tests {
             let took = time_taken(Phase::of(status), created, updated, at(180).unwrap());
             took.map(|took| took.as_secs())
         };
-        assert_eq!(took("BUILDING", at(0), at(20)), Some(180), "its last change is not its end");
+        assert_eq!(
+            took("BUILDING", at(0), at(20)),
+            Some(180),
+            "its last change is not its end"
+        );
         assert_eq!(took("QUEUED", at(0), None), Some(180));
         assert_eq!(took("DEPLOYED", at(0), at(20)), Some(20));
-        assert_eq!(took("DEPLOYED", at(0), at(7 * 3600)), None, "changed after its rollout");
-        for (status, created, updated) in
-            [("BUILDING", None, at(20)), ("BUILDING", at(200), None), ("DEPLOYED", at(0), None), ("NEW", at(0), at(20))]
-        {
+        assert_eq!(
+            took("DEPLOYED", at(0), at(7 * 3600)),
+            None,
+            "changed after its rollout"
+        );
+        for (status, created, updated) in [
+            ("BUILDING", None, at(20)),
+            ("BUILDING", at(200), None),
+            ("DEPLOYED", at(0), None),
+            ("NEW", at(0), at(20)),
+        ] {
             assert_eq!(took(status, created, updated), None, "{status}");
         }
     }
 
     #[test]
     fn null_missing_and_unknown_fields_are_accepted() {
-        let text =
-            r#"{"id":"r1","status":null,"created_at":"not a date","source_revision_config":null,"novel":{"a":1}}"#;
+        let text = r#"{"id":"r1","status":null,"created_at":"not a date","source_revision_config":null,"novel":{"a":1}}"#;
         let revision: Revision = serde_json::from_str(text).unwrap();
         assert_eq!(revision.phase(), Phase::Unknown);
         assert_eq!(revision.extra["novel"]["a"], 1);

@@ -46,16 +46,30 @@ pub struct Roles {
 impl Roles {
     /// Roles by the server's word (`active_revision_id` of the deployment), else by the revisions as `(id, status)`, newest
     /// first.
-    pub fn new<'r>(active: Option<&str>, revisions: impl IntoIterator<Item = (&'r str, &'r str)>) -> Roles {
-        let newest =
-            || revisions.into_iter().find(|(_, status)| Phase::of(status) == Phase::Deployed).map(|(id, _)| id);
+    pub fn new<'r>(
+        active: Option<&str>,
+        revisions: impl IntoIterator<Item = (&'r str, &'r str)>,
+    ) -> Roles {
+        let newest = || {
+            revisions
+                .into_iter()
+                .find(|(_, status)| Phase::of(status) == Phase::Deployed)
+                .map(|(id, _)| id)
+        };
         let serving = active.or_else(newest).map(str::to_string);
-        Roles { serving, derived: active.is_none(), state: DeploymentState::Usual }
+        Roles {
+            serving,
+            derived: active.is_none(),
+            state: DeploymentState::Usual,
+        }
     }
 
     /// Returns the roles in a deployment with this status word.
     pub fn in_deployment(self, status: Option<&str>) -> Roles {
-        Roles { state: DeploymentState::of(status), ..self }
+        Roles {
+            state: DeploymentState::of(status),
+            ..self
+        }
     }
 
     /// Whether it is not known that the serving revision serves: the server names none, or the deployment is unused or being
@@ -90,27 +104,54 @@ mod tests {
 
     #[test]
     fn active_revision_of_the_server_takes_precedence() {
-        let list = [("e", "BUILDING"), ("d", "DEPLOY_FAILED"), ("c", "DEPLOYED"), ("b", "SKIPPED"), ("a", "DEPLOYED")];
+        let list = [
+            ("e", "BUILDING"),
+            ("d", "DEPLOY_FAILED"),
+            ("c", "DEPLOYED"),
+            ("b", "SKIPPED"),
+            ("a", "DEPLOYED"),
+        ];
         let words = |roles: &Roles| list.map(|(id, status)| roles.of(id, status).word());
         let derived = Roles::new(None, list);
         assert!(derived.derived);
-        assert_eq!(words(&derived), ["candidate", "failed", "serving", "skipped", "superseded"]);
+        assert_eq!(
+            words(&derived),
+            ["candidate", "failed", "serving", "skipped", "superseded"]
+        );
         // Rolled back to an older revision.
         let reported = Roles::new(Some("a"), list);
         assert!(!reported.derived);
-        assert_eq!(words(&reported), ["candidate", "failed", "superseded", "skipped", "serving"]);
+        assert_eq!(
+            words(&reported),
+            ["candidate", "failed", "superseded", "skipped", "serving"]
+        );
         // In an unused deployment the active revision may not run.
-        assert!(!reported.is_assumed() && !reported.clone().in_deployment(Some("READY")).is_assumed());
+        assert!(
+            !reported.is_assumed() && !reported.clone().in_deployment(Some("READY")).is_assumed()
+        );
         for status in ["UNUSED", "AWAITING_DELETE", "SOMETHING_NEW"] {
-            assert!(reported.clone().in_deployment(Some(status)).is_assumed(), "{status}");
+            assert!(
+                reported.clone().in_deployment(Some(status)).is_assumed(),
+                "{status}"
+            );
         }
         // The serving revision is older than the list.
-        assert_eq!(Roles::new(Some("z"), list).of("c", "DEPLOYED"), RevisionRole::Superseded);
-        let unusual = [("c", "NOT_DEPLOYED_YET"), ("b", "UNDEPLOYED"), ("a", "DEPLOYED_WITH_WARNINGS")];
+        assert_eq!(
+            Roles::new(Some("z"), list).of("c", "DEPLOYED"),
+            RevisionRole::Superseded
+        );
+        let unusual = [
+            ("c", "NOT_DEPLOYED_YET"),
+            ("b", "UNDEPLOYED"),
+            ("a", "DEPLOYED_WITH_WARNINGS"),
+        ];
         let roles = Roles::new(None, unusual);
         assert_eq!(roles.serving(), Some("a"));
         assert_eq!(roles.of("c", "NOT_DEPLOYED_YET"), RevisionRole::Candidate);
         assert_eq!(roles.of("b", "INTERRUPTED"), RevisionRole::Interrupted);
-        assert_eq!(roles.of("c", "ROLLBACK_FAILED_DEPLOYED"), RevisionRole::Failed);
+        assert_eq!(
+            roles.of("c", "ROLLBACK_FAILED_DEPLOYED"),
+            RevisionRole::Failed
+        );
     }
 }

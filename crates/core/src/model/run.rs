@@ -21,10 +21,18 @@ pub struct Run {
     #[serde(default, deserialize_with = "lenient")]
     pub status: String,
     /// When it was requested.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub updated_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
@@ -36,7 +44,10 @@ pub struct Run {
 impl Run {
     /// Whether the server still works on it, or will.
     pub fn is_active(&self) -> bool {
-        matches!(self.status.as_str(), "pending" | "queued" | "running" | "streaming")
+        matches!(
+            self.status.as_str(),
+            "pending" | "queued" | "running" | "streaming"
+        )
     }
 }
 
@@ -59,12 +70,20 @@ impl RunCreate {
 
     /// The same as an answer to the thread's questions.
     pub fn answering(self, resume: &Resume) -> RunCreate {
-        RunCreate { command: Some(json!({"resume": resume.value()})), input: None, ..self }
+        RunCreate {
+            command: Some(json!({"resume": resume.value()})),
+            input: None,
+            ..self
+        }
     }
 
     /// The same as a run that continues the thread where it stopped.
     pub fn continuing(self) -> RunCreate {
-        RunCreate { command: None, input: Some(Value::Null), ..self }
+        RunCreate {
+            command: None,
+            input: Some(Value::Null),
+            ..self
+        }
     }
 }
 
@@ -89,7 +108,11 @@ pub struct RunCreate {
     #[serde(default)]
     pub stream_resumable: bool,
     /// `continue`: leaving the stream never cancels the run.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub on_disconnect: Option<String>,
     /// Notes on the run; carries the mark by which a run is found again when the answer to its start was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,12 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    pub const ALL: [Conflict; 4] = [Conflict::Reject, Conflict::Enqueue, Conflict::Interrupt, Conflict::Rollback];
+    pub const ALL: [Conflict; 4] = [
+        Conflict::Reject,
+        Conflict::Enqueue,
+        Conflict::Interrupt,
+        Conflict::Rollback,
+    ];
 
     /// Returns its word in requests.
     pub fn word(self) -> &'static str {
@@ -39,8 +44,12 @@ impl Conflict {
         match self {
             Conflict::Reject => "the server refuses this run while another one is active",
             Conflict::Enqueue => "this run waits behind the active run and its queue",
-            Conflict::Interrupt => "cancels the active run and everything queued; finished steps are kept",
-            Conflict::Rollback => "deletes the active run, everything queued, and their checkpoints",
+            Conflict::Interrupt => {
+                "cancels the active run and everything queued; finished steps are kept"
+            }
+            Conflict::Rollback => {
+                "deletes the active run, everything queued, and their checkpoints"
+            }
         }
     }
 
@@ -177,7 +186,10 @@ impl RunOptions {
         if self.modes.is_empty() {
             add(RunOption::Modes, "choose at least one".into());
         }
-        for (option, names) in [(RunOption::Before, &self.before), (RunOption::After, &self.after)] {
+        for (option, names) in [
+            (RunOption::Before, &self.before),
+            (RunOption::After, &self.after),
+        ] {
             if let Some(rule) = nodes.and_then(|nodes| unknown_node(names, nodes)) {
                 add(option, rule);
             }
@@ -202,12 +214,20 @@ impl RunOptions {
         if let (Some(limit), Some(other)) = (self.recursion_limit, config.get("recursion_limit"))
             && *other != limit
         {
-            add(RunOption::RecursionLimit, format!("differs from config.recursion_limit, which is {other}"));
+            add(
+                RunOption::RecursionLimit,
+                format!("differs from config.recursion_limit, which is {other}"),
+            );
         }
         if let Some(webhook) = &self.webhook
-            && !["http://", "https://"].iter().any(|start| webhook.len() > start.len() && webhook.starts_with(start))
+            && !["http://", "https://"]
+                .iter()
+                .any(|start| webhook.len() > start.len() && webhook.starts_with(start))
         {
-            add(RunOption::Webhook, "must be an http or https address".into());
+            add(
+                RunOption::Webhook,
+                "must be an http or https address".into(),
+            );
         }
         problems.sort_by_key(|problem| problem.option);
         problems
@@ -220,24 +240,38 @@ impl RunOptions {
             (true, false) => RunOption::After,
             (true, true) => return None,
         };
-        Some(OptionProblem { option, rule: "this server ignores breakpoints, so the run would not stop".into() })
+        Some(OptionProblem {
+            option,
+            rule: "this server ignores breakpoints, so the run would not stop".into(),
+        })
     }
 
     /// Returns the request of a run with these options.
     pub fn body(&self, assistant_id: &str, input: Option<Value>) -> RunCreate {
         let mut extra = Extra::new();
-        let mut set = |name: &str, value: Option<Value>| extra.extend(value.map(|value| (name.to_string(), value)));
-        set("multitask_strategy", self.conflict.map(|conflict| conflict.word().into()));
+        let mut set = |name: &str, value: Option<Value>| {
+            extra.extend(value.map(|value| (name.to_string(), value)))
+        };
+        set(
+            "multitask_strategy",
+            self.conflict.map(|conflict| conflict.word().into()),
+        );
         set("interrupt_before", nodes_value(&self.before));
         set("interrupt_after", nodes_value(&self.after));
         let mut config = self.config.clone().unwrap_or_else(|| json!({}));
         if let (Some(limit), Value::Object(fields)) = (self.recursion_limit, &mut config) {
             fields.insert("recursion_limit".into(), limit.into());
         }
-        set("config", Some(config).filter(|config| is_filled(Some(config))));
+        set(
+            "config",
+            Some(config).filter(|config| is_filled(Some(config))),
+        );
         set("context", self.context.clone());
         set("after_seconds", self.delay.map(Value::from));
-        set("durability", self.durability.map(|durability| durability.word().into()));
+        set(
+            "durability",
+            self.durability.map(|durability| durability.word().into()),
+        );
         set("webhook", self.webhook.clone().map(Value::from));
         RunCreate {
             assistant_id: assistant_id.to_string(),
@@ -254,7 +288,9 @@ impl RunOptions {
 }
 
 fn is_filled(value: Option<&Value>) -> bool {
-    value.and_then(Value::as_object).is_some_and(|fields| !fields.is_empty())
+    value
+        .and_then(Value::as_object)
+        .is_some_and(|fields| !fields.is_empty())
 }
 
 fn nodes_value(names: &[String]) -> Option<Value> {
@@ -270,20 +306,38 @@ fn unknown_node(names: &[String], nodes: &[String]) -> Option<String> {
     if names.len() > 1 && names.iter().any(|name| name == ALL_NODES) {
         return Some("* means all nodes, so it stands alone".into());
     }
-    let name = names.iter().find(|name| *name != ALL_NODES && !nodes.contains(name))?;
+    let name = names
+        .iter()
+        .find(|name| *name != ALL_NODES && !nodes.contains(name))?;
     let shown = text::seen(name, 60);
     if let Some(near) = nearest(name, nodes.iter().map(String::as_str)) {
-        return Some(format!("the graph has no node {shown}; did you mean {}?", text::clean(near)));
+        return Some(format!(
+            "the graph has no node {shown}; did you mean {}?",
+            text::clean(near)
+        ));
     }
-    let known: Vec<String> = nodes.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+    let known: Vec<String> = nodes
+        .iter()
+        .take(NAMED)
+        .map(|name| text::clean(name).into_owned())
+        .collect();
     let more = if nodes.len() > NAMED { ", …" } else { "" };
-    Some(format!("the graph has no node {shown}; it has {}{more}", known.join(", ")))
+    Some(format!(
+        "the graph has no node {shown}; it has {}{more}",
+        known.join(", ")
+    ))
 }
 
 /// Returns the nodes of a graph's drawing at which a run can stop. None where it has no nodes, so that nothing can be checked.
 pub fn graph_nodes(graph: &Value) -> Option<Vec<String>> {
-    let nodes = graph["nodes"].as_array()?.iter().filter_map(|node| node["id"].as_str());
-    let own: Vec<String> = nodes.filter(|id| !matches!(*id, "__start__" | "__end__")).map(str::to_string).collect();
+    let nodes = graph["nodes"]
+        .as_array()?
+        .iter()
+        .filter_map(|node| node["id"].as_str());
+    let own: Vec<String> = nodes
+        .filter(|id| !matches!(*id, "__start__" | "__end__"))
+        .map(str::to_string)
+        .collect();
     (!own.is_empty()).then_some(own)
 }
 
@@ -292,12 +346,19 @@ mod tests {
     use super::*;
 
     fn usual() -> RunOptions {
-        RunOptions { modes: vec!["updates".into()], ..RunOptions::default() }
+        RunOptions {
+            modes: vec!["updates".into()],
+            ..RunOptions::default()
+        }
     }
 
     fn rules(options: &RunOptions) -> Vec<String> {
         let nodes = ["draft".to_string(), "approve".into(), "send".into()];
-        options.problems(Some(&nodes)).iter().map(ToString::to_string).collect()
+        options
+            .problems(Some(&nodes))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -330,52 +391,111 @@ mod tests {
             "config": {"tags": ["x"], "configurable": {"k": 1}, "recursion_limit": 50}, "after_seconds": 5,
             "durability": "exit", "webhook": "https://hook.test/x"});
         assert_eq!(body, expected);
-        let context = RunOptions { context: Some(json!({"model": "small"})), ..usual() };
-        assert_eq!(context.body("a", None).extra["context"], json!({"model": "small"}));
+        let context = RunOptions {
+            context: Some(json!({"model": "small"})),
+            ..usual()
+        };
+        assert_eq!(
+            context.body("a", None).extra["context"],
+            json!({"model": "small"})
+        );
     }
 
     #[test]
     fn options_that_a_server_refuses_or_ignores_are_problems() {
-        let both =
-            RunOptions { context: Some(json!({"a": 1})), config: Some(json!({"configurable": {"b": 1}})), ..usual() };
-        let expected = ["context: the server refuses a context beside config.configurable; give one of them"];
+        let both = RunOptions {
+            context: Some(json!({"a": 1})),
+            config: Some(json!({"configurable": {"b": 1}})),
+            ..usual()
+        };
+        let expected =
+            ["context: the server refuses a context beside config.configurable; give one of them"];
         assert_eq!(rules(&both), expected);
-        let empty = RunOptions { context: Some(json!({})), ..both };
+        let empty = RunOptions {
+            context: Some(json!({})),
+            ..both
+        };
         assert_eq!(rules(&empty), [""; 0], "servers take an empty context");
         for (options, expected) in [
-            (RunOptions { modes: Vec::new(), ..usual() }, "modes: choose at least one"),
             (
-                RunOptions { before: vec!["aprove".into()], ..usual() },
+                RunOptions {
+                    modes: Vec::new(),
+                    ..usual()
+                },
+                "modes: choose at least one",
+            ),
+            (
+                RunOptions {
+                    before: vec!["aprove".into()],
+                    ..usual()
+                },
                 "break before: the graph has no node aprove; did you mean approve?",
             ),
             (
-                RunOptions { after: vec!["x".into()], ..usual() },
+                RunOptions {
+                    after: vec!["x".into()],
+                    ..usual()
+                },
                 "break after: the graph has no node x; it has draft, approve, send",
             ),
             (
-                RunOptions { after: vec!["*".into(), "send".into()], ..usual() },
+                RunOptions {
+                    after: vec!["*".into(), "send".into()],
+                    ..usual()
+                },
                 "break after: * means all nodes, so it stands alone",
             ),
-            (RunOptions { recursion_limit: Some(0), ..usual() }, "step limit: must be at least 1"),
             (
-                RunOptions { recursion_limit: Some(9), config: Some(json!({"recursion_limit": 8})), ..usual() },
+                RunOptions {
+                    recursion_limit: Some(0),
+                    ..usual()
+                },
+                "step limit: must be at least 1",
+            ),
+            (
+                RunOptions {
+                    recursion_limit: Some(9),
+                    config: Some(json!({"recursion_limit": 8})),
+                    ..usual()
+                },
                 "step limit: differs from config.recursion_limit, which is 8",
             ),
-            (RunOptions { metadata: Some(json!([1])), ..usual() }, "metadata: must be an object: {…}"),
-            (RunOptions { webhook: Some("hook".into()), ..usual() }, "webhook: must be an http or https address"),
+            (
+                RunOptions {
+                    metadata: Some(json!([1])),
+                    ..usual()
+                },
+                "metadata: must be an object: {…}",
+            ),
+            (
+                RunOptions {
+                    webhook: Some("hook".into()),
+                    ..usual()
+                },
+                "webhook: must be an http or https address",
+            ),
         ] {
             assert_eq!(rules(&options), [expected]);
         }
         // Without the graph's nodes, names can't be checked.
-        let unchecked = RunOptions { before: vec!["x".into()], ..usual() };
+        let unchecked = RunOptions {
+            before: vec!["x".into()],
+            ..usual()
+        };
         assert_eq!(unchecked.problems(None), []);
-        assert_eq!(unchecked.ignored_breakpoints().map(|problem| problem.option), Some(RunOption::Before));
+        assert_eq!(
+            unchecked
+                .ignored_breakpoints()
+                .map(|problem| problem.option),
+            Some(RunOption::Before)
+        );
         assert_eq!(usual().ignored_breakpoints(), None);
     }
 
     #[test]
     fn nodes_are_read_from_a_drawing() {
-        let drawing = json!({"nodes": [{"id": "__start__"}, {"id": "chat"}, {"id": 7}, {"id": "__end__"}]});
+        let drawing =
+            json!({"nodes": [{"id": "__start__"}, {"id": "chat"}, {"id": 7}, {"id": "__end__"}]});
         assert_eq!(graph_nodes(&drawing), Some(vec!["chat".to_string()]));
         assert_eq!(graph_nodes(&json!({"nodes": []})), None);
     }

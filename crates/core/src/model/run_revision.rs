@@ -65,7 +65,12 @@ impl RunRevision {
     /// Judges a run's record by the deployment's revisions, newest first; `None` if they are not known. `info` is the response to
     /// `GET /info`, or null.
     pub fn of(run: &Value, info: &Value, revisions: Option<&[Value]>) -> RunRevision {
-        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_string);
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_string)
+        };
         let revisions = revisions.unwrap_or_default();
         let newest = revisions.first();
         let newest_id = newest.and_then(|row| text(&row["id"]));
@@ -79,10 +84,17 @@ impl RunRevision {
         let by_metadata = named(&run["kwargs"]["config"], &run["metadata"]);
         let Some(newest) = newest else {
             let id = by_metadata.map(|(_, name)| name);
-            return judged(RevisionAge::Unknown, id, "the deployment's revisions are not known".into());
+            return judged(
+                RevisionAge::Unknown,
+                id,
+                "the deployment's revisions are not known".into(),
+            );
         };
         if let Some((field, name)) = by_metadata {
-            let matching: Vec<&Value> = revisions.iter().filter(|row| is_named(row, &name)).collect();
+            let matching: Vec<&Value> = revisions
+                .iter()
+                .filter(|row| is_named(row, &name))
+                .collect();
             let id = |row: &Value| text(&row["id"]);
             return match matching.as_slice() {
                 [] => judged(
@@ -93,28 +105,47 @@ impl RunRevision {
                         short_id(&name)
                     ),
                 ),
-                [one] if one["id"] == newest["id"] => {
-                    judged(RevisionAge::New, id(one), format!("by its metadata ({field})"))
-                }
-                [first, ..] if matching.iter().all(|row| row["id"] != newest["id"]) => {
-                    judged(RevisionAge::Old, id(first), format!("by its metadata ({field})"))
-                }
+                [one] if one["id"] == newest["id"] => judged(
+                    RevisionAge::New,
+                    id(one),
+                    format!("by its metadata ({field})"),
+                ),
+                [first, ..] if matching.iter().all(|row| row["id"] != newest["id"]) => judged(
+                    RevisionAge::Old,
+                    id(first),
+                    format!("by its metadata ({field})"),
+                ),
                 several => judged(
                     RevisionAge::Unknown,
                     None,
-                    format!("its metadata names a commit ({field}) that {} revisions have", several.len()),
+                    format!(
+                        "its metadata names a commit ({field}) that {} revisions have",
+                        several.len()
+                    ),
                 ),
             };
         }
         let time = |value: &Value| value.as_str().and_then(parse_time);
-        let is_active = matches!(run["status"].as_str(), Some("pending" | "queued" | "running" | "streaming"));
-        if let (Some(ended), Some(created)) = (time(&run["updated_at"]), time(&newest["created_at"]))
+        let is_active = matches!(
+            run["status"].as_str(),
+            Some("pending" | "queued" | "running" | "streaming")
+        );
+        if let (Some(ended), Some(created)) =
+            (time(&run["updated_at"]), time(&newest["created_at"]))
             && ended < created
             && !is_active
         {
-            return judged(RevisionAge::Old, None, "it ended before the newest revision was created".into());
+            return judged(
+                RevisionAge::Old,
+                None,
+                "it ended before the newest revision was created".into(),
+            );
         }
-        judged(RevisionAge::Unknown, None, "its metadata names no revision".into())
+        judged(
+            RevisionAge::Unknown,
+            None,
+            "its metadata names no revision".into(),
+        )
     }
 }
 
@@ -138,8 +169,11 @@ impl KnownRevisions {
     /// Judges the revision that a run's metadata names.
     pub fn words_for(&self, name: &str) -> String {
         let listed = |name: &str| self.listed.iter().find(|(id, _)| id == name);
-        let shown =
-            |name: &str| listed(name).and_then(|(_, made_from)| made_from.clone()).unwrap_or_else(|| short_id(name));
+        let shown = |name: &str| {
+            listed(name)
+                .and_then(|(_, made_from)| made_from.clone())
+                .unwrap_or_else(|| short_id(name))
+        };
         let id = shown(name);
         match &self.newest {
             Some(newest) if newest == name => format!("{} {id}", RevisionAge::New.words()),
@@ -156,15 +190,19 @@ impl KnownRevisions {
 pub(super) fn named(config: &Value, metadata: &Value) -> Option<(&'static str, String)> {
     let places = [&config["metadata"], &config["configurable"], metadata];
     FIELDS.into_iter().find_map(|field| {
-        let name = places.iter().find_map(|place| place[field].as_str().filter(|name| !name.is_empty()))?;
+        let name = places
+            .iter()
+            .find_map(|place| place[field].as_str().filter(|name| !name.is_empty()))?;
         Some((field, name.to_string()))
     })
 }
 
 fn is_named(row: &Value, name: &str) -> bool {
-    let commit = row["source_revision_config"]["repo_commit_sha"].as_str().unwrap_or_default();
-    let is_commit =
-        name.len() >= MIN_SHA && (commit.starts_with(name) || (commit.len() >= MIN_SHA && name.starts_with(commit)));
+    let commit = row["source_revision_config"]["repo_commit_sha"]
+        .as_str()
+        .unwrap_or_default();
+    let is_commit = name.len() >= MIN_SHA
+        && (commit.starts_with(name) || (commit.len() >= MIN_SHA && name.starts_with(commit)));
     row["id"] == name || is_commit
 }
 
@@ -181,7 +219,11 @@ mod tests {
         vec![
             row(NEWEST, "abcdef0123", "2026-11-22T10:00:00Z"),
             row(OLDER, "1234567890", "2026-11-20T10:00:00Z"),
-            row("22222222-2222-4222-8222-222222222222", "1234567890", "2026-11-19T10:00:00Z"),
+            row(
+                "22222222-2222-4222-8222-222222222222",
+                "1234567890",
+                "2026-11-19T10:00:00Z",
+            ),
         ]
     }
 
@@ -192,39 +234,89 @@ mod tests {
 
     #[test]
     fn metadata_names_the_revision_by_id_or_commit() {
-        let by = |field: &str, name: &str| age(json!({"kwargs": {"config": {"metadata": {field: name}}}}));
+        let by = |field: &str, name: &str| {
+            age(json!({"kwargs": {"config": {"metadata": {field: name}}}}))
+        };
         assert_eq!(by("langgraph_host_revision_id", NEWEST).0, RevisionAge::New);
         assert_eq!(by("langgraph_host_revision_id", OLDER).0, RevisionAge::Old);
-        assert_eq!(by("LANGSMITH_LANGGRAPH_GIT_REF_SHA", "abcdef0").1.as_deref(), Some(NEWEST));
-        assert_eq!(by("LANGSMITH_LANGGRAPH_GIT_REF_SHA", "1234567890").0, RevisionAge::Old, "both are older");
-        assert_eq!(by("revision_id", "abc").0, RevisionAge::Unknown, "too short for a commit");
+        assert_eq!(
+            by("LANGSMITH_LANGGRAPH_GIT_REF_SHA", "abcdef0")
+                .1
+                .as_deref(),
+            Some(NEWEST)
+        );
+        assert_eq!(
+            by("LANGSMITH_LANGGRAPH_GIT_REF_SHA", "1234567890").0,
+            RevisionAge::Old,
+            "both are older"
+        );
+        assert_eq!(
+            by("revision_id", "abc").0,
+            RevisionAge::Unknown,
+            "too short for a commit"
+        );
         let (age, _, why) = by("revision_id", "99999999-9999-4999-8999-999999999999");
         assert_eq!(age, RevisionAge::Unknown);
-        assert!(why.contains("not among the deployment's revisions"), "{why}");
+        assert!(
+            why.contains("not among the deployment's revisions"),
+            "{why}"
+        );
     }
 
     #[test]
     fn the_words_for_a_screen_name_the_revision() {
         let oldest = "11111111-1111-4111-8111-111111111111";
         let listed = vec![(oldest.to_string(), Some("main@77ab10c".to_string()))];
-        let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()), listed };
-        let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
-        assert_eq!(words(NEWEST).as_deref(), Some("newest revision 44444444…4444"));
-        assert_eq!(words(OLDER).as_deref(), Some("serving revision 33333333…3333"), "the newest one may have failed");
-        assert_eq!(words(oldest).as_deref(), Some("older revision main@77ab10c"));
+        let known = KnownRevisions {
+            newest: Some(NEWEST.into()),
+            serving: Some(OLDER.into()),
+            listed,
+        };
+        let words = |name: &str| {
+            known.words(
+                &json!({"metadata": {"host_revision_id": name}}),
+                &Value::Null,
+            )
+        };
+        assert_eq!(
+            words(NEWEST).as_deref(),
+            Some("newest revision 44444444…4444")
+        );
+        assert_eq!(
+            words(OLDER).as_deref(),
+            Some("serving revision 33333333…3333"),
+            "the newest one may have failed"
+        );
+        assert_eq!(
+            words(oldest).as_deref(),
+            Some("older revision main@77ab10c")
+        );
         assert_eq!(
             words("22222222-2222-4222-8222-222222222222").as_deref(),
             Some("revision 22222222…2222, the newest is 44444444…4444")
         );
-        assert_eq!(known.words(&json!({"metadata": {}}), &json!({"owner": "ana"})), None);
+        assert_eq!(
+            known.words(&json!({"metadata": {}}), &json!({"owner": "ana"})),
+            None
+        );
     }
 
     #[test]
     fn a_run_that_ended_before_the_newest_revision_is_old() {
         let run = |status: &str, at: &str| age(json!({"status": status, "updated_at": at})).0;
-        assert_eq!(run("success", "2026-11-22T09:59:59+00:00"), RevisionAge::Old);
-        assert_eq!(run("running", "2026-11-22T09:59:59+00:00"), RevisionAge::Unknown, "it may still change hands");
-        assert_eq!(run("success", "2026-11-22T10:00:01+00:00"), RevisionAge::Unknown);
+        assert_eq!(
+            run("success", "2026-11-22T09:59:59+00:00"),
+            RevisionAge::Old
+        );
+        assert_eq!(
+            run("running", "2026-11-22T09:59:59+00:00"),
+            RevisionAge::Unknown,
+            "it may still change hands"
+        );
+        assert_eq!(
+            run("success", "2026-11-22T10:00:01+00:00"),
+            RevisionAge::Unknown
+        );
     }
 
     #[test]

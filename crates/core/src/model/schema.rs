@@ -57,32 +57,48 @@ fn collect(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             for name in unexpected {
                 let path = path.iter().chain([name]).cloned().collect();
-                found.push(Violation { path, rule: "is not a field of this form".into() });
+                found.push(Violation {
+                    path,
+                    rule: "is not a field of this form".into(),
+                });
             }
             return;
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             // An optional value is written as this or null; what is wrong with `this` tells more than the alternative.
-            let alternatives: Vec<_> = context.iter().filter(|errors| !errors.iter().any(wants_null)).collect();
+            let alternatives: Vec<_> = context
+                .iter()
+                .filter(|errors| !errors.iter().any(wants_null))
+                .collect();
             if let [only] = alternatives.as_slice() {
                 return only.iter().for_each(|error| collect(error, found));
             }
             "must fit one of the alternatives in the schema".to_string()
         }
-        kind => rule(kind).unwrap_or_else(|| format!("breaks the rule \"{}\" of the schema", kind.keyword())),
+        kind => rule(kind)
+            .unwrap_or_else(|| format!("breaks the rule \"{}\" of the schema", kind.keyword())),
     };
     found.push(Violation { path, rule });
 }
 
 fn wants_null(error: &ValidationError<'_>) -> bool {
-    matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
+    matches!(
+        error.kind(),
+        ValidationErrorKind::Type {
+            kind: TypeKind::Single(JsonType::Null)
+        }
+    )
 }
 
 fn rule(kind: &ValidationErrorKind) -> Option<String> {
     use ValidationErrorKind::*;
     Some(match kind {
-        Type { kind: TypeKind::Single(one) } => format!("must be {}", type_word(*one)),
-        Type { kind: TypeKind::Multiple(several) } => {
+        Type {
+            kind: TypeKind::Single(one),
+        } => format!("must be {}", type_word(*one)),
+        Type {
+            kind: TypeKind::Multiple(several),
+        } => {
             let words: Vec<&str> = several.iter().map(type_word).collect();
             format!("must be {}", words.join(" or "))
         }
@@ -100,9 +116,17 @@ fn rule(kind: &ValidationErrorKind) -> Option<String> {
         Format { format } => format!("must be a valid {}", crate::text::head(format, 40)),
         Constant { expected_value } => format!("must be {}", plain(expected_value)),
         Enum { options } => {
-            let all: Vec<String> = options.as_array().into_iter().flatten().map(plain).collect();
+            let all: Vec<String> = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(plain)
+                .collect();
             let more = if all.len() > MAX_NAMED { ", …" } else { "" };
-            format!("must be one of {}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
+            format!(
+                "must be one of {}{more}",
+                all[..all.len().min(MAX_NAMED)].join(", ")
+            )
         }
         _ => return None,
     })
@@ -143,7 +167,10 @@ mod tests {
 
     fn rules(schema: Value, value: Value) -> Vec<String> {
         let found = violations(&schema, &value).unwrap();
-        found.into_iter().map(|violation| format!("{} {}", violation.path.join("."), violation.rule)).collect()
+        found
+            .into_iter()
+            .map(|violation| format!("{} {}", violation.path.join("."), violation.rule))
+            .collect()
     }
 
     #[test]
@@ -162,15 +189,42 @@ mod tests {
         for (value, expected) in [
             (json!({"approve": true, "note": null}), vec![]),
             (json!({}), vec!["approve required"]),
-            (json!({"approve": 1}), vec!["approve must be yes or no (true or false)"]),
-            (json!({"approve": true, "score": 12}), vec!["score must be at most 10"]),
-            (json!({"approve": true, "score": 1.5}), vec!["score must be an integer"]),
-            (json!({"approve": true, "color": "blue"}), vec!["color must be one of red, amber"]),
-            (json!({"approve": true, "note": "x"}), vec!["note must have at least 3 characters"]),
-            (json!({"approve": true, "tags": []}), vec!["tags must have at least 1 entry"]),
-            (json!({"approve": true, "tags": ["a", 1]}), vec!["tags.1 must be text"]),
-            (json!({"approve": true, "code": "a"}), vec!["code must match the pattern ^[A-Z]+$"]),
-            (json!({"approve": true, "extra": 1}), vec!["extra is not a field of this form"]),
+            (
+                json!({"approve": 1}),
+                vec!["approve must be yes or no (true or false)"],
+            ),
+            (
+                json!({"approve": true, "score": 12}),
+                vec!["score must be at most 10"],
+            ),
+            (
+                json!({"approve": true, "score": 1.5}),
+                vec!["score must be an integer"],
+            ),
+            (
+                json!({"approve": true, "color": "blue"}),
+                vec!["color must be one of red, amber"],
+            ),
+            (
+                json!({"approve": true, "note": "x"}),
+                vec!["note must have at least 3 characters"],
+            ),
+            (
+                json!({"approve": true, "tags": []}),
+                vec!["tags must have at least 1 entry"],
+            ),
+            (
+                json!({"approve": true, "tags": ["a", 1]}),
+                vec!["tags.1 must be text"],
+            ),
+            (
+                json!({"approve": true, "code": "a"}),
+                vec!["code must match the pattern ^[A-Z]+$"],
+            ),
+            (
+                json!({"approve": true, "extra": 1}),
+                vec!["extra is not a field of this form"],
+            ),
             (json!([]), vec![" must be an object"]),
         ] {
             assert_eq!(rules(schema.clone(), value.clone()), expected, "{value}");
@@ -179,11 +233,20 @@ mod tests {
 
     #[test]
     fn invalid_and_remote_schemas_are_reported_and_never_fetched() {
-        assert!(violations(&json!({"$ref": "https://example.com/schema.json"}), &json!(1)).is_err());
+        assert!(
+            violations(
+                &json!({"$ref": "https://example.com/schema.json"}),
+                &json!(1)
+            )
+            .is_err()
+        );
         assert!(violations(&json!({"type": 7}), &json!(1)).is_err());
         // A pattern with catastrophic backtracking is a violation, and is stopped soon.
         let text = format!("{}!", "a".repeat(60));
-        assert_eq!(rules(json!({"pattern": "^(?=(a+)+$)(a|aa)+\\1$"}), json!(text)).len(), 1);
+        assert_eq!(
+            rules(json!({"pattern": "^(?=(a+)+$)(a|aa)+\\1$"}), json!(text)).len(),
+            1
+        );
     }
 
     #[test]

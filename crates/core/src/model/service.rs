@@ -62,8 +62,10 @@ const CREATE_LISTENER: &[Field] = &[
     Field::new("compute_config", Form::Table(COMPUTE_CONFIG)).needed(),
     Field::new("version", Form::Text),
 ];
-const UPDATE_LISTENER: &[Field] =
-    &[Field::new("compute_config", Form::Table(COMPUTE_CONFIG)), Field::new("version", Form::Text)];
+const UPDATE_LISTENER: &[Field] = &[
+    Field::new("compute_config", Form::Table(COMPUTE_CONFIG)),
+    Field::new("version", Form::Text),
+];
 const CREATE_PROVIDER: &[Field] = &[
     Field::new("provider_id", Form::Text).needed(),
     Field::new("name", Form::Text).needed(),
@@ -73,8 +75,14 @@ const CREATE_PROVIDER: &[Field] = &[
     Field::new("token_url", Form::Text).needed(),
     Field::new("uses_pkce", Form::Bool),
     Field::new("code_challenge_method", Form::Text),
-    Field::new("provider_type", Form::Word(&["microsoft", "salesforce", "slack"])),
-    Field::new("token_endpoint_auth_method", Form::Word(&["none", "client_secret_basic", "client_secret_post"])),
+    Field::new(
+        "provider_type",
+        Form::Word(&["microsoft", "salesforce", "slack"]),
+    ),
+    Field::new(
+        "token_endpoint_auth_method",
+        Form::Word(&["none", "client_secret_basic", "client_secret_post"]),
+    ),
 ];
 const DISCOVER_PROVIDER: &[Field] = &[
     Field::new("provider_id", Form::Text).needed(),
@@ -90,8 +98,10 @@ const UPDATE_PROVIDER: &[Field] = &[
     Field::new("uses_pkce", Form::Bool),
     Field::new("code_challenge_method", Form::Text),
 ];
-const UPDATE_TOKEN: &[Field] =
-    &[Field::new("provider_account_label", Form::Text), Field::new("is_default", Form::Bool)];
+const UPDATE_TOKEN: &[Field] = &[
+    Field::new("provider_account_label", Form::Text),
+    Field::new("is_default", Form::Bool),
+];
 const CONNECT: &[Field] = &[Field::new("oauth_token_id", Form::Text).needed()];
 const FORGE_SELECT: &[Field] = &[
     Field::new("action", Form::Word(&["ATTACH", "INSTALL_NEW"])).needed(),
@@ -125,7 +135,9 @@ impl Service {
         match self {
             Service::CreateListener | Service::CreateProvider => "Create",
             Service::DiscoverProvider => "Discover",
-            Service::UpdateListener(_) | Service::UpdateProvider(_) | Service::UpdateToken(_) => "Update",
+            Service::UpdateListener(_) | Service::UpdateProvider(_) | Service::UpdateToken(_) => {
+                "Update"
+            }
             Service::DeleteListener(_) | Service::DeleteProvider(_) => "Delete",
             Service::DeleteToken(_) | Service::DeleteTokensOf(_) | Service::RevokeSlack => "Revoke",
             Service::Connect { .. } => "Connect",
@@ -161,7 +173,10 @@ impl Service {
     /// See [`Document::parse`].
     pub fn read(self, text: &str, path: Option<&Path>) -> Result<ServiceChange, ConfigError> {
         let document = Document::parse(text, Format::of(path, text), path, self.fields())?;
-        Ok(ServiceChange { what: self, document })
+        Ok(ServiceChange {
+            what: self,
+            document,
+        })
     }
 
     /// A document to begin from, with every field: those of the record as it is now where there is one. What is changed by
@@ -268,10 +283,20 @@ mod tests {
                 let text = what.template(record);
                 for field in what.fields() {
                     let name = field.name;
-                    let forms = [format!("{name} = "), format!("{name}."), format!("[{name}]")];
-                    assert!(forms.iter().any(|form| text.contains(form)), "{name}: {text}");
+                    let forms = [
+                        format!("{name} = "),
+                        format!("{name}."),
+                        format!("[{name}]"),
+                    ];
+                    assert!(
+                        forms.iter().any(|form| text.contains(form)),
+                        "{name}: {text}"
+                    );
                 }
-                let change = what.clone().read(&text, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                let change = what
+                    .clone()
+                    .read(&text, None)
+                    .unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert_eq!(change.what, what);
             }
             // The commented lines are valid TOML as well.
@@ -279,11 +304,15 @@ mod tests {
                 .template(&Value::Null)
                 .lines()
                 .map(|line| {
-                    let inner = line.strip_prefix("# ").filter(|l| l.split(' ').nth(1) == Some("="));
+                    let inner = line
+                        .strip_prefix("# ")
+                        .filter(|l| l.split(' ').nth(1) == Some("="));
                     format!("{}\n", inner.unwrap_or(line))
                 })
                 .collect();
-            what.clone().read(&all, None).unwrap_or_else(|e| panic!("{e}\n{all}"));
+            what.clone()
+                .read(&all, None)
+                .unwrap_or_else(|e| panic!("{e}\n{all}"));
         }
     }
 
@@ -291,8 +320,14 @@ mod tests {
     fn masked_values_are_not_sent() {
         let record = json!({"name": "n", "auth_url": "https://***@login.example/authorize"});
         let change = Service::UpdateProvider("p".into());
-        let read = change.clone().read(&change.template(&record), None).unwrap();
-        assert_eq!(serde_json::Value::Object(read.document.fields), json!({"name": "n"}));
+        let read = change
+            .clone()
+            .read(&change.template(&record), None)
+            .unwrap();
+        assert_eq!(
+            serde_json::Value::Object(read.document.fields),
+            json!({"name": "n"})
+        );
     }
 
     #[test]
@@ -302,13 +337,23 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("unknown field `compute_idd`") && error.contains("2 |") && error.contains("`compute_id`?"),
+            error.contains("unknown field `compute_idd`")
+                && error.contains("2 |")
+                && error.contains("`compute_id`?"),
             "{error}"
         );
-        let error = Service::CreateProvider.read("provider_id = \"p\"\n", None).unwrap_err().to_string();
+        let error = Service::CreateProvider
+            .read("provider_id = \"p\"\n", None)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("the field `name` is missing"), "{error}");
-        let error =
-            Service::UpdateProvider("p".into()).read("client_secret = \"canary\"\n", None).unwrap_err().to_string();
-        assert!(error.contains("env:VARIABLE") && !error.contains("canary"), "{error}");
+        let error = Service::UpdateProvider("p".into())
+            .read("client_secret = \"canary\"\n", None)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("env:VARIABLE") && !error.contains("canary"),
+            "{error}"
+        );
     }
 }

@@ -21,7 +21,11 @@ pub struct StepLimit {
 impl StepLimit {
     /// Returns the limit in words: `1 step`, `25 steps`.
     pub fn in_words(self) -> String {
-        if self.steps == 1 { "1 step".into() } else { format!("{} steps", self.steps) }
+        if self.steps == 1 {
+            "1 step".into()
+        } else {
+            format!("{} steps", self.steps)
+        }
     }
 
     /// Returns whether an error says that the limit was reached.
@@ -31,14 +35,23 @@ impl StepLimit {
 
     /// Returns the likely cause in words, for records that have none.
     pub fn likely_cause(self) -> String {
-        format!("{LIKELY} It most likely reached its limit of {}", self.in_words())
+        format!(
+            "{LIKELY} It most likely reached its limit of {}",
+            self.in_words()
+        )
     }
 
     /// Returns the limit that a failed thread's newest run reached.
     pub fn reached(status: &ThreadStatus, records: ThreadRecords<'_>) -> Option<StepLimit> {
         let error = status.error()?;
-        let inferred = || StepLimit::inferred(records).filter(|limit| limit.likely_cause() == error);
-        of_error(error).map(|steps| StepLimit { steps, is_inferred: false }).or_else(inferred)
+        let inferred =
+            || StepLimit::inferred(records).filter(|limit| limit.likely_cause() == error);
+        of_error(error)
+            .map(|steps| StepLimit {
+                steps,
+                is_inferred: false,
+            })
+            .or_else(inferred)
     }
 
     /// Returns the limit that the newest run most likely reached: it failed, no step did, some are left, and it took as many as it
@@ -46,13 +59,21 @@ impl StepLimit {
     pub(super) fn inferred(records: ThreadRecords<'_>) -> Option<StepLimit> {
         let (run, state) = (records.runs?.first()?, records.state?);
         let is_its = state.run_id.as_ref().is_none_or(|id| *id == run.run_id);
-        let is_between_steps =
-            state.failed().next().is_none() && !state.next.is_empty() && records.questions().is_empty();
+        let is_between_steps = state.failed().next().is_none()
+            && !state.next.is_empty()
+            && records.questions().is_empty();
         let kwargs: Value = json::from_str(run.kwargs.as_deref()?).ok()?;
-        let steps = kwargs["config"]["recursion_limit"].as_u64().unwrap_or(USUAL_LIMIT);
-        let has_taken_all = state.step.and_then(|step| u64::try_from(step).ok()).is_some_and(|step| step >= steps);
-        (run.is_failed() && is_its && is_between_steps && has_taken_all)
-            .then_some(StepLimit { steps, is_inferred: true })
+        let steps = kwargs["config"]["recursion_limit"]
+            .as_u64()
+            .unwrap_or(USUAL_LIMIT);
+        let has_taken_all = state
+            .step
+            .and_then(|step| u64::try_from(step).ok())
+            .is_some_and(|step| step >= steps);
+        (run.is_failed() && is_its && is_between_steps && has_taken_all).then_some(StepLimit {
+            steps,
+            is_inferred: true,
+        })
     }
 }
 
@@ -74,9 +95,13 @@ mod tests {
 
     #[test]
     fn recursion_limit_is_read_from_the_error() {
-        let python = "GraphRecursionError: Recursion limit of 5 reached without hitting a stop condition.";
+        let python =
+            "GraphRecursionError: Recursion limit of 5 reached without hitting a stop condition.";
         assert_eq!(of_error(python), Some(5));
-        assert_eq!(of_error("Error: Recursion limit of 1000 reached"), Some(1000));
+        assert_eq!(
+            of_error("Error: Recursion limit of 1000 reached"),
+            Some(1000)
+        );
         assert_eq!(of_error("GraphRecursionError"), Some(25));
         assert_eq!(of_error("ValueError: the limit of 5 EUR"), None);
     }
@@ -84,7 +109,8 @@ mod tests {
     /// The records of the JavaScript server (langgraph-api 1.5.1): a run that reaches its limit leaves no error.
     #[test]
     fn recursion_limit_is_inferred_where_no_step_failed() {
-        let thread = ThreadFacts::read(&json!({"status": "error", "error": null}).to_string()).unwrap();
+        let thread =
+            ThreadFacts::read(&json!({"status": "error", "error": null}).to_string()).unwrap();
         let reached = |limit: Value, step: i64, error: Value| {
             let state = json!({
                 "next": ["boom"], "tasks": [{"id": "t", "name": "boom", "error": error, "interrupts": [], "result": null}],
@@ -93,15 +119,31 @@ mod tests {
             let state = StateFacts::read(&state.to_string()).unwrap();
             let runs = json!([{"run_id": "r", "status": "error", "kwargs": {"config": {"recursion_limit": limit}}}]);
             let runs = RunFacts::read_all(&runs.to_string()).unwrap();
-            let records = ThreadRecords { thread: Some(&thread), state: Some(&state), runs: Some(&runs) };
+            let records = ThreadRecords {
+                thread: Some(&thread),
+                state: Some(&state),
+                runs: Some(&runs),
+            };
             StepLimit::reached(&ThreadStatus::derive(records), records)
         };
-        let inferred = |steps| Some(StepLimit { steps, is_inferred: true });
+        let inferred = |steps| {
+            Some(StepLimit {
+                steps,
+                is_inferred: true,
+            })
+        };
         let words = inferred(1).map(StepLimit::likely_cause);
-        assert_eq!(words.as_deref(), Some("None of its steps failed. It most likely reached its limit of 1 step"));
+        assert_eq!(
+            words.as_deref(),
+            Some("None of its steps failed. It most likely reached its limit of 1 step")
+        );
         assert_eq!(reached(json!(1), 1, Value::Null), inferred(1));
         assert_eq!(reached(Value::Null, 25, Value::Null), inferred(25));
         assert_eq!(reached(json!(30), 1, Value::Null), None, "steps are left");
-        assert_eq!(reached(json!(1), 1, json!("Error: boom")), None, "a step failed");
+        assert_eq!(
+            reached(json!(1), 1, json!("Error: boom")),
+            None,
+            "a step failed"
+        );
     }
 }

@@ -11,13 +11,25 @@ pub struct Thread {
     /// A UUID.
     pub thread_id: String,
     /// `idle`, `busy`, `interrupted` or `error`; open text all the same.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub status: String,
     /// When it was made.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub updated_at: Option<Timestamp>,
     /// What clients noted on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +51,11 @@ pub struct Thread {
 impl Thread {
     /// Returns the thread without what no list shows, which may be megabytes.
     pub fn in_a_list(self) -> Thread {
-        Thread { values: None, extra: Extra::new(), ..self }
+        Thread {
+            values: None,
+            extra: Extra::new(),
+            ..self
+        }
     }
 }
 
@@ -47,7 +63,11 @@ impl Thread {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Interrupt {
     /// Its identifier, by which a resume can answer it.
-    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub id: Option<String>,
     /// The payload that the graph gave to `interrupt()`.
     #[serde(default)]
@@ -58,13 +78,29 @@ pub struct Interrupt {
 }
 
 /// Metadata that a list shows in other ways, or not at all.
-const HIDDEN: [&str; 6] = ["graph_id", "assistant_id", "runtail", "thread_name", NAME_KEY, STAR_KEY];
+const HIDDEN: [&str; 6] = [
+    "graph_id",
+    "assistant_id",
+    "runtail",
+    "thread_name",
+    NAME_KEY,
+    STAR_KEY,
+];
 
 impl Thread {
     /// The interrupts that wait on this thread, over all its tasks.
     pub fn waiting(&self) -> Vec<Interrupt> {
-        let lists = self.interrupts.as_ref().and_then(Value::as_object).into_iter().flat_map(|o| o.values());
-        lists.filter_map(Value::as_array).flatten().filter_map(|v| serde_json::from_value(v.clone()).ok()).collect()
+        let lists = self
+            .interrupts
+            .as_ref()
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(|o| o.values());
+        lists
+            .filter_map(Value::as_array)
+            .flatten()
+            .filter_map(|v| serde_json::from_value(v.clone()).ok())
+            .collect()
     }
 
     /// The graph that ran on this thread, as its metadata names it.
@@ -83,7 +119,12 @@ impl Thread {
         };
         // Aegra adds an owner and a name to every thread; without authentication the owner is always the same.
         let is_anonymous = |name: &str, value: &Value| name == "owner" && value == "anonymous";
-        let fields = self.metadata.as_ref().and_then(Value::as_object).into_iter().flatten();
+        let fields = self
+            .metadata
+            .as_ref()
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         fields
             .map(|(name, value)| (name.as_str(), value))
             .filter(|(name, value)| !is_empty(value) && !is_anonymous(name, value))
@@ -99,13 +140,24 @@ mod tests {
 
     #[test]
     fn empty_and_server_made_metadata_is_hidden() {
-        let thread = |metadata: Value| Thread { metadata: Some(metadata), ..Thread::default() };
-        let aegra = thread(json!({"owner": "anonymous", "thread_name": "", "graph_id": "agent", "assistant_id": "a"}));
+        let thread = |metadata: Value| Thread {
+            metadata: Some(metadata),
+            ..Thread::default()
+        };
+        let aegra = thread(
+            json!({"owner": "anonymous", "thread_name": "", "graph_id": "agent", "assistant_id": "a"}),
+        );
         assert_eq!(aegra.notes(), []);
         assert_eq!(aegra.graph(), Some("agent"));
-        let named = thread(json!({"owner": "ana", "thread_name": "Refund", "tags": [], "n": 0, "gone": null}));
+        let named = thread(
+            json!({"owner": "ana", "thread_name": "Refund", "tags": [], "n": 0, "gone": null}),
+        );
         assert_eq!(named.notes(), [("owner", &json!("ana")), ("n", &json!(0))]);
-        assert_eq!(named.name(), Some("Refund"), "the list shows the name by itself");
+        assert_eq!(
+            named.name(),
+            Some("Refund"),
+            "the list shows the name by itself"
+        );
         assert_eq!(Thread::default().notes(), []);
     }
 }

@@ -129,7 +129,9 @@ pub struct TaskFacts {
 impl TaskFacts {
     /// Returns whether it failed by itself, and wasn't merely stopped because a sibling failed.
     pub fn is_failed(&self) -> bool {
-        self.error.as_deref().is_some_and(|error| !error.starts_with("CancelledError"))
+        self.error
+            .as_deref()
+            .is_some_and(|error| !error.starts_with("CancelledError"))
     }
 }
 
@@ -166,7 +168,10 @@ pub struct RunFacts {
 impl RunFacts {
     /// Returns whether the server works on it, or will.
     pub fn is_active(&self) -> bool {
-        matches!(self.status.as_str(), "pending" | "running" | "queued" | "streaming")
+        matches!(
+            self.status.as_str(),
+            "pending" | "running" | "queued" | "streaming"
+        )
     }
 
     /// Returns whether the server works on it now.
@@ -181,7 +186,10 @@ impl RunFacts {
 
     /// Returns whether it was cancelled. Aegra gives a run that asks a question the same status: look at the questions first.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.status.as_str(), "interrupted" | "cancelled" | "canceled")
+        matches!(
+            self.status.as_str(),
+            "interrupted" | "cancelled" | "canceled"
+        )
     }
 
     /// Returns whether it ended well.
@@ -197,7 +205,9 @@ impl RunFacts {
     /// Returns the user who started it, where the server authenticates users.
     pub fn user(&self) -> Option<String> {
         let kwargs: Value = json::from_str(self.kwargs.as_deref()?).ok()?;
-        let user = kwargs.pointer("/config/configurable/langgraph_auth_user_id")?.as_str()?;
+        let user = kwargs
+            .pointer("/config/configurable/langgraph_auth_user_id")?
+            .as_str()?;
         Some(user.to_string()).filter(|user| !user.is_empty())
     }
 
@@ -211,7 +221,9 @@ impl RunFacts {
         struct Command {
             resume: Value,
         }
-        json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok().map(|kwargs| kwargs.command.resume)
+        json::from_str::<Kwargs>(self.kwargs.as_deref()?)
+            .ok()
+            .map(|kwargs| kwargs.command.resume)
     }
 
     /// Returns whether it answered the question with this id, and ended well.
@@ -226,14 +238,18 @@ impl RunFacts {
         }
         let kwargs = || json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok();
         self.status == "success"
-            && kwargs().and_then(|kwargs| kwargs.command).is_some_and(|c| c.resume.contains_key(id))
+            && kwargs()
+                .and_then(|kwargs| kwargs.command)
+                .is_some_and(|c| c.resume.contains_key(id))
     }
 }
 
 impl ThreadFacts {
     /// Returns whether its own record doesn't say why its newest run failed.
     pub fn hides_cause(&self) -> bool {
-        self.error.as_ref().is_none_or(|error| hides_cause(&error.text()))
+        self.error
+            .as_ref()
+            .is_none_or(|error| hides_cause(&error.text()))
     }
 
     /// What a thread of a list says.
@@ -279,17 +295,32 @@ impl ThreadFacts {
             configurable: Checkpoint,
         }
         let row: Row<'_> = object(json)?;
-        let pinned = row.config.get::<Config>().and_then(|config| config.configurable.checkpoint_id.0);
+        let pinned = row
+            .config
+            .get::<Config>()
+            .and_then(|config| config.configurable.checkpoint_id.0);
         let metadata: BTreeMap<String, IgnoredText> = row.metadata.get().unwrap_or_default();
         // In the server's order, which is that of the tasks in the state.
-        let by_task = row.interrupts.0.and_then(|raw| object_fields(raw.get()).ok()).unwrap_or_default();
-        let note = |key: &str| metadata.get(key).and_then(|text| text.0.clone()).filter(|text| !text.is_empty());
+        let by_task = row
+            .interrupts
+            .0
+            .and_then(|raw| object_fields(raw.get()).ok())
+            .unwrap_or_default();
+        let note = |key: &str| {
+            metadata
+                .get(key)
+                .and_then(|text| text.0.clone())
+                .filter(|text| !text.is_empty())
+        };
         Ok(ThreadFacts {
             status: row.status.text().unwrap_or_default(),
             created_at: row.created_at.time(),
             updated_at: row.updated_at.time(),
             error: row.error.error(),
-            questions: by_task.iter().flat_map(|(_, asked)| Field(Some(asked)).questions()).collect(),
+            questions: by_task
+                .iter()
+                .flat_map(|(_, asked)| Field(Some(asked)).questions())
+                .collect(),
             listed_tasks: by_task.into_iter().map(|(task, _)| task).collect(),
             lists_questions: row.interrupts.0.is_some(),
             assistant_id: note("assistant_id"),
@@ -317,7 +348,10 @@ impl StateFacts {
     /// The text is no JSON list.
     pub fn read_all(json: &str) -> Result<Vec<StateFacts>, serde_json::Error> {
         let rows: Vec<&RawValue> = json::from_str(json)?;
-        Ok(rows.into_iter().filter_map(|row| StateFacts::read(row.get()).ok()).collect())
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| StateFacts::read(row.get()).ok())
+            .collect())
     }
 
     /// Returns whether the checkpoint exists. Servers answer for an unknown id as for an empty state (acting reference §1.9).
@@ -334,12 +368,27 @@ impl StateFacts {
     /// JavaScript keeps an answered one here too (acting reference §1.5).
     pub fn pending(&self) -> Vec<Question> {
         let mut all: Vec<Question> = Vec::new();
-        let of_tasks = self.tasks.iter().filter(|task| !task.has_result).flat_map(|task| {
-            task.questions.iter().map(|asked| Question { node: Some(task.node.clone()), ..asked.clone() })
-        });
-        for asked in of_tasks.chain(self.questions.iter().filter(|_| self.tasks.is_empty()).cloned()) {
+        let of_tasks = self
+            .tasks
+            .iter()
+            .filter(|task| !task.has_result)
+            .flat_map(|task| {
+                task.questions.iter().map(|asked| Question {
+                    node: Some(task.node.clone()),
+                    ..asked.clone()
+                })
+            });
+        for asked in of_tasks.chain(
+            self.questions
+                .iter()
+                .filter(|_| self.tasks.is_empty())
+                .cloned(),
+        ) {
             // Parallel tools of one node had equal ids in older versions: the value distinguishes them.
-            if !all.iter().any(|known| known.id == asked.id && known.value == asked.value) {
+            if !all
+                .iter()
+                .any(|known| known.id == asked.id && known.value == asked.value)
+            {
                 all.push(asked);
             }
         }
@@ -403,12 +452,29 @@ struct RunConfig<'a> {
 
 impl From<StateRow<'_>> for StateFacts {
     fn from(row: StateRow<'_>) -> StateFacts {
-        let written: Written<'_> = row.metadata.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
+        let written: Written<'_> = row
+            .metadata
+            .0
+            .and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         let id = |field: &Field<'_>| field.get::<Checkpoint>().and_then(|c| c.checkpoint_id.0);
-        let tasks: Vec<&RawValue> = row.tasks.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
+        let tasks: Vec<&RawValue> = row
+            .tasks
+            .0
+            .and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         StateFacts {
-            next: row.next.get::<Vec<IgnoredText>>().unwrap_or_default().into_iter().filter_map(|n| n.0).collect(),
-            tasks: tasks.into_iter().filter_map(|raw| TaskFacts::read(raw.get())).collect(),
+            next: row
+                .next
+                .get::<Vec<IgnoredText>>()
+                .unwrap_or_default()
+                .into_iter()
+                .filter_map(|n| n.0)
+                .collect(),
+            tasks: tasks
+                .into_iter()
+                .filter_map(|raw| TaskFacts::read(raw.get()))
+                .collect(),
             questions: row.interrupts.questions(),
             source: written.source.text().unwrap_or_default(),
             step: written.step.get(),
@@ -442,7 +508,10 @@ impl TaskFacts {
         Some(TaskFacts {
             id: task.id.text().unwrap_or_default(),
             node: task.name.text().unwrap_or_default(),
-            error: task.error.error().map(|error| python_repr::message(&error.text())),
+            error: task
+                .error
+                .error()
+                .map(|error| python_repr::message(&error.text())),
             has_result: task.result.0.is_some(),
             questions: task.interrupts.questions(),
         })
@@ -451,10 +520,15 @@ impl TaskFacts {
 
 /// Returns the revision that the config and the metadata of a run name. Few do, so most are not parsed.
 fn revision_in(places: [Option<&RawValue>; 2]) -> Option<String> {
-    let names_one = |json: &str| ["revision", "REVISION", "ref_sha", "REF_SHA"].iter().any(|key| json.contains(key));
+    let names_one = |json: &str| {
+        ["revision", "REVISION", "ref_sha", "REF_SHA"]
+            .iter()
+            .any(|key| json.contains(key))
+    };
     let [config, metadata] = places.map(|raw| {
         let json = raw.map(RawValue::get).filter(|json| names_one(json));
-        json.and_then(|json| json::from_str(json).ok()).unwrap_or_default()
+        json.and_then(|json| json::from_str(json).ok())
+            .unwrap_or_default()
     });
     run_revision::named(&config, &metadata).map(|(_, name)| name)
 }
@@ -500,13 +574,23 @@ impl RunFacts {
             config: Field<'a>,
         }
         let row: Row<'_> = object(json)?;
-        let kwargs: Kwargs<'_> = row.kwargs.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
+        let kwargs: Kwargs<'_> = row
+            .kwargs
+            .0
+            .and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         let json = |field: &Field<'_>| field.0.map(|raw| raw.get().to_string());
         let attempt = |metadata: &Field<'_>| {
-            let noted = metadata.0.and_then(|raw| json::from_str::<Written<'_>>(raw.get()).ok());
+            let noted = metadata
+                .0
+                .and_then(|raw| json::from_str::<Written<'_>>(raw.get()).ok());
             noted.unwrap_or_default().run_attempt.get()
         };
-        let config: RunConfig<'_> = kwargs.config.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
+        let config: RunConfig<'_> = kwargs
+            .config
+            .0
+            .and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         Ok(RunFacts {
             run_id: row.run_id.text().unwrap_or_default(),
             assistant_id: row.assistant_id.text().unwrap_or_default(),
@@ -514,7 +598,10 @@ impl RunFacts {
             created_at: row.created_at.time(),
             updated_at: row.updated_at.time(),
             error: row.error_message.text().filter(|text| !text.is_empty()),
-            resumable: kwargs.resumable.get().or_else(|| kwargs.stream_resumable.get()),
+            resumable: kwargs
+                .resumable
+                .get()
+                .or_else(|| kwargs.stream_resumable.get()),
             interrupt_before: kwargs.interrupt_before.names(),
             interrupt_after: kwargs.interrupt_after.names(),
             kwargs: json(&row.kwargs),
@@ -531,7 +618,10 @@ impl RunFacts {
     /// The text is no JSON list.
     pub fn read_all(json: &str) -> Result<Vec<RunFacts>, serde_json::Error> {
         let rows: Vec<&RawValue> = json::from_str(json)?;
-        let mut runs: Vec<RunFacts> = rows.into_iter().filter_map(|row| RunFacts::read(row.get()).ok()).collect();
+        let mut runs: Vec<RunFacts> = rows
+            .into_iter()
+            .filter_map(|row| RunFacts::read(row.get()).ok())
+            .collect();
         // Ids are UUIDv7, so they order runs of one instant.
         runs.sort_by(|a, b| (b.created_at, &b.run_id).cmp(&(a.created_at, &a.run_id)));
         Ok(runs)
@@ -547,20 +637,36 @@ mod tests {
     fn listed_questions_keep_the_servers_order() {
         let row = r#"{"interrupts": {"e4": [{"id": "1", "value": "first"}], "b2": [{"id": "2", "value": "second"}]}}"#;
         let asked = ThreadFacts::read(row).unwrap().questions;
-        let values: Vec<&str> = asked.iter().filter_map(|question| question.value.as_str()).collect();
+        let values: Vec<&str> = asked
+            .iter()
+            .filter_map(|question| question.value.as_str())
+            .collect();
         assert_eq!(values, ["first", "second"]);
     }
 
     #[test]
     fn malformed_fields_count_as_missing() {
-        let thread =
-            ThreadFacts::read(r#"{"status":7,"updated_at":"yesterday","error":"boom","interrupts":[1],"metadata":3}"#);
+        let thread = ThreadFacts::read(
+            r#"{"status":7,"updated_at":"yesterday","error":"boom","interrupts":[1],"metadata":3}"#,
+        );
         let thread = thread.unwrap();
-        assert_eq!((thread.status.as_str(), thread.updated_at, thread.questions.len()), ("", None, 0));
+        assert_eq!(
+            (
+                thread.status.as_str(),
+                thread.updated_at,
+                thread.questions.len()
+            ),
+            ("", None, 0)
+        );
         assert_eq!(thread.error.unwrap().text(), "boom");
-        let state = StateFacts::read(r#"{"next":"x","tasks":[1,{"name":"a"},null],"metadata":null,"checkpoint":null}"#);
+        let state = StateFacts::read(
+            r#"{"next":"x","tasks":[1,{"name":"a"},null],"metadata":null,"checkpoint":null}"#,
+        );
         let state = state.unwrap();
-        assert_eq!((state.next.len(), state.tasks.len(), state.is_empty()), (0, 1, true));
+        assert_eq!(
+            (state.next.len(), state.tasks.len(), state.is_empty()),
+            (0, 1, true)
+        );
         assert!(ThreadFacts::read("[]").is_err() && RunFacts::read_all("{}").is_err());
     }
 
@@ -570,8 +676,14 @@ mod tests {
             let thread = ThreadFacts::read(&json!({"error": error}).to_string()).unwrap();
             thread.error.unwrap().text()
         };
-        assert_eq!(error(json!({"error": "ValueError", "message": "boom"})), "ValueError: boom");
-        assert_eq!(error(json!(r#"{"message":"boom: détails","name":"Error"}"#)), "Error: boom: détails");
+        assert_eq!(
+            error(json!({"error": "ValueError", "message": "boom"})),
+            "ValueError: boom"
+        );
+        assert_eq!(
+            error(json!(r#"{"message":"boom: détails","name":"Error"}"#)),
+            "Error: boom: détails"
+        );
         assert_eq!(error(json!("boom")), "boom");
         assert_eq!(error(json!(r#"{"odd":1}"#)), r#"{"odd":1}"#);
         assert_eq!(error(json!({"odd": [1]})), r#"{"odd":[1]}"#);
@@ -587,10 +699,28 @@ mod tests {
             {"run_id": "b", "created_at": "2026-11-22T03:01:49.108Z", "status": "pending"},
         ]);
         let runs = RunFacts::read_all(&rows.to_string()).unwrap();
-        assert_eq!(runs.iter().map(|run| run.run_id.as_str()).collect::<Vec<_>>(), ["c", "b", "a"]);
-        assert_eq!((runs[0].resumable, runs[0].interrupt_before[0].as_str()), (Some(true), "x"));
+        assert_eq!(
+            runs.iter()
+                .map(|run| run.run_id.as_str())
+                .collect::<Vec<_>>(),
+            ["c", "b", "a"]
+        );
+        assert_eq!(
+            (runs[0].resumable, runs[0].interrupt_before[0].as_str()),
+            (Some(true), "x")
+        );
         assert_eq!(runs[0].interrupt_after, ["*"]);
-        assert!(runs[0].kwargs.as_deref().is_some_and(|kwargs| kwargs.contains(r#""input":{"n":1}"#)));
-        assert!(runs[0].is_running() && runs[1].is_active() && !runs[1].is_running() && !runs[2].is_active());
+        assert!(
+            runs[0]
+                .kwargs
+                .as_deref()
+                .is_some_and(|kwargs| kwargs.contains(r#""input":{"n":1}"#))
+        );
+        assert!(
+            runs[0].is_running()
+                && runs[1].is_active()
+                && !runs[1].is_running()
+                && !runs[2].is_active()
+        );
     }
 }

@@ -34,7 +34,9 @@ impl<'a> ThreadRecords<'a> {
             ThreadStatus::Waiting { questions, .. } => questions,
             ThreadStatus::Failed { error, .. } => {
                 let mut questions = self.questions();
-                questions.retain(|question| question.response_schema.is_some() || was_not_stored(&error));
+                questions.retain(|question| {
+                    question.response_schema.is_some() || was_not_stored(&error)
+                });
                 questions
             }
             _ => Vec::new(),
@@ -46,7 +48,9 @@ impl<'a> ThreadRecords<'a> {
     pub fn keeps_rejected_answer(&self) -> bool {
         let is_stuck = |question: &Question| question.response_schema.is_none();
         match ThreadStatus::derive(*self) {
-            ThreadStatus::Failed { error, .. } => !was_not_stored(&error) && self.questions().iter().any(is_stuck),
+            ThreadStatus::Failed { error, .. } => {
+                !was_not_stored(&error) && self.questions().iter().any(is_stuck)
+            }
             _ => false,
         }
     }
@@ -55,18 +59,34 @@ impl<'a> ThreadRecords<'a> {
     /// shows. None where the records of runs don't have it.
     pub fn rejected_answer(&self) -> Option<RejectedAnswer> {
         let questions = self.keeps_rejected_answer().then(|| self.questions())?;
-        let (run, sent) =
-            self.runs?.iter().take_while(|run| run.is_failed()).find_map(|run| Some((run, run.resume()?)))?;
+        let (run, sent) = self
+            .runs?
+            .iter()
+            .take_while(|run| run.is_failed())
+            .find_map(|run| Some((run, run.resume()?)))?;
         let by_id = is_id_map(&sent);
         let answered = |question: &Question| match (by_id, question.id.as_deref()) {
             (true, Some(id)) => sent.get(id).cloned(),
             (true, None) => None,
             (false, _) => (questions.len() == 1).then(|| sent.clone()),
         };
-        let (question, answer) = questions.iter().find_map(|question| Some((question, answered(question)?)))?;
-        let problems = question.check(&answer).into_iter().map(|(spot, rule)| Problem { question: 0, spot, rule });
+        let (question, answer) = questions
+            .iter()
+            .find_map(|question| Some((question, answered(question)?)))?;
+        let problems = question
+            .check(&answer)
+            .into_iter()
+            .map(|(spot, rule)| Problem {
+                question: 0,
+                spot,
+                rule,
+            });
         let problems = problems.map(|problem| problem.to_string()).collect();
-        Some(RejectedAnswer { sent: answer, at: run.created_at, problems })
+        Some(RejectedAnswer {
+            sent: answer,
+            at: run.created_at,
+            problems,
+        })
     }
 
     /// Returns what can be run again after a failure. A part of the records that is not known hides nothing.
@@ -82,18 +102,47 @@ impl<'a> ThreadRecords<'a> {
     /// Returns why the newest run failed. Python's thread has the message of only a few classes of errors; the state's tasks have all.
     pub fn cause(&self) -> Option<String> {
         let newest = self.runs.and_then(<[RunFacts]>::first);
-        let of_thread = self.thread.and_then(|thread| thread.error.as_ref()).filter(|error| !error.is_cancel());
+        let of_thread = self
+            .thread
+            .and_then(|thread| thread.error.as_ref())
+            .filter(|error| !error.is_cancel());
         let of_run = newest.and_then(|run| run.error.clone());
-        let of_tasks = self.state.into_iter().flat_map(StateFacts::failed).filter_map(|task| task.error.clone());
-        let known = cause(of_thread.map(ThreadError::text).into_iter().chain(of_run).chain(of_tasks));
+        let of_tasks = self
+            .state
+            .into_iter()
+            .flat_map(StateFacts::failed)
+            .filter_map(|task| task.error.clone());
+        let known = cause(
+            of_thread
+                .map(ThreadError::text)
+                .into_iter()
+                .chain(of_run)
+                .chain(of_tasks),
+        );
         let timed_out = newest.is_some_and(|run| run.status == "timeout");
-        known.or_else(|| Some(StepLimit::inferred(*self).filter(|_| !timed_out)?.likely_cause()))
+        known.or_else(|| {
+            Some(
+                StepLimit::inferred(*self)
+                    .filter(|_| !timed_out)?
+                    .likely_cause(),
+            )
+        })
     }
 
     /// Returns the assistant that the thread belongs to: a run of another one hides the thread's state (acting reference §1.4).
     pub fn assistant(&self) -> Option<&'a str> {
-        let of_thread = self.thread.and_then(|thread| thread.assistant_id.as_deref().or(thread.graph_id.as_deref()));
-        let of_run = || self.runs?.iter().map(|run| run.assistant_id.as_str()).find(|id| !id.is_empty());
+        let of_thread = self.thread.and_then(|thread| {
+            thread
+                .assistant_id
+                .as_deref()
+                .or(thread.graph_id.as_deref())
+        });
+        let of_run = || {
+            self.runs?
+                .iter()
+                .map(|run| run.assistant_id.as_str())
+                .find(|id| !id.is_empty())
+        };
         of_thread.or_else(of_run)
     }
 }
@@ -259,7 +308,11 @@ impl StatusRole {
 impl ThreadStatus {
     /// Works out the status from what was loaded.
     pub fn derive(records: ThreadRecords<'_>) -> ThreadStatus {
-        let ThreadRecords { thread, state, runs } = records;
+        let ThreadRecords {
+            thread,
+            state,
+            runs,
+        } = records;
         if thread.is_none() && state.is_none() && runs.is_none() {
             return ThreadStatus::Unknown { why: String::new() };
         }
@@ -268,7 +321,9 @@ impl ThreadStatus {
             return active;
         }
         let changed = thread.and_then(|thread| thread.updated_at);
-        let status = thread.map(|thread| thread.status.as_str()).unwrap_or_default();
+        let status = thread
+            .map(|thread| thread.status.as_str())
+            .unwrap_or_default();
         if status == "busy" {
             return match runs {
                 Some(_) => ThreadStatus::BusyWithoutRun { since: changed },
@@ -294,16 +349,20 @@ impl ThreadStatus {
         }
         let next = state.map(|state| state.next.clone()).unwrap_or_default();
         // The run is gone with its checkpoints, and the thread is as it was before.
-        let is_rolled_back =
-            thread.and_then(|thread| thread.error.as_ref()).is_some_and(|error| error.class == "UserRollback");
+        let is_rolled_back = thread
+            .and_then(|thread| thread.error.as_ref())
+            .is_some_and(|error| error.class == "UserRollback");
         if is_rolled_back && next.is_empty() && !newest.is_some_and(RunFacts::is_cancelled) {
             return ThreadStatus::idle(newest);
         }
         // Aegra (0.11.0) gives a run that stopped at a breakpoint the status of a cancelled one, whose thread is idle, if it streams
         // updates.
-        let stops_as_cancelled =
-            status == "interrupted" && !next.is_empty() && thread.is_some_and(|t| !t.lists_questions);
-        let is_cancelled = thread.and_then(|thread| thread.error.as_ref()).is_some_and(|error| error.is_cancel())
+        let stops_as_cancelled = status == "interrupted"
+            && !next.is_empty()
+            && thread.is_some_and(|t| !t.lists_questions);
+        let is_cancelled = thread
+            .and_then(|thread| thread.error.as_ref())
+            .is_some_and(|error| error.is_cancel())
             || newest.is_some_and(RunFacts::is_cancelled) && !is_edited && !stops_as_cancelled;
         if is_cancelled {
             let at = newest.and_then(|run| run.updated_at).or(changed);
@@ -315,50 +374,88 @@ impl ThreadStatus {
 
     /// Works out the status of a thread without an active, failed or cancelled run, and without a question. `next`: the nodes that
     /// are left to run.
-    fn at_rest(records: ThreadRecords<'_>, next: Vec<String>, since: Option<Timestamp>) -> ThreadStatus {
-        let ThreadRecords { thread, state, runs } = records;
+    fn at_rest(
+        records: ThreadRecords<'_>,
+        next: Vec<String>,
+        since: Option<Timestamp>,
+    ) -> ThreadStatus {
+        let ThreadRecords {
+            thread,
+            state,
+            runs,
+        } = records;
         let newest = runs.and_then(<[RunFacts]>::first);
-        let status = thread.map(|thread| thread.status.as_str()).unwrap_or_default();
+        let status = thread
+            .map(|thread| thread.status.as_str())
+            .unwrap_or_default();
         let is_edited = state.is_some_and(|state| state.source == "update");
-        let of_run = |run: &RunFacts| state.and_then(|state| state.run_id.as_ref()).is_none_or(|id| *id == run.run_id);
+        let of_run = |run: &RunFacts| {
+            state
+                .and_then(|state| state.run_id.as_ref())
+                .is_none_or(|id| *id == run.run_id)
+        };
         let ended_well = newest.is_some_and(|run| run.is_success() && of_run(run));
         match status {
             "interrupted" if is_edited => ThreadStatus::Edited { at: since, next },
             "interrupted" if !next.is_empty() => {
-                let after =
-                    newest.is_some_and(|run| run.interrupt_before.is_empty() && !run.interrupt_after.is_empty());
+                let after = newest.is_some_and(|run| {
+                    run.interrupt_before.is_empty() && !run.interrupt_after.is_empty()
+                });
                 ThreadStatus::Paused { since, next, after }
             }
             // Before a join of several edges, the Python server (0.16.7) lists neither the next node nor a task.
-            "interrupted" if newest.is_some_and(RunFacts::has_breakpoints) && state.is_some_and(|s| !s.is_empty()) => {
-                let before = newest.map(|run| (run.interrupt_before.as_slice(), run.interrupt_after.is_empty()));
+            "interrupted"
+                if newest.is_some_and(RunFacts::has_breakpoints)
+                    && state.is_some_and(|s| !s.is_empty()) =>
+            {
+                let before = newest.map(|run| {
+                    (
+                        run.interrupt_before.as_slice(),
+                        run.interrupt_after.is_empty(),
+                    )
+                });
                 let next = match before {
                     Some(([node], true)) if node != "*" => vec![node.clone()],
                     _ => Vec::new(),
                 };
-                ThreadStatus::Paused { since, next, after: false }
+                ThreadStatus::Paused {
+                    since,
+                    next,
+                    after: false,
+                }
             }
             "interrupted" => ThreadStatus::Stopped { since, next },
             // Without updates, Aegra's run at a breakpoint is a success and its thread idle, as is a thread whose edited state has a
             // node left, also on JavaScript.
             "idle" if !next.is_empty() && ended_well => match is_edited {
                 true => ThreadStatus::Edited { at: since, next },
-                false => ThreadStatus::Paused { since, next, after: false },
+                false => ThreadStatus::Paused {
+                    since,
+                    next,
+                    after: false,
+                },
             },
             // The newest run may have been ended by the edit, long after it stopped.
-            "idle" if is_edited => ThreadStatus::Idle { ended: None, began: None },
+            "idle" if is_edited => ThreadStatus::Idle {
+                ended: None,
+                began: None,
+            },
             "idle" => ThreadStatus::idle(newest),
             // No record of its own: the newest run and the state have to do.
             "" => match newest {
                 Some(run) if run.is_success() => ThreadStatus::idle(newest),
-                Some(run) => ThreadStatus::Unknown { why: format!("the newest run's status is {}", run.status) },
+                Some(run) => ThreadStatus::Unknown {
+                    why: format!("the newest run's status is {}", run.status),
+                },
                 None if state.is_some_and(|state| !next.is_empty() && !state.is_empty()) => {
                     ThreadStatus::Stopped { since, next }
                 }
                 None if state.is_some() || runs.is_some() => ThreadStatus::idle(None),
                 None => ThreadStatus::Unknown { why: String::new() },
             },
-            other => ThreadStatus::Unknown { why: format!("the thread's status is {other}") },
+            other => ThreadStatus::Unknown {
+                why: format!("the thread's status is {other}"),
+            },
         }
     }
 
@@ -372,15 +469,17 @@ impl ThreadStatus {
     /// Returns its glyph's role.
     pub fn role(&self) -> StatusRole {
         match self {
-            ThreadStatus::Loading | ThreadStatus::Unknown { .. } | ThreadStatus::BusyWithoutRun { .. } => {
-                StatusRole::Unknown
-            }
+            ThreadStatus::Loading
+            | ThreadStatus::Unknown { .. }
+            | ThreadStatus::BusyWithoutRun { .. } => StatusRole::Unknown,
             ThreadStatus::Queued { .. } => StatusRole::Queued,
             ThreadStatus::Running { .. } => StatusRole::Moving,
-            ThreadStatus::Waiting { .. } | ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {
-                StatusRole::Waiting
-            }
-            ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } | ThreadStatus::Deleted => StatusRole::Ended,
+            ThreadStatus::Waiting { .. }
+            | ThreadStatus::Paused { .. }
+            | ThreadStatus::Stopped { .. } => StatusRole::Waiting,
+            ThreadStatus::Cancelled { .. }
+            | ThreadStatus::Edited { .. }
+            | ThreadStatus::Deleted => StatusRole::Ended,
             ThreadStatus::Failed { .. } => StatusRole::Failed,
             ThreadStatus::Idle { .. } => StatusRole::Good,
         }
@@ -398,7 +497,9 @@ impl ThreadStatus {
             ThreadStatus::Cancelled { .. } => "cancelled",
             ThreadStatus::Edited { .. } => "state edited",
             ThreadStatus::Stopped { .. } => "interrupted",
-            ThreadStatus::Failed { timed_out: true, .. } => "timed out",
+            ThreadStatus::Failed {
+                timed_out: true, ..
+            } => "timed out",
             ThreadStatus::Failed { .. } => "failed",
             ThreadStatus::Idle { .. } => "idle",
             ThreadStatus::BusyWithoutRun { .. } => "busy, no active run",
@@ -408,7 +509,10 @@ impl ThreadStatus {
 
     /// Returns whether a run is running or queued.
     pub fn is_active(&self) -> bool {
-        matches!(self, ThreadStatus::Queued { .. } | ThreadStatus::Running { .. })
+        matches!(
+            self,
+            ThreadStatus::Queued { .. } | ThreadStatus::Running { .. }
+        )
     }
 
     /// Returns whether a person has to do something before anything more happens: a banner says so in every view.
@@ -426,9 +530,9 @@ impl ThreadStatus {
             | ThreadStatus::Paused { since, .. }
             | ThreadStatus::Stopped { since, .. }
             | ThreadStatus::BusyWithoutRun { since } => *since,
-            ThreadStatus::Cancelled { at, .. } | ThreadStatus::Edited { at, .. } | ThreadStatus::Failed { at, .. } => {
-                *at
-            }
+            ThreadStatus::Cancelled { at, .. }
+            | ThreadStatus::Edited { at, .. }
+            | ThreadStatus::Failed { at, .. } => *at,
             ThreadStatus::Idle { ended, .. } => *ended,
         }
     }
@@ -436,7 +540,9 @@ impl ThreadStatus {
     /// Returns the error with which it failed, as far as the server tells it.
     pub fn error(&self) -> Option<&str> {
         match self {
-            ThreadStatus::Failed { error, .. } => Some(error.as_str()).filter(|error| !error.is_empty()),
+            ThreadStatus::Failed { error, .. } => {
+                Some(error.as_str()).filter(|error| !error.is_empty())
+            }
             _ => None,
         }
     }
@@ -452,7 +558,10 @@ impl ThreadStatus {
 
 /// The status while a run is active.
 fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<ThreadStatus> {
-    let waiting: Vec<&RunFacts> = runs?.iter().filter(|run| run.is_active() && !run.is_running()).collect();
+    let waiting: Vec<&RunFacts> = runs?
+        .iter()
+        .filter(|run| run.is_active() && !run.is_running())
+        .collect();
     if let Some(run) = runs?.iter().find(|run| run.is_running()) {
         // Checkpoints of a run before it say nothing of where this one is.
         let of_run = state.filter(|state| state.run_id.as_ref().is_none_or(|id| *id == run.run_id));
@@ -466,7 +575,11 @@ fn active(runs: Option<&[RunFacts]>, state: Option<&StateFacts>) -> Option<Threa
     }
     // Runs of a thread are taken in the order of their creation, and these are newest first.
     let next = waiting.last()?;
-    Some(ThreadStatus::Queued { since: next.created_at, waiting: waiting.len(), run_id: Some(next.run_id.clone()) })
+    Some(ThreadStatus::Queued {
+        since: next.created_at,
+        waiting: waiting.len(),
+        run_id: Some(next.run_id.clone()),
+    })
 }
 
 /// The number of the step that runs. A checkpoint has the number of the step that it was written after; what it lists runs in
@@ -478,8 +591,13 @@ fn step_at_work(state: Option<&StateFacts>) -> Option<i64> {
 
 /// The nodes whose tasks have neither result nor error.
 fn at_work(state: Option<&StateFacts>) -> Vec<String> {
-    let Some(state) = state else { return Vec::new() };
-    let tasks = state.tasks.iter().filter(|task| !task.has_result && task.error.is_none());
+    let Some(state) = state else {
+        return Vec::new();
+    };
+    let tasks = state
+        .tasks
+        .iter()
+        .filter(|task| !task.has_result && task.error.is_none());
     let mut nodes: Vec<String> = tasks.map(|task| task.node.clone()).collect();
     if state.tasks.is_empty() {
         nodes.clone_from(&state.next);
@@ -492,9 +610,15 @@ fn failed(records: ThreadRecords<'_>, newest: Option<&RunFacts>) -> ThreadStatus
     let ThreadRecords { thread, state, .. } = records;
     let run = newest.filter(|run| run.is_failed());
     ThreadStatus::Failed {
-        at: run.and_then(|run| run.updated_at).or(thread.and_then(|thread| thread.updated_at)),
+        at: run
+            .and_then(|run| run.updated_at)
+            .or(thread.and_then(|thread| thread.updated_at)),
         error: records.cause().unwrap_or_default(),
-        nodes: state.into_iter().flat_map(StateFacts::failed).map(|task| task.node.clone()).collect(),
+        nodes: state
+            .into_iter()
+            .flat_map(StateFacts::failed)
+            .map(|task| task.node.clone())
+            .collect(),
         timed_out: run.is_some_and(|run| run.status == "timeout"),
     }
 }
@@ -506,31 +630,62 @@ fn failed(records: ThreadRecords<'_>, newest: Option<&RunFacts>) -> ThreadStatus
 ///
 /// After the second of three answers, JavaScript's thread lists the first question again. Then more tasks ask than are left to
 /// run, and only the runs show which questions are answered.
-fn pending_questions(ThreadRecords { thread, state, runs }: ThreadRecords<'_>) -> Vec<Question> {
-    let listed: &[Question] = thread.map(|thread| thread.questions.as_slice()).unwrap_or_default();
-    let Some(state) = state else { return listed.to_vec() };
+fn pending_questions(
+    ThreadRecords {
+        thread,
+        state,
+        runs,
+    }: ThreadRecords<'_>,
+) -> Vec<Question> {
+    let listed: &[Question] = thread
+        .map(|thread| thread.questions.as_slice())
+        .unwrap_or_default();
+    let Some(state) = state else {
+        return listed.to_vec();
+    };
     let asked = state.pending();
-    let is_listed = |question: &Question| question.id.is_some() && listed.iter().any(|known| known.id == question.id);
+    let is_listed = |question: &Question| {
+        question.id.is_some() && listed.iter().any(|known| known.id == question.id)
+    };
     let is_contradictory = asked.len() > state.next.len();
     // An answered question of JavaScript is missing in the list, but its task is there.
-    let tasks_listed = thread.map(|thread| thread.listed_tasks.as_slice()).unwrap_or_default();
+    let tasks_listed = thread
+        .map(|thread| thread.listed_tasks.as_slice())
+        .unwrap_or_default();
     let is_left_out = |question: &Question| {
         !is_contradictory
             && !tasks_listed.is_empty()
             && state.tasks.iter().any(|task| {
-                !tasks_listed.contains(&task.id) && task.questions.iter().any(|asked| asked.id == question.id)
+                !tasks_listed.contains(&task.id)
+                    && task.questions.iter().any(|asked| asked.id == question.id)
             })
     };
-    let both: Vec<Question> = asked.iter().filter(|q| is_listed(q) || is_left_out(q)).cloned().collect();
+    let both: Vec<Question> = asked
+        .iter()
+        .filter(|q| is_listed(q) || is_left_out(q))
+        .cloned()
+        .collect();
     let open = if both.is_empty() { asked } else { both };
     if !is_contradictory {
         return open;
     }
     let is_answered = |question: &Question| {
-        question.id.as_deref().is_some_and(|id| runs.unwrap_or_default().iter().any(|run| run.has_answered(id)))
+        question.id.as_deref().is_some_and(|id| {
+            runs.unwrap_or_default()
+                .iter()
+                .any(|run| run.has_answered(id))
+        })
     };
-    let unanswered: Vec<Question> = open.iter().filter(|question| !is_answered(question)).cloned().collect();
-    if unanswered.is_empty() { open } else { unanswered }
+    let unanswered: Vec<Question> = open
+        .iter()
+        .filter(|question| !is_answered(question))
+        .cloned()
+        .collect();
+    if unanswered.is_empty() {
+        open
+    } else {
+        unanswered
+    }
 }
 
 #[cfg(test)]

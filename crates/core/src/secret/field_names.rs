@@ -99,7 +99,11 @@ pub fn is_secret(name: &str) -> bool {
         return false;
     }
     let words = words(name);
-    let ends = |with: &str| words.strip_suffix(with).is_some_and(|before| before.is_empty() || before.ends_with('_'));
+    let ends = |with: &str| {
+        words
+            .strip_suffix(with)
+            .is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    };
     if ends("token") && UNITS.iter().any(|unit| ends(&format!("{unit}_token"))) {
         return false;
     }
@@ -109,17 +113,36 @@ pub fn is_secret(name: &str) -> bool {
 /// Returns a regular expression that matches the end of every secret's name, and of some other names. A few short ends
 /// are searched faster than all names.
 pub fn pattern() -> String {
-    let all: Vec<&str> = LAST_WORDS.iter().chain(&ENDS).chain(&["key", "pass"]).copied().collect();
-    let is_shortest = |name: &&&str| !all.iter().any(|end| end.len() < name.len() && name.ends_with(end));
-    let names = all.iter().filter(is_shortest).map(|name| name.replace('_', "[^a-z0-9]{0,2}"));
+    let all: Vec<&str> = LAST_WORDS
+        .iter()
+        .chain(&ENDS)
+        .chain(&["key", "pass"])
+        .copied()
+        .collect();
+    let is_shortest = |name: &&&str| {
+        !all.iter()
+            .any(|end| end.len() < name.len() && name.ends_with(end))
+    };
+    let names = all
+        .iter()
+        .filter(is_shortest)
+        .map(|name| name.replace('_', "[^a-z0-9]{0,2}"));
     format!("(?i:{})", names.collect::<Vec<_>>().join("|"))
 }
 
 /// Returns false only if a name doesn't end like a secret's. Most names don't, and this takes no memory.
 fn has_last_letters(name: &str) -> bool {
-    let end = name.trim_end_matches(|c: char| c.is_ascii() && !c.is_ascii_alphabetic()).as_bytes();
-    let Some(last) = end.last_chunk::<2>() else { return false };
-    let is_last = |known: &&str| known.as_bytes().ends_with(&last.map(|byte| byte.to_ascii_lowercase()));
+    let end = name
+        .trim_end_matches(|c: char| c.is_ascii() && !c.is_ascii_alphabetic())
+        .as_bytes();
+    let Some(last) = end.last_chunk::<2>() else {
+        return false;
+    };
+    let is_last = |known: &&str| {
+        known
+            .as_bytes()
+            .ends_with(&last.map(|byte| byte.to_ascii_lowercase()))
+    };
     !last.is_ascii() || LAST_WORDS.iter().chain(&ENDS).any(is_last)
 }
 
@@ -142,7 +165,11 @@ fn words(name: &str) -> String {
         }
         before = c;
     }
-    words.truncate(words.trim_end_matches(|c: char| c == '_' || c.is_ascii_digit()).len());
+    words.truncate(
+        words
+            .trim_end_matches(|c: char| c == '_' || c.is_ascii_digit())
+            .len(),
+    );
     words
 }
 
@@ -199,7 +226,13 @@ mod tests {
             assert!(is_secret(name), "{name}: {}", words(name));
         }
         let pattern = regex::Regex::new(&pattern()).unwrap();
-        assert!(LAST_WORDS.iter().chain(&ENDS).all(|name| is_secret(name) && pattern.is_match(name)), "{pattern}");
+        assert!(
+            LAST_WORDS
+                .iter()
+                .chain(&ENDS)
+                .all(|name| is_secret(name) && pattern.is_match(name)),
+            "{pattern}"
+        );
     }
 
     #[test]

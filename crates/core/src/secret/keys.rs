@@ -84,8 +84,19 @@ fn needles() -> Option<Arc<Needles>> {
 
 /// The forms in which a key is matched.
 fn forms(key: &str) -> Vec<Needle> {
-    let letters = |text: &str| Letters::of(text).map(|letter| letter.byte).collect::<Vec<u8>>();
-    let mut forms = vec![letters(key), letters(&key.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())];
+    let letters = |text: &str| {
+        Letters::of(text)
+            .map(|letter| letter.byte)
+            .collect::<Vec<u8>>()
+    };
+    let mut forms = vec![
+        letters(key),
+        letters(
+            &key.bytes()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>(),
+        ),
+    ];
     // Base64 depends on the position in the text, modulo 3. Characters that the key alone determines are matched.
     for shift in 0..3_usize {
         let text = STANDARD.encode([&vec![0; shift][..], key.as_bytes()].concat());
@@ -97,7 +108,12 @@ fn forms(key: &str) -> Vec<Needle> {
     let count = forms.first().map_or(0, Vec::len).max(1);
     let begin = |form: &Vec<u8>| (form.len() * BEGINNING).div_ceil(count).min(form.len());
     let needles = forms.into_iter().filter(|form| form.len() >= SHORTEST);
-    needles.map(|form| Needle { begin: begin(&form), letters: form }).collect()
+    needles
+        .map(|form| Needle {
+            begin: begin(&form),
+            letters: form,
+        })
+        .collect()
 }
 
 impl Needles {
@@ -108,13 +124,26 @@ impl Needles {
         }
         let letters: Vec<u8> = Letters::of(text).map(|letter| letter.byte).collect();
         let mut found: Vec<(usize, usize)> = Vec::new();
-        for Needle { letters: needle, begin } in &self.0 {
-            let equal = |at: usize| letters[at..].iter().zip(needle).take_while(|(a, b)| a == b).count();
+        for Needle {
+            letters: needle,
+            begin,
+        } in &self.0
+        {
+            let equal = |at: usize| {
+                letters[at..]
+                    .iter()
+                    .zip(needle)
+                    .take_while(|(a, b)| a == b)
+                    .count()
+            };
             let begins = memchr::memmem::find_iter(&letters, &needle[..*begin]);
             found.extend(begins.map(|at| (at, at + equal(at))));
         }
         // While a text still grows, all of a key but its last letters would be visible.
-        for Needle { letters: needle, .. } in &self.0 {
+        for Needle {
+            letters: needle, ..
+        } in &self.0
+        {
             let begun = (SHORTEST..needle.len().min(letters.len() + 1)).rev();
             let begun = begun.filter(|len| letters.ends_with(&needle[..*len])).max();
             found.extend(begun.map(|len| (letters.len() - len, letters.len())));
@@ -123,7 +152,9 @@ impl Needles {
             return found;
         }
         found.sort_unstable();
-        let places: Vec<(usize, usize)> = Letters::of(text).map(|letter| (letter.from, letter.to)).collect();
+        let places: Vec<(usize, usize)> = Letters::of(text)
+            .map(|letter| (letter.from, letter.to))
+            .collect();
         let mut merged: Vec<(usize, usize)> = Vec::new();
         for (from, to) in found {
             let (from, to) = (places[from].0, places[to - 1].1);
@@ -177,15 +208,24 @@ impl Needles {
     }
 
     fn open_end(&self, text: &str) -> usize {
-        let longest = self.0.iter().map(|needle| needle.letters.len()).max().unwrap_or(0);
+        let longest = self
+            .0
+            .iter()
+            .map(|needle| needle.letters.len())
+            .max()
+            .unwrap_or(0);
         let letters: Vec<Letter> = Letters::of(text).collect();
         let tail = &letters[letters.len().saturating_sub(longest)..];
         let bytes: Vec<u8> = tail.iter().map(|letter| letter.byte).collect();
         let begins = |at: &usize| {
             let rest = &bytes[*at..];
-            self.0.iter().any(|needle| needle.letters.len() > rest.len() && needle.letters.starts_with(rest))
+            self.0
+                .iter()
+                .any(|needle| needle.letters.len() > rest.len() && needle.letters.starts_with(rest))
         };
-        (0..bytes.len()).find(begins).map_or(0, |at| text.len() - tail[at].from)
+        (0..bytes.len())
+            .find(begins)
+            .map_or(0, |at| text.len() - tail[at].from)
     }
 }
 
@@ -213,7 +253,9 @@ impl<'t> Letters<'t> {
         let ascii = |code: u32| u8::try_from(code).ok().filter(u8::is_ascii).unwrap_or(b' ');
         let hex = |digits: &str| u32::from_str_radix(digits, 16).ok().map(ascii);
         let fixed = |skip: usize, len: usize| {
-            let digits = rest.get(skip..skip + len).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+            let digits = rest
+                .get(skip..skip + len)
+                .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
             Some((hex(digits)?, skip + len))
         };
         if rest.starts_with('%') {
@@ -256,15 +298,22 @@ impl Iterator for Letters<'_> {
                 b'%' | b'\\' | b'&' => Letters::written(&self.text[from..]).unwrap_or((b' ', 1)),
                 0x1b => (b' ', text::sequence(&self.text[from..])),
                 _ if byte < 0x80 => (b' ', 1),
-                _ => self.text[from..].chars().next().map_or((b' ', 1), |c| match c {
-                    // Full-width letters and digits.
-                    '\u{ff01}'..='\u{ff5e}' => ((c as u32 - 0xfee0) as u8, c.len_utf8()),
-                    c => (b' ', text::sequence(&self.text[from..]).max(c.len_utf8())),
-                }),
+                _ => self.text[from..]
+                    .chars()
+                    .next()
+                    .map_or((b' ', 1), |c| match c {
+                        // Full-width letters and digits.
+                        '\u{ff01}'..='\u{ff5e}' => ((c as u32 - 0xfee0) as u8, c.len_utf8()),
+                        c => (b' ', text::sequence(&self.text[from..]).max(c.len_utf8())),
+                    }),
             };
             self.at = from + len;
             if byte.is_ascii_alphanumeric() {
-                return Some(Letter { byte: byte.to_ascii_lowercase(), from, to: self.at });
+                return Some(Letter {
+                    byte: byte.to_ascii_lowercase(),
+                    from,
+                    to: self.at,
+                });
             }
         }
     }
@@ -288,42 +337,92 @@ mod tests {
 
     #[test]
     fn keys_are_found_in_any_encoding() {
-        let spread = KEY.chars().map(|c| format!("{c}\u{1b}[0m")).collect::<String>();
+        let spread = KEY
+            .chars()
+            .map(|c| format!("{c}\u{1b}[0m"))
+            .collect::<String>();
         let spaced = KEY.chars().map(|c| format!("{c}\n ")).collect::<String>();
-        let hidden = KEY.chars().map(|c| format!("{c}\u{200b}")).collect::<String>();
-        let unicode = KEY.chars().map(|c| format!("\\u{:04X}", c as u32)).collect::<String>();
-        let percent = KEY.chars().map(|c| format!("%{:02x}", c as u32)).collect::<String>();
-        let html = KEY.chars().map(|c| format!("&#{};&#x{:x};", 0x200b, c as u32)).collect::<String>();
-        let braces = KEY.chars().map(|c| format!("\\u{{{:x}}}", c as u32)).collect::<String>();
-        let wide = KEY.chars().filter_map(|c| char::from_u32(c as u32 + 0xfee0)).collect::<String>();
-        let long = KEY.chars().map(|c| format!("{c}\u{1b}]0;{}\u{7}", "x".repeat(5000))).collect::<String>();
+        let hidden = KEY
+            .chars()
+            .map(|c| format!("{c}\u{200b}"))
+            .collect::<String>();
+        let unicode = KEY
+            .chars()
+            .map(|c| format!("\\u{:04X}", c as u32))
+            .collect::<String>();
+        let percent = KEY
+            .chars()
+            .map(|c| format!("%{:02x}", c as u32))
+            .collect::<String>();
+        let html = KEY
+            .chars()
+            .map(|c| format!("&#{};&#x{:x};", 0x200b, c as u32))
+            .collect::<String>();
+        let braces = KEY
+            .chars()
+            .map(|c| format!("\\u{{{:x}}}", c as u32))
+            .collect::<String>();
+        let wide = KEY
+            .chars()
+            .filter_map(|c| char::from_u32(c as u32 + 0xfee0))
+            .collect::<String>();
+        let long = KEY
+            .chars()
+            .map(|c| format!("{c}\u{1b}]0;{}\u{7}", "x".repeat(5000)))
+            .collect::<String>();
         let hex = KEY.bytes().map(|b| format!("{b:02X}")).collect::<String>();
         let base64 = STANDARD.encode(format!("user:{KEY}"));
-        let plain = [KEY, &KEY.to_uppercase(), &KEY[..20], &hex[..40], &base64[..40]];
-        for text in plain
-            .into_iter()
-            .chain([&*spread, &spaced, &hidden, &unicode, &percent, &html, &hex, &base64, &braces, &wide, &long])
-        {
+        let plain = [
+            KEY,
+            &KEY.to_uppercase(),
+            &KEY[..20],
+            &hex[..40],
+            &base64[..40],
+        ];
+        for text in plain.into_iter().chain([
+            &*spread, &spaced, &hidden, &unicode, &percent, &html, &hex, &base64, &braces, &wide,
+            &long,
+        ]) {
             let masked = needles().masked(&format!("before {text} behind"));
             let masked = masked.unwrap_or_else(|| panic!("{text:?} is not found"));
-            assert!(masked.starts_with("before ") && masked.ends_with(" behind") && masked.contains(MASK), "{masked}");
+            assert!(
+                masked.starts_with("before ")
+                    && masked.ends_with(" behind")
+                    && masked.contains(MASK),
+                "{masked}"
+            );
         }
-        assert_eq!(needles().masked(&format!("a {KEY}, b {KEY}.")).as_deref(), Some("a ***, b ***."));
+        assert_eq!(
+            needles().masked(&format!("a {KEY}, b {KEY}.")).as_deref(),
+            Some("a ***, b ***.")
+        );
         // A shorter beginning is masked only at the end of the text, where the rest may follow.
-        assert_eq!(needles().masked("so lsv2_pt_01234567").as_deref(), Some("so ***"));
+        assert_eq!(
+            needles().masked("so lsv2_pt_01234567").as_deref(),
+            Some("so ***")
+        );
         assert_eq!(needles().masked("so lsv2_pt_01234567, no"), None);
         assert_eq!(needles().masked("so lsv2_pt_01"), None);
     }
 
     #[test]
     fn masked_json_stays_valid() {
-        let json = format!(r#"{{"a":["x\n{KEY}","\u006c{}"],"{KEY}":1.50,"b":"\\\"{KEY}\\"}}"#, &KEY[1..]);
+        let json = format!(
+            r#"{{"a":["x\n{KEY}","\u006c{}"],"{KEY}":1.50,"b":"\\\"{KEY}\\"}}"#,
+            &KEY[1..]
+        );
         let masked = needles().masked_json(&json).unwrap();
-        assert_eq!(masked, r#"{"a":["x\n***","***"],"***":1.50,"b":"\\\"***\\"}"#);
+        assert_eq!(
+            masked,
+            r#"{"a":["x\n***","***"],"***":1.50,"b":"\\\"***\\"}"#
+        );
         assert_eq!(needles().masked_json(r#"{"a":"lsv2","b":"_pt_"}"#), None);
         // With one letter per string, no string shows the key.
         let split: Vec<String> = KEY.chars().map(String::from).collect();
-        assert_eq!(needles().masked_json(&serde_json::to_string(&split).unwrap()), None);
+        assert_eq!(
+            needles().masked_json(&serde_json::to_string(&split).unwrap()),
+            None
+        );
     }
 
     #[test]

@@ -16,8 +16,7 @@ use std::sync::LazyLock;
 
 /// A pattern whose group is the login in an address: `user:password` in `https://user:password@host`, also with slashes in
 /// the password. Digits before the slash are a port.
-pub const LOGIN: &str =
-    r#":\\*/\\*/(?:([^\s/?\#"'<>\\]+)|([^\s/?\#"'<>\\:@\[]+:[0-9]*[^\s0-9/?\#"'<>\\@][^\s"'<>\\@]*))@"#;
+pub const LOGIN: &str = r#":\\*/\\*/(?:([^\s/?\#"'<>\\]+)|([^\s/?\#"'<>\\:@\[]+:[0-9]*[^\s0-9/?\#"'<>\\@][^\s"'<>\\@]*))@"#;
 
 static LOGINS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LOGIN).ok());
 
@@ -28,7 +27,9 @@ pub fn logins(text: &str) -> Vec<Range<usize>> {
     if text.contains('@')
         && let Some(pattern) = &*LOGINS
     {
-        let groups = pattern.captures_iter(text).filter_map(|found| found.iter().skip(1).flatten().next());
+        let groups = pattern
+            .captures_iter(text)
+            .filter_map(|found| found.iter().skip(1).flatten().next());
         found.extend(groups.map(|login| login.range()));
     }
     found

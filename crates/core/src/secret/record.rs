@@ -28,7 +28,12 @@ pub struct Secrets(Vec<String>);
 impl Secrets {
     /// Creates a set of these secrets if they have a minimum length: replacing shorter ones would mangle other texts.
     pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>, shortest: usize) -> Secrets {
-        Secrets::of_forms(texts.into_iter().flat_map(|text| forms(text, shortest)).collect())
+        Secrets::of_forms(
+            texts
+                .into_iter()
+                .flat_map(|text| forms(text, shortest))
+                .collect(),
+        )
     }
 
     fn of_forms(mut forms: Vec<String>) -> Secrets {
@@ -43,7 +48,9 @@ impl Secrets {
     /// deployment's own name.
     pub fn of_records(records: &[&Value]) -> Secrets {
         let mut open = HashSet::new();
-        records.iter().for_each(|record| plain_texts(record, &mut open));
+        records
+            .iter()
+            .for_each(|record| plain_texts(record, &mut open));
         let texts = records.iter().flat_map(|record| secret_texts(record));
         Secrets::new(texts.filter(|text| !open.contains(text)), MIN_FOUND)
     }
@@ -72,7 +79,11 @@ impl Secrets {
     pub fn scrub(&self, text: &str) -> String {
         // The secrets first: one of them may be an address as a whole.
         let text = self.0.iter().fold(text.to_string(), |text, secret| {
-            if text.contains(secret.as_str()) { text.replace(secret.as_str(), MASK) } else { text }
+            if text.contains(secret.as_str()) {
+                text.replace(secret.as_str(), MASK)
+            } else {
+                text
+            }
         });
         without_userinfo(&text).into_owned()
     }
@@ -114,7 +125,10 @@ impl Secrets {
             Value::Array(items) => {
                 for fields in items.iter_mut().filter_map(Value::as_object_mut) {
                     self.rename(fields);
-                    fields.iter_mut().filter(|(name, _)| is_open(name)).for_each(|(_, value)| self.take_out(value));
+                    fields
+                        .iter_mut()
+                        .filter(|(name, _)| is_open(name))
+                        .for_each(|(_, value)| self.take_out(value));
                 }
             }
             _ => {}
@@ -124,7 +138,9 @@ impl Secrets {
     fn rename(&self, fields: &mut Map<String, Value>) {
         if fields.keys().any(|name| self.replaced(name).is_some()) {
             let all = std::mem::take(fields).into_iter();
-            *fields = all.map(|(name, value)| (self.replaced(&name).unwrap_or(name), value)).collect();
+            *fields = all
+                .map(|(name, value)| (self.replaced(&name).unwrap_or(name), value))
+                .collect();
         }
     }
 
@@ -132,7 +148,11 @@ impl Secrets {
     fn replaced(&self, text: &str) -> Option<String> {
         self.0.iter().fold(None, |clean: Option<String>, secret| {
             let now = clean.as_deref().unwrap_or(text);
-            if now.contains(secret.as_str()) { Some(now.replace(secret.as_str(), MASK)) } else { clean }
+            if now.contains(secret.as_str()) {
+                Some(now.replace(secret.as_str(), MASK))
+            } else {
+                clean
+            }
         })
     }
 
@@ -144,7 +164,9 @@ impl Secrets {
                 for (name, value) in fields {
                     match value {
                         // A short variable such as `production` may well be a part of these.
-                        Value::String(text) if is_plain(name) => *text = without_userinfo(text).into_owned(),
+                        Value::String(text) if is_plain(name) => {
+                            *text = without_userinfo(text).into_owned()
+                        }
                         value => self.scrub_texts(value),
                     }
                 }
@@ -161,8 +183,21 @@ pub fn mask_record(record: &mut Value) {
 
 /// Whether a field says what a record is, in a form that others rely on: identifiers, names, addresses, words of state.
 fn is_plain(name: &str) -> bool {
-    let words = ["id", "name", "display_name", "url", "custom_url", "status", "source", "repo_ref", "repo_commit_sha"];
-    words.contains(&name) || ["_id", "_at", "_type", "_version"].iter().any(|end| name.ends_with(end))
+    let words = [
+        "id",
+        "name",
+        "display_name",
+        "url",
+        "custom_url",
+        "status",
+        "source",
+        "repo_ref",
+        "repo_commit_sha",
+    ];
+    words.contains(&name)
+        || ["_id", "_at", "_type", "_version"]
+            .iter()
+            .any(|end| name.ends_with(end))
 }
 
 /// The texts of the fields that say what a record is.
@@ -170,8 +205,9 @@ fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| plain_texts(item, found)),
         Value::Object(fields) => {
-            for (name, value) in
-                fields.iter().filter(|(name, value)| !holds_secrets(name, value) && !is_secret(name, value))
+            for (name, value) in fields
+                .iter()
+                .filter(|(name, value)| !holds_secrets(name, value) && !is_secret(name, value))
             {
                 match value {
                     Value::String(text) if is_plain(name) => drop(found.insert(text)),
@@ -204,12 +240,16 @@ fn without_userinfo(text: &str) -> Cow<'_, str> {
 fn forms(secret: &str, shortest: usize) -> impl Iterator<Item = String> {
     let one_line = secret.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = secret.lines().map(|line| line.trim().to_string());
-    let plain = [secret.to_string(), text::clean(&one_line).into_owned()].into_iter().chain(lines);
-    plain.filter(move |plain| plain.trim().len() >= shortest).flat_map(|plain| {
-        let json = Value::from(plain.as_str()).to_string();
-        let json = json[1..json.len() - 1].to_string();
-        [in_ascii(&json), json, plain]
-    })
+    let plain = [secret.to_string(), text::clean(&one_line).into_owned()]
+        .into_iter()
+        .chain(lines);
+    plain
+        .filter(move |plain| plain.trim().len() >= shortest)
+        .flat_map(|plain| {
+            let json = Value::from(plain.as_str()).to_string();
+            let json = json[1..json.len() - 1].to_string();
+            [in_ascii(&json), json, plain]
+        })
 }
 
 /// JSON without a character beyond ASCII.
@@ -218,7 +258,11 @@ fn in_ascii(json: &str) -> String {
     for c in json.chars() {
         match c {
             ' '..='~' => ascii.push(c),
-            _ => ascii.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            _ => ascii.extend(
+                c.encode_utf16(&mut [0; 2])
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}")),
+            ),
         }
     }
     ascii
@@ -235,11 +279,16 @@ pub fn secret_texts(value: &Value) -> Vec<&str> {
         }
     }
     fn held<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
-        let Value::Array(items) = value else { return all(value, found) };
+        let Value::Array(items) = value else {
+            return all(value, found);
+        };
         for item in items {
             match item {
                 Value::Object(fields) => {
-                    fields.iter().filter(|(name, _)| !is_open(name)).for_each(|(_, value)| all(value, found));
+                    fields
+                        .iter()
+                        .filter(|(name, _)| !is_open(name))
+                        .for_each(|(_, value)| all(value, found));
                 }
                 other => all(other, found),
             }
@@ -341,8 +390,12 @@ mod tests {
         let record = json!({"name": "in-the-open", "secrets": [{"name": "A_LONG_NAME", "value": "canary-1"}, {"name": "B", "value": "short"},
             {"name": "PEM", "value": "-----BEGIN-----\n  canary-line-two\n"}], "env_vars": {"X": "canary-1-longer"}, "nested": [{"token": "canary-3"}]});
         let secrets = Secrets::of_records(&[&record]);
-        let text = "canary-1-longer canary-1 short in-the-open A_LONG_NAME  canary-line-two canary-3";
-        assert_eq!(secrets.scrub(text), "*** *** short in-the-open A_LONG_NAME  *** ***");
+        let text =
+            "canary-1-longer canary-1 short in-the-open A_LONG_NAME  canary-line-two canary-3";
+        assert_eq!(
+            secrets.scrub(text),
+            "*** *** short in-the-open A_LONG_NAME  *** ***"
+        );
         // Short or invisible secrets are not masked, in any encoding.
         let secrets = Secrets::new(["\n\n\n\n", "é\"é", "         "], 6);
         let text = r#""\n\n\n\n" é\"é \u00e9\"\u00e9          "#;
@@ -370,28 +423,53 @@ mod tests {
         mask_record(&mut record);
         let text = record.to_string();
         assert!(!text.contains("canary"), "{text}");
-        assert!(text.contains(r#""name":"support-bot""#) && text.contains("https://***@git.example/a@b"), "{text}");
-        assert!(text.contains("https://support-bot.us.langgraph.app"), "{text}");
+        assert!(
+            text.contains(r#""name":"support-bot""#)
+                && text.contains("https://***@git.example/a@b"),
+            "{text}"
+        );
+        assert!(
+            text.contains("https://support-bot.us.langgraph.app"),
+            "{text}"
+        );
         // A secret within a name or URL is kept; a secret that is a URL is masked as a whole.
         let mut record = json!({"name": "invoice-production", "url": "https://invoice-production-1.example", "note": "in production",
             "build_args": {"T": "canary-45"}, "env_vars": {"ENVIRONMENT": "production", "T": "canary-45", "HOOK": "https://me:pw@hook.example/x?token=abcdef"},
             "log": "POST https://me:pw@hook.example/x?token=abcdef"});
         mask_record(&mut record);
         assert_eq!(record["url"], "https://invoice-production-1.example");
-        assert_eq!((&record["note"], &record["log"]), (&json!("in ***"), &json!("POST ***")));
+        assert_eq!(
+            (&record["note"], &record["log"]),
+            (&json!("in ***"), &json!("POST ***"))
+        );
         assert!(!record.to_string().contains("canary"), "{record}");
         // Combining sets of secrets repeatedly changes nothing.
-        let (a, b) = (Secrets::new(["can\\\"ary-1"], 1), Secrets::new(["can\\\"ary-1-longer"], 1));
+        let (a, b) = (
+            Secrets::new(["can\\\"ary-1"], 1),
+            Secrets::new(["can\\\"ary-1-longer"], 1),
+        );
         let both = a.and(&b).and(&a).and(&b);
         assert_eq!(
-            (both.len(), both.scrub("can\\\"ary-1-longer can\\\"ary-1").as_str()),
+            (
+                both.len(),
+                both.scrub("can\\\"ary-1-longer can\\\"ary-1").as_str()
+            ),
             (a.len() + b.len(), "*** ***")
         );
         let none = Secrets::new([], 1);
         for (text, expected) in [
-            ("clone https://x-access-token:ghs_abc@github.com/a/b.git now", "clone https://***@github.com/a/b.git now"),
-            ("see https://docs.example/x and mail a@b.c", "see https://docs.example/x and mail a@b.c"),
-            ("postgres://u:p@ss@db:5432/x https://h", "postgres://***@db:5432/x https://h"),
+            (
+                "clone https://x-access-token:ghs_abc@github.com/a/b.git now",
+                "clone https://***@github.com/a/b.git now",
+            ),
+            (
+                "see https://docs.example/x and mail a@b.c",
+                "see https://docs.example/x and mail a@b.c",
+            ),
+            (
+                "postgres://u:p@ss@db:5432/x https://h",
+                "postgres://***@db:5432/x https://h",
+            ),
             ("://", "://"),
         ] {
             assert_eq!(none.scrub(text), expected);
@@ -413,7 +491,10 @@ mod tests {
             r#"{"first": "say \"canäry\" 🔑", "second": "c:\\canary-two\\x\"y"}"#,
         ] {
             let left = secrets.scrub(text);
-            assert!(left.contains(MASK) && !left.contains("can") && !left.contains("x\""), "{text}: {left}");
+            assert!(
+                left.contains(MASK) && !left.contains("can") && !left.contains("x\""),
+                "{text}: {left}"
+            );
         }
     }
 
@@ -446,7 +527,10 @@ mod tests {
         mask_secrets(&mut value);
         let text = value.to_string();
         assert!(!text.contains("canary"), "{text}");
-        assert!(text.contains(r#"{"name":"A","value":"***"},{"name":"B","value":null}"#), "{text}");
+        assert!(
+            text.contains(r#"{"name":"A","value":"***"},{"name":"B","value":null}"#),
+            "{text}"
+        );
         assert!(text.contains(r#""secret_key":"k""#), "{text}");
     }
 }

@@ -24,7 +24,11 @@ pub fn code(text: &str) -> String {
         return String::new();
     }
     let ticks = "`".repeat(longest_run(&text) + 1);
-    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
+        " "
+    } else {
+        ""
+    };
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
@@ -36,7 +40,15 @@ pub fn code_cell(text: &str) -> String {
 /// Lines as a block of code, with a line break after it.
 pub fn block<'t>(lines: impl IntoIterator<Item = &'t str>) -> String {
     let lines: Vec<_> = lines.into_iter().map(clean).collect();
-    let fence = "`".repeat(lines.iter().map(|line| longest_run(line)).max().unwrap_or(0).max(2) + 1);
+    let fence = "`".repeat(
+        lines
+            .iter()
+            .map(|line| longest_run(line))
+            .max()
+            .unwrap_or(0)
+            .max(2)
+            + 1,
+    );
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
     format!("{fence}text\n{body}{fence}\n")
 }
@@ -60,7 +72,10 @@ pub fn without_html(text: &str) -> String {
             continue;
         }
         // An indented fence may end with the item of a list, without a line of its own.
-        if line.starts_with(run) && run.len() >= 3 && !(run.starts_with('`') && line[run.len()..].contains('`')) {
+        if line.starts_with(run)
+            && run.len() >= 3
+            && !(run.starts_with('`') && line[run.len()..].contains('`'))
+        {
             out.push_str(line);
             (fence, is_unclear) = (run, false);
             continue;
@@ -85,7 +100,9 @@ pub fn without_html(text: &str) -> String {
 
 /// Returns the run of backticks or tildes at the start of a line.
 fn run_of_fence(line: &str) -> &str {
-    let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { return "" };
+    let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else {
+        return "";
+    };
     &line[..line.len() - line.trim_start_matches(mark).len()]
 }
 
@@ -133,9 +150,15 @@ mod tests {
     fn html_is_text_except_in_code() {
         for (markdown, expected) in [
             ("a <b>c</b> < d", "a &lt;b>c&lt;/b> &lt; d"),
-            ("use `Vec<T>` and ``a`<b>``, <i>", "use `Vec<T>` and ``a`<b>``, &lt;i>"),
+            (
+                "use `Vec<T>` and ``a`<b>``, <i>",
+                "use `Vec<T>` and ``a`<b>``, &lt;i>",
+            ),
             ("```html\n<b>\n```\n<b>", "```html\n<b>\n```\n&lt;b>"),
-            ("~~~~\n<b>\n~~~\n<b>\n  ~~~~ \n<b>", "~~~~\n<b>\n~~~\n<b>\n  ~~~~ \n&lt;b>"),
+            (
+                "~~~~\n<b>\n~~~\n<b>\n  ~~~~ \n<b>",
+                "~~~~\n<b>\n~~~\n<b>\n  ~~~~ \n&lt;b>",
+            ),
             ("```\n<b>", "```\n<b>\n```"),
             // No code, or not for every reader.
             ("- a\n  ```\n<b>", "- a\n  ```\n&lt;b>"),
@@ -155,7 +178,10 @@ mod tests {
         assert_eq!(code("`x`"), "`` `x` ``");
         assert_eq!((code(""), code("  ")), (String::new(), String::new()));
         assert_eq!(code_cell("a|b"), "`a\\|b`");
-        assert_eq!(block(["x", "````", "</details>"]), "`````text\nx\n````\n</details>\n`````\n");
+        assert_eq!(
+            block(["x", "````", "</details>"]),
+            "`````text\nx\n````\n</details>\n`````\n"
+        );
         assert_eq!(block(["a\nb\u{7}"]), "```text\na⏎b␇\n```\n");
         assert_eq!(block([]), "```text\n```\n");
     }

@@ -20,9 +20,10 @@ fn answer(result: Result<Response, Refusal>) -> Response {
 impl Agent {
     fn missing_assistant(&self, id: &str) -> Refusal {
         match self.dialect {
-            Dialect::Python | Dialect::Contract => {
-                self.refuse(Problem::Python(StatusCode::NOT_FOUND, format!("Assistant {id} not found")))
-            }
+            Dialect::Python | Dialect::Contract => self.refuse(Problem::Python(
+                StatusCode::NOT_FOUND,
+                format!("Assistant {id} not found"),
+            )),
             Dialect::JavaScript => Box::new(text_response(
                 StatusCode::NOT_FOUND,
                 "text/plain;charset=UTF-8",
@@ -36,17 +37,24 @@ impl Agent {
     }
 
     fn missing_version(&self, id: &str, version: &Value) -> Refusal {
-        let (status, aegra) = (StatusCode::NOT_FOUND, format!("Version '{version}' for Assistant '{id}' not found"));
+        let (status, aegra) = (
+            StatusCode::NOT_FOUND,
+            format!("Version '{version}' for Assistant '{id}' not found"),
+        );
         match self.dialect {
-            Dialect::Python | Dialect::Contract => {
-                self.refuse(Problem::Python(status, format!("Version {version} not found for assistant {id}")))
-            }
-            Dialect::JavaScript => {
-                Box::new(text_response(status, "text/plain;charset=UTF-8", "Assistant version not found"))
-            }
-            Dialect::Aegra => {
-                Box::new(json_response(status, &json!({"error": "not_found", "message": aegra, "details": null})))
-            }
+            Dialect::Python | Dialect::Contract => self.refuse(Problem::Python(
+                status,
+                format!("Version {version} not found for assistant {id}"),
+            )),
+            Dialect::JavaScript => Box::new(text_response(
+                status,
+                "text/plain;charset=UTF-8",
+                "Assistant version not found",
+            )),
+            Dialect::Aegra => Box::new(json_response(
+                status,
+                &json!({"error": "not_found", "message": aegra, "details": null}),
+            )),
         }
     }
 
@@ -62,15 +70,29 @@ impl Agent {
         };
         change(assistant)?;
         assistant.updated_at = Timestamp::now();
-        Ok(json_response(StatusCode::OK, &rows::assistant(self.dialect, assistant)))
+        Ok(json_response(
+            StatusCode::OK,
+            &rows::assistant(self.dialect, assistant),
+        ))
     }
 }
 
 /// The configuration and the context of a request. Python and Aegra mirror the context into the configuration.
 fn settings(dialect: Dialect, body: &Value, config: &Value, context: &Value) -> (Value, Value) {
-    let object = |value: &Value, old: &Value| if value.is_object() { value.clone() } else { old.clone() };
-    let (mut new_config, new_context) = (object(&body["config"], config), object(&body["context"], context));
-    let is_empty = new_context.as_object().is_none_or(serde_json::Map::is_empty);
+    let object = |value: &Value, old: &Value| {
+        if value.is_object() {
+            value.clone()
+        } else {
+            old.clone()
+        }
+    };
+    let (mut new_config, new_context) = (
+        object(&body["config"], config),
+        object(&body["context"], context),
+    );
+    let is_empty = new_context
+        .as_object()
+        .is_none_or(serde_json::Map::is_empty);
     if body["context"].is_object() && !is_empty && dialect != Dialect::JavaScript {
         new_config["configurable"] = new_context.clone();
     }
@@ -81,20 +103,36 @@ fn settings(dialect: Dialect, body: &Value, config: &Value, context: &Value) -> 
 pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         let graph = body["graph_id"].as_str().unwrap_or_default();
-        let own = agent.memory().assistants.iter().find(|one| one.graph.name() == graph).map(|one| one.graph);
+        let own = agent
+            .memory()
+            .assistants
+            .iter()
+            .find(|one| one.graph.name() == graph)
+            .map(|one| one.graph);
         let Some(graph) = own else {
-            return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, format!("Graph '{graph}' not found"))));
+            return Err(agent.refuse(Problem::Python(
+                StatusCode::NOT_FOUND,
+                format!("Graph '{graph}' not found"),
+            )));
         };
         let now = Timestamp::now();
         let (config, context) = settings(agent.dialect, &body, &json!({}), &json!({}));
-        let id = if agent.dialect == Dialect::JavaScript { uuid7(now) } else { uuid4() };
+        let id = if agent.dialect == Dialect::JavaScript {
+            uuid7(now)
+        } else {
+            uuid4()
+        };
         let version = Version {
             number: 1,
             name: body["name"].as_str().unwrap_or("Untitled").to_owned(),
             description: body["description"].as_str().map(str::to_owned),
             config,
             context,
-            metadata: if body["metadata"].is_object() { body["metadata"].clone() } else { json!({}) },
+            metadata: if body["metadata"].is_object() {
+                body["metadata"].clone()
+            } else {
+                json!({})
+            },
             created_at: now,
         };
         let assistant = Assistant::new(id, graph, version);
@@ -177,8 +215,14 @@ pub async fn versions(State(agent): ThisAgent, Path(id): Path<String>, bytes: By
 pub async fn latest(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         agent.change_assistant(&id, |assistant| {
-            let wanted = assistant.versions.iter().find(|version| body["version"] == version.number).cloned();
-            let Some(version) = wanted else { return Err(agent.missing_version(&id, &body["version"])) };
+            let wanted = assistant
+                .versions
+                .iter()
+                .find(|version| body["version"] == version.number)
+                .cloned();
+            let Some(version) = wanted else {
+                return Err(agent.missing_version(&id, &body["version"]));
+            };
             let context = assistant.context.clone();
             assistant.show(&version);
             if agent.dialect != Dialect::Aegra {
@@ -197,6 +241,8 @@ pub async fn schemas(State(agent): ThisAgent, Path(id): Path<String>) -> Respons
             _ => *agent.refuse(Problem::NotAnAssistantId(id)),
         };
     }
-    let Some(assistant) = agent.assistant(&id) else { return *agent.missing_assistant(&id) };
+    let Some(assistant) = agent.assistant(&id) else {
+        return *agent.missing_assistant(&id);
+    };
     json_response(StatusCode::OK, &assistant.graph.schemas())
 }

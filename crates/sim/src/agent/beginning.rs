@@ -14,39 +14,73 @@ pub fn beginning(agent: &Agent, run: &Run) -> Start {
         let memory = agent.memory();
         let thread = memory.threads.get(&run.thread);
         let base = thread.and_then(|thread| thread.checkpoint(asked)).cloned();
-        let newest = thread.and_then(|thread| thread.checkpoints.last()).map(|last| &last.id);
+        let newest = thread
+            .and_then(|thread| thread.checkpoints.last())
+            .map(|last| &last.id);
         let superseded = base.as_ref().is_some_and(|base| Some(&base.id) != newest);
         (base, superseded)
     };
-    let command = Some(&kwargs["command"]).filter(|command| command.as_object().is_some_and(|map| !map.is_empty()));
+    let command = Some(&kwargs["command"])
+        .filter(|command| command.as_object().is_some_and(|map| !map.is_empty()));
     let begin = match command {
-        Some(command) => continued(agent.dialect, command, base.as_ref(), asked.is_some(), superseded),
-        None if kwargs["input"].is_null() => {
-            continued(agent.dialect, &Value::Null, base.as_ref(), asked.is_some(), superseded)
-        }
+        Some(command) => continued(
+            agent.dialect,
+            command,
+            base.as_ref(),
+            asked.is_some(),
+            superseded,
+        ),
+        None if kwargs["input"].is_null() => continued(
+            agent.dialect,
+            &Value::Null,
+            base.as_ref(),
+            asked.is_some(),
+            superseded,
+        ),
         None => Begin::Input(kwargs["input"].clone()),
     };
     let names = |value: &Value| match value {
         Value::String(one) => vec![one.clone()],
-        Value::Array(list) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+        Value::Array(list) => list
+            .iter()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect(),
         _ => Vec::new(),
     };
     // Aegra stores them in a place that LangGraph does not read.
-    let breakpoints = |key: &str| if agent.dialect == Dialect::Aegra { Vec::new() } else { names(&kwargs[key]) };
+    let breakpoints = |key: &str| {
+        if agent.dialect == Dialect::Aegra {
+            Vec::new()
+        } else {
+            names(&kwargs[key])
+        }
+    };
     Start {
         base,
         begin,
         hold_before: breakpoints("interrupt_before"),
         hold_after: breakpoints("interrupt_after"),
-        limit: kwargs["config"]["recursion_limit"].as_i64().unwrap_or(25).max(1),
+        limit: kwargs["config"]["recursion_limit"]
+            .as_i64()
+            .unwrap_or(25)
+            .max(1),
     }
 }
 
-fn continued(dialect: Dialect, command: &Value, base: Option<&Checkpoint>, addressed: bool, superseded: bool) -> Begin {
+fn continued(
+    dialect: Dialect,
+    command: &Value,
+    base: Option<&Checkpoint>,
+    addressed: bool,
+    superseded: bool,
+) -> Begin {
     let resume = &command["resume"];
     let goto = match &command["goto"] {
         Value::String(node) => vec![node.clone()],
-        Value::Array(nodes) => nodes.iter().filter_map(|node| node.as_str().map(str::to_owned)).collect(),
+        Value::Array(nodes) => nodes
+            .iter()
+            .filter_map(|node| node.as_str().map(str::to_owned))
+            .collect(),
         _ => Vec::new(),
     };
     let javascript = dialect == Dialect::JavaScript;

@@ -20,11 +20,24 @@ pub enum Cancelled {
 
 impl Agent {
     /// Cancels a run. `waited` says whether the client waits for its end.
-    pub fn cancel(&self, thread: &str, run: &str, rollback: bool, reason: &str, waited: bool) -> Cancelled {
+    pub fn cancel(
+        &self,
+        thread: &str,
+        run: &str,
+        rollback: bool,
+        reason: &str,
+        waited: bool,
+    ) -> Cancelled {
         let dialect = self.dialect;
         let done = self.with_thread(thread, |thread| {
-            let Some(row) = thread.run_mut(run) else { return Cancelled::Unknown };
-            let now = if row.is_active() { row.clock.now() } else { Timestamp::now() };
+            let Some(row) = thread.run_mut(run) else {
+                return Cancelled::Unknown;
+            };
+            let now = if row.is_active() {
+                row.clock.now()
+            } else {
+                Timestamp::now()
+            };
             if !row.is_active() {
                 if dialect == Dialect::Aegra {
                     row.status = "interrupted".into();
@@ -33,7 +46,10 @@ impl Agent {
                 return Cancelled::TooLate;
             }
             let (pending, read) = (row.status == "pending", row.feed.is_read() || waited);
-            row.cancelled = Some(Cancel { rollback, reason: reason.to_owned() });
+            row.cancelled = Some(Cancel {
+                rollback,
+                reason: reason.to_owned(),
+            });
             let stop = row.stop.clone();
             match dialect {
                 Dialect::Python | Dialect::Contract => {
@@ -76,8 +92,12 @@ impl Agent {
     /// Waits until a cancelled run has ended.
     pub async fn ended(&self, thread: &str, run: &str) {
         self.until(|memory| {
-            let run = memory.threads.get(thread).and_then(|thread| thread.run(run));
-            run.is_none_or(|run| run.outcome.get().is_some()).then_some(())
+            let run = memory
+                .threads
+                .get(thread)
+                .and_then(|thread| thread.run(run));
+            run.is_none_or(|run| run.outcome.get().is_some())
+                .then_some(())
         })
         .await;
     }
@@ -85,7 +105,10 @@ impl Agent {
     /// Deletes a run's row and its checkpoints. A run that is running continues without them.
     pub fn delete_run(&self, thread: &str, run: &str) -> bool {
         let gone = self.with_thread(thread, |thread| {
-            let pending = thread.run(run).filter(|run| run.status == "pending").map(|run| run.stop.clone());
+            let pending = thread
+                .run(run)
+                .filter(|run| run.status == "pending")
+                .map(|run| run.stop.clone());
             // A pending run never starts without its row.
             pending.inspect(tokio_util::sync::CancellationToken::cancel);
             thread.remove_run(run)
@@ -95,13 +118,19 @@ impl Agent {
 
     /// Cancels the active runs of a thread that is deleted.
     pub fn stop_runs(&self, runs: &[super::state::Run]) {
-        runs.iter().filter(|run| run.is_active()).for_each(|run| run.stop.cancel());
+        runs.iter()
+            .filter(|run| run.is_active())
+            .for_each(|run| run.stop.cancel());
     }
 
     /// The rows of a thread's active runs as a Python error shows them, with all parameters.
     pub fn active_runs(&self, thread: &str) -> String {
         let memory = self.memory();
-        let runs = memory.threads.get(thread).map(|thread| thread.runs.as_slice()).unwrap_or_default();
+        let runs = memory
+            .threads
+            .get(thread)
+            .map(|thread| thread.runs.as_slice())
+            .unwrap_or_default();
         let shown: Vec<String> = runs
             .iter()
             .filter(|run| run.is_active())

@@ -17,20 +17,29 @@ impl Agent {
 
     /// Reads a body that may be missing.
     pub fn optional_body(&self, bytes: &[u8]) -> Result<Value, Refusal> {
-        if bytes.is_empty() { Ok(json!({})) } else { self.body(bytes) }
+        if bytes.is_empty() {
+            Ok(json!({}))
+        } else {
+            self.body(bytes)
+        }
     }
 
     /// Refuses fields that the contract doesn't have, on a contract-only server.
     pub fn check_fields(&self, body: &Value, known: &[&str]) -> Result<(), Refusal> {
-        let extra =
-            body.as_object().into_iter().flatten().map(|(name, _)| name).filter(|name| !known.contains(&&***name));
+        let extra = body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name)
+            .filter(|name| !known.contains(&&***name));
         let problems: Vec<Value> = extra
             .map(|name| json!({"loc": ["body", name], "msg": "Extra inputs are not permitted", "type": "extra_forbidden"}))
             .collect();
         match self.dialect {
-            Dialect::Contract if !problems.is_empty() => {
-                Err(Box::new(json_response(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "detail": problems }))))
-            }
+            Dialect::Contract if !problems.is_empty() => Err(Box::new(json_response(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                &json!({ "detail": problems }),
+            ))),
             _ => Ok(()),
         }
     }
@@ -40,7 +49,10 @@ impl Agent {
         if self.dialect == Dialect::Aegra || Uuid::try_parse(id).is_ok() {
             return Ok(());
         }
-        Err(self.refuse(Problem::BadThreadId { id: id.to_owned(), running }))
+        Err(self.refuse(Problem::BadThreadId {
+            id: id.to_owned(),
+            running,
+        }))
     }
 
     /// Checks a thread's and a run's id in a path.
@@ -82,7 +94,10 @@ impl Agent {
                 graphs.push(name);
             }
         }
-        Err(self.refuse(Problem::UnknownName { name: text.to_owned(), graphs }))
+        Err(self.refuse(Problem::UnknownName {
+            name: text.to_owned(),
+            graphs,
+        }))
     }
 
     fn check_word(
@@ -98,16 +113,33 @@ impl Agent {
         }
         if !value.is_string() {
             let says = format!("{value} is not of type \"string\"");
-            return Err(self.refuse(Problem::Schema { says, rule: "type", place, at: field, value: value.clone() }));
+            return Err(self.refuse(Problem::Schema {
+                says,
+                rule: "type",
+                place,
+                at: field,
+                value: value.clone(),
+            }));
         }
-        Err(self.refuse(Problem::NotOneOf { field, value: value.clone(), allowed, place }))
+        Err(self.refuse(Problem::NotOneOf {
+            field,
+            value: value.clone(),
+            allowed,
+            place,
+        }))
     }
 
     /// Checks the body of a new run. Unknown fields are ignored.
     pub fn check_run(&self, body: &Value) -> Result<(), Refusal> {
         let wrong = |says: String, field: &'static str| {
             let value = if field.is_empty() { body } else { &body[field] }.clone();
-            self.refuse(Problem::Schema { says, rule: "type", place: run_schema(field), at: field, value })
+            self.refuse(Problem::Schema {
+                says,
+                rule: "type",
+                place: run_schema(field),
+                at: field,
+                value,
+            })
         };
         if !body.is_object() {
             return Err(wrong(format!("{body} is not of type \"object\""), ""));
@@ -118,18 +150,30 @@ impl Agent {
         if self.dialect == Dialect::Aegra {
             // It checks neither modes nor strategies, and an input of null counts as none.
             let nothing = body["input"].is_null() && body["command"].is_null();
-            return if nothing { Err(self.refuse(Problem::NoInput(body.clone()))) } else { Ok(()) };
+            return if nothing {
+                Err(self.refuse(Problem::NoInput(body.clone())))
+            } else {
+                Ok(())
+            };
         }
         self.check_modes(&body["stream_mode"])?;
         let words: [(&'static str, &'static [&'static str]); 3] = [
-            ("multitask_strategy", &["reject", "rollback", "interrupt", "enqueue"]),
+            (
+                "multitask_strategy",
+                &["reject", "rollback", "interrupt", "enqueue"],
+            ),
             ("if_not_exists", &["create", "reject"]),
             ("on_disconnect", &["cancel", "continue"]),
         ];
         for (field, allowed) in words {
             self.check_word(body, field, allowed, run_schema(field))?;
         }
-        self.check_word(body, "durability", &["sync", "async", "exit"], "[\"properties\"][\"durability\"]".into())?;
+        self.check_word(
+            body,
+            "durability",
+            &["sync", "async", "exit"],
+            "[\"properties\"][\"durability\"]".into(),
+        )?;
         self.check_webhook(body)?;
         for field in ["config", "metadata", "context"] {
             let value = &body[field];
@@ -158,19 +202,42 @@ impl Agent {
         if ttl.is_null() || ttl.is_object() || self.dialect != Dialect::Python {
             return Ok(());
         }
-        let (says, place) = (format!("{ttl} is not of type \"object\""), "[\"properties\"][\"ttl\"]".to_owned());
-        Err(self.refuse(Problem::Schema { says, rule: "type", place, at: "ttl", value: ttl.clone() }))
+        let (says, place) = (
+            format!("{ttl} is not of type \"object\""),
+            "[\"properties\"][\"ttl\"]".to_owned(),
+        );
+        Err(self.refuse(Problem::Schema {
+            says,
+            rule: "type",
+            place,
+            at: "ttl",
+            value: ttl.clone(),
+        }))
     }
 
     /// Checks where a run reports its end: the Python server calls no address of its own machine or network.
     fn check_webhook(&self, body: &Value) -> Result<(), Refusal> {
-        let Some(webhook) = body["webhook"].as_str().filter(|_| self.dialect == Dialect::Python) else { return Ok(()) };
-        let refused = |text: &str| self.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text.to_owned()));
+        let Some(webhook) = body["webhook"]
+            .as_str()
+            .filter(|_| self.dialect == Dialect::Python)
+        else {
+            return Ok(());
+        };
+        let refused = |text: &str| {
+            self.refuse(Problem::Python(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                text.to_owned(),
+            ))
+        };
         let url = url::Url::parse(webhook).ok();
         match url.as_ref().and_then(url::Url::host) {
             None => Err(refused("Invalid webhook hostname ''")),
-            Some(url::Host::Ipv4(ip)) if ip.is_loopback() => Err(refused("Webhook host blocked: loopback IP range")),
-            Some(url::Host::Ipv6(ip)) if ip.is_loopback() => Err(refused("Webhook host blocked: loopback IP range")),
+            Some(url::Host::Ipv4(ip)) if ip.is_loopback() => {
+                Err(refused("Webhook host blocked: loopback IP range"))
+            }
+            Some(url::Host::Ipv6(ip)) if ip.is_loopback() => {
+                Err(refused("Webhook host blocked: loopback IP range"))
+            }
             Some(_) => Ok(()),
         }
     }
@@ -182,12 +249,20 @@ impl Agent {
             Value::Array(modes) => modes.iter().all(known),
             mode => known(mode),
         };
-        if valid { Ok(()) } else { Err(self.refuse(Problem::BadMode(asked.clone()))) }
+        if valid {
+            Ok(())
+        } else {
+            Err(self.refuse(Problem::BadMode(asked.clone())))
+        }
     }
 
     /// Reads the parts of a search that threads, assistants and histories share.
     pub fn page(&self, body: &Value, sorts: &'static [&'static str]) -> Result<Page, Refusal> {
-        let (most, usual) = if self.dialect == Dialect::Aegra { (100, 20) } else { (1000, 10) };
+        let (most, usual) = if self.dialect == Dialect::Aegra {
+            (100, 20)
+        } else {
+            (1000, 10)
+        };
         for (field, least, most) in [("limit", 1, most), ("offset", 0, i64::MAX)] {
             let value = &body[field];
             match value.as_i64() {
@@ -196,21 +271,52 @@ impl Agent {
                     let says = format!("{value} is not of type \"integer\"");
                     let place = format!("[\"properties\"][\"{field}\"]");
                     let value = value.clone();
-                    return Err(self.refuse(Problem::Schema { says, rule: "type", place, at: field, value }));
+                    return Err(self.refuse(Problem::Schema {
+                        says,
+                        rule: "type",
+                        place,
+                        at: field,
+                        value,
+                    }));
                 }
                 Some(number) if number > most => {
-                    return Err(self.refuse(Problem::Range { field, value: number, bound: most, greatest: true }));
+                    return Err(self.refuse(Problem::Range {
+                        field,
+                        value: number,
+                        bound: most,
+                        greatest: true,
+                    }));
                 }
                 Some(number) if number < least => {
-                    return Err(self.refuse(Problem::Range { field, value: number, bound: least, greatest: false }));
+                    return Err(self.refuse(Problem::Range {
+                        field,
+                        value: number,
+                        bound: least,
+                        greatest: false,
+                    }));
                 }
                 Some(_) => {}
             }
         }
-        self.check_word(body, "sort_by", sorts, "[\"properties\"][\"sort_by\"]".into())?;
-        self.check_word(body, "sort_order", &["asc", "desc"], "[\"properties\"][\"sort_order\"]".into())?;
+        self.check_word(
+            body,
+            "sort_by",
+            sorts,
+            "[\"properties\"][\"sort_by\"]".into(),
+        )?;
+        self.check_word(
+            body,
+            "sort_order",
+            &["asc", "desc"],
+            "[\"properties\"][\"sort_order\"]".into(),
+        )?;
         let strings = |value: &Value| {
-            value.as_array().into_iter().flatten().filter_map(|field| field.as_str().map(str::to_owned)).collect()
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|field| field.as_str().map(str::to_owned))
+                .collect()
         };
         Ok(Page {
             limit: body["limit"].as_u64().unwrap_or(usual) as usize,
@@ -224,20 +330,31 @@ impl Agent {
     /// Checks the filters of a thread search.
     pub fn check_thread_filters(&self, body: &Value) -> Result<(), Refusal> {
         let place = "[\"properties\"][\"status\"]".to_owned();
-        self.check_word(body, "status", &["idle", "busy", "interrupted", "error"], place)
+        self.check_word(
+            body,
+            "status",
+            &["idle", "busy", "interrupted", "error"],
+            place,
+        )
     }
 
     /// Reads the modes of a thread's stream. The Python server splits one value at commas and uses the last value of a repeated
     /// parameter; the contract uses every repetition and does not split at commas.
     pub fn thread_modes(&self, pairs: &[(String, String)]) -> Result<Vec<String>, Refusal> {
-        let given: Vec<&str> =
-            pairs.iter().filter(|(key, _)| key == "stream_modes").map(|(_, value)| value.as_str()).collect();
+        let given: Vec<&str> = pairs
+            .iter()
+            .filter(|(key, _)| key == "stream_modes")
+            .map(|(_, value)| value.as_str())
+            .collect();
         let asked: Vec<String> = match (self.dialect, given.last()) {
             (_, None) => vec!["run_modes".into()],
             (Dialect::Contract, Some(_)) => given.iter().map(|&mode| mode.to_owned()).collect(),
             (_, Some(list)) => list.split(',').map(|mode| mode.trim().to_owned()).collect(),
         };
-        match asked.iter().find(|mode| !["run_modes", "lifecycle", "state_update"].contains(&mode.as_str())) {
+        match asked
+            .iter()
+            .find(|mode| !["run_modes", "lifecycle", "state_update"].contains(&mode.as_str()))
+        {
             Some(unknown) => {
                 let text = format!("Invalid stream mode: {unknown}");
                 Err(self.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text)))

@@ -21,7 +21,13 @@ const TICK: Duration = Duration::from_secs(1);
 /// How far ahead a schedule is searched for its next time, in days.
 const DAYS: i64 = 366 * 5;
 /// The fields that a cron's record has besides its payload.
-const FIELDS: [&str; 5] = ["end_time", "schedule", "timezone", "on_run_completed", "enabled"];
+const FIELDS: [&str; 5] = [
+    "end_time",
+    "schedule",
+    "timezone",
+    "on_run_completed",
+    "enabled",
+];
 
 /// A cron.
 #[derive(Debug, Clone)]
@@ -53,21 +59,32 @@ struct Schedule {
 impl Schedule {
     fn parse(text: &str) -> Option<Schedule> {
         let fields: Vec<&str> = text.split_whitespace().collect();
-        let [minute, hour, day, month, weekday] = fields.as_slice() else { return None };
+        let [minute, hour, day, month, weekday] = fields.as_slice() else {
+            return None;
+        };
         Some(Schedule {
             minutes: values(minute, 0, 59)?,
             hours: values(hour, 0, 23)?,
             days: values(day, 1, 31)?,
             months: values(month, 1, 12)?,
-            weekdays: values(weekday, 0, 7)?.into_iter().map(|day| day % 7).collect(),
+            weekdays: values(weekday, 0, 7)?
+                .into_iter()
+                .map(|day| day % 7)
+                .collect(),
             is_either_day: *day != "*" && *weekday != "*",
         })
     }
 
     fn has_day(&self, day: &Zoned) -> bool {
         let of_month = self.days.contains(&day.day());
-        let of_week = self.weekdays.contains(&day.weekday().to_sunday_zero_offset());
-        let fits = if self.is_either_day { of_month || of_week } else { of_month && of_week };
+        let of_week = self
+            .weekdays
+            .contains(&day.weekday().to_sunday_zero_offset());
+        let fits = if self.is_either_day {
+            of_month || of_week
+        } else {
+            of_month && of_week
+        };
         fits && self.months.contains(&day.month())
     }
 
@@ -80,8 +97,10 @@ impl Schedule {
             if !self.has_day(&day) {
                 continue;
             }
-            for (hour, minute) in
-                self.hours.iter().flat_map(|hour| self.minutes.iter().map(move |minute| (*hour, *minute)))
+            for (hour, minute) in self
+                .hours
+                .iter()
+                .flat_map(|hour| self.minutes.iter().map(move |minute| (*hour, *minute)))
             {
                 let at = day.with().hour(hour).minute(minute).build().ok()?;
                 if at > begin {
@@ -97,7 +116,9 @@ impl Schedule {
 fn values(field: &str, least: i8, greatest: i8) -> Option<Vec<i8>> {
     let mut all = Vec::new();
     for part in field.split(',') {
-        let (range, step) = part.split_once('/').map_or((part, Some(1)), |(range, step)| (range, step.parse().ok()));
+        let (range, step) = part
+            .split_once('/')
+            .map_or((part, Some(1)), |(range, step)| (range, step.parse().ok()));
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (least, greatest),
             Some((from, to)) => (from.parse().ok()?, to.parse().ok()?),
@@ -123,7 +144,11 @@ fn answer(result: Result<Response, Refusal>) -> Response {
 
 impl Cron {
     fn row(&self) -> Value {
-        let metadata = if self.payload["metadata"].is_object() { self.payload["metadata"].clone() } else { json!({}) };
+        let metadata = if self.payload["metadata"].is_object() {
+            self.payload["metadata"].clone()
+        } else {
+            json!({})
+        };
         let mut row = json!({
             "cron_id": self.id, "assistant_id": self.assistant, "thread_id": self.thread, "user_id": "",
             "payload": self.payload, "next_run_date": self.next.map(iso), "metadata": metadata,
@@ -152,7 +177,8 @@ impl Cron {
     /// Computes the next run, unless the schedule or its time zone is invalid.
     fn plan(&mut self, agent: &Agent, now: Timestamp) -> Result<(), Refusal> {
         let text = self.payload["schedule"].as_str().unwrap_or_default();
-        let invalid = |text: String| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text));
+        let invalid =
+            |text: String| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text));
         let Some(schedule) = Schedule::parse(text) else {
             return Err(invalid(format!(
                 "Invalid cron schedule: '{text}'. Reason: Invalid cron schedule. Ensure the schedule uses the standard cron \
@@ -171,7 +197,12 @@ impl Cron {
 }
 
 /// Creates a cron on a thread, or on new threads.
-pub fn create(agent: &Arc<Agent>, thread: Option<String>, body: &Value, now: Timestamp) -> Result<Value, Refusal> {
+pub fn create(
+    agent: &Arc<Agent>,
+    thread: Option<String>,
+    body: &Value,
+    now: Timestamp,
+) -> Result<Value, Refusal> {
     let asked = body["assistant_id"].as_str().unwrap_or_default();
     let Some(assistant) = agent.assistant(asked) else {
         let text = format!("Assistant '{asked}' not found");
@@ -184,7 +215,15 @@ pub fn create(agent: &Arc<Agent>, thread: Option<String>, body: &Value, now: Tim
     let mut payload = body.clone();
     payload["assistant_id"] = json!(assistant.id);
     payload["config"]["configurable"]["cron_id"] = json!(id);
-    let mut cron = Cron { id, assistant: assistant.id, thread, payload, created_at: now, updated_at: now, next: None };
+    let mut cron = Cron {
+        id,
+        assistant: assistant.id,
+        thread,
+        payload,
+        created_at: now,
+        updated_at: now,
+        next: None,
+    };
     cron.plan(agent, now)?;
     let row = cron.row();
     let is_first = {
@@ -216,7 +255,11 @@ fn start_due(agent: &Arc<Agent>, now: Timestamp) -> bool {
     let mut due = Vec::new();
     {
         let mut memory = agent.memory();
-        for cron in memory.crons.iter_mut().filter(|cron| cron.next.is_some_and(|next| next <= now)) {
+        for cron in memory
+            .crons
+            .iter_mut()
+            .filter(|cron| cron.next.is_some_and(|next| next <= now))
+        {
             if cron.is_enabled() {
                 due.push(cron.clone());
             }
@@ -235,7 +278,10 @@ fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
     let stateless = cron.thread.is_none() && cron.payload["on_run_completed"] != "keep";
     let thread = cron.thread.clone().unwrap_or_else(|| {
         let id = uuid7(now);
-        agent.memory().threads.insert(id.clone(), Thread::new(id.clone(), now, Object::new()));
+        agent
+            .memory()
+            .threads
+            .insert(id.clone(), Thread::new(id.clone(), now, Object::new()));
         id
     });
     // A run that is refused, because its assistant or its thread was deleted, leaves no trace on the real server either.
@@ -244,19 +290,30 @@ fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
 
 /// `POST /runs/crons`.
 pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(
-        agent
-            .body(&bytes)
-            .and_then(|body| Ok(json_response(StatusCode::OK, &create(&agent, None, &body, Timestamp::now())?))),
-    )
+    answer(agent.body(&bytes).and_then(|body| {
+        Ok(json_response(
+            StatusCode::OK,
+            &create(&agent, None, &body, Timestamp::now())?,
+        ))
+    }))
 }
 
 /// `POST /threads/{thread}/runs/crons`.
-pub async fn post_on_thread(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
+pub async fn post_on_thread(
+    State(agent): ThisAgent,
+    Path(thread): Path<String>,
+    bytes: Bytes,
+) -> Response {
     answer(
-        agent.check_thread(&thread).and_then(|()| agent.body(&bytes)).and_then(|body| {
-            Ok(json_response(StatusCode::OK, &create(&agent, Some(thread), &body, Timestamp::now())?))
-        }),
+        agent
+            .check_thread(&thread)
+            .and_then(|()| agent.body(&bytes))
+            .and_then(|body| {
+                Ok(json_response(
+                    StatusCode::OK,
+                    &create(&agent, Some(thread), &body, Timestamp::now())?,
+                ))
+            }),
     )
 }
 
@@ -268,13 +325,19 @@ pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Response {
         for field in ["assistant_id", "thread_id", "enabled"] {
             rows.retain(|row| body[field].is_null() || row[field] == body[field]);
         }
-        rows.retain(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]));
+        rows.retain(|row| {
+            body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"])
+        });
         let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
         rows.sort_by_key(|row| row[&key].as_str().unwrap_or_default().to_owned());
         if body["sort_order"] != "asc" {
             rows.reverse();
         }
-        let page: Vec<Value> = rows.into_iter().skip(number("offset", 0)).take(number("limit", 10)).collect();
+        let page: Vec<Value> = rows
+            .into_iter()
+            .skip(number("offset", 0))
+            .take(number("limit", 10))
+            .collect();
         json_response(StatusCode::OK, &json!(page))
     }))
 }
@@ -293,32 +356,50 @@ fn check_id(agent: &Agent, id: &str) -> Result<(), Refusal> {
 /// `GET /runs/crons/{cron}`.
 pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     answer(check_id(&agent, &id).and_then(|()| {
-        let row = agent.memory().crons.iter().find(|cron| cron.id == id).map(Cron::row);
-        Ok(json_response(StatusCode::OK, &row.ok_or_else(|| agent.refuse(Problem::NoRun(id)))?))
+        let row = agent
+            .memory()
+            .crons
+            .iter()
+            .find(|cron| cron.id == id)
+            .map(Cron::row);
+        Ok(json_response(
+            StatusCode::OK,
+            &row.ok_or_else(|| agent.refuse(Problem::NoRun(id)))?,
+        ))
     }))
 }
 
 /// `PATCH /runs/crons/{cron}`. Unknown fields, and another assistant, are accepted and ignored.
 pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(check_id(&agent, &id).and_then(|()| agent.body(&bytes)).and_then(|body| {
-        let fields = body.as_object().filter(|fields| !fields.is_empty()).ok_or_else(|| {
-            agent.refuse(Problem::Python(StatusCode::BAD_REQUEST, "Request body cannot be empty".into()))
-        })?;
-        let now = Timestamp::now();
-        let mut memory = agent.memory();
-        let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
-            let text = format!("Cron '{id}' not found");
-            return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
-        };
-        let mut changed = cron.clone();
-        for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
-            changed.payload[name] = value.clone();
-        }
-        changed.plan(&agent, now)?;
-        changed.updated_at = now;
-        *cron = changed;
-        Ok(json_response(StatusCode::OK, &cron.row()))
-    }))
+    answer(
+        check_id(&agent, &id)
+            .and_then(|()| agent.body(&bytes))
+            .and_then(|body| {
+                let fields = body
+                    .as_object()
+                    .filter(|fields| !fields.is_empty())
+                    .ok_or_else(|| {
+                        agent.refuse(Problem::Python(
+                            StatusCode::BAD_REQUEST,
+                            "Request body cannot be empty".into(),
+                        ))
+                    })?;
+                let now = Timestamp::now();
+                let mut memory = agent.memory();
+                let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
+                    let text = format!("Cron '{id}' not found");
+                    return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
+                };
+                let mut changed = cron.clone();
+                for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
+                    changed.payload[name] = value.clone();
+                }
+                changed.plan(&agent, now)?;
+                changed.updated_at = now;
+                *cron = changed;
+                Ok(json_response(StatusCode::OK, &cron.row()))
+            }),
+    )
 }
 
 /// `DELETE /runs/crons/{cron}`.
@@ -341,7 +422,10 @@ mod tests {
     fn next(schedule: &str, zone: &str) -> String {
         let now: Timestamp = "2026-11-22T02:58:57Z".parse().unwrap();
         let zone = TimeZone::get(zone).unwrap();
-        Schedule::parse(schedule).and_then(|schedule| schedule.next(now, zone)).unwrap().to_string()
+        Schedule::parse(schedule)
+            .and_then(|schedule| schedule.next(now, zone))
+            .unwrap()
+            .to_string()
     }
 
     #[test]
@@ -349,24 +433,42 @@ mod tests {
         assert_eq!(next("*/5 * * * *", "UTC"), "2026-11-22T03:00:00Z");
         assert_eq!(next("0 9 * * 1", "Europe/Warsaw"), "2026-11-23T08:00:00Z");
         assert_eq!(next("0 9 1 1 *", "UTC"), "2027-01-01T09:00:00Z");
-        assert_eq!(next("30 2-4,6 13 * 5", "UTC"), "2026-11-27T02:30:00Z", "the 13th or a Friday");
+        assert_eq!(
+            next("30 2-4,6 13 * 5", "UTC"),
+            "2026-11-27T02:30:00Z",
+            "the 13th or a Friday"
+        );
     }
 
     #[tokio::test]
     async fn a_due_cron_starts_a_run_and_is_planned_again() {
-        let agent = Agent::new("a", "http://127.0.0.1:1", &crate::Options::default(), agent_stop());
+        let agent = Agent::new(
+            "a",
+            "http://127.0.0.1:1",
+            &crate::Options::default(),
+            agent_stop(),
+        );
         let now = Timestamp::now();
         let body = json!({"assistant_id": "slow", "schedule": "*/5 * * * *", "on_run_completed": "keep", "input": {}});
         let row = create(&agent, None, &body, now).unwrap();
-        assert!(start_due(&agent, now) && agent.memory().threads.is_empty(), "not due yet");
+        assert!(
+            start_due(&agent, now) && agent.memory().threads.is_empty(),
+            "not due yet"
+        );
         let due = agent.memory().crons[0].next.unwrap();
         assert!(start_due(&agent, due));
         let threads: Vec<String> = agent.memory().threads.keys().cloned().collect();
         assert_eq!(threads.len(), 1);
         let memory = agent.memory();
         let run = &memory.threads[&threads[0]].runs[0];
-        assert_eq!(run.kwargs["config"]["configurable"]["cron_id"], row["cron_id"]);
-        assert!(!memory.threads[&threads[0]].metadata.contains_key("cron_id"), "as on the real server");
+        assert_eq!(
+            run.kwargs["config"]["configurable"]["cron_id"],
+            row["cron_id"]
+        );
+        assert!(
+            !memory.threads[&threads[0]].metadata.contains_key("cron_id"),
+            "as on the real server"
+        );
         assert!(memory.crons[0].next.unwrap() > due);
     }
 
@@ -376,7 +478,15 @@ mod tests {
 
     #[test]
     fn invalid_schedules_are_rejected() {
-        for bad in ["bad", "* * * *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "5-2 * * * *", "* * * * 8"] {
+        for bad in [
+            "bad",
+            "* * * *",
+            "60 * * * *",
+            "* * 0 * *",
+            "*/0 * * * *",
+            "5-2 * * * *",
+            "* * * * 8",
+        ] {
             assert_eq!(Schedule::parse(bad), None, "{bad}");
         }
     }

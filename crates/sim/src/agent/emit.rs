@@ -28,13 +28,26 @@ pub struct Modes {
 }
 
 /// The names of the modes as clients write them.
-pub const MODES: [&str; 9] =
-    ["values", "messages", "updates", "events", "debug", "tasks", "checkpoints", "custom", "messages-tuple"];
+pub const MODES: [&str; 9] = [
+    "values",
+    "messages",
+    "updates",
+    "events",
+    "debug",
+    "tasks",
+    "checkpoints",
+    "custom",
+    "messages-tuple",
+];
 
 impl Modes {
     /// Reads the list of a new run. Of the two messages modes Python sends only the tuples, JavaScript both.
     pub fn new(asked: &Value, dialect: Dialect) -> Self {
-        let has = |name: &str| asked.as_array().is_some_and(|asked| asked.iter().any(|mode| mode == name));
+        let has = |name: &str| {
+            asked
+                .as_array()
+                .is_some_and(|asked| asked.iter().any(|mode| mode == name))
+        };
         let both = dialect == Dialect::JavaScript;
         Modes {
             values: has("values"),
@@ -158,7 +171,8 @@ impl Burst<'_> {
 
     fn event(&mut self, name: String, data: impl FnOnce() -> String, kind: Kind, stored: bool) {
         if !self.out.clock.is_silent() {
-            self.events.push((name, data(), kind, stored && self.out.stored));
+            self.events
+                .push((name, data(), kind, stored && self.out.stored));
         }
     }
 
@@ -173,7 +187,14 @@ impl Burst<'_> {
             .into_iter()
             .zip(ids)
             .map(|((name, data, kind, stored), id)| {
-                Arc::new(Item { id, name, data, kind, stored, ended: out.ended.clone() })
+                Arc::new(Item {
+                    id,
+                    name,
+                    data,
+                    kind,
+                    stored,
+                    ended: out.ended.clone(),
+                })
             })
             .collect();
         out.feed.push(&items);
@@ -186,14 +207,21 @@ impl Burst<'_> {
 impl Output {
     /// Starts a burst of events.
     pub fn burst(&self) -> Burst<'_> {
-        Burst { out: self, events: Vec::new() }
+        Burst {
+            out: self,
+            events: Vec::new(),
+        }
     }
 
     /// Ids for events that are published together.
     pub fn ids(&self, count: usize) -> Vec<String> {
         match self.agent.ids.kind() {
             Ids::Count => self.feed.count(count).map(|n| n.to_string()).collect(),
-            Ids::RunCount => self.feed.count(count).map(|n| format!("{}_event_{}", self.run, n + 1)).collect(),
+            Ids::RunCount => self
+                .feed
+                .count(count)
+                .map(|n| format!("{}_event_{}", self.run, n + 1))
+                .collect(),
             _ => self.clock.ids(count),
         }
     }
@@ -209,13 +237,21 @@ impl Output {
 
     /// Records a checkpoint whose tasks are about to run.
     pub fn report(&self, values: &Object, tasks: &[Task]) {
-        let tasks = tasks.iter().map(|task| (task.id.clone(), task.raised.clone())).collect();
-        *locked(&self.reported) = Some(Reported { values: values.clone(), tasks });
+        let tasks = tasks
+            .iter()
+            .map(|task| (task.id.clone(), task.raised.clone()))
+            .collect();
+        *locked(&self.reported) = Some(Reported {
+            values: values.clone(),
+            tasks,
+        });
     }
 
     /// Records the result of a task.
     pub fn report_task(&self, id: &str, raised: Option<&Interrupt>) {
-        if let Some(task) = locked(&self.reported).as_mut().and_then(|all| all.tasks.iter_mut().find(|one| one.0 == id))
+        if let Some(task) = locked(&self.reported)
+            .as_mut()
+            .and_then(|all| all.tasks.iter_mut().find(|one| one.0 == id))
         {
             task.1 = raised.cloned();
         }
@@ -235,7 +271,13 @@ impl Output {
             burst.add("tasks", &position.ns, &event);
         }
         self.debug(burst, &position.ns, position.step, "task", &event);
-        self.chain_event(burst, "on_chain_start", &position.node, &json!({"input": input}), Some(position));
+        self.chain_event(
+            burst,
+            "on_chain_start",
+            &position.node,
+            &json!({"input": input}),
+            Some(position),
+        );
     }
 
     /// Adds the event of a finished task: with a result, an error, or a question.
@@ -253,13 +295,18 @@ impl Output {
         if !self.modes.tasks && !self.modes.debug {
             return;
         }
-        let raised: Vec<Value> = raised.map(|one| self.task_interrupt(one)).into_iter().collect();
+        let raised: Vec<Value> = raised
+            .map(|one| self.task_interrupt(one))
+            .into_iter()
+            .collect();
         let mut event = json!({"id": position.task, "name": position.node, "result": result, "interrupts": raised});
         match self.dialect() {
             Dialect::JavaScript => {}
             Dialect::Aegra => event["error"] = json!(failure.map(|(_, message)| message)),
             Dialect::Python | Dialect::Contract => {
-                event["error"] = json!(failure.map(|(error, message)| json!({"error": error, "message": message})));
+                event["error"] = json!(
+                    failure.map(|(error, message)| json!({"error": error, "message": message}))
+                );
             }
         }
         if self.modes.tasks {
@@ -278,7 +325,13 @@ impl Output {
     }
 
     /// Adds the events of a task's question.
-    pub fn interrupted(&self, burst: &mut Burst<'_>, ns: &[String], values: &Object, raised: &Interrupt) {
+    pub fn interrupted(
+        &self,
+        burst: &mut Burst<'_>,
+        ns: &[String],
+        values: &Object,
+        raised: &Interrupt,
+    ) {
         locked(&self.asked).push(raised.clone());
         let question = json!({"__interrupt__": [rows::interrupt(self.dialect(), raised, true)]});
         let state = || {
@@ -297,7 +350,15 @@ impl Output {
             _ => {}
         }
         if self.modes.values {
-            burst.add("values", ns, &if self.dialect() == Dialect::JavaScript { question.clone() } else { state() });
+            burst.add(
+                "values",
+                ns,
+                &if self.dialect() == Dialect::JavaScript {
+                    question.clone()
+                } else {
+                    state()
+                },
+            );
         }
     }
 
@@ -313,11 +374,23 @@ impl Output {
     }
 
     /// Adds a debug event.
-    pub fn debug(&self, burst: &mut Burst<'_>, ns: &[String], step: i64, kind: &str, payload: &Value) {
+    pub fn debug(
+        &self,
+        burst: &mut Burst<'_>,
+        ns: &[String],
+        step: i64,
+        kind: &str,
+        payload: &Value,
+    ) {
         if self.modes.debug {
             let now = self.clock.now();
-            let timestamp = if self.dialect() == Dialect::JavaScript { iso_millis(now) } else { iso(now) };
-            let event = json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
+            let timestamp = if self.dialect() == Dialect::JavaScript {
+                iso_millis(now)
+            } else {
+                iso(now)
+            };
+            let event =
+                json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
             burst.add("debug", ns, &event);
         }
     }
@@ -342,11 +415,21 @@ impl Output {
             }
             Some(position) if model => {
                 let metadata = self.model_metadata(position);
-                (position.task.clone(), json!(["seq:step:1"]), metadata, json!([self.run, position.task]))
+                (
+                    position.task.clone(),
+                    json!(["seq:step:1"]),
+                    metadata,
+                    json!([self.run, position.task]),
+                )
             }
             Some(position) => {
                 let tags = json!([format!("graph:step:{}", position.step)]);
-                (position.task.clone(), tags, self.node_metadata(position), json!([self.run]))
+                (
+                    position.task.clone(),
+                    tags,
+                    self.node_metadata(position),
+                    json!([self.run]),
+                )
             }
         };
         let event = json!({
@@ -369,7 +452,9 @@ impl Output {
             return;
         }
         for message in update["messages"].as_array().into_iter().flatten() {
-            let Some(id) = message["id"].as_str() else { continue };
+            let Some(id) = message["id"].as_str() else {
+                continue;
+            };
             let fresh = locked(&self.streamed).insert(id.to_owned());
             // The JavaScript server completes the messages of the old mode, including those that it sent as tokens.
             let completes = self.modes.legacy && self.dialect() == Dialect::JavaScript;
@@ -379,7 +464,11 @@ impl Output {
             let metadata = self.node_metadata(position);
             if self.modes.tuple && fresh {
                 let ns = self.message_ns(position);
-                burst.add("messages", &ns, &json!([message, self.tuple_metadata(position, false)]));
+                burst.add(
+                    "messages",
+                    &ns,
+                    &json!([message, self.tuple_metadata(position, false)]),
+                );
             }
             if self.modes.legacy {
                 if self.dialect() != Dialect::JavaScript {

@@ -82,7 +82,13 @@ impl Feed {
     /// An empty feed.
     pub fn new(kept: ReplayLimits) -> Self {
         let shared = OnceLock::new();
-        Feed { log: Mutex::default(), kept, shared, bell: watch::channel(0).0, read: watch::channel(0).0 }
+        Feed {
+            log: Mutex::default(),
+            kept,
+            shared,
+            bell: watch::channel(0).0,
+            read: watch::channel(0).0,
+        }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -145,8 +151,16 @@ impl Feed {
     pub fn reader(self: &Arc<Self>, replay: impl Fn(&Item) -> bool) -> Reader {
         let past = {
             let log = self.log();
-            let expired = |item: &Item| item.ended.get().is_some_and(|at| at.elapsed() >= self.kept.window);
-            log.items.iter().filter(|item| item.stored && !expired(item) && replay(item)).cloned().collect()
+            let expired = |item: &Item| {
+                item.ended
+                    .get()
+                    .is_some_and(|at| at.elapsed() >= self.kept.window)
+            };
+            log.items
+                .iter()
+                .filter(|item| item.stored && !expired(item) && replay(item))
+                .cloned()
+                .collect()
         };
         self.reader_after(past)
     }
@@ -160,7 +174,12 @@ impl Feed {
         log.next_reader += 1;
         log.readers.insert(id, position);
         drop(log);
-        Reader { feed: self.clone(), id, past, bell }
+        Reader {
+            feed: self.clone(),
+            id,
+            past,
+            bell,
+        }
     }
 
     /// The stored events of a shared feed.
@@ -170,7 +189,10 @@ impl Feed {
 
     /// Whether an event with this id is stored.
     pub fn knows(&self, id: &str) -> bool {
-        self.log().items.iter().any(|item| item.stored && item.id == id)
+        self.log()
+            .items
+            .iter()
+            .any(|item| item.stored && item.id == id)
     }
 
     /// Whether it has readers.
@@ -188,10 +210,18 @@ impl Feed {
     pub fn lag(&self) -> u64 {
         let log = self.log();
         if self.is_shared() {
-            return if log.readers.is_empty() { 0 } else { log.items.len() as u64 };
+            return if log.readers.is_empty() {
+                0
+            } else {
+                log.items.len() as u64
+            };
         }
         let end = log.first + log.items.len() as u64;
-        log.readers.values().map(|position| end - position).max().unwrap_or(0)
+        log.readers
+            .values()
+            .map(|position| end - position)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Waits until the slowest reader is less than `limit` events behind.
@@ -208,9 +238,16 @@ impl Feed {
 impl Log {
     /// Drops events that every reader has read and no client may replay.
     fn trim(&mut self, kept: ReplayLimits, shared: bool) {
-        let needed = if shared { u64::MAX } else { self.readers.values().min().copied().unwrap_or(u64::MAX) };
+        let needed = if shared {
+            u64::MAX
+        } else {
+            self.readers.values().min().copied().unwrap_or(u64::MAX)
+        };
         while let Some(front) = self.items.front() {
-            let expired = front.ended.get().is_some_and(|at| at.elapsed() >= kept.window);
+            let expired = front
+                .ended
+                .get()
+                .is_some_and(|at| at.elapsed() >= kept.window);
             let wanted = (front.stored || shared) && !expired && self.bytes <= kept.bytes;
             if self.first >= needed || wanted {
                 break;
@@ -271,7 +308,11 @@ impl Reader {
                 return Read::Items(self.past.drain(..).collect());
             }
             self.bell.mark_unchanged();
-            let taken = if self.feed.is_shared() { self.take_shared() } else { self.take() };
+            let taken = if self.feed.is_shared() {
+                self.take_shared()
+            } else {
+                self.take()
+            };
             match taken {
                 Taken::Read(read) => return read,
                 Taken::Nothing => {
@@ -290,11 +331,17 @@ impl Reader {
     fn take(&self) -> Taken {
         const BATCH: usize = 512;
         let mut log = self.feed.log();
-        let Some(position) = log.readers.get(&self.id).copied() else { return Taken::Read(Read::End) };
+        let Some(position) = log.readers.get(&self.id).copied() else {
+            return Taken::Read(Read::End);
+        };
         let skip = position.saturating_sub(log.first) as usize;
         let items: Vec<_> = log.items.iter().skip(skip).take(BATCH).cloned().collect();
         if items.is_empty() {
-            return if log.closed { Taken::Read(Read::End) } else { Taken::Nothing };
+            return if log.closed {
+                Taken::Read(Read::End)
+            } else {
+                Taken::Nothing
+            };
         }
         log.readers.insert(self.id, position + items.len() as u64);
         log.trim(self.feed.kept, false);
@@ -316,7 +363,11 @@ impl Reader {
             if !log.waiting.contains(&self.id) {
                 log.waiting.push_back(self.id);
             }
-            return if log.items.is_empty() { Taken::Nothing } else { Taken::NotYet };
+            return if log.items.is_empty() {
+                Taken::Nothing
+            } else {
+                Taken::NotYet
+            };
         }
         log.waiting.retain(|id| *id != self.id);
         let item = log.pop();
@@ -345,12 +396,22 @@ mod tests {
     use super::*;
 
     fn limits() -> ReplayLimits {
-        ReplayLimits { bytes: 1 << 20, window: Duration::from_secs(120) }
+        ReplayLimits {
+            bytes: 1 << 20,
+            window: Duration::from_secs(120),
+        }
     }
 
     fn item_of(ended: &Ended, id: &str, stored: bool) -> Arc<Item> {
         let (name, data, ended) = ("values".into(), "{}".into(), ended.clone());
-        Arc::new(Item { id: id.into(), name, data, kind: Kind::Output, stored, ended })
+        Arc::new(Item {
+            id: id.into(),
+            name,
+            data,
+            kind: Kind::Output,
+            stored,
+            ended,
+        })
     }
 
     fn item(id: &str, stored: bool) -> Arc<Item> {
@@ -374,7 +435,11 @@ mod tests {
         feed.close();
         assert_eq!(ids(late.next().await), ["3"]);
         assert_eq!(ids(late.next().await), ["end"]);
-        assert_eq!(ids(replay.next().await), ["1"], "only stored events are replayed");
+        assert_eq!(
+            ids(replay.next().await),
+            ["1"],
+            "only stored events are replayed"
+        );
         assert_eq!(ids(replay.next().await), ["3"]);
     }
 
@@ -409,7 +474,11 @@ mod tests {
         feed.share(true);
         feed.push(&[item("0", false)]);
         let (mut one, mut two) = (feed.reader(|_| false), feed.reader(|_| false));
-        assert_eq!(ids(one.next().await), ["0"], "the first reader receives the backlog");
+        assert_eq!(
+            ids(one.next().await),
+            ["0"],
+            "the first reader receives the backlog"
+        );
         assert!(futures::poll!(std::pin::pin!(two.next())).is_pending());
         assert!(futures::poll!(std::pin::pin!(one.next())).is_pending());
         feed.push(&[item("1", false), item("2", false), item("3", false)]);
@@ -417,7 +486,11 @@ mod tests {
         assert_eq!(ids(two.next().await), ["1"]);
         assert_eq!(ids(one.next().await), ["2"]);
         drop(one);
-        assert_eq!(ids(two.next().await), ["3"], "a disconnected reader is skipped");
+        assert_eq!(
+            ids(two.next().await),
+            ["3"],
+            "a disconnected reader is skipped"
+        );
         assert_eq!(ids(two.next().await), ["end"]);
     }
 }

@@ -41,10 +41,19 @@ impl Ending {
 
     /// The error as the server shows it in streams and threads.
     fn failure(&self, dialect: Dialect) -> Option<Value> {
-        let Ending::Failed { error, message } = self else { return None };
+        let Ending::Failed { error, message } = self else {
+            return None;
+        };
         // JavaScript nodes throw plain errors.
-        let own = matches!(error.as_str(), "GraphRecursionError" | "EmptyInputError" | "InvalidUpdateError");
-        let error = if dialect == Dialect::JavaScript && !own { "Error" } else { error };
+        let own = matches!(
+            error.as_str(),
+            "GraphRecursionError" | "EmptyInputError" | "InvalidUpdateError"
+        );
+        let error = if dialect == Dialect::JavaScript && !own {
+            "Error"
+        } else {
+            error
+        };
         Some(json!({"error": error, "message": message}))
     }
 }
@@ -90,7 +99,9 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
             }
             // Only this task sets it.
             let _ = run.outcome.set(outcome);
-            let state = thread.checkpoint(None).map(|newest| rows::state(agent.dialect, thread, newest, true));
+            let state = thread
+                .checkpoint(None)
+                .map(|newest| rows::state(agent.dialect, thread, newest, true));
             (state, cancelled)
         })
         .unwrap_or_default();
@@ -106,11 +117,17 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
             burst.plain("error", failure, Kind::Output, false);
         }
         (None, Dialect::JavaScript) if rolled_back => {
-            burst.plain("error", &json!({"error": "AbortError", "message": "Abort"}), Kind::Output, true);
+            burst.plain(
+                "error",
+                &json!({"error": "AbortError", "message": "Abort"}),
+                Kind::Output,
+                true,
+            );
         }
         _ => {}
     }
-    if agent.dialect == Dialect::Aegra && (end.failure.is_some() || end.ending == Ending::Cancelled) {
+    if agent.dialect == Dialect::Aegra && (end.failure.is_some() || end.ending == Ending::Cancelled)
+    {
         let interrupts = cancelled.is_some_and(|cancel| cancel.reason.starts_with("interrupt"));
         if end.ending == Ending::Cancelled && interrupts {
             let error = json!({"error": "Error", "message": "Run was interrupted"});
@@ -139,15 +156,31 @@ fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
     let done = json!({"status": "run_done", "run_id": run.id});
     let mut events = vec![("metadata", done, Kind::Lifecycle)];
     if agent.dialect == Dialect::Contract {
-        events.push(("state_update", json!({"state": state, "thread_id": run.thread}), Kind::State));
+        events.push((
+            "state_update",
+            json!({"state": state, "thread_id": run.thread}),
+            Kind::State,
+        ));
     }
     let ids = out.clock.ids(events.len());
     let items: Vec<Arc<Item>> = events
         .into_iter()
         .zip(ids)
         .map(|((name, data, kind), id)| {
-            let (name, data, stored, ended) = (name.to_owned(), data.to_string(), out.stored, out.ended.clone());
-            Arc::new(Item { id, name, data, kind, stored, ended })
+            let (name, data, stored, ended) = (
+                name.to_owned(),
+                data.to_string(),
+                out.stored,
+                out.ended.clone(),
+            );
+            Arc::new(Item {
+                id,
+                name,
+                data,
+                kind,
+                stored,
+                ended,
+            })
         })
         .collect();
     agent.thread_feed(&run.thread).push(&items);
@@ -163,8 +196,13 @@ impl End<'_> {
             },
             Dialect::JavaScript => match &self.failure {
                 // The message contains JSON as a string.
-                Some(failure) => json!({"__error__": {"error": "Error", "message": failure.to_string()}}),
-                None => self.last_values.clone().unwrap_or_else(|| json!(thread.values)),
+                Some(failure) => {
+                    json!({"__error__": {"error": "Error", "message": failure.to_string()}})
+                }
+                None => self
+                    .last_values
+                    .clone()
+                    .unwrap_or_else(|| json!(thread.values)),
             },
             Dialect::Python | Dialect::Contract => self.python_outcome(thread),
         }
@@ -176,14 +214,24 @@ impl End<'_> {
         }
         let state = || {
             let newest = thread.checkpoint(None);
-            newest.map_or_else(|| json!({}), |newest| json!(newest.live_values(Some(self.run.graph))))
+            newest.map_or_else(
+                || json!({}),
+                |newest| json!(newest.live_values(Some(self.run.graph))),
+            )
         };
         match (&self.ending, self.asked.as_slice()) {
             (Ending::Success(values), _) => json!(values),
             (Ending::Asked, asked) => {
-                let all: Vec<Value> = asked.iter().map(|one| rows::interrupt(self.agent.dialect, one, true)).collect();
+                let all: Vec<Value> = asked
+                    .iter()
+                    .map(|one| rows::interrupt(self.agent.dialect, one, true))
+                    .collect();
                 // The state when the question was asked; with several questions it is left out.
-                let state = self.reported.as_ref().map(|reported| json!(reported.values)).unwrap_or_else(|| json!({}));
+                let state = self
+                    .reported
+                    .as_ref()
+                    .map(|reported| json!(reported.values))
+                    .unwrap_or_else(|| json!({}));
                 let mut outcome = if asked.len() > 1 { json!({}) } else { state };
                 outcome["__interrupt__"] = json!(all);
                 outcome
@@ -201,12 +249,17 @@ impl End<'_> {
             return;
         };
         thread.values = Some(reported.values.clone());
-        let tasks = reported.tasks.iter().map(|(id, raised)| (id.as_str(), raised.as_ref()));
+        let tasks = reported
+            .tasks
+            .iter()
+            .map(|(id, raised)| (id.as_str(), raised.as_ref()));
         thread.interrupts = Some(rows::thread_interrupts(self.agent.dialect, tasks));
     }
 
     fn has_next(&self) -> bool {
-        self.reported.as_ref().is_some_and(|reported| !reported.tasks.is_empty())
+        self.reported
+            .as_ref()
+            .is_some_and(|reported| !reported.tasks.is_empty())
     }
 
     fn status(&self) -> &'static str {
@@ -225,7 +278,10 @@ impl End<'_> {
         };
         row.status = self.status().into();
         row.updated_at = now;
-        let cancel = row.cancelled.clone().filter(|_| self.ending == Ending::Cancelled);
+        let cancel = row
+            .cancelled
+            .clone()
+            .filter(|_| self.ending == Ending::Cancelled);
         let rolled_back = cancel.as_ref().is_some_and(|cancel| cancel.rollback);
         if rolled_back {
             thread.remove_run(&self.run.id);
@@ -233,7 +289,10 @@ impl End<'_> {
             self.report(thread);
         }
         let failed = self.failure.is_some();
-        thread.error = self.failure.clone().or_else(|| cancel.map(|cancel| cancel.error()));
+        thread.error = self
+            .failure
+            .clone()
+            .or_else(|| cancel.map(|cancel| cancel.error()));
         thread.status = if thread.has_active_runs() {
             "busy"
         } else if failed {
@@ -244,7 +303,9 @@ impl End<'_> {
             "idle"
         }
         .into();
-        thread.metadata.insert("graph_id".into(), json!(self.run.graph.name()));
+        thread
+            .metadata
+            .insert("graph_id".into(), json!(self.run.graph.name()));
         thread.touched = true;
         thread.updated_at = now;
         thread.state_updated_at = now;
@@ -254,7 +315,10 @@ impl End<'_> {
         let now = self.run.clock.now();
         let cancelled = self.ending == Ending::Cancelled;
         let rolled_back = cancelled
-            && thread.run(&self.run.id).and_then(|run| run.cancelled.as_ref()).is_some_and(|cancel| cancel.rollback);
+            && thread
+                .run(&self.run.id)
+                .and_then(|run| run.cancelled.as_ref())
+                .is_some_and(|cancel| cancel.rollback);
         // A run that was deleted while running counts as failed, and so does one that was rolled back.
         let mut failed = self.failure.is_some() || rolled_back;
         match thread.run_mut(&self.run.id) {
@@ -286,7 +350,12 @@ impl End<'_> {
         let now = self.run.clock.now();
         let interrupted = self.ending == Ending::Asked && self.told;
         if let Some(row) = thread.run_mut(&self.run.id) {
-            row.status = if interrupted { "interrupted" } else { self.status() }.into();
+            row.status = if interrupted {
+                "interrupted"
+            } else {
+                self.status()
+            }
+            .into();
             row.updated_at = now;
             row.output = Some(match self.ending {
                 Ending::Failed { .. } | Ending::Cancelled => json!({}),

@@ -18,7 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn last_event_id(headers: &HeaderMap) -> Option<&str> {
-    headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty())
+    headers
+        .get("last-event-id")
+        .and_then(|id| id.to_str().ok())
+        .filter(|id| !id.is_empty())
 }
 
 /// `GET /threads/{t}/runs/{r}/stream`.
@@ -28,7 +31,9 @@ pub async fn run(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let joined = agent.check_run_ids(&thread, &run).and_then(|()| join(&agent, &thread, &run, &uri, &headers));
+    let joined = agent
+        .check_run_ids(&thread, &run)
+        .and_then(|()| join(&agent, &thread, &run, &uri, &headers));
     match joined {
         Ok(mut response) => {
             if agent.dialect != Dialect::JavaScript {
@@ -41,24 +46,45 @@ pub async fn run(
 }
 
 /// `GET /runs/{r}/stream`. The JavaScript server only.
-pub async fn stateless(State(agent): ThisAgent, Path(run): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
+pub async fn stateless(
+    State(agent): ThisAgent,
+    Path(run): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let thread = agent
         .memory()
         .threads
         .values()
         .find(|thread| thread.run(&run).is_some())
         .map_or_else(String::new, |thread| thread.id.clone());
-    let joined = agent.check_run_id(&run).and_then(|()| join(&agent, &thread, &run, &uri, &headers));
+    let joined = agent
+        .check_run_id(&run)
+        .and_then(|()| join(&agent, &thread, &run, &uri, &headers));
     joined.unwrap_or_else(|refusal| *refusal)
 }
 
-fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &HeaderMap) -> Result<Response, Refusal> {
+fn join(
+    agent: &Arc<Agent>,
+    thread: &str,
+    run: &str,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Response, Refusal> {
     let pairs = query_pairs(uri);
-    let found = agent.memory().threads.get(thread).and_then(|thread| thread.run(run)).cloned();
-    let Some(found) = found else { return unknown_run(agent, run) };
+    let found = agent
+        .memory()
+        .threads
+        .get(thread)
+        .and_then(|thread| thread.run(run))
+        .cloned();
+    let Some(found) = found else {
+        return unknown_run(agent, run);
+    };
     let after = last_event_id(headers);
     let wants = |(key, value): &(String, String)| {
-        key == "cancel_on_disconnect" && matches!(value.to_lowercase().as_str(), "true" | "yes" | "1")
+        key == "cancel_on_disconnect"
+            && matches!(value.to_lowercase().as_str(), "true" | "yes" | "1")
     };
     let cancels = agent.dialect != Dialect::Aegra && pairs.iter().any(wants);
     let (reader, filter) = match agent.dialect {
@@ -67,7 +93,10 @@ fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &Header
         Dialect::Contract => (found.feed.reader(|_| false), join_filter(&pairs)),
         Dialect::JavaScript => (javascript(&found.feed, after), Filter::All),
         Dialect::Aegra if !found.is_active() => return Ok(aegra_end(agent)),
-        Dialect::Aegra => (aegra(&found, after), Filter::After(after.map_or(0, count_of))),
+        Dialect::Aegra => (
+            aegra(&found, after),
+            Filter::After(after.map_or(0, count_of)),
+        ),
     };
     let source = Source {
         ids: run_ids(agent, found.resumable()),
@@ -80,14 +109,18 @@ fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &Header
 }
 
 fn python(agent: &Agent, feed: &Arc<Feed>, after: Option<&str>) -> Reader {
-    feed.reader(|item| after.is_some_and(|after| after == "-" || later(agent, feed, &item.id, after)))
+    feed.reader(|item| {
+        after.is_some_and(|after| after == "-" || later(agent, feed, &item.id, after))
+    })
 }
 
 /// A resumable run replays from an index on; the log of another run hands each event to one reader.
 fn javascript(feed: &Arc<Feed>, after: Option<&str>) -> Reader {
     // The first client creates the log, and makes it resumable by sending an id.
     feed.share(after.is_none());
-    let after: Option<i64> = after.and_then(|after| after.parse().ok()).filter(|after| *after >= -1);
+    let after: Option<i64> = after
+        .and_then(|after| after.parse().ok())
+        .filter(|after| *after >= -1);
     feed.reader(|item| after.is_some_and(|after| item.id.parse::<i64>().is_ok_and(|id| id > after)))
 }
 
@@ -95,8 +128,11 @@ fn javascript(feed: &Arc<Feed>, after: Option<&str>) -> Reader {
 fn aegra(run: &Run, after: Option<&str>) -> Reader {
     let after = after.map_or(0, count_of);
     let stored = run.feed.archive();
-    let past: VecDeque<Arc<Item>> =
-        stored.iter().filter(|item| count_of(&item.id) > after).filter_map(|item| restored(item)).collect();
+    let past: VecDeque<Arc<Item>> = stored
+        .iter()
+        .filter(|item| count_of(&item.id) > after)
+        .filter_map(|item| restored(item))
+        .collect();
     run.feed.reader_after(past)
 }
 
@@ -107,14 +143,21 @@ fn restored(item: &Item) -> Option<Arc<Item>> {
     let (name, data) = match base {
         "values" | "updates" => ("values", item.data.clone()),
         "messages" => ("messages", item.data.clone()),
-        "messages/metadata" => {
-            (base, json!({"type": "messages_metadata", "metadata": data(), "node_path": null}).to_string())
-        }
+        "messages/metadata" => (
+            base,
+            json!({"type": "messages_metadata", "metadata": data(), "node_path": null}).to_string(),
+        ),
         "messages/partial" | "messages/complete" => {
             let kind = base.replace('/', "_");
-            (base, json!({"type": kind, "messages": data(), "node_path": null}).to_string())
+            (
+                base,
+                json!({"type": kind, "messages": data(), "node_path": null}).to_string(),
+            )
         }
-        "events" => ("events", json!({"type": "langchain_event", "event": data()}).to_string()),
+        "events" => (
+            "events",
+            json!({"type": "langchain_event", "event": data()}).to_string(),
+        ),
         _ => return None,
     };
     Some(Arc::new(Item {
@@ -132,7 +175,14 @@ fn single(agent: &Arc<Agent>, name: &str, data: &Value) -> Response {
     let feed = Arc::new(Feed::new(agent.kept));
     let reader = feed.reader(|_| false);
     let (id, name, data) = (String::new(), name.to_owned(), data.to_string());
-    let item = Item { id, name, data, kind: Kind::Output, stored: false, ended: Ended::default() };
+    let item = Item {
+        id,
+        name,
+        data,
+        kind: Kind::Output,
+        stored: false,
+        ended: Ended::default(),
+    };
     feed.push(&[Arc::new(item)]);
     feed.close();
     respond(agent, Source::new(reader, Filter::All))
@@ -146,9 +196,11 @@ fn aegra_end(agent: &Arc<Agent>) -> Response {
 /// Most servers report an unknown run inside the stream and not by the status code.
 fn unknown_run(agent: &Arc<Agent>, run: &str) -> Result<Response, Refusal> {
     match agent.dialect {
-        Dialect::Python => {
-            Ok(single(agent, "error", &json!({"error": "HTTPException", "message": "404: Run not found"})))
-        }
+        Dialect::Python => Ok(single(
+            agent,
+            "error",
+            &json!({"error": "HTTPException", "message": "404: Run not found"}),
+        )),
         Dialect::JavaScript => Ok(single(agent, "error", &json!("Run not found"))),
         Dialect::Contract | Dialect::Aegra => Err(agent.refuse(Problem::NoRun(run.to_owned()))),
     }
@@ -174,19 +226,36 @@ fn join_filter(pairs: &[(String, String)]) -> Filter {
         .iter()
         .filter(|(key, value)| key == "stream_mode" && !value.is_empty())
         .flat_map(|(_, value)| match serde_json::from_str::<Value>(value) {
-            Ok(Value::Array(list)) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
+            Ok(Value::Array(list)) => list
+                .iter()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
             _ => vec![value.clone()],
         })
         .collect();
-    if names.is_empty() { Filter::All } else { Filter::Names(names) }
+    if names.is_empty() {
+        Filter::All
+    } else {
+        Filter::Names(names)
+    }
 }
 
 /// `GET /threads/{t}/stream`. For a thread that does not exist the answer is 200 and silence.
-pub async fn thread(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
+pub async fn thread(
+    State(agent): ThisAgent,
+    Path(thread): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     follow(&agent, &thread, &uri, &headers).unwrap_or_else(|refusal| *refusal)
 }
 
-fn follow(agent: &Arc<Agent>, thread: &str, uri: &Uri, headers: &HeaderMap) -> Result<Response, Refusal> {
+fn follow(
+    agent: &Arc<Agent>,
+    thread: &str,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Response, Refusal> {
     agent.check_thread_id(thread, false)?;
     let modes = agent.thread_modes(&query_pairs(uri))?;
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
@@ -202,7 +271,13 @@ fn follow(agent: &Arc<Agent>, thread: &str, uri: &Uri, headers: &HeaderMap) -> R
         Some(after) => parts(&item.id) > parts(after),
     });
     let ids = agent.ids.kind() != Ids::Absent;
-    Ok(respond(agent, Source { ids, ..Source::new(reader, Filter::Modes(modes)) }))
+    Ok(respond(
+        agent,
+        Source {
+            ids,
+            ..Source::new(reader, Filter::Modes(modes))
+        },
+    ))
 }
 
 /// `-`, or digits with an optional sequence number.
@@ -232,7 +307,10 @@ mod tests {
     #[test]
     fn joins_can_filter_modes() {
         let pairs = |value: &str| vec![("stream_mode".to_owned(), value.to_owned())];
-        assert_eq!(join_filter(&pairs("values")), Filter::Names(vec!["values".into()]));
+        assert_eq!(
+            join_filter(&pairs("values")),
+            Filter::Names(vec!["values".into()])
+        );
         assert_eq!(
             join_filter(&pairs(r#"["values","custom"]"#)),
             Filter::Names(vec!["values".into(), "custom".into()])

@@ -62,7 +62,15 @@ pub fn prepare(
     origin: Origin,
     clock: &Arc<Clock>,
 ) -> Result<(Started, BoxFuture<'static, ()>), Refusal> {
-    prepare_late(agent, thread, body, stateless, origin, clock, Duration::ZERO)
+    prepare_late(
+        agent,
+        thread,
+        body,
+        stateless,
+        origin,
+        clock,
+        Duration::ZERO,
+    )
 }
 
 /// Does the same for a run that waits this long for a free worker.
@@ -85,14 +93,25 @@ pub fn prepare_late(
     let assistant = agent.assistant_to_run(&body["assistant_id"])?;
     let now = clock.now();
     agent.expire_feeds();
-    let usual = if agent.dialect == Dialect::JavaScript { "reject" } else { "enqueue" };
+    let usual = if agent.dialect == Dialect::JavaScript {
+        "reject"
+    } else {
+        "enqueue"
+    };
     let strategy = body["multitask_strategy"].as_str().unwrap_or(usual);
     let creates = stateless || agent.dialect == Dialect::Aegra || body["if_not_exists"] == "create";
     let (run, overtaken) = {
         let mut memory = agent.memory();
-        let mut inherited = memory.threads.get(thread).map(|thread| thread.metadata.clone()).unwrap_or_default();
+        let mut inherited = memory
+            .threads
+            .get(thread)
+            .map(|thread| thread.metadata.clone())
+            .unwrap_or_default();
         if creates && !memory.threads.contains_key(thread) {
-            memory.threads.insert(thread.to_owned(), Thread::new(thread.to_owned(), now, Object::new()));
+            memory.threads.insert(
+                thread.to_owned(),
+                Thread::new(thread.to_owned(), now, Object::new()),
+            );
         }
         let Some(thread) = memory.threads.get_mut(thread) else {
             return Err(agent.refuse(Problem::NoThreadToRun));
@@ -102,7 +121,10 @@ pub fn prepare_late(
             return Err(agent.refuse(Problem::Busy));
         }
         if thread.status != "busy" || !queues {
-            for (key, value) in [("graph_id", assistant.graph.name()), ("assistant_id", &assistant.id)] {
+            for (key, value) in [
+                ("graph_id", assistant.graph.name()),
+                ("assistant_id", &assistant.id),
+            ] {
                 thread.metadata.insert(key.into(), json!(value));
                 if !inherited.is_empty() || !creates {
                     inherited.insert(key.into(), json!(value));
@@ -112,7 +134,9 @@ pub fn prepare_late(
             thread.updated_at = now;
         }
         let body = &at_pinned_checkpoint(agent.dialect, thread, body);
-        let run = new_run(agent, thread, &assistant, body, inherited, stateless, clock, now);
+        let run = new_run(
+            agent, thread, &assistant, body, inherited, stateless, clock, now,
+        );
         let mut config = body["config"].as_object().cloned().unwrap_or_default();
         config.remove("metadata");
         let configurable = config.entry("configurable").or_insert_with(|| json!({}));
@@ -124,11 +148,19 @@ pub fn prepare_late(
         thread.config = Some(config);
         let overtakes = queues && matches!(strategy, "interrupt" | "rollback");
         let active = |run: &&Run| run.is_active() && overtakes;
-        let overtaken: Vec<String> = thread.runs.iter().filter(active).map(|run| run.id.clone()).collect();
+        let overtaken: Vec<String> = thread
+            .runs
+            .iter()
+            .filter(active)
+            .map(|run| run.id.clone())
+            .collect();
         thread.runs.push(run.clone());
         (run, overtaken)
     };
-    let reason = format!("superseded by run {} (multitask_strategy={strategy})", run.id);
+    let reason = format!(
+        "superseded by run {} (multitask_strategy={strategy})",
+        run.id
+    );
     for older in overtaken {
         agent.cancel(thread, &older, strategy == "rollback", &reason, false);
     }
@@ -140,7 +172,12 @@ pub fn prepare_late(
         Dialect::Python | Dialect::Contract => run.feed.share(false),
     }
     let reader = run.feed.reader(|_| false);
-    let delay = Duration::from_secs_f64(body["after_seconds"].as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0));
+    let delay = Duration::from_secs_f64(
+        body["after_seconds"]
+            .as_f64()
+            .unwrap_or(0.0)
+            .clamp(0.0, 86_400.0),
+    );
     let work = live(agent.clone(), run.clone(), assistant, delay + worker).boxed();
     Ok((Started { run, reader }, work))
 }
@@ -150,7 +187,11 @@ fn check_resume(agent: &Agent, thread: &str, resumes: bool) -> Result<(), Refusa
     if agent.dialect != Dialect::Aegra || !resumes {
         return Ok(());
     }
-    let status = agent.memory().threads.get(thread).map(|thread| thread.status.clone());
+    let status = agent
+        .memory()
+        .threads
+        .get(thread)
+        .map(|thread| thread.status.clone());
     match status.as_deref() {
         None => Err(agent.refuse(Problem::NoThread(thread.to_owned()))),
         Some("interrupted") => Ok(()),
@@ -160,14 +201,19 @@ fn check_resume(agent: &Agent, thread: &str, resumes: bool) -> Result<(), Refusa
 
 /// Returns the checkpoint that a run is to begin at.
 fn checkpoint_of(body: &Value) -> Option<&str> {
-    body["checkpoint_id"].as_str().or(body["checkpoint"]["checkpoint_id"].as_str())
+    body["checkpoint_id"]
+        .as_str()
+        .or(body["checkpoint"]["checkpoint_id"].as_str())
 }
 
 /// Returns the request of a run as the server understands it: the JavaScript server keeps the checkpoint of a fork with the
 /// thread, and begins every later run there that names no checkpoint.
 fn at_pinned_checkpoint(dialect: Dialect, thread: &Thread, body: &Value) -> Value {
     let mut body = body.clone();
-    let pinned = thread.config.as_ref().and_then(|config| config.get("configurable")?["checkpoint_id"].as_str());
+    let pinned = thread
+        .config
+        .as_ref()
+        .and_then(|config| config.get("configurable")?["checkpoint_id"].as_str());
     if let (Dialect::JavaScript, None, Some(pinned)) = (dialect, checkpoint_of(&body), pinned) {
         body["checkpoint_id"] = json!(pinned);
     }
@@ -185,18 +231,45 @@ fn new_run(
     clock: &Arc<Clock>,
     now: Timestamp,
 ) -> Run {
-    let id = if agent.dialect == Dialect::Aegra { uuid4() } else { uuid7(now) };
+    let id = if agent.dialect == Dialect::Aegra {
+        uuid4()
+    } else {
+        uuid7(now)
+    };
     let mut metadata = assistant.metadata.as_object().cloned().unwrap_or_default();
     metadata.extend(inherited);
-    metadata.extend(body["config"]["metadata"].as_object().cloned().unwrap_or_default());
+    metadata.extend(
+        body["config"]["metadata"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
+    );
     metadata.extend(body["metadata"].as_object().cloned().unwrap_or_default());
     if !(stateless && agent.dialect == Dialect::JavaScript) {
         metadata.insert("assistant_id".into(), json!(assistant.id));
     }
-    let delay = body["after_seconds"].as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0);
-    let created_at = SignedDuration::try_from_secs_f64(delay).ok().and_then(|delay| now.checked_add(delay).ok());
-    let strategy = if agent.dialect == Dialect::JavaScript { "reject" } else { "enqueue" };
-    let mut kwargs = kwargs(agent.dialect, &id, &thread.id, assistant, body, &metadata, stateless, now);
+    let delay = body["after_seconds"]
+        .as_f64()
+        .unwrap_or(0.0)
+        .clamp(0.0, 86_400.0);
+    let created_at = SignedDuration::try_from_secs_f64(delay)
+        .ok()
+        .and_then(|delay| now.checked_add(delay).ok());
+    let strategy = if agent.dialect == Dialect::JavaScript {
+        "reject"
+    } else {
+        "enqueue"
+    };
+    let mut kwargs = kwargs(
+        agent.dialect,
+        &id,
+        &thread.id,
+        assistant,
+        body,
+        &metadata,
+        stateless,
+        now,
+    );
     if let Some(revision) = agent.host.get().and_then(|host| host.revision(now)) {
         kwargs["config"]["metadata"]["langgraph_host_revision_id"] = json!(revision);
     }
@@ -210,7 +283,10 @@ fn new_run(
         updated_at: now,
         status: "pending".into(),
         metadata,
-        strategy: body["multitask_strategy"].as_str().unwrap_or(strategy).to_owned(),
+        strategy: body["multitask_strategy"]
+            .as_str()
+            .unwrap_or(strategy)
+            .to_owned(),
         failure: None,
         output: None,
         feed: Arc::new(Feed::new(agent.kept)),
@@ -242,18 +318,36 @@ fn kwargs(
     if !config.is_object() {
         config = json!({});
     }
-    let given = config["configurable"].as_object().cloned().unwrap_or_default();
+    let given = config["configurable"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     let mut context = body["context"].as_object().cloned().unwrap_or_default();
-    let mut filled = if given.is_empty() { context.clone() } else { given.clone() };
+    let mut filled = if given.is_empty() {
+        context.clone()
+    } else {
+        given.clone()
+    };
     if context.is_empty() && dialect != Dialect::JavaScript {
         context = given;
     }
-    filled.extend(configurable(dialect, run, thread, assistant.graph, &assistant.id, now));
+    filled.extend(configurable(
+        dialect,
+        run,
+        thread,
+        assistant.graph,
+        &assistant.id,
+        now,
+    ));
     if !body["after_seconds"].is_null() && dialect == Dialect::Python {
         filled.insert("__after_seconds__".into(), body["after_seconds"].clone());
     }
     for key in ["checkpoint_id", "checkpoint_ns"] {
-        let given = if body["checkpoint"][key].is_null() { &body[key] } else { &body["checkpoint"][key] };
+        let given = if body["checkpoint"][key].is_null() {
+            &body[key]
+        } else {
+            &body["checkpoint"][key]
+        };
         if !given.is_null() {
             filled.insert(key.into(), given.clone());
         }
@@ -274,7 +368,9 @@ fn kwargs(
     if dialect == Dialect::JavaScript {
         // Fields that were not sent are missing.
         if let Some(fields) = kwargs.as_object_mut() {
-            fields.retain(|key, value| !value.is_null() || (key == "input" && body.get("input").is_some()));
+            fields.retain(|key, value| {
+                !value.is_null() || (key == "input" && body.get("input").is_some())
+            });
         }
         return kwargs;
     }
@@ -304,7 +400,9 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
             .until(|memory| {
                 let thread = memory.threads.get(&run.thread)?;
                 let mut older = thread.runs.iter().take_while(|other| other.id != run.id);
-                older.all(|other| !other.is_active() && other.outcome.get().is_some()).then_some(())
+                older
+                    .all(|other| !other.is_active() && other.outcome.get().is_some())
+                    .then_some(())
             })
             .await
     };
@@ -314,7 +412,10 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
         ready = turn => ready.is_some(),
         () = agent.stop.cancelled() => return,
     };
-    let running = ready && agent.with_thread(&run.thread, |thread| set_running(&agent, thread, &run)).unwrap_or(false);
+    let running = ready
+        && agent
+            .with_thread(&run.thread, |thread| set_running(&agent, thread, &run))
+            .unwrap_or(false);
     if !running {
         run.feed.close();
         // Only this task sets it.
@@ -324,7 +425,9 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
     }
     let out = output(&agent, &run, &assistant);
     let hello = json!({"run_id": run.id, "attempt": 1});
-    out.burst().plain("metadata", &hello, Kind::Lifecycle, true).send();
+    out.burst()
+        .plain("metadata", &hello, Kind::Lifecycle, true)
+        .send();
     let start = beginning(&agent, &run);
     let work = run_level(&out, run.graph, Vec::new(), Object::new(), start);
     let ending = tokio::select! {
@@ -340,15 +443,19 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
 fn set_running(agent: &Agent, thread: &mut Thread, run: &Run) -> bool {
     let now = run.clock.now();
     let (python, url) = (agent.dialect == Dialect::Python, &agent.url);
-    match thread.run_mut(&run.id).filter(|row| row.status == "pending") {
+    match thread
+        .run_mut(&run.id)
+        .filter(|row| row.status == "pending")
+    {
         Some(row) => {
             row.status = "running".into();
             row.updated_at = now;
             if python {
                 row.kwargs["config"]["configurable"]["__pregel_node_finished"] = Value::Null;
-                if let (Some(metadata), Value::Object(more)) =
-                    (row.kwargs["config"]["metadata"].as_object_mut(), server_metadata(Dialect::Python, url))
-                {
+                if let (Some(metadata), Value::Object(more)) = (
+                    row.kwargs["config"]["metadata"].as_object_mut(),
+                    server_metadata(Dialect::Python, url),
+                ) {
                     metadata.extend(more);
                 }
             }
@@ -361,7 +468,11 @@ fn set_running(agent: &Agent, thread: &mut Thread, run: &Run) -> bool {
 
 fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
     let silent = run.clock.is_silent();
-    let modes = if silent { Modes::default() } else { Modes::new(&run.kwargs["stream_mode"], agent.dialect) };
+    let modes = if silent {
+        Modes::default()
+    } else {
+        Modes::new(&run.kwargs["stream_mode"], agent.dialect)
+    };
     Output {
         agent: agent.clone(),
         run: run.id.clone(),
@@ -377,7 +488,10 @@ fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
         thread_feed: agent.thread_feed(&run.thread),
         clock: run.clock.clone(),
         ended: Ended::default(),
-        configurable: run.kwargs["config"]["configurable"].as_object().cloned().unwrap_or_default(),
+        configurable: run.kwargs["config"]["configurable"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
         streamed: std::sync::Mutex::default(),
         reported: std::sync::Mutex::default(),
         asked: std::sync::Mutex::default(),

@@ -27,7 +27,10 @@ pub struct Reply {
 impl Reply {
     /// Without tool calls.
     pub fn text(text: impl Into<String>) -> Self {
-        Reply { text: text.into(), calls: Vec::new() }
+        Reply {
+            text: text.into(),
+            calls: Vec::new(),
+        }
     }
 
     /// Why the model stopped: text or tool calls.
@@ -61,7 +64,8 @@ pub fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
     for character in text.chars() {
-        let wide = ('\u{2e80}'..='\u{9fff}').contains(&character) || ('\u{ac00}'..='\u{d7af}').contains(&character);
+        let wide = ('\u{2e80}'..='\u{9fff}').contains(&character)
+            || ('\u{ac00}'..='\u{d7af}').contains(&character);
         piece.push(character);
         if character == ' ' || character == '\n' || wide {
             pieces.push(std::mem::take(&mut piece));
@@ -126,17 +130,16 @@ pub fn chunk(id: &str, piece: &Piece) -> Value {
     match piece {
         Piece::Text(text) => chunk["content"] = json!(text),
         Piece::Call { index, call, args } => {
-            chunk["tool_calls"] = json!([{"name": call.name, "args": {}, "id": call.id, "type": "tool_call"}]);
+            chunk["tool_calls"] =
+                json!([{"name": call.name, "args": {}, "id": call.id, "type": "tool_call"}]);
             chunk["tool_call_chunks"] = json!([
                 {"name": call.name, "args": args, "id": call.id, "index": index, "type": "tool_call_chunk"}
             ]);
         }
         Piece::Args { index, args } => {
             // The real parser sees each later piece alone and reports it as an invalid call.
-            chunk["invalid_tool_calls"] =
-                json!([{"name": null, "args": args, "id": null, "error": null, "type": "invalid_tool_call"}]);
-            chunk["tool_call_chunks"] =
-                json!([{"name": null, "args": args, "id": null, "index": index, "type": "tool_call_chunk"}]);
+            chunk["invalid_tool_calls"] = json!([{"name": null, "args": args, "id": null, "error": null, "type": "invalid_tool_call"}]);
+            chunk["tool_call_chunks"] = json!([{"name": null, "args": args, "id": null, "index": index, "type": "tool_call_chunk"}]);
         }
         Piece::Ending { ending, usage } => {
             chunk["response_metadata"] = ending.clone();
@@ -161,14 +164,24 @@ pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
             }
             let (piece, after) = rest.split_at(cut);
             script.push(if first {
-                Piece::Call { index, call: call.clone(), args: piece.to_owned() }
+                Piece::Call {
+                    index,
+                    call: call.clone(),
+                    args: piece.to_owned(),
+                }
             } else {
-                Piece::Args { index, args: piece.to_owned() }
+                Piece::Args {
+                    index,
+                    args: piece.to_owned(),
+                }
             });
             (rest, first) = (after, false);
         }
     }
-    script.push(Piece::Ending { ending: reply.ending(), usage: usage.clone() });
+    script.push(Piece::Ending {
+        ending: reply.ending(),
+        usage: usage.clone(),
+    });
     script.push(Piece::Last);
     script
 }
@@ -195,11 +208,28 @@ pub fn coerce(message: &Value) -> Value {
     if message["id"].is_string() && message["type"].is_string() {
         return message.clone();
     }
-    let content = if message.is_object() { &message["content"] } else { message };
-    let role = message["role"].as_str().or(message["type"].as_str()).unwrap_or("user");
+    let content = if message.is_object() {
+        &message["content"]
+    } else {
+        message
+    };
+    let role = message["role"]
+        .as_str()
+        .or(message["type"].as_str())
+        .unwrap_or("user");
     match role {
-        "assistant" | "ai" => ai(&uuid4(), content.as_str().unwrap_or_default(), &[], json!({}), Value::Null),
-        "tool" => tool("tool", message["tool_call_id"].as_str().unwrap_or_default(), content.to_string()),
+        "assistant" | "ai" => ai(
+            &uuid4(),
+            content.as_str().unwrap_or_default(),
+            &[],
+            json!({}),
+            Value::Null,
+        ),
+        "tool" => tool(
+            "tool",
+            message["tool_call_id"].as_str().unwrap_or_default(),
+            content.to_string(),
+        ),
         _ => human(content),
     }
 }
@@ -220,12 +250,23 @@ pub fn add(list: &mut Vec<Value>, message: &Value) {
 /// Number of tool calls of the last AI message without a result.
 pub fn open_calls(messages: Option<&Value>) -> usize {
     let mut answered = Vec::new();
-    for message in messages.and_then(Value::as_array).into_iter().flatten().rev() {
+    for message in messages
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .rev()
+    {
         match message["type"].as_str() {
             Some("tool") => answered.push(&message["tool_call_id"]),
             Some("ai") => {
-                let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
-                return calls.iter().filter(|call| !answered.contains(&&call["id"])).count();
+                let calls = message["tool_calls"]
+                    .as_array()
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                return calls
+                    .iter()
+                    .filter(|call| !answered.contains(&&call["id"]))
+                    .count();
             }
             _ => return 0,
         }
@@ -246,7 +287,9 @@ pub fn restyle(dialect: Dialect, values: &mut Value) {
 pub fn javascript(message: &mut Value) {
     let chunk = message["type"] == "AIMessageChunk";
     let ai = chunk || message["type"] == "ai";
-    let Some(fields) = message.as_object_mut() else { return };
+    let Some(fields) = message.as_object_mut() else {
+        return;
+    };
     fields.retain(|_, value| !value.is_null());
     for key in ["artifact", "status", "chunk_position"] {
         fields.remove(key);
@@ -254,7 +297,11 @@ pub fn javascript(message: &mut Value) {
     if ai {
         fields.insert("type".into(), json!("ai"));
         fields.insert("response_metadata".into(), json!({}));
-        let calls = fields.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+        let calls = fields
+            .get("tool_calls")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         let chunks = calls.iter().enumerate().map(|(index, call)| {
             json!({"name": call["name"], "args": call["args"].to_string(), "id": call["id"], "index": index,
                 "type": "tool_call_chunk"})
@@ -266,16 +313,30 @@ pub fn javascript(message: &mut Value) {
         usage["input_token_details"] = json!({});
         usage["output_token_details"] = json!({});
     }
-    if let Some(id) = fields.get("id").and_then(Value::as_str).and_then(|id| id.strip_prefix("lc_run--")) {
+    if let Some(id) = fields
+        .get("id")
+        .and_then(Value::as_str)
+        .and_then(|id| id.strip_prefix("lc_run--"))
+    {
         let id = format!("run-{}", id.strip_suffix("-0").unwrap_or(id));
         fields.insert("id".into(), json!(id));
     }
-    for call in fields.get_mut("invalid_tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+    for call in fields
+        .get_mut("invalid_tool_calls")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
         call["name"] = json!(call["name"].as_str().unwrap_or_default());
         call["error"] = json!("Malformed args.");
     }
     for key in ["tool_call_chunks", "invalid_tool_calls"] {
-        for piece in fields.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+        for piece in fields
+            .get_mut(key)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Some(piece) = piece.as_object_mut() {
                 piece.retain(|_, value| !value.is_null());
             }
@@ -302,13 +363,25 @@ mod tests {
 
     #[test]
     fn reply_chunks_form_the_whole_reply() {
-        let call = Call { name: "get_weather".into(), args: json!({"city": "Kraków"}), id: "call_1".into() };
-        let reply = Reply { text: "Let me 日本 check.".into(), calls: vec![call] };
+        let call = Call {
+            name: "get_weather".into(),
+            args: json!({"city": "Kraków"}),
+            id: "call_1".into(),
+        };
+        let reply = Reply {
+            text: "Let me 日本 check.".into(),
+            calls: vec![call],
+        };
         assert_eq!(reply.pieces(), ["Let ", "me ", "日", "本", " ", "check."]);
         let script = script(&reply, &Value::Null);
         let args: String = script
             .iter()
-            .map(|piece| chunk("m", piece)["tool_call_chunks"][0]["args"].as_str().unwrap_or_default().to_owned())
+            .map(|piece| {
+                chunk("m", piece)["tool_call_chunks"][0]["args"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned()
+            })
             .collect();
         assert_eq!(args, r#"{"city":"Kraków"}"#);
         assert!(matches!(script.last(), Some(Piece::Last)));
@@ -316,18 +389,28 @@ mod tests {
 
     #[test]
     fn javascript_messages_have_no_nulls() {
-        let piece = Piece::Args { index: 0, args: "x".into() };
+        let piece = Piece::Args {
+            index: 0,
+            args: "x".into(),
+        };
         let mut message = chunk("lc_run--1-0", &piece);
         javascript(&mut message);
         assert_eq!(message["type"], "ai");
         assert_eq!(message["id"], "run-1");
-        assert_eq!(message["tool_call_chunks"], json!([{"args": "x", "index": 0, "type": "tool_call_chunk"}]));
+        assert_eq!(
+            message["tool_call_chunks"],
+            json!([{"args": "x", "index": 0, "type": "tool_call_chunk"}])
+        );
         assert!(!message.to_string().contains("null"), "{message}");
     }
 
     #[test]
     fn tool_calls_are_open_until_their_result() {
-        let call = |id: &str| Call { name: "t".into(), args: json!({}), id: id.into() };
+        let call = |id: &str| Call {
+            name: "t".into(),
+            args: json!({}),
+            id: id.into(),
+        };
         let calls = ai("m", "", &[call("a"), call("b")], json!({}), Value::Null);
         assert_eq!(open_calls(Some(&json!([calls]))), 2);
         assert_eq!(open_calls(Some(&json!([calls, tool("t", "a", "")]))), 1);
@@ -336,7 +419,10 @@ mod tests {
 
     #[test]
     fn short_messages_are_accepted() {
-        assert_eq!(coerce(&json!({"role": "user", "content": "hi"}))["type"], "human");
+        assert_eq!(
+            coerce(&json!({"role": "user", "content": "hi"}))["type"],
+            "human"
+        );
         assert_eq!(coerce(&json!("hi"))["content"], "hi");
         let whole = human(&json!("x"));
         assert_eq!(coerce(&whole), whole);

@@ -22,9 +22,26 @@ pub struct MessageStream<'a> {
 impl<'a> MessageStream<'a> {
     /// Starts a message.
     pub fn new(out: &'a Output, position: &'a Position, id: String) -> Self {
-        let metadata = if out.modes.tuple { out.tuple_metadata(position, true).to_string() } else { String::new() };
-        let (so_far, args, ns) = (message::Reply::default(), Vec::new(), out.message_ns(position));
-        MessageStream { out, position, id, metadata, ns, so_far, args, introduced: false }
+        let metadata = if out.modes.tuple {
+            out.tuple_metadata(position, true).to_string()
+        } else {
+            String::new()
+        };
+        let (so_far, args, ns) = (
+            message::Reply::default(),
+            Vec::new(),
+            out.message_ns(position),
+        );
+        MessageStream {
+            out,
+            position,
+            id,
+            metadata,
+            ns,
+            so_far,
+            args,
+            introduced: false,
+        }
     }
 
     fn javascript(&self) -> bool {
@@ -45,7 +62,9 @@ impl<'a> MessageStream<'a> {
         let shown = chunk["id"].as_str().unwrap_or(&self.id).to_owned();
         if out.modes.tuple {
             out.note_streamed(&shown, level);
-            burst.raw("messages", &self.ns, || format!("[{chunk},{}]", self.metadata));
+            burst.raw("messages", &self.ns, || {
+                format!("[{chunk},{}]", self.metadata)
+            });
         }
         if out.modes.legacy && (level.is_empty() || out.subgraphs) {
             out.note_streamed(&shown, level);
@@ -53,7 +72,13 @@ impl<'a> MessageStream<'a> {
         }
         if out.modes.events {
             let data = json!({"chunk": chunk});
-            out.chain_event(burst, "on_chat_model_stream", "ScriptedModel", &data, Some(self.position));
+            out.chain_event(
+                burst,
+                "on_chat_model_stream",
+                "ScriptedModel",
+                &data,
+                Some(self.position),
+            );
         }
     }
 
@@ -62,7 +87,12 @@ impl<'a> MessageStream<'a> {
         if !self.introduced {
             self.introduced = true;
             let metadata = self.out.model_metadata(self.position);
-            burst.plain("messages/metadata", &json!({id: {"metadata": metadata}}), Kind::Output, true);
+            burst.plain(
+                "messages/metadata",
+                &json!({id: {"metadata": metadata}}),
+                Kind::Output,
+                true,
+            );
         }
         let mut so_far = message::ai(id, &self.so_far.text, &[], json!({}), Value::Null);
         match piece {
@@ -71,7 +101,11 @@ impl<'a> MessageStream<'a> {
                 self.so_far.calls.push(call.clone());
                 self.args.push(args.clone());
             }
-            Piece::Args { index, args } => self.args.get_mut(*index).into_iter().for_each(|sum| sum.push_str(args)),
+            Piece::Args { index, args } => self
+                .args
+                .get_mut(*index)
+                .into_iter()
+                .for_each(|sum| sum.push_str(args)),
             Piece::Ending { ending, usage } => {
                 so_far["response_metadata"] = ending.clone();
                 so_far["usage_metadata"] = usage.clone();

@@ -37,8 +37,11 @@ impl Output {
         if self.dialect() == Dialect::Python {
             metadata["user_id"] = json!("");
             metadata["langgraph_auth_user_id"] = json!("");
-            metadata["langgraph_request_id"] =
-                self.configurable.get("langgraph_request_id").cloned().unwrap_or_default();
+            metadata["langgraph_request_id"] = self
+                .configurable
+                .get("langgraph_request_id")
+                .cloned()
+                .unwrap_or_default();
         }
         if let Some(id) = self.configurable.get("checkpoint_id") {
             metadata["checkpoint_id"] = id.clone();
@@ -59,9 +62,17 @@ impl Output {
 
     /// The metadata of a message in `messages-tuple`. The JavaScript server adds the tracer's tags.
     pub fn tuple_metadata(&self, position: &Position, token: bool) -> Value {
-        let mut metadata = if token { self.model_metadata(position) } else { self.node_metadata(position) };
+        let mut metadata = if token {
+            self.model_metadata(position)
+        } else {
+            self.node_metadata(position)
+        };
         if self.dialect() == Dialect::JavaScript {
-            metadata["tags"] = if token { json!([]) } else { json!([format!("graph:step:{}", position.step)]) };
+            metadata["tags"] = if token {
+                json!([])
+            } else {
+                json!([format!("graph:step:{}", position.step)])
+            };
             if !token {
                 metadata["name"] = json!(position.node);
                 metadata["checkpoint_ns"] = metadata["langgraph_checkpoint_ns"].clone();
@@ -75,7 +86,11 @@ impl Output {
         let mut metadata = self.node_metadata(position);
         metadata["ls_integration"] = json!("langchain_chat_model");
         let javascript = self.dialect() == Dialect::JavaScript;
-        let ns = if position.ns.is_empty() || javascript { position.inner() } else { position.ns.clone() };
+        let ns = if position.ns.is_empty() || javascript {
+            position.inner()
+        } else {
+            position.ns.clone()
+        };
         metadata["checkpoint_ns"] = json!(ns.join("|"));
         metadata["ls_model_type"] = json!("chat");
         if javascript {
@@ -90,7 +105,11 @@ impl Output {
 
     /// The namespace of a message's event. The JavaScript server includes the node, even at the root.
     pub fn message_ns(&self, position: &Position) -> Vec<String> {
-        if self.dialect() == Dialect::JavaScript && self.subgraphs { position.inner() } else { position.ns.clone() }
+        if self.dialect() == Dialect::JavaScript && self.subgraphs {
+            position.inner()
+        } else {
+            position.ns.clone()
+        }
     }
 
     /// The configuration that points to a checkpoint.
@@ -124,7 +143,14 @@ pub fn server_metadata(dialect: Dialect, url: &str) -> Value {
 }
 
 /// `configurable` of a run, as the server fills it in.
-pub fn configurable(dialect: Dialect, run: &str, thread: &str, graph: Graph, assistant: &str, at: Timestamp) -> Object {
+pub fn configurable(
+    dialect: Dialect,
+    run: &str,
+    thread: &str,
+    graph: Graph,
+    assistant: &str,
+    at: Timestamp,
+) -> Object {
     let filled = match dialect {
         Dialect::JavaScript => {
             json!({"run_id": run, "thread_id": thread, "graph_id": graph.name(), "assistant_id": assistant})

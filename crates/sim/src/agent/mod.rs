@@ -103,13 +103,21 @@ impl Host {
     /// The revision that served at a time.
     pub fn revision(&self, at: Timestamp) -> Option<String> {
         let deployments = self.plane.deployments();
-        deployments.iter().find(|one| one.name == self.deployment)?.serving(at, self.plane.speed)
+        deployments
+            .iter()
+            .find(|one| one.name == self.deployment)?
+            .serving(at, self.plane.speed)
     }
 }
 
 impl Agent {
     /// A server with the assistants of its graphs and no threads.
-    pub fn new(name: &str, url: &str, options: &crate::Options, stop: CancellationToken) -> Arc<Self> {
+    pub fn new(
+        name: &str,
+        url: &str,
+        options: &crate::Options,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
         let now = Timestamp::now();
         let assistants = graphs()
             .map(|graph| {
@@ -132,11 +140,18 @@ impl Agent {
             Dialect::Aegra => Ids::RunCount,
         });
         let own = matches!(options.dialect, Dialect::JavaScript | Dialect::Aegra);
-        let wire =
-            Wire { lf: options.wire.lf || own, no_heartbeats: options.wire.no_heartbeats || own, ..options.wire };
+        let wire = Wire {
+            lf: options.wire.lf || own,
+            no_heartbeats: options.wire.no_heartbeats || own,
+            ..options.wire
+        };
         let ids = Arc::new(IdClock::new(kind));
         // The JavaScript server keeps the events of finished runs until it is restarted.
-        let window = if options.dialect == Dialect::JavaScript { Duration::MAX } else { options.replay_window };
+        let window = if options.dialect == Dialect::JavaScript {
+            Duration::MAX
+        } else {
+            options.replay_window
+        };
         Arc::new(Agent {
             name: name.to_owned(),
             url: url.to_owned(),
@@ -144,13 +159,19 @@ impl Agent {
             wire,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
-            kept: ReplayLimits { bytes: options.kept_bytes, window },
+            kept: ReplayLimits {
+                bytes: options.kept_bytes,
+                window,
+            },
             clock: Clock::live(options.speed, ids.clone()),
             ids,
             stop,
             speed: options.speed,
             host: OnceLock::new(),
-            memory: Mutex::new(Memory { assistants, ..Memory::default() }),
+            memory: Mutex::new(Memory {
+                assistants,
+                ..Memory::default()
+            }),
             asked: watch::channel(Instant::now()).0,
             changed: watch::channel(0).0,
             released: watch::channel(HashSet::new()).0,
@@ -192,14 +213,22 @@ impl Agent {
 
     /// The stream of a thread, which may not exist yet.
     pub fn thread_feed(&self, thread: &str) -> Arc<Feed> {
-        self.memory().feeds.entry(thread.to_owned()).or_insert_with(|| Arc::new(Feed::new(self.kept))).clone()
+        self.memory()
+            .feeds
+            .entry(thread.to_owned())
+            .or_insert_with(|| Arc::new(Feed::new(self.kept)))
+            .clone()
     }
 
     /// Drops the events of runs that ended too long ago to be replayed.
     pub fn expire_feeds(&self) {
         let memory = self.memory();
         memory.feeds.values().for_each(|feed| feed.expire());
-        memory.threads.values().flat_map(|thread| &thread.runs).for_each(|run| run.feed.expire());
+        memory
+            .threads
+            .values()
+            .flat_map(|thread| &thread.runs)
+            .for_each(|run| run.feed.expire());
     }
 
     /// Records a request for live data.
@@ -243,7 +272,11 @@ impl Agent {
     pub fn assistant(&self, asked: &str) -> Option<Assistant> {
         let memory = self.memory();
         let own = Graph::named(asked).map(Graph::assistant);
-        memory.assistants.iter().find(|one| one.id == asked || Some(one.id.as_str()) == own).cloned()
+        memory
+            .assistants
+            .iter()
+            .find(|one| one.id == asked || Some(one.id.as_str()) == own)
+            .cloned()
     }
 }
 
@@ -251,14 +284,19 @@ impl Agent {
 pub fn json_response(status: StatusCode, body: &Value) -> Response {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     response
 }
 
 pub fn text_response(status: StatusCode, content_type: &'static str, text: &str) -> Response {
     let mut response = Response::new(Body::from(text.to_owned()));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -272,7 +310,9 @@ pub fn empty(status: StatusCode) -> Response {
 /// Sets a header. An invalid value is skipped.
 pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(HeaderName::from_static(name), value);
+        response
+            .headers_mut()
+            .insert(HeaderName::from_static(name), value);
     }
 }
 
@@ -313,7 +353,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn clients_leave_after_a_minute_unless_they_follow_a_thread() {
-        let agent = Agent::new("a", "http://127.0.0.1:1", &crate::Options::demo(), CancellationToken::new());
+        let agent = Agent::new(
+            "a",
+            "http://127.0.0.1:1",
+            &crate::Options::demo(),
+            CancellationToken::new(),
+        );
         let alone = async || futures::poll!(pin!(agent.company())).is_pending();
         assert!(!alone().await);
         tokio::time::advance(VISIT).await;

@@ -22,10 +22,15 @@ pub fn python_repr(value: &Value) -> String {
         Value::Bool(yes) => (if *yes { "True" } else { "False" }).into(),
         Value::Number(number) => number.to_string(),
         Value::String(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
-        Value::Array(list) => format!("[{}]", list.iter().map(python_repr).collect::<Vec<_>>().join(", ")),
+        Value::Array(list) => format!(
+            "[{}]",
+            list.iter().map(python_repr).collect::<Vec<_>>().join(", ")
+        ),
         Value::Object(map) => {
-            let items: Vec<String> =
-                map.iter().map(|(key, value)| format!("'{key}': {}", python_repr(value))).collect();
+            let items: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("'{key}': {}", python_repr(value)))
+                .collect();
             format!("{{{}}}", items.join(", "))
         }
     }
@@ -39,7 +44,10 @@ mod tests {
     #[test]
     fn values_are_shown_as_python_shows_them() {
         let value = json!([{"log": ["x"], "n": 1.5}, null, true]);
-        assert_eq!(python_repr(&value), "[{'log': ['x'], 'n': 1.5}, None, True]");
+        assert_eq!(
+            python_repr(&value),
+            "[{'log': ['x'], 'n': 1.5}, None, True]"
+        );
         assert_eq!(python_type(&json!(1.5)), "float");
     }
 }

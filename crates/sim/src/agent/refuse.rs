@@ -190,35 +190,83 @@ fn python(problem: Problem) -> Response {
 /// A schema violation in the words of the Python server's validator.
 fn violation(problem: Problem) -> String {
     let say = |says: &str, rule: &str, place: &str, at: &str, value: &Value| {
-        let at = if at.is_empty() { String::new() } else { format!("[\"{at}\"]") };
-        format!("{says}\n\nFailed validating \"{rule}\" in schema{place}\n\nOn instance{at}:\n    {value}")
+        let at = if at.is_empty() {
+            String::new()
+        } else {
+            format!("[\"{at}\"]")
+        };
+        format!(
+            "{says}\n\nFailed validating \"{rule}\" in schema{place}\n\nOn instance{at}:\n    {value}"
+        )
     };
     match problem {
-        Problem::NoAssistantNamed(body) => {
-            say("\"assistant_id\" is a required property", "required", &run_schema(""), "", &body)
-        }
-        Problem::Range { field, value, bound, greatest } => {
-            let (than, rule) =
-                if greatest { ("greater than the maximum", "maximum") } else { ("less than the minimum", "minimum") };
+        Problem::NoAssistantNamed(body) => say(
+            "\"assistant_id\" is a required property",
+            "required",
+            &run_schema(""),
+            "",
+            &body,
+        ),
+        Problem::Range {
+            field,
+            value,
+            bound,
+            greatest,
+        } => {
+            let (than, rule) = if greatest {
+                ("greater than the maximum", "maximum")
+            } else {
+                ("less than the minimum", "minimum")
+            };
             let place = format!("[\"properties\"][\"{field}\"]");
-            say(&format!("{value} is {than} of {bound}"), rule, &place, field, &json!(value))
+            say(
+                &format!("{value} is {than} of {bound}"),
+                rule,
+                &place,
+                field,
+                &json!(value),
+            )
         }
-        Problem::NotOneOf { field, value, allowed, place } => {
+        Problem::NotOneOf {
+            field,
+            value,
+            allowed,
+            place,
+        } => {
             let says = match allowed {
                 [first, second, rest @ ..] if rest.len() > 1 => {
-                    format!("{value} is not one of \"{first}\", \"{second}\" or {} other candidates", rest.len())
+                    format!(
+                        "{value} is not one of \"{first}\", \"{second}\" or {} other candidates",
+                        rest.len()
+                    )
                 }
-                [first, second, third] => format!("{value} is not one of \"{first}\", \"{second}\" or \"{third}\""),
+                [first, second, third] => {
+                    format!("{value} is not one of \"{first}\", \"{second}\" or \"{third}\"")
+                }
                 [first, second] => format!("{value} is not one of \"{first}\" or \"{second}\""),
                 _ => format!("{value} is not one of the allowed values"),
             };
             say(&says, "enum", &place, field, &value)
         }
         Problem::BadMode(value) => {
-            let says = format!("{value} is not valid under any of the schemas listed in the 'anyOf' keyword");
-            say(&says, "anyOf", &run_schema("stream_mode"), "stream_mode", &value)
+            let says = format!(
+                "{value} is not valid under any of the schemas listed in the 'anyOf' keyword"
+            );
+            say(
+                &says,
+                "anyOf",
+                &run_schema("stream_mode"),
+                "stream_mode",
+                &value,
+            )
         }
-        Problem::Schema { says, rule, place, at, value } => say(&says, rule, &place, at, &value),
+        Problem::Schema {
+            says,
+            rule,
+            place,
+            at,
+            value,
+        } => say(&says, rule, &place, at, &value),
         other => format!("{other:?}"),
     }
 }
@@ -226,17 +274,26 @@ fn violation(problem: Problem) -> String {
 /// The location of a new run's field in the Python server's schema; empty for the whole body.
 pub fn run_schema(field: &str) -> String {
     let body = "[\"components\"][\"schemas\"][\"RunCreateStateful\"]";
-    if field.is_empty() { body.to_owned() } else { format!("{body}[\"properties\"][\"{field}\"]") }
+    if field.is_empty() {
+        body.to_owned()
+    } else {
+        format!("{body}[\"properties\"][\"{field}\"]")
+    }
 }
 
 fn zod(issue: Value) -> Response {
-    json_response(StatusCode::BAD_REQUEST, &json!({"success": false, "error": {"issues": [issue], "name": "ZodError"}}))
+    json_response(
+        StatusCode::BAD_REQUEST,
+        &json!({"success": false, "error": {"issues": [issue], "name": "ZodError"}}),
+    )
 }
 
 fn javascript(problem: Problem) -> Response {
     use StatusCode as S;
     let uuid = |field: &str| {
-        zod(json!({"validation": "uuid", "code": "invalid_string", "message": "Invalid uuid", "path": [field]}))
+        zod(
+            json!({"validation": "uuid", "code": "invalid_string", "message": "Invalid uuid", "path": [field]}),
+        )
     };
     let (status, said) = match problem {
         // The router's own responses have a space in their content type.
@@ -253,13 +310,25 @@ fn javascript(problem: Problem) -> Response {
             };
             let union = json!({"issues": [issue("string")], "name": "ZodError"});
             let unions = [union.clone(), union];
-            return zod(json!({"code": "invalid_union", "unionErrors": unions, "path": ["assistant_id"],
-                "message": "Invalid input"}));
+            return zod(
+                json!({"code": "invalid_union", "unionErrors": unions, "path": ["assistant_id"],
+                "message": "Invalid input"}),
+            );
         }
-        Problem::Range { field, value, bound, greatest } => {
+        Problem::Range {
+            field,
+            value,
+            bound,
+            greatest,
+        } => {
             return zod(too_far(field, value, bound, greatest));
         }
-        Problem::NotOneOf { field, value, allowed, .. } => return zod(not_one_of(field, &value, allowed)),
+        Problem::NotOneOf {
+            field,
+            value,
+            allowed,
+            ..
+        } => return zod(not_one_of(field, &value, allowed)),
         Problem::BadMode(value) => {
             let modes = &[
                 "values",
@@ -277,15 +346,19 @@ fn javascript(problem: Problem) -> Response {
                 "path": ["stream_mode"], "message": "Expected array, received string"});
             let unions = [array, not_one_of("stream_mode", &value, modes)]
                 .map(|issue| json!({"issues": [issue], "name": "ZodError"}));
-            return zod(json!({"code": "invalid_union", "unionErrors": unions, "path": ["stream_mode"],
-                "message": "Invalid input"}));
+            return zod(
+                json!({"code": "invalid_union", "unionErrors": unions, "path": ["stream_mode"],
+                "message": "Invalid input"}),
+            );
         }
         Problem::Schema { says, at, .. } => {
             return zod(json!({"code": "invalid_type", "path": [at], "message": says}));
         }
         Problem::NotANumber(field) => {
-            return zod(json!({"code": "invalid_type", "expected": "number", "received": "nan", "path": [field],
-                "message": "Expected number, received nan"}));
+            return zod(
+                json!({"code": "invalid_type", "expected": "number", "received": "nan", "path": [field],
+                "message": "Expected number, received nan"}),
+            );
         }
         Problem::BadJson => (S::BAD_REQUEST, "Malformed JSON in request body".into()),
         Problem::NoThread(id) => (S::NOT_FOUND, format!("Thread with ID {id} not found")),
@@ -293,7 +366,11 @@ fn javascript(problem: Problem) -> Response {
         Problem::ThreadExists(_) => (S::CONFLICT, "Thread already exists".into()),
         Problem::NoGraph(id) => (S::BAD_REQUEST, format!("Thread {id} has no graph ID")),
         Problem::NoNode(_) => {
-            return text(S::INTERNAL_SERVER_ERROR, "text/plain; charset=UTF-8", "Internal Server Error");
+            return text(
+                S::INTERNAL_SERVER_ERROR,
+                "text/plain; charset=UTF-8",
+                "Internal Server Error",
+            );
         }
         Problem::NoState(_) => (S::NOT_FOUND, "Thread not found".into()),
         Problem::NoRun(_) | Problem::NoRunToDelete(_) | Problem::NothingToCancel(_) => {
@@ -332,8 +409,13 @@ fn too_far(field: &str, value: i64, bound: i64, greatest: bool) -> Value {
 
 fn not_one_of(field: &str, value: &Value, allowed: &[&str]) -> Value {
     let quoted: Vec<String> = allowed.iter().map(|word| format!("'{word}'")).collect();
-    let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let message = format!("Invalid enum value. Expected {}, received '{shown}'", quoted.join(" | "));
+    let shown = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    let message = format!(
+        "Invalid enum value. Expected {}, received '{shown}'",
+        quoted.join(" | ")
+    );
     json!({"received": value, "code": "invalid_enum_value", "options": allowed, "path": [field], "message": message})
 }
 
@@ -344,58 +426,115 @@ fn aegra(problem: Problem) -> Response {
         Problem::NoRoute => return detail(S::NOT_FOUND, "Not Found"),
         Problem::NoMethod => return detail(S::METHOD_NOT_ALLOWED, "Method Not Allowed"),
         Problem::BadJson => {
-            return body(json!({"type": "json_invalid", "loc": ["body", 0], "msg": "JSON decode error", "input": {},
-                "ctx": {"error": "Expecting value"}}));
+            return body(
+                json!({"type": "json_invalid", "loc": ["body", 0], "msg": "JSON decode error", "input": {},
+                "ctx": {"error": "Expecting value"}}),
+            );
         }
         Problem::NoAssistantNamed(input) => {
-            return body(json!({"type": "missing", "loc": ["body", "assistant_id"], "msg": "Field required",
-                "input": input}));
+            return body(
+                json!({"type": "missing", "loc": ["body", "assistant_id"], "msg": "Field required",
+                "input": input}),
+            );
         }
         Problem::NoInput(input) => {
             return body(json!({"type": "value_error", "loc": ["body"],
                 "msg": "Value error, Must specify either 'input' or 'command'", "input": input, "ctx": {"error": {}}}));
         }
-        Problem::Range { field, value, bound, greatest } => {
-            let (kind, short, word) =
-                if greatest { ("less_than_equal", "le", "less") } else { ("greater_than_equal", "ge", "greater") };
+        Problem::Range {
+            field,
+            value,
+            bound,
+            greatest,
+        } => {
+            let (kind, short, word) = if greatest {
+                ("less_than_equal", "le", "less")
+            } else {
+                ("greater_than_equal", "ge", "greater")
+            };
             return body(json!({"type": kind, "loc": ["body", field],
                 "msg": format!("Input should be {word} than or equal to {bound}"), "input": value,
                 "ctx": {short: bound}}));
         }
-        Problem::NotOneOf { field, value, allowed, .. } => {
+        Problem::NotOneOf {
+            field,
+            value,
+            allowed,
+            ..
+        } => {
             let shown = value.as_str().unwrap_or_default();
             let quoted: Vec<String> = allowed.iter().map(|word| format!("'{word}'")).collect();
-            let msg = format!("Value error, Invalid thread {field}: {shown}. Must be one of: [{}]", quoted.join(", "));
-            return body(json!({"type": "value_error", "loc": ["body", field], "msg": msg, "input": value,
-                "ctx": {"error": {}}}));
+            let msg = format!(
+                "Value error, Invalid thread {field}: {shown}. Must be one of: [{}]",
+                quoted.join(", ")
+            );
+            return body(
+                json!({"type": "value_error", "loc": ["body", field], "msg": msg, "input": value,
+                "ctx": {"error": {}}}),
+            );
         }
-        Problem::Schema { says, rule: "pattern", place, at, value } => {
-            return body(json!({"type": "string_pattern_mismatch", "loc": ["query", at], "msg": says, "input": value,
-                "ctx": {"pattern": place}}));
+        Problem::Schema {
+            says,
+            rule: "pattern",
+            place,
+            at,
+            value,
+        } => {
+            return body(
+                json!({"type": "string_pattern_mismatch", "loc": ["query", at], "msg": says, "input": value,
+                "ctx": {"pattern": place}}),
+            );
         }
-        Problem::Schema { says, at, value, .. } => {
-            return body(json!({"type": "value_error", "loc": ["body", at], "msg": says, "input": value}));
+        Problem::Schema {
+            says, at, value, ..
+        } => {
+            return body(
+                json!({"type": "value_error", "loc": ["body", at], "msg": says, "input": value}),
+            );
         }
-        Problem::NoState(id) => (S::NOT_FOUND, "not_found", format!("Thread '{id}' has no associated graph")),
-        Problem::BadThreadId { id, .. } | Problem::NoThread(id) => {
-            (S::NOT_FOUND, "not_found", format!("Thread '{id}' not found"))
-        }
-        Problem::BadRunId(id) | Problem::NoRun(id) | Problem::NoRunToDelete(id) | Problem::NothingToCancel(id) => {
+        Problem::NoState(id) => (
+            S::NOT_FOUND,
+            "not_found",
+            format!("Thread '{id}' has no associated graph"),
+        ),
+        Problem::BadThreadId { id, .. } | Problem::NoThread(id) => (
+            S::NOT_FOUND,
+            "not_found",
+            format!("Thread '{id}' not found"),
+        ),
+        Problem::BadRunId(id)
+        | Problem::NoRun(id)
+        | Problem::NoRunToDelete(id)
+        | Problem::NothingToCancel(id) => {
             (S::NOT_FOUND, "not_found", format!("Run '{id}' not found"))
         }
-        Problem::UnknownName { name, .. } | Problem::UnknownAssistant(name) | Problem::NotAnAssistantId(name) => {
-            (S::NOT_FOUND, "not_found", format!("Assistant '{name}' not found"))
-        }
-        Problem::ThreadExists(id) => (S::CONFLICT, "conflict", format!("Thread '{id}' already exists")),
-        Problem::RunIsActive => {
-            (S::CONFLICT, "conflict", "Run is active. Retry with force=1 to cancel and delete.".into())
-        }
-        Problem::NoGraph(id) => {
-            (S::BAD_REQUEST, "bad_request", format!("Thread '{id}' has no associated graph. Cannot update state."))
-        }
-        Problem::NothingToResume => {
-            (S::BAD_REQUEST, "bad_request", "Cannot resume: thread is not in interrupted state".into())
-        }
+        Problem::UnknownName { name, .. }
+        | Problem::UnknownAssistant(name)
+        | Problem::NotAnAssistantId(name) => (
+            S::NOT_FOUND,
+            "not_found",
+            format!("Assistant '{name}' not found"),
+        ),
+        Problem::ThreadExists(id) => (
+            S::CONFLICT,
+            "conflict",
+            format!("Thread '{id}' already exists"),
+        ),
+        Problem::RunIsActive => (
+            S::CONFLICT,
+            "conflict",
+            "Run is active. Retry with force=1 to cancel and delete.".into(),
+        ),
+        Problem::NoGraph(id) => (
+            S::BAD_REQUEST,
+            "bad_request",
+            format!("Thread '{id}' has no associated graph. Cannot update state."),
+        ),
+        Problem::NothingToResume => (
+            S::BAD_REQUEST,
+            "bad_request",
+            "Cannot resume: thread is not in interrupted state".into(),
+        ),
         Problem::NoNode(node) => (
             S::INTERNAL_SERVER_ERROR,
             "internal_error",
@@ -409,5 +548,8 @@ fn aegra(problem: Problem) -> Response {
         Problem::Python(status, text) => (status, "error", text),
         other => (S::BAD_REQUEST, "bad_request", format!("{other:?}")),
     };
-    json_response(status, &json!({"error": code, "message": message, "details": null}))
+    json_response(
+        status,
+        &json!({"error": code, "message": message, "details": null}),
+    )
 }

@@ -2,7 +2,9 @@
 
 use super::ThisAgent;
 use super::refuse::Problem;
-use super::{Agent, assistants, crons, join, json_response, runs, search, store, text_response, threads};
+use super::{
+    Agent, assistants, crons, join, json_response, runs, search, store, text_response, threads,
+};
 use crate::Dialect;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -45,7 +47,9 @@ fn streams() -> Routes {
 
 /// The routes of the written contract.
 fn contract() -> Routes {
-    streams().route("/threads/{thread}/stream", get(join::thread)).route("/runs/stream", post(runs::stateless_stream))
+    streams()
+        .route("/threads/{thread}/stream", get(join::thread))
+        .route("/runs/stream", post(runs::stateless_stream))
 }
 
 /// The routes that the Python, the JavaScript and the Aegra server have in common.
@@ -55,22 +59,53 @@ fn common(routes: Routes) -> Routes {
         .route("/assistants/search", post(search::assistants))
         .route("/assistants/count", post(search::count_assistants))
         .route("/assistants", post(assistants::create))
-        .route("/assistants/{assistant}", get(search::assistant).patch(assistants::patch).delete(assistants::delete))
-        .route("/assistants/{assistant}/versions", post(assistants::versions))
+        .route(
+            "/assistants/{assistant}",
+            get(search::assistant)
+                .patch(assistants::patch)
+                .delete(assistants::delete),
+        )
+        .route(
+            "/assistants/{assistant}/versions",
+            post(assistants::versions),
+        )
         .route("/assistants/{assistant}/latest", post(assistants::latest))
-        .route("/store/items", get(store::get).put(store::put).delete(store::delete))
+        .route(
+            "/store/items",
+            get(store::get).put(store::put).delete(store::delete),
+        )
         .route("/store/items/search", post(store::search))
         .route("/store/namespaces", post(store::namespaces))
         .route("/assistants/{assistant}/graph", get(search::drawing))
         .route("/threads/search", post(search::threads))
-        .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
-        .route("/threads/{thread}/state", get(threads::state).post(threads::update_state))
-        .route("/threads/{thread}/state/{checkpoint}", get(threads::state_at))
-        .route("/threads/{thread}/state/checkpoint", post(threads::state_at_post))
-        .route("/threads/{thread}/history", get(threads::history_get).post(threads::history_post))
+        .route(
+            "/threads/{thread}",
+            get(threads::get)
+                .patch(threads::patch)
+                .delete(threads::delete),
+        )
+        .route(
+            "/threads/{thread}/state",
+            get(threads::state).post(threads::update_state),
+        )
+        .route(
+            "/threads/{thread}/state/{checkpoint}",
+            get(threads::state_at),
+        )
+        .route(
+            "/threads/{thread}/state/checkpoint",
+            post(threads::state_at_post),
+        )
+        .route(
+            "/threads/{thread}/history",
+            get(threads::history_get).post(threads::history_post),
+        )
         .route("/threads/{thread}/runs", post(runs::create).get(runs::list))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
-        .route("/threads/{thread}/runs/{run}", get(runs::get).delete(runs::delete))
+        .route(
+            "/threads/{thread}/runs/{run}",
+            get(runs::get).delete(runs::delete),
+        )
         .route("/threads/{thread}/runs/{run}/join", get(runs::join))
         .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
 }
@@ -93,7 +128,10 @@ fn python() -> Routes {
         .route("/runs/crons", post(crons::post))
         .route("/runs/crons/search", post(crons::search))
         .route("/runs/crons/count", post(crons::count))
-        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
+        .route(
+            "/runs/crons/{cron}",
+            get(crons::get).patch(crons::patch).delete(crons::delete),
+        )
         .route("/threads/{thread}/runs/crons", post(crons::post_on_thread))
 }
 
@@ -109,7 +147,10 @@ fn javascript() -> Routes {
 
 /// Checks the key if one is required, and adds the headers that the real server sends with every response.
 async fn guard(State(agent): ThisAgent, request: Request, next: Next) -> Response {
-    let given = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
+    let given = request
+        .headers()
+        .get("x-api-key")
+        .and_then(|key| key.to_str().ok());
     if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
         return super::detail(StatusCode::FORBIDDEN, "Missing authentication headers");
     }
@@ -132,7 +173,14 @@ async fn not_allowed(State(agent): ThisAgent) -> Response {
 
 async fn ok(State(agent): ThisAgent) -> Response {
     let javascript = agent.dialect == Dialect::JavaScript;
-    json_response(StatusCode::OK, &if javascript { json!({"ok": true}) } else { json!({"ok": true, "services": {}}) })
+    json_response(
+        StatusCode::OK,
+        &if javascript {
+            json!({"ok": true})
+        } else {
+            json!({"ok": true, "services": {}})
+        },
+    )
 }
 
 /// The part of the metrics that describes the queue.
@@ -140,7 +188,12 @@ async fn metrics(State(agent): ThisAgent) -> Response {
     const WORKERS: usize = 10;
     let (mut waits, mut running) = (Vec::new(), 0);
     let now = Timestamp::now();
-    for run in agent.memory().threads.values().flat_map(|thread| &thread.runs) {
+    for run in agent
+        .memory()
+        .threads
+        .values()
+        .flat_map(|thread| &thread.runs)
+    {
         match run.status.as_str() {
             "pending" => waits.push(now.duration_since(run.created_at).as_secs_f64()),
             "running" => running += 1,
@@ -180,7 +233,10 @@ async fn info(State(agent): ThisAgent) -> Response {
             "flags": {"assistants": true, "crons": false},
         }),
         Dialect::Python | Dialect::Contract => {
-            let revision = agent.host.get().and_then(|host| host.revision(Timestamp::now()));
+            let revision = agent
+                .host
+                .get()
+                .and_then(|host| host.revision(Timestamp::now()));
             json!({
             "version": "0.16.7", "langgraph_py_version": "1.2.22",
             "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
@@ -199,5 +255,9 @@ async fn no_schemas(State(agent): ThisAgent) -> Response {
 }
 
 async fn not_implemented() -> Response {
-    text_response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain;charset=UTF-8", "Not implemented")
+    text_response(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "text/plain;charset=UTF-8",
+        "Not implemented",
+    )
 }

@@ -15,7 +15,10 @@ fn time(dialect: Dialect, at: Timestamp) -> String {
 }
 
 pub fn assistant(dialect: Dialect, assistant: &Assistant) -> Value {
-    let (created, updated) = (time(dialect, assistant.created_at), time(dialect, assistant.updated_at));
+    let (created, updated) = (
+        time(dialect, assistant.created_at),
+        time(dialect, assistant.updated_at),
+    );
     let mut row = json!({
         "assistant_id": assistant.id, "graph_id": assistant.graph.name(), "config": assistant.config,
         "context": assistant.context, "metadata": assistant.metadata, "name": assistant.name, "created_at": created,
@@ -40,7 +43,10 @@ pub fn version(dialect: Dialect, assistant: &Assistant, version: &Version) -> Va
 
 /// A thread's row. Its keys depend on its history.
 pub fn thread(dialect: Dialect, thread: &Thread) -> Value {
-    let (created, updated) = (time(dialect, thread.created_at), time(dialect, thread.updated_at));
+    let (created, updated) = (
+        time(dialect, thread.created_at),
+        time(dialect, thread.updated_at),
+    );
     if dialect == Dialect::Aegra {
         let mut metadata = thread.metadata.clone();
         for (key, value) in [
@@ -101,7 +107,13 @@ pub fn thread_interrupts<'a>(
     tasks
         .filter(|(_, raised)| dialect == Dialect::JavaScript || raised.is_some())
         .map(|(id, raised)| {
-            (id.to_owned(), raised.map(|raised| interrupt(dialect, raised, false)).into_iter().collect())
+            (
+                id.to_owned(),
+                raised
+                    .map(|raised| interrupt(dialect, raised, false))
+                    .into_iter()
+                    .collect(),
+            )
         })
         .collect()
 }
@@ -109,8 +121,15 @@ pub fn thread_interrupts<'a>(
 /// A task of a state. `live` shows its open question; otherwise everything that the step raised and wrote.
 fn task(dialect: Dialect, task: &Task, live: bool) -> Value {
     let javascript = dialect == Dialect::JavaScript;
-    let shown = if live && !javascript { task.pending() } else { task.raised.as_ref() };
-    let raised: Vec<Value> = shown.map(|raised| interrupt(dialect, raised, false)).into_iter().collect();
+    let shown = if live && !javascript {
+        task.pending()
+    } else {
+        task.raised.as_ref()
+    };
+    let raised: Vec<Value> = shown
+        .map(|raised| interrupt(dialect, raised, false))
+        .into_iter()
+        .collect();
     let mut row = json!({
         "id": task.id, "name": task.name, "error": task.error, "interrupts": raised, "checkpoint": null,
         "state": null,
@@ -135,19 +154,32 @@ fn place(dialect: Dialect, thread: &str, id: Option<&str>) -> Value {
 /// unfinished step wrote.
 pub fn state(dialect: Dialect, thread: &Thread, checkpoint: &Checkpoint, live: bool) -> Value {
     let graph = thread.graph();
-    let shown = || checkpoint.tasks_for(graph).filter(|one| !one.added || dialect == Dialect::JavaScript);
+    let shown = || {
+        checkpoint
+            .tasks_for(graph)
+            .filter(|one| !one.added || dialect == Dialect::JavaScript)
+    };
     let tasks: Vec<Value> = shown().map(|one| task(dialect, one, live)).collect();
     let finished = |one: &Task| live && one.result.is_some();
-    let next: Vec<&str> = shown().filter(|one| !finished(one)).map(|one| one.name.as_str()).collect();
-    let values = if live { checkpoint.live_values(graph) } else { checkpoint.values_for(graph) };
+    let next: Vec<&str> = shown()
+        .filter(|one| !finished(one))
+        .map(|one| one.name.as_str())
+        .collect();
+    let values = if live {
+        checkpoint.live_values(graph)
+    } else {
+        checkpoint.values_for(graph)
+    };
     let mut row = json!({
         "values": values, "next": next, "tasks": tasks, "metadata": metadata(dialect, checkpoint),
         "created_at": time(dialect, checkpoint.at), "checkpoint": place(dialect, &thread.id, Some(&checkpoint.id)),
         "parent_checkpoint": checkpoint.parent.as_deref().map(|id| place(dialect, &thread.id, Some(id))),
     });
     if dialect != Dialect::JavaScript {
-        let raised: Vec<Value> =
-            tasks.iter().flat_map(|task| task["interrupts"].as_array().cloned().unwrap_or_default()).collect();
+        let raised: Vec<Value> = tasks
+            .iter()
+            .flat_map(|task| task["interrupts"].as_array().cloned().unwrap_or_default())
+            .collect();
         row["interrupts"] = json!(raised);
         row["checkpoint_id"] = json!(checkpoint.id);
         row["parent_checkpoint_id"] = json!(checkpoint.parent);
@@ -188,7 +220,10 @@ pub fn no_state(dialect: Dialect, thread: &str, asked: Option<&str>) -> Value {
         }
         Dialect::Python | Dialect::Contract => {
             row["metadata"] = Value::Null;
-            row["checkpoint"] = asked.map_or(Value::Null, |id| json!({"checkpoint_id": id, "thread_id": thread}));
+            row["checkpoint"] = asked.map_or(
+                Value::Null,
+                |id| json!({"checkpoint_id": id, "thread_id": thread}),
+            );
         }
     }
     row["interrupts"] = json!([]);

@@ -35,8 +35,12 @@ fn paged(agent: &Agent, mut found: Vec<Value>, page: &Page, usual: &str, tie: &s
     }
     let total = found.len();
     let more = total > page.offset + page.limit;
-    let shown: Vec<Value> =
-        found.into_iter().skip(page.offset).take(page.limit).map(|value| select(value, &page.select)).collect();
+    let shown: Vec<Value> = found
+        .into_iter()
+        .skip(page.offset)
+        .take(page.limit)
+        .map(|value| select(value, &page.select))
+        .collect();
     let mut response = ok(&json!(shown));
     match agent.dialect {
         Dialect::Aegra => {}
@@ -47,13 +51,21 @@ fn paged(agent: &Agent, mut found: Vec<Value>, page: &Page, usual: &str, tie: &s
             if exact {
                 set_header(&mut response, "x-pagination-next", &next.to_string());
             }
-            set_header(&mut response, "x-pagination-total", &(next + usize::from(exact)).to_string());
+            set_header(
+                &mut response,
+                "x-pagination-total",
+                &(next + usize::from(exact)).to_string(),
+            );
         }
         Dialect::Python | Dialect::Contract => {
             let total = page.offset + shown.len() + usize::from(more);
             set_header(&mut response, "x-pagination-total", &total.to_string());
             if more {
-                set_header(&mut response, "x-pagination-next", &(page.offset + page.limit).to_string());
+                set_header(
+                    &mut response,
+                    "x-pagination-next",
+                    &(page.offset + page.limit).to_string(),
+                );
             }
         }
     }
@@ -66,7 +78,11 @@ fn found_assistants(agent: &Agent, body: &Value) -> Vec<Value> {
     memory
         .assistants
         .iter()
-        .filter(|one| body["graph_id"].as_str().is_none_or(|graph| one.graph.name() == graph))
+        .filter(|one| {
+            body["graph_id"]
+                .as_str()
+                .is_none_or(|graph| one.graph.name() == graph)
+        })
         .filter(|one| one.name.to_lowercase().contains(&name))
         .filter(|one| body["metadata"].is_null() || contains(&one.metadata, &body["metadata"]))
         .map(|one| rows::assistant(agent.dialect, one))
@@ -76,14 +92,33 @@ fn found_assistants(agent: &Agent, body: &Value) -> Vec<Value> {
 /// `POST /assistants/search`.
 pub async fn assistants(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
-        let page = agent.page(&body, &["assistant_id", "created_at", "updated_at", "name", "graph_id"])?;
-        Ok(paged(&agent, found_assistants(&agent, &body), &page, "created_at", "assistant_id"))
+        let page = agent.page(
+            &body,
+            &[
+                "assistant_id",
+                "created_at",
+                "updated_at",
+                "name",
+                "graph_id",
+            ],
+        )?;
+        Ok(paged(
+            &agent,
+            found_assistants(&agent, &body),
+            &page,
+            "created_at",
+            "assistant_id",
+        ))
     }))
 }
 
 /// `POST /assistants/count`.
 pub async fn count_assistants(State(agent): ThisAgent, bytes: Bytes) -> Response {
-    answer(agent.optional_body(&bytes).map(|body| ok(&json!(found_assistants(&agent, &body).len()))))
+    answer(
+        agent
+            .optional_body(&bytes)
+            .map(|body| ok(&json!(found_assistants(&agent, &body).len()))),
+    )
 }
 
 /// `GET /assistants/{id}`: by id, on the JavaScript server also by the name of its graph.
@@ -105,12 +140,14 @@ pub async fn drawing(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) 
     if !is_id && agent.dialect == Dialect::Aegra {
         return *agent.refuse(Problem::NotAnAssistantId(id));
     }
-    let xray = query_pairs(&uri).iter().rev().find(|(key, _)| key == "xray").map_or(0, |(_, value)| {
-        match value.to_lowercase().as_str() {
+    let xray = query_pairs(&uri)
+        .iter()
+        .rev()
+        .find(|(key, _)| key == "xray")
+        .map_or(0, |(_, value)| match value.to_lowercase().as_str() {
             "true" | "yes" => 9,
             text => text.parse().unwrap_or(0),
-        }
-    });
+        });
     match agent.assistant(&id) {
         Some(assistant) => ok(&assistant.graph.drawing(agent.dialect, xray)),
         None if is_id && agent.dialect == Dialect::Python => *agent.refuse(Problem::NoRun(id)),
@@ -128,8 +165,15 @@ fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
     let mut found: Vec<Value> = memory
         .threads
         .values()
-        .filter(|thread| ids.as_ref().is_none_or(|ids| ids.contains(&thread.id.as_str())))
-        .filter(|thread| body["status"].as_str().is_none_or(|status| thread.status == status))
+        .filter(|thread| {
+            ids.as_ref()
+                .is_none_or(|ids| ids.contains(&thread.id.as_str()))
+        })
+        .filter(|thread| {
+            body["status"]
+                .as_str()
+                .is_none_or(|status| thread.status == status)
+        })
         .map(|thread| rows::thread(agent.dialect, thread))
         .filter(|row| has_metadata(agent.dialect, &row["metadata"], &body["metadata"]))
         .collect();
@@ -143,7 +187,9 @@ fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
         }
         Dialect::Python | Dialect::Contract => found.retain(|row| contains(&row["values"], wanted)),
         // The JavaScript server also lists the threads without a state.
-        Dialect::JavaScript => found.retain(|row| row["values"].is_null() || contains(&row["values"], wanted)),
+        Dialect::JavaScript => {
+            found.retain(|row| row["values"].is_null() || contains(&row["values"], wanted))
+        }
         // Aegra ignores the field.
         Dialect::Aegra => {}
     }
@@ -155,9 +201,16 @@ fn has_metadata(dialect: Dialect, metadata: &Value, wanted: &Value) -> bool {
     if dialect != Dialect::Aegra {
         return wanted.is_null() || contains(metadata, wanted);
     }
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
     let is_same = |(key, wanted): (&String, &Value)| {
-        (wanted.is_string() || wanted.is_number()) && metadata.get(key).is_some_and(|value| text(value) == text(wanted))
+        (wanted.is_string() || wanted.is_number())
+            && metadata
+                .get(key)
+                .is_some_and(|value| text(value) == text(wanted))
     };
     wanted.as_object().into_iter().flatten().all(is_same)
 }
@@ -224,8 +277,16 @@ fn extracted(row: &Value, paths: &Value) -> Value {
             value = match part.strip_suffix(']').map(str::parse::<i64>) {
                 Some(Ok(index)) => {
                     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                    let index = if index < 0 { list.len() as i64 + index } else { index };
-                    usize::try_from(index).ok().and_then(|index| list.get(index)).cloned().unwrap_or_default()
+                    let index = if index < 0 {
+                        list.len() as i64 + index
+                    } else {
+                        index
+                    };
+                    usize::try_from(index)
+                        .ok()
+                        .and_then(|index| list.get(index))
+                        .cloned()
+                        .unwrap_or_default()
                 }
                 Some(Err(_)) => Value::Null,
                 None => value.get(part).cloned().unwrap_or_default(),
@@ -257,6 +318,9 @@ mod tests {
     fn paths_index_lists_from_both_ends() {
         let row = json!({"values": {"messages": [{"content": "first"}, {"content": "last"}]}});
         let paths = json!({"a": "values.messages[0].content", "b": "values.messages[-1].content", "c": "values.x[3]"});
-        assert_eq!(extracted(&row, &paths), json!({"a": "first", "b": "last", "c": null}));
+        assert_eq!(
+            extracted(&row, &paths),
+            json!({"a": "first", "b": "last", "c": null})
+        );
     }
 }

@@ -194,8 +194,12 @@ impl Checkpoint {
     pub fn live_values(&self, graph: Option<Graph>) -> Object {
         let mut values = self.values_for(graph);
         if let Some(graph) = graph {
-            let own = self.tasks.iter().filter(|task| !task.added && graph.has(task));
-            own.filter_map(|task| task.result.as_ref()).for_each(|result| graph.merge(&mut values, result));
+            let own = self
+                .tasks
+                .iter()
+                .filter(|task| !task.added && graph.has(task));
+            own.filter_map(|task| task.result.as_ref())
+                .for_each(|result| graph.merge(&mut values, result));
         }
         values
     }
@@ -207,7 +211,9 @@ impl Checkpoint {
 
     /// The tasks as a graph reads them.
     pub fn tasks_for(&self, graph: Option<Graph>) -> impl Iterator<Item = &Task> {
-        self.tasks.iter().filter(move |task| graph.is_none_or(|graph| graph.has(task)))
+        self.tasks
+            .iter()
+            .filter(move |task| graph.is_none_or(|graph| graph.has(task)))
     }
 }
 
@@ -265,20 +271,29 @@ impl Thread {
     /// The newest checkpoint, or the one with this id.
     pub fn checkpoint(&self, id: Option<&str>) -> Option<&Checkpoint> {
         match id {
-            Some(id) => self.checkpoints.iter().find(|checkpoint| checkpoint.id == id),
+            Some(id) => self
+                .checkpoints
+                .iter()
+                .find(|checkpoint| checkpoint.id == id),
             None => self.checkpoints.last(),
         }
     }
 
     /// The same for changes.
     pub fn checkpoint_mut(&mut self, id: &str) -> Option<&mut Checkpoint> {
-        self.checkpoints.iter_mut().rev().find(|checkpoint| checkpoint.id == id)
+        self.checkpoints
+            .iter_mut()
+            .rev()
+            .find(|checkpoint| checkpoint.id == id)
     }
 
     /// A time for a new checkpoint: later than all others, so that ids sort by age.
     pub fn later(&self, at: Timestamp) -> Timestamp {
-        let after =
-            self.checkpoints.last().and_then(|last| last.at.checked_add(jiff::SignedDuration::from_micros(1)).ok());
+        let after = self.checkpoints.last().and_then(|last| {
+            last.at
+                .checked_add(jiff::SignedDuration::from_micros(1))
+                .ok()
+        });
         after.map_or(at, |after| after.max(at))
     }
 
@@ -295,14 +310,18 @@ impl Thread {
     pub fn remove_run(&mut self, id: &str) -> bool {
         let before = self.runs.len();
         self.runs.retain(|run| run.id != id);
-        self.checkpoints.retain(|checkpoint| checkpoint.metadata["run_id"] != id);
+        self.checkpoints
+            .retain(|checkpoint| checkpoint.metadata["run_id"] != id);
         self.runs.len() < before
     }
 
     /// Drops the checkpoint before a new one if the same run saved it, and returns the parent of the new one. A run with the
     /// durability `exit` saves only its last state.
     pub fn forget_step(&mut self, parent: Option<String>, run: &str) -> Option<String> {
-        let at = self.checkpoints.iter().position(|saved| Some(&saved.id) == parent.as_ref());
+        let at = self
+            .checkpoints
+            .iter()
+            .position(|saved| Some(&saved.id) == parent.as_ref());
         match at.filter(|at| self.checkpoints[*at].metadata["run_id"] == run) {
             Some(at) => self.checkpoints.remove(at).parent,
             None => parent,
@@ -316,7 +335,10 @@ impl Thread {
 
     /// The graph of its last run.
     pub fn graph(&self) -> Option<Graph> {
-        self.metadata.get("graph_id").and_then(Value::as_str).and_then(Graph::named)
+        self.metadata
+            .get("graph_id")
+            .and_then(Value::as_str)
+            .and_then(Graph::named)
     }
 }
 
@@ -387,9 +409,12 @@ pub fn select(value: Value, fields: &[String]) -> Value {
         return value;
     }
     match value {
-        Value::Object(object) => {
-            Value::Object(object.into_iter().filter(|(key, _)| fields.iter().any(|field| field == key)).collect())
-        }
+        Value::Object(object) => Value::Object(
+            object
+                .into_iter()
+                .filter(|(key, _)| fields.iter().any(|field| field == key))
+                .collect(),
+        ),
         other => other,
     }
 }
@@ -397,12 +422,12 @@ pub fn select(value: Value, fields: &[String]) -> Value {
 /// Whether a value contains another one, like PostgreSQL's `@>`, including nested objects and lists.
 pub fn contains(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
-        (_, Value::Object(wanted)) => {
-            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| contains(value, wanted)))
-        }
-        (Value::Array(list), Value::Array(wanted)) => {
-            wanted.iter().all(|one| list.iter().any(|item| contains(item, one)))
-        }
+        (_, Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| value.get(key).is_some_and(|value| contains(value, wanted))),
+        (Value::Array(list), Value::Array(wanted)) => wanted
+            .iter()
+            .all(|one| list.iter().any(|item| contains(item, one))),
         _ => value == wanted,
     }
 }

@@ -34,7 +34,9 @@ impl Filter {
             Filter::Names(names) => {
                 let base = item.name.split('|').next().unwrap_or_default();
                 let base = base.split('/').next().unwrap_or_default();
-                names.iter().any(|name| name == base || (name == "messages-tuple" && base == "messages"))
+                names
+                    .iter()
+                    .any(|name| name == base || (name == "messages-tuple" && base == "messages"))
             }
             Filter::Modes(modes) => modes.iter().any(|mode| {
                 matches!(
@@ -51,7 +53,9 @@ impl Filter {
 
 /// The number at the end of one of Aegra's ids.
 pub fn count_of(id: &str) -> u64 {
-    id.rsplit_once("_event_").and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
+    id.rsplit_once("_event_")
+        .and_then(|(_, count)| count.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Calls a function when the client of a stream has left.
@@ -91,7 +95,14 @@ pub struct Source {
 impl Source {
     /// A stream of events without ids that belong to no run.
     pub fn new(reader: Reader, filter: Filter) -> Self {
-        Source { reader, filter, ids: false, leave: None, linger: Duration::ZERO, run: false }
+        Source {
+            reader,
+            filter,
+            ids: false,
+            leave: None,
+            linger: Duration::ZERO,
+            run: false,
+        }
     }
 }
 
@@ -193,7 +204,9 @@ impl Wire {
             self.agent.pause(linger).await;
         }
         if self.source.run && self.agent.wire.end_event {
-            self.ready.push_back(Bytes::from("event: end\ndata: {\"status\":\"success\"}\n\n"));
+            self.ready.push_back(Bytes::from(
+                "event: end\ndata: {\"status\":\"success\"}\n\n",
+            ));
         }
     }
 }
@@ -205,11 +218,21 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat
     });
-    let wire = Wire { agent: agent.clone(), source, ready: VecDeque::new(), beat, sent: false, over: false };
+    let wire = Wire {
+        agent: agent.clone(),
+        source,
+        ready: VecDeque::new(),
+        beat,
+        sent: false,
+        over: false,
+    };
     let mut response = Response::new(Body::from_stream(stream::unfold(wire, Wire::next)));
     let headers: &[(&str, &str)] = match agent.dialect {
         Dialect::JavaScript => &[("cache-control", "no-cache")],
-        Dialect::Aegra => &[("cache-control", "no-cache"), ("access-control-allow-headers", "Last-Event-ID")],
+        Dialect::Aegra => &[
+            ("cache-control", "no-cache"),
+            ("access-control-allow-headers", "Last-Event-ID"),
+        ],
         Dialect::Python => &[("cache-control", "no-store"), ("x-accel-buffering", "no")],
         // Chunks without a length, and one stream for each connection.
         Dialect::Contract => &[("cache-control", "no-store"), ("connection", "close")],
@@ -221,7 +244,9 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
         Dialect::JavaScript | Dialect::Aegra => "text/event-stream",
         Dialect::Python | Dialect::Contract => "text/event-stream; charset=utf-8",
     };
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
@@ -240,9 +265,17 @@ pub fn locate(agent: &Agent, response: &mut Response, thread: &str, run: &str, w
         return;
     }
     if agent.dialect != Dialect::JavaScript {
-        set_header(response, "location", &format!("/threads/{thread}/runs/{run}/{what}"));
+        set_header(
+            response,
+            "location",
+            &format!("/threads/{thread}/runs/{run}/{what}"),
+        );
     }
-    set_header(response, "content-location", &format!("/threads/{thread}/runs/{run}"));
+    set_header(
+        response,
+        "content-location",
+        &format!("/threads/{thread}/runs/{run}"),
+    );
 }
 
 #[cfg(test)]

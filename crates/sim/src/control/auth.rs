@@ -31,11 +31,20 @@ pub(super) const CREATE: &[Field] = &[
     must("token_url", Shape::Text),
     may("uses_pkce", Shape::Flag),
     may("code_challenge_method", Shape::Text),
-    null("provider_type", Shape::Word(&["microsoft", "salesforce", "slack"])),
-    may("token_endpoint_auth_method", Shape::Word(&["none", "client_secret_basic", "client_secret_post"])),
+    null(
+        "provider_type",
+        Shape::Word(&["microsoft", "salesforce", "slack"]),
+    ),
+    may(
+        "token_endpoint_auth_method",
+        Shape::Word(&["none", "client_secret_basic", "client_secret_post"]),
+    ),
 ];
-pub(super) const DISCOVER: &[Field] =
-    &[must("provider_id", Shape::Text), must("name", Shape::Text), must("mcp_server_url", Shape::Text)];
+pub(super) const DISCOVER: &[Field] = &[
+    must("provider_id", Shape::Text),
+    must("name", Shape::Text),
+    must("mcp_server_url", Shape::Text),
+];
 pub(super) const PATCH: &[Field] = &[
     null("name", Shape::Text),
     null("client_id", Shape::Text),
@@ -45,7 +54,10 @@ pub(super) const PATCH: &[Field] = &[
     null("uses_pkce", Shape::Flag),
     null("code_challenge_method", Shape::Text),
 ];
-pub(super) const METADATA: &[Field] = &[null("provider_account_label", Shape::Text), null("is_default", Shape::Flag)];
+pub(super) const METADATA: &[Field] = &[
+    null("provider_account_label", Shape::Text),
+    null("is_default", Shape::Flag),
+];
 pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 
 /// A token of the user for a provider.
@@ -71,7 +83,16 @@ impl Token {
     pub fn new(provider: &str, label: Option<String>, scopes: Value, is_default: bool) -> Self {
         let at = now();
         let (id, provider) = (uuid4(), provider.to_owned());
-        Token { id, provider, label, scopes, expires_at: None, is_default, created_at: at, updated_at: at }
+        Token {
+            id,
+            provider,
+            label,
+            scopes,
+            expires_at: None,
+            is_default,
+            created_at: at,
+            updated_at: at,
+        }
     }
 
     /// The token itself.
@@ -118,7 +139,12 @@ impl TokenStore {
         };
         for (id, name, host, kind) in [
             ("github", "GitHub", "github.com/login/oauth", Value::Null),
-            ("google", "Google", "accounts.google.com/o/oauth2", Value::Null),
+            (
+                "google",
+                "Google",
+                "accounts.google.com/o/oauth2",
+                Value::Null,
+            ),
             ("slack", "Slack", "slack.com/oauth/v2", json!("slack")),
             ("linear", "Linear", "linear.app/oauth", Value::Null),
         ] {
@@ -129,9 +155,10 @@ impl TokenStore {
             });
             vault.providers.push(shown(&provider));
         }
-        for (provider, label, scopes) in
-            [("github", "octo-lea", json!(["repo", "read:user"])), ("linear", "lea", json!(["read"]))]
-        {
+        for (provider, label, scopes) in [
+            ("github", "octo-lea", json!(["repo", "read:user"])),
+            ("linear", "lea", json!(["read"])),
+        ] {
             let mut token = Token::new(provider, Some(label.to_owned()), scopes, true);
             token.id = stable_uuid(&format!("token {provider}"));
             token.created_at = before(now(), 90.0 * 86_400.0);
@@ -145,13 +172,18 @@ impl TokenStore {
 
     /// A provider that there is.
     pub fn provider(&self, id: &str) -> Result<&Object, Refusal> {
-        self.providers.iter().find(|one| one["provider_id"] == id).ok_or_else(|| missing("OAuth provider", id))
+        self.providers
+            .iter()
+            .find(|one| one["provider_id"] == id)
+            .ok_or_else(|| missing("OAuth provider", id))
     }
 
     /// Lets an agent use a token; idempotent.
     fn connect(&mut self, agent: &str, token: &Token) -> Value {
-        if let Some(known) =
-            self.connections.iter().find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
+        if let Some(known) = self
+            .connections
+            .iter()
+            .find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
         {
             return json!(known);
         }
@@ -168,7 +200,8 @@ impl TokenStore {
     fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
         self.tokens.retain(|token| !gone(token));
         let left = &self.tokens;
-        self.connections.retain(|one| left.iter().any(|token| one["oauth_token_id"] == token.id));
+        self.connections
+            .retain(|one| left.iter().any(|token| one["oauth_token_id"] == token.id));
     }
 
     /// Adds a token, which may become its provider's default.
@@ -182,7 +215,12 @@ impl TokenStore {
 
     fn make_default(&mut self, chosen: usize) {
         let provider = self.tokens[chosen].provider.clone();
-        for (n, token) in self.tokens.iter_mut().enumerate().filter(|(_, token)| token.provider == provider) {
+        for (n, token) in self
+            .tokens
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, token)| token.provider == provider)
+        {
             token.is_default = n == chosen;
         }
     }
@@ -190,13 +228,21 @@ impl TokenStore {
 
 /// A 404 of this group.
 fn missing(what: &str, id: &str) -> Refusal {
-    Box::new(detail(StatusCode::NOT_FOUND, &format!("{what} '{id}' not found")))
+    Box::new(detail(
+        StatusCode::NOT_FOUND,
+        &format!("{what} '{id}' not found"),
+    ))
 }
 
 /// A provider's public record, without its client secret.
 fn shown(asked: &Value) -> Object {
     let at = iso_z(now());
-    let or = |key: &str, default: Value| Some(&asked[key]).filter(|one| !one.is_null()).cloned().unwrap_or(default);
+    let or = |key: &str, default: Value| {
+        Some(&asked[key])
+            .filter(|one| !one.is_null())
+            .cloned()
+            .unwrap_or(default)
+    };
     let provider = json!({
         "id": uuid4(), "organization_id": stable_uuid("runtail demo organization"), "provider_id": asked["provider_id"],
         "name": asked["name"], "client_id": asked["client_id"], "auth_url": asked["auth_url"],
@@ -214,15 +260,24 @@ pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v2/auth/providers", get(providers).post(create))
         .route("/v2/auth/providers/mcp-discover", post(discover))
-        .route("/v2/auth/providers/{provider}", get(provider).patch(change).delete(remove))
+        .route(
+            "/v2/auth/providers/{provider}",
+            get(provider).patch(change).delete(remove),
+        )
         .route("/v2/auth/tokens", get(tokens).delete(revoke))
         .route("/v2/auth/tokens/exists", get(exists))
         .route("/v2/auth/tokens/workspace/slack", delete(revoke_slack))
         .route("/v2/auth/tokens/workspace/slack/exists", get(slack_exists))
         .route("/v2/auth/tokens/{token}", delete(forget))
         .route("/v2/auth/tokens/{token}/metadata", patch(describe))
-        .route("/v2/auth/agents/{agent}/connections", get(connections).post(connect))
-        .route("/v2/auth/agents/{agent}/connections/{connection}", delete(disconnect))
+        .route(
+            "/v2/auth/agents/{agent}/connections",
+            get(connections).post(connect),
+        )
+        .route(
+            "/v2/auth/agents/{agent}/connections/{connection}",
+            delete(disconnect),
+        )
 }
 
 async fn providers(State(plane): ThisControl) -> Response {
@@ -233,7 +288,10 @@ fn add_provider(plane: &ControlServer, asked: &Value) -> Result<Response, Refusa
     let id = asked["provider_id"].as_str().unwrap_or_default();
     let mut vault = plane.vault();
     if vault.provider(id).is_ok() {
-        return Err(Box::new(detail(StatusCode::CONFLICT, &format!("OAuth provider '{id}' already exists"))));
+        return Err(Box::new(detail(
+            StatusCode::CONFLICT,
+            &format!("OAuth provider '{id}' already exists"),
+        )));
     }
     vault.providers.push(shown(asked));
     // 200, not 201, as the real one.
@@ -250,8 +308,12 @@ async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
 /// Reads an MCP server's metadata. Here every http address has some.
 async fn discover(State(plane): ThisControl, bytes: Bytes) -> Response {
     answer(body(&bytes, DISCOVER).and_then(|mut asked| {
-        let address = asked["mcp_server_url"].as_str().and_then(|text| url::Url::parse(text).ok());
-        let Some(address) = address.filter(|url| url.scheme().starts_with("http") && url.has_host()) else {
+        let address = asked["mcp_server_url"]
+            .as_str()
+            .and_then(|text| url::Url::parse(text).ok());
+        let Some(address) =
+            address.filter(|url| url.scheme().starts_with("http") && url.has_host())
+        else {
             let text = "No OAuth metadata could be discovered at this MCP server URL";
             return Err(Box::new(detail(StatusCode::BAD_REQUEST, text)));
         };
@@ -274,10 +336,16 @@ async fn provider(State(plane): ThisControl, Path(id): Path<String>) -> Response
 async fn change(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, PATCH).and_then(|asked| {
         let mut vault = plane.vault();
-        let found = vault.providers.iter_mut().find(|one| one["provider_id"] == id.as_str());
+        let found = vault
+            .providers
+            .iter_mut()
+            .find(|one| one["provider_id"] == id.as_str());
         let found = found.ok_or_else(|| missing("OAuth provider", &id))?;
         for (key, value) in asked.as_object().into_iter().flatten() {
-            if PATCH.iter().any(|field| field.name == key) && key != "client_secret" && !value.is_null() {
+            if PATCH.iter().any(|field| field.name == key)
+                && key != "client_secret"
+                && !value.is_null()
+            {
                 found.insert(key.clone(), value.clone());
             }
         }
@@ -291,7 +359,9 @@ async fn remove(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     if let Err(refusal) = vault.provider(&id) {
         return *refusal;
     }
-    vault.providers.retain(|one| one["provider_id"] != id.as_str());
+    vault
+        .providers
+        .retain(|one| one["provider_id"] != id.as_str());
     vault.drop_tokens(|token| token.provider == id);
     ok(&json!({"message": format!("OAuth provider '{id}' deleted successfully")}))
 }
@@ -301,13 +371,22 @@ async fn tokens(State(plane): ThisControl, uri: Uri) -> Response {
     let wanted = text(&pairs, "provider_id");
     let vault = plane.vault();
     let fits = |token: &&Token| wanted.is_none_or(|provider| token.provider == provider);
-    ok(&json!(vault.tokens.iter().filter(fits).map(Token::summary).collect::<Vec<_>>()))
+    ok(&json!(
+        vault
+            .tokens
+            .iter()
+            .filter(fits)
+            .map(Token::summary)
+            .collect::<Vec<_>>()
+    ))
 }
 
 async fn revoke(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "provider_id").map(|provider| {
-        plane.vault().drop_tokens(|token| token.provider == provider);
+        plane
+            .vault()
+            .drop_tokens(|token| token.provider == provider);
         ok(&json!({"message": "OAuth tokens revoked", "provider_id": provider}))
     }))
 }
@@ -332,7 +411,11 @@ async fn revoke_slack(State(plane): ThisControl) -> Response {
 
 /// The place of a token.
 fn place(vault: &TokenStore, id: &str) -> Result<usize, Refusal> {
-    vault.tokens.iter().position(|token| token.id == id).ok_or_else(|| missing("OAuth token", id))
+    vault
+        .tokens
+        .iter()
+        .position(|token| token.id == id)
+        .ok_or_else(|| missing("OAuth token", id))
 }
 
 async fn forget(State(plane): ThisControl, Path(id): Path<String>) -> Response {
@@ -352,7 +435,10 @@ async fn describe(State(plane): ThisControl, Path(id): Path<String>, bytes: Byte
         }
         let token = &mut vault.tokens[at];
         token.is_default = asked["is_default"].as_bool().unwrap_or(token.is_default);
-        token.label = asked["provider_account_label"].as_str().map(str::to_owned).or(token.label.take());
+        token.label = asked["provider_account_label"]
+            .as_str()
+            .map(str::to_owned)
+            .or(token.label.take());
         token.updated_at = now();
         Ok(ok(&token.summary()))
     }))
@@ -360,7 +446,11 @@ async fn describe(State(plane): ThisControl, Path(id): Path<String>, bytes: Byte
 
 async fn connections(State(plane): ThisControl, Path(agent): Path<String>) -> Response {
     let vault = plane.vault();
-    let all: Vec<&Object> = vault.connections.iter().filter(|one| one["agent_id"] == agent.as_str()).collect();
+    let all: Vec<&Object> = vault
+        .connections
+        .iter()
+        .filter(|one| one["agent_id"] == agent.as_str())
+        .collect();
     ok(&json!({"data": all}))
 }
 
@@ -369,11 +459,17 @@ async fn connect(State(plane): ThisControl, Path(agent): Path<String>, bytes: By
         let mut vault = plane.vault();
         let at = place(&vault, asked["oauth_token_id"].as_str().unwrap_or_default())?;
         let token = vault.tokens[at].clone();
-        Ok(json_response(StatusCode::CREATED, &vault.connect(&agent, &token)))
+        Ok(json_response(
+            StatusCode::CREATED,
+            &vault.connect(&agent, &token),
+        ))
     }))
 }
 
-async fn disconnect(State(plane): ThisControl, Path((agent, id)): Path<(String, String)>) -> Response {
+async fn disconnect(
+    State(plane): ThisControl,
+    Path((agent, id)): Path<(String, String)>,
+) -> Response {
     let mut vault = plane.vault();
     let is = |one: &Object| one["agent_id"] == agent.as_str() && one["id"] == id.as_str();
     if !vault.connections.iter().any(is) {

@@ -5,11 +5,31 @@ use super::shape::{Field, Shape, may, must, null};
 use Shape::{Any, Filled, Flag, List, Map, Number, Object, Text, Uuid, Whole, Word};
 
 /// Where code or image of a deployment may come from.
-pub const SOURCES: &[&str] = &["github", "external_docker", "internal_docker", "internal_source", "internal_template"];
+pub const SOURCES: &[&str] = &[
+    "github",
+    "external_docker",
+    "internal_docker",
+    "internal_source",
+    "internal_template",
+];
 /// The kinds of deployments: the published three, what official clients send, and what the documentation writes.
-pub const TYPES: &[&str] = &["dev_free", "dev", "prod", "dev_zero", "dev_free_zero", "serverless", "dedicated"];
-const TIERS: Shape =
-    Word(&["SERVERLESS_S", "SERVERLESS_M", "SERVERLESS_L", "DEDICATED_S", "DEDICATED_M", "DEDICATED_L"]);
+pub const TYPES: &[&str] = &[
+    "dev_free",
+    "dev",
+    "prod",
+    "dev_zero",
+    "dev_free_zero",
+    "serverless",
+    "dedicated",
+];
+const TIERS: Shape = Word(&[
+    "SERVERLESS_S",
+    "SERVERLESS_M",
+    "SERVERLESS_L",
+    "DEDICATED_S",
+    "DEDICATED_M",
+    "DEDICATED_L",
+]);
 
 const CPU: Shape = Number(0.1, 8.0);
 const CPU_LIMIT: Shape = Number(0.1, 16.0);
@@ -43,9 +63,19 @@ const CONTAINER: Shape = Object(&[
     null("command", TEXTS),
     null("args", TEXTS),
     null("workingDir", Text),
-    null("env", List(&Object(&[must("name", Text), null("value", Text), null("valueFrom", ANY_MAP)]))),
+    null(
+        "env",
+        List(&Object(&[
+            must("name", Text),
+            null("value", Text),
+            null("valueFrom", ANY_MAP),
+        ])),
+    ),
     null("envFrom", List(&ANY_MAP)),
-    null("resources", Object(&[null("limits", Map(&Text)), null("requests", Map(&Text))])),
+    null(
+        "resources",
+        Object(&[null("limits", Map(&Text)), null("requests", Map(&Text))]),
+    ),
     null("volumeMounts", List(&MOUNT)),
     null("securityContext", ANY_MAP),
     null("restartPolicy", Text),
@@ -112,7 +142,11 @@ const REVISION_CONFIG: Shape = Object(&[
     null("source_tarball_path", Text),
 ]);
 const SECRETS: Shape = List(&Object(&[must("name", Text), must("value", Text)]));
-const REFERENCES: Shape = List(&Object(&[must("name", Text), must("secret_name", Text), must("secret_key", Text)]));
+const REFERENCES: Shape = List(&Object(&[
+    must("name", Text),
+    must("secret_name", Text),
+    must("secret_key", Text),
+]));
 const AGENT: Shape = Object(&[must("agent_id", Text), must("environment", Text)]);
 
 /// `POST /v2/deployments`.
@@ -145,7 +179,10 @@ pub const CREATE_BY_CONTRACT: &[Field] = &[
 ];
 /// `PATCH /v2/deployments/{id}`, and `POST …/revisions`.
 pub const PATCH: &[Field] = &[
-    null("revision_source", Word(&["github", "internal_docker", "internal_source"])),
+    null(
+        "revision_source",
+        Word(&["github", "internal_docker", "internal_source"]),
+    ),
     null("source_config", SOURCE_CONFIG),
     null("source_revision_config", REVISION_CONFIG),
     null("secrets", SECRETS),
@@ -154,7 +191,10 @@ pub const PATCH: &[Field] = &[
     null("tracked_packages", TEXTS),
 ];
 /// `PATCH /v2/deployments/{id}` as far as the written contract goes.
-pub const PATCH_BY_CONTRACT: &[Field] =
-    &[may("source_config", Object(&[])), may("source_revision_config", Object(&[])), may("secrets", SECRETS)];
+pub const PATCH_BY_CONTRACT: &[Field] = &[
+    may("source_config", Object(&[])),
+    may("source_revision_config", Object(&[])),
+    may("secrets", SECRETS),
+];
 /// `PATCH /v2/deployments/{id}/resource-tiers`.
 pub const RESOURCE_TIERS: &[Field] = &[null("compute_tier", TIERS), null("database_tier", TIERS)];

@@ -29,12 +29,25 @@ const SOURCE_FIELDS: [&str; 10] = [
     "build_command",
 ];
 /// All fields of `source_revision_config`.
-const REVISION_FIELDS: [&str; 5] =
-    ["repo_ref", "langgraph_config_path", "image_uri", "source_tarball_path", "repo_commit_sha"];
+const REVISION_FIELDS: [&str; 5] = [
+    "repo_ref",
+    "langgraph_config_path",
+    "image_uri",
+    "source_tarball_path",
+    "repo_commit_sha",
+];
 
 /// An object with all of these fields, from what was sent.
 fn full(fields: &[&str], sent: &Value) -> Object {
-    fields.iter().map(|field| ((*field).to_owned(), sent.get(field).cloned().unwrap_or_default())).collect()
+    fields
+        .iter()
+        .map(|field| {
+            (
+                (*field).to_owned(),
+                sent.get(field).cloned().unwrap_or_default(),
+            )
+        })
+        .collect()
 }
 
 /// `source_config` with all its fields.
@@ -57,8 +70,10 @@ fn shown(plane: &ControlServer, deployment: &Deployment) -> Option<Value> {
     if plane.dialect != Dialect::Contract {
         return Some(full);
     }
-    let source: Object =
-        SOURCE_FIELDS[..6].iter().map(|&key| (key.to_owned(), full["source_config"][key].clone())).collect();
+    let source: Object = SOURCE_FIELDS[..6]
+        .iter()
+        .map(|&key| (key.to_owned(), full["source_config"][key].clone()))
+        .collect();
     let config = &full["source_revision_config"];
     Some(json!({
         "id": full["id"], "latest_revision_id": full["latest_revision_id"], "name": full["name"],
@@ -79,7 +94,9 @@ pub fn with<R>(
 ) -> Result<R, Refusal> {
     path_uuid("deployment_id", id)?;
     let mut deployments = plane.deployments();
-    let found = deployments.iter_mut().find(|deployment| deployment.id.eq_ignore_ascii_case(id));
+    let found = deployments
+        .iter_mut()
+        .find(|deployment| deployment.id.eq_ignore_ascii_case(id));
     match found.filter(|deployment| deployment.status(now(), plane.speed).is_some()) {
         Some(deployment) => act(deployment),
         None => Err(unknown(id)),
@@ -87,7 +104,10 @@ pub fn with<R>(
 }
 
 fn unknown(id: &str) -> Refusal {
-    Box::new(detail(StatusCode::NOT_FOUND, &format!("Deployment ID {id} not found.")))
+    Box::new(detail(
+        StatusCode::NOT_FOUND,
+        &format!("Deployment ID {id} not found."),
+    ))
 }
 
 /// `GET /v2/deployments`.
@@ -100,24 +120,38 @@ fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response,
     let offset = offset(pairs)?;
     let kind = word(pairs, "deployment_type", bodies::TYPES)?;
     flag(pairs, "remote_reconciled")?;
-    let csv = |name: &str| text(pairs, name).map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let csv = |name: &str| {
+        text(pairs, name).map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
+    };
     let (ids, statuses) = (csv("deployment_ids"), csv("status"));
     let agent = |one: &Deployment, query: &str, key: &str| {
-        text(pairs, query).is_none_or(|wanted| one.newer.get("agent").is_some_and(|agent| agent[key] == wanted))
+        text(pairs, query).is_none_or(|wanted| {
+            one.newer
+                .get("agent")
+                .is_some_and(|agent| agent[key] == wanted)
+        })
     };
     let mut found: Vec<Value> = plane
         .deployments()
         .iter()
         .filter(|one| text(pairs, "name").is_none_or(|name| one.name == name))
         .filter(|one| text(pairs, "name_contains").is_none_or(|part| one.name.contains(part)))
-        .filter(|one| agent(one, "agent_id", "agent_id") && agent(one, "agent_environment", "environment"))
+        .filter(|one| {
+            agent(one, "agent_id", "agent_id") && agent(one, "agent_environment", "environment")
+        })
         .filter(|one| ids.as_ref().is_none_or(|ids| ids.contains(&one.id)))
-        .filter(|one| text(pairs, "image_version").is_none_or(|v| one.image_version.as_deref() == Some(v)))
+        .filter(|one| {
+            text(pairs, "image_version").is_none_or(|v| one.image_version.as_deref() == Some(v))
+        })
         .filter(|one| kind.is_none_or(|kind| one.config["deployment_type"] == kind))
         // Nothing here is tagged.
         .filter(|_| text(pairs, "tag_value_ids").is_none())
         .filter_map(|one| shown(plane, one))
-        .filter(|one| statuses.as_ref().is_none_or(|all| all.iter().any(|status| one["status"] == *status)))
+        .filter(|one| {
+            statuses
+                .as_ref()
+                .is_none_or(|all| all.iter().any(|status| one["status"] == *status))
+        })
         .collect();
     found.sort_by(|a, b| b["created_at"].as_str().cmp(&a["created_at"].as_str()));
     let resources: Vec<Value> = found.into_iter().skip(offset).take(limit).collect();
@@ -127,18 +161,28 @@ fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response,
 
 /// `GET /v2/deployments/{id}`.
 pub async fn get(State(plane): ThisControl, Path(id): Path<String>) -> Response {
-    answer(with(&plane, &id, |deployment| Ok(shown(&plane, deployment).unwrap_or_default())).map(|one| ok(&one)))
+    answer(
+        with(&plane, &id, |deployment| {
+            Ok(shown(&plane, deployment).unwrap_or_default())
+        })
+        .map(|one| ok(&one)),
+    )
 }
 
 /// `GET /v2/deployments/free-count`.
 pub async fn free_count(State(plane): ThisControl) -> Response {
-    let free = plane.deployments().iter().filter(|one| one.config["deployment_type"] == "dev_free").count();
+    let free = plane
+        .deployments()
+        .iter()
+        .filter(|one| one.config["deployment_type"] == "dev_free")
+        .count();
     ok(&json!({"count": free}))
 }
 
 /// `POST /v2/deployments`.
 pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
-    let for_agent = serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
+    let for_agent =
+        serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
     let fields = match plane.dialect {
         Dialect::Contract => bodies::CREATE_BY_CONTRACT,
         _ if for_agent => bodies::CREATE_FOR_AGENT,
@@ -150,25 +194,50 @@ pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
 fn created(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     let source = asked["source"].as_str().unwrap_or_default();
     let agent = &asked["agent"];
-    let called = asked["name"].as_str().or(agent["agent_id"].as_str()).unwrap_or_default();
+    let called = asked["name"]
+        .as_str()
+        .or(agent["agent_id"].as_str())
+        .unwrap_or_default();
     let mut config = source_config(&asked["source_config"]);
     let revision = revision_config(&asked["source_revision_config"]);
     rules::name(called)?;
     rules::secrets(plane, source, asked)?;
-    Draft { source, from: source, config: &config, revision: &revision }.check_new(plane)?;
+    Draft {
+        source,
+        from: source,
+        config: &config,
+        revision: &revision,
+    }
+    .check_new(plane)?;
     let mut deployments = plane.deployments();
     let at = now();
-    let mut living = deployments.iter().filter(|one| one.status(at, plane.speed).is_some());
-    if agent.is_object() && living.clone().any(|one| one.newer.get("agent") == Some(agent)) {
-        return Err(conflict("A deployment already exists for this agent environment"));
+    let mut living = deployments
+        .iter()
+        .filter(|one| one.status(at, plane.speed).is_some());
+    if agent.is_object()
+        && living
+            .clone()
+            .any(|one| one.newer.get("agent") == Some(agent))
+    {
+        return Err(conflict(
+            "A deployment already exists for this agent environment",
+        ));
     }
     // The tracing project of a deployment has its name, and outlives it unless it is deleted with it.
     if living.any(|one| one.name == called) || plane.tracing_projects().contains(called) {
-        return Err(conflict(&format!("A tracing project named '{called}' already exists.")));
+        return Err(conflict(&format!(
+            "A tracing project named '{called}' already exists."
+        )));
     }
     let id = uuid4();
     let cloud = !plane.prefix_only && source != "external_docker";
-    let url = cloud.then(|| format!("https://{called}-{}.{}.langgraph.app", stable_hex(&id, 32), plane.region));
+    let url = cloud.then(|| {
+        format!(
+            "https://{called}-{}.{}.langgraph.app",
+            stable_hex(&id, 32),
+            plane.region
+        )
+    });
     if let Some(url) = &url {
         config.insert("custom_url".into(), json!(url));
     }
@@ -201,7 +270,12 @@ fn conflict(says: &str) -> Refusal {
 /// repository, an archive and thereby the deployment's name) contains `build-fails` or `deploy-fails`.
 pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Object) {
     let id = uuid4();
-    let says = |word: &str| config.values().filter_map(Value::as_str).any(|text| text.contains(word));
+    let says = |word: &str| {
+        config
+            .values()
+            .filter_map(Value::as_str)
+            .any(|text| text.contains(word))
+    };
     let fate = if source == "internal_source" && config["source_tarball_path"].is_null() {
         ScheduledOutcome::Waits
     } else if says("build-fails") {
@@ -254,8 +328,15 @@ pub async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Byt
 }
 
 /// Changes a deployment and adds a revision if needed; returns whether it did. Changes nothing if anything is rejected.
-pub fn change(plane: &ControlServer, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
-    let source = asked["revision_source"].as_str().unwrap_or(&deployment.source).to_owned();
+pub fn change(
+    plane: &ControlServer,
+    deployment: &mut Deployment,
+    asked: &Value,
+) -> Result<bool, Refusal> {
+    let source = asked["revision_source"]
+        .as_str()
+        .unwrap_or(&deployment.source)
+        .to_owned();
     rules::secrets(plane, &source, asked)?;
     rules::fixed(deployment, asked)?;
     rules::packages(asked)?;
@@ -271,20 +352,42 @@ pub fn change(plane: &ControlServer, deployment: &mut Deployment, asked: &Value)
     sent.retain(|_, value| !value.is_null());
     let tarball = sent.get("source_tarball_path").and_then(Value::as_str);
     if tarball.is_some_and(|path| {
-        !plane.gave_out(path) && deployment.revisions.iter().all(|one| one.config["source_tarball_path"] != path)
+        !plane.gave_out(path)
+            && deployment
+                .revisions
+                .iter()
+                .all(|one| one.config["source_tarball_path"] != path)
     }) {
-        return Err(bad("source_tarball_path must be an object path from the upload-url endpoint."));
+        return Err(bad(
+            "source_tarball_path must be an object path from the upload-url endpoint.",
+        ));
     }
     // Missing fields are taken from the latest revision of the same kind of source.
-    let latest = deployment.revisions.iter().rfind(|one| one.source == source);
-    let mut revision = latest.map_or_else(|| revision_config(&Value::Null), |latest| latest.config.clone());
+    let latest = deployment
+        .revisions
+        .iter()
+        .rfind(|one| one.source == source);
+    let mut revision = latest.map_or_else(
+        || revision_config(&Value::Null),
+        |latest| latest.config.clone(),
+    );
     revision.insert("repo_commit_sha".into(), Value::Null);
     let mut new = !sent.is_empty();
     revision.extend(sent);
-    Draft { source: &deployment.source, from: &source, config: &config, revision: &revision }.check()?;
-    new |= !asked["source_config"]["resource_spec"].is_null() || !asked["secret_references"].is_null();
+    Draft {
+        source: &deployment.source,
+        from: &source,
+        config: &config,
+        revision: &revision,
+    }
+    .check()?;
+    new |=
+        !asked["source_config"]["resource_spec"].is_null() || !asked["secret_references"].is_null();
     // A list replaces all of them, but an empty one changes nothing.
-    if let Some(secrets) = asked["secrets"].as_array().filter(|secrets| !secrets.is_empty()) {
+    if let Some(secrets) = asked["secrets"]
+        .as_array()
+        .filter(|secrets| !secrets.is_empty())
+    {
         deployment.secrets = secrets.clone();
         new = true;
     }
@@ -311,19 +414,29 @@ pub fn repeat(deployment: &mut Deployment) {
 }
 
 /// `PATCH /v2/deployments/{id}/resource-tiers`: rolls out as a new revision.
-pub async fn resource_tiers(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn resource_tiers(
+    State(plane): ThisControl,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Response {
     answer(body(&bytes, bodies::RESOURCE_TIERS).and_then(|asked| {
         with(&plane, &id, |deployment| {
             if asked["compute_tier"].is_null() && asked["database_tier"].is_null() {
-                return Err(bad("At least one of compute_tier and database_tier is required."));
+                return Err(bad(
+                    "At least one of compute_tier and database_tier is required.",
+                ));
             }
-            let tier = asked["compute_tier"].as_str().or(deployment.newer.get("compute_tier").and_then(Value::as_str));
+            let tier = asked["compute_tier"]
+                .as_str()
+                .or(deployment.newer.get("compute_tier").and_then(Value::as_str));
             let dedicated = match tier {
                 Some(tier) => tier.starts_with("DEDICATED"),
                 None => deployment.config["deployment_type"] == "prod",
             };
             if !asked["database_tier"].is_null() && !dedicated {
-                return Err(bad("database_tier can only be set for dedicated deployments."));
+                return Err(bad(
+                    "database_tier can only be set for dedicated deployments.",
+                ));
             }
             for key in ["compute_tier", "database_tier"] {
                 if !asked[key].is_null() {
@@ -339,7 +452,11 @@ pub async fn resource_tiers(State(plane): ThisControl, Path(id): Path<String>, b
 /// Marks a deployment as deleted. Its tracing project is kept unless it is deleted too.
 fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing: bool) {
     // The contract has no intermediate states.
-    let at = if plane.dialect == Dialect::Contract { jiff::Timestamp::MIN } else { now() };
+    let at = if plane.dialect == Dialect::Contract {
+        jiff::Timestamp::MIN
+    } else {
+        now()
+    };
     deployment.deleted_at.get_or_insert(at);
     let mut projects = plane.tracing_projects();
     if with_tracing {
@@ -354,8 +471,15 @@ pub async fn delete(State(plane): ThisControl, Path(id): Path<String>, uri: Uri)
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let with_tracing = flag(&pairs, "delete_tracing_project")?.unwrap_or(false);
-        match (flag(&pairs, "force")?.unwrap_or(false), deployment.deleted_at) {
-            (true, None) => return Err(bad("force can only be used on a deployment that is already being deleted.")),
+        match (
+            flag(&pairs, "force")?.unwrap_or(false),
+            deployment.deleted_at,
+        ) {
+            (true, None) => {
+                return Err(bad(
+                    "force can only be used on a deployment that is already being deleted.",
+                ));
+            }
             (true, Some(_)) => deployment.deleted_at = Some(jiff::Timestamp::MIN),
             (false, _) => soft_delete(&plane, deployment, with_tracing),
         }
@@ -373,13 +497,17 @@ pub async fn delete_many(State(plane): ThisControl, uri: Uri) -> Response {
             soft_delete(&plane, deployment, false);
             Ok(())
         };
-        let (done, failed): (Vec<&str>, Vec<&str>) = asked.iter().partition(|id| with(&plane, id, gone).is_ok());
+        let (done, failed): (Vec<&str>, Vec<&str>) =
+            asked.iter().partition(|id| with(&plane, id, gone).is_ok());
         let status = match (done.first(), failed.first()) {
             (None, Some(id)) => return Err(unknown(id)),
             (Some(_), Some(_)) => StatusCode::MULTI_STATUS,
             _ => StatusCode::OK,
         };
-        Ok(json_response(status, &json!({"deleted": done, "not_found": failed})))
+        Ok(json_response(
+            status,
+            &json!({"deleted": done, "not_found": failed}),
+        ))
     };
     answer(deleted())
 }
@@ -387,7 +515,11 @@ pub async fn delete_many(State(plane): ThisControl, uri: Uri) -> Response {
 /// `POST /v2/deployments/{id}/upload-url`.
 pub async fn upload_url(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
-        let object = format!("uploads/{}-{}.tar.gz", deployment.name, stable_hex(&uuid4(), 12));
+        let object = format!(
+            "uploads/{}-{}.tar.gz",
+            deployment.name,
+            stable_hex(&uuid4(), 12)
+        );
         plane.give_out(&object);
         Ok(ok(&json!({
             "upload_url": format!("{}/{object}", plane.url), "object_path": object,
@@ -400,9 +532,14 @@ pub async fn upload_url(State(plane): ThisControl, Path(id): Path<String>) -> Re
 pub async fn push_token(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         if deployment.source != "internal_docker" {
-            return Err(bad("Push tokens are only available for 'internal_docker' source deployments."));
+            return Err(bad(
+                "Push tokens are only available for 'internal_docker' source deployments.",
+            ));
         }
-        let repository = format!("registry.{}.example/agents/{}", plane.region, deployment.name);
+        let repository = format!(
+            "registry.{}.example/agents/{}",
+            plane.region, deployment.name
+        );
         Ok(ok(&json!({
             "token": stable_hex(&uuid4(), 40), "registry_url": format!("registry.{}.example", plane.region),
             "username": "oauth2accesstoken", "repository_url": repository,

@@ -8,9 +8,16 @@ use std::collections::BTreeSet;
 /// What a schema is once its references and its null are taken off, and whether it may be null.
 fn plain<'a>(document: &'a Value, schema: &'a Value) -> (&'a Value, bool) {
     if let Some(name) = schema["$ref"].as_str() {
-        return plain(document, document.pointer(name.trim_start_matches('#')).expect("what a reference means"));
+        return plain(
+            document,
+            document
+                .pointer(name.trim_start_matches('#'))
+                .expect("what a reference means"),
+        );
     }
-    let Some(all) = schema["anyOf"].as_array() else { return (schema, false) };
+    let Some(all) = schema["anyOf"].as_array() else {
+        return (schema, false);
+    };
     let mut others = all.iter().filter(|one| one["type"] != "null");
     let other = others.next().expect("something beside null");
     assert!(others.next().is_none(), "one thing beside null: {schema}");
@@ -32,7 +39,9 @@ impl Comparison<'_> {
         let limit = |name: &str, none: f64| schema[name].as_f64().unwrap_or(none);
         let same = match shape {
             Shape::Any => return,
-            Shape::Text | Shape::Filled => schema["type"] == "string" && schema.get("format").is_none(),
+            Shape::Text | Shape::Filled => {
+                schema["type"] == "string" && schema.get("format").is_none()
+            }
             Shape::Uuid => schema["format"] == "uuid",
             Shape::Flag => schema["type"] == "boolean",
             Shape::Whole => schema["type"] == "integer",
@@ -43,11 +52,20 @@ impl Comparison<'_> {
             }
             Shape::Word(words) => {
                 let constant = schema.get("const").into_iter();
-                let known = schema["enum"].as_array().into_iter().flatten().chain(constant).filter_map(Value::as_str);
+                let known = schema["enum"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .chain(constant)
+                    .filter_map(Value::as_str);
                 let (known, ours): (BTreeSet<&str>, BTreeSet<&str>) =
                     (known.collect(), words.iter().copied().collect());
                 for word in known.symmetric_difference(&ours) {
-                    let who = if ours.contains(word) { "we" } else { "the document" };
+                    let who = if ours.contains(word) {
+                        "we"
+                    } else {
+                        "the document"
+                    };
                     self.differ(place, format!("only {who} know '{word}'"));
                 }
                 true
@@ -75,8 +93,15 @@ impl Comparison<'_> {
 
     fn fields(&mut self, place: &str, fields: &[Field], schema: &Value) {
         let known = schema["properties"].as_object().expect("properties");
-        let required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
-        for name in known.keys().filter(|name| !fields.iter().any(|field| field.name == name.as_str())) {
+        let required = |name: &str| {
+            schema["required"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one == name))
+        };
+        for name in known
+            .keys()
+            .filter(|name| !fields.iter().any(|field| field.name == name.as_str()))
+        {
             self.differ(place, format!("we lack '{name}'"));
         }
         for Field { name, need, shape } in fields {
@@ -91,7 +116,10 @@ impl Comparison<'_> {
                 (false, false) => Need::May,
             };
             if *need != wanted {
-                self.differ(&inner, format!("for us {need:?}, for the document {wanted:?}"));
+                self.differ(
+                    &inner,
+                    format!("for us {need:?}, for the document {wanted:?}"),
+                );
             }
             self.shape(&inner, shape, schema);
         }
@@ -100,9 +128,13 @@ impl Comparison<'_> {
 
 #[test]
 fn request_fields_match_the_document_with_few_additions() {
-    let text = std::fs::read_to_string("../../tests/control-plane/openapi.json").expect("the document");
+    let text =
+        std::fs::read_to_string("../../tests/control-plane/openapi.json").expect("the document");
     let document: Value = serde_json::from_str(&text).expect("JSON");
-    let mut all = Comparison { document: &document, differences: Vec::new() };
+    let mut all = Comparison {
+        document: &document,
+        differences: Vec::new(),
+    };
     for (name, fields) in [
         ("DeploymentCreateRequest", bodies::CREATE),
         ("DeploymentPatchRequest", bodies::PATCH),
@@ -130,7 +162,11 @@ fn request_fields_match_the_document_with_few_additions() {
         "AuthAuthenticateRequest: only we know 'redirect_uri'".to_owned(),
         "AuthAuthenticateRequest: only we know 'check_only'".to_owned(),
     ];
-    expected.extend(["DeploymentCreateRequest", "DeploymentPatchRequest"].into_iter().flat_map(kinds));
+    expected.extend(
+        ["DeploymentCreateRequest", "DeploymentPatchRequest"]
+            .into_iter()
+            .flat_map(kinds),
+    );
     all.differences.sort();
     expected.sort();
     assert_eq!(all.differences, expected);

@@ -21,12 +21,23 @@ struct Installation {
 }
 
 const GITHUB: &[Installation] = &[
-    Installation { account: "acme", number: 51_330_442, repositories: &["agent-starter", "docs"] },
-    Installation { account: "acme-labs", number: 58_104_917, repositories: &["prompt-lab", "eval-runner"] },
+    Installation {
+        account: "acme",
+        number: 51_330_442,
+        repositories: &["agent-starter", "docs"],
+    },
+    Installation {
+        account: "acme-labs",
+        number: 58_104_917,
+        repositories: &["prompt-lab", "eval-runner"],
+    },
 ];
 /// The app of LangSmith Engine; deployments do not use it.
-const FORGE: &[Installation] =
-    &[Installation { account: "acme", number: 60_245_113, repositories: &["agent-starter", "docs"] }];
+const FORGE: &[Installation] = &[Installation {
+    account: "acme",
+    number: 60_245_113,
+    repositories: &["agent-starter", "docs"],
+}];
 
 impl Installation {
     /// Its id, which deployments name as `integration_id`.
@@ -38,8 +49,13 @@ impl Installation {
         let mut names: Vec<String> = Vec::new();
         if self.account == "acme" {
             let deployments = plane.deployments();
-            let urls = deployments.iter().filter_map(|one| one.config["repo_url"].as_str());
-            names.extend(urls.filter_map(|url| url.strip_prefix("https://github.com/acme/")).map(str::to_owned));
+            let urls = deployments
+                .iter()
+                .filter_map(|one| one.config["repo_url"].as_str());
+            names.extend(
+                urls.filter_map(|url| url.strip_prefix("https://github.com/acme/"))
+                    .map(str::to_owned),
+            );
         }
         names.extend(self.repositories.iter().map(|&name| name.to_owned()));
         names.sort();
@@ -63,16 +79,27 @@ pub fn integration(account: &str) -> String {
 /// The routes of this group.
 pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
-        .route("/v1/integrations/github/install", get(async || installations(GITHUB)))
+        .route(
+            "/v1/integrations/github/install",
+            get(async || installations(GITHUB)),
+        )
         .route("/v1/integrations/github/{id}/repos", get(github))
-        .route("/v1/integrations/forge/github/install", get(async || installations(FORGE)))
+        .route(
+            "/v1/integrations/forge/github/install",
+            get(async || installations(FORGE)),
+        )
         .route("/v1/integrations/forge/github/{id}/repos", get(forge))
-        .route("/v2/integrations/github/installations/{id}/repositories", get(page))
+        .route(
+            "/v2/integrations/github/installations/{id}/repositories",
+            get(page),
+        )
 }
 
 fn installations(all: &[Installation]) -> Response {
-    let list: Vec<Value> =
-        all.iter().map(|one| json!({"id": one.id(), "installation_id": one.number, "name": one.account})).collect();
+    let list: Vec<Value> = all
+        .iter()
+        .map(|one| json!({"id": one.id(), "installation_id": one.number, "name": one.account}))
+        .collect();
     ok(&json!(list))
 }
 
@@ -84,14 +111,23 @@ async fn forge(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(repositories(&plane, FORGE, &id).map(|all| ok(&json!(all))))
 }
 
-fn repositories(plane: &ControlServer, all: &[Installation], id: &str) -> Result<Vec<Value>, Refusal> {
+fn repositories(
+    plane: &ControlServer,
+    all: &[Installation],
+    id: &str,
+) -> Result<Vec<Value>, Refusal> {
     path_uuid("integration_id", id)?;
     let found = all.iter().find(|one| one.id() == id);
-    found.map(|one| one.repositories(plane)).ok_or_else(|| unknown(id))
+    found
+        .map(|one| one.repositories(plane))
+        .ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: &str) -> Refusal {
-    Box::new(detail(StatusCode::NOT_FOUND, &format!("GitHub integration ID {id} not found.")))
+    Box::new(detail(
+        StatusCode::NOT_FOUND,
+        &format!("GitHub integration ID {id} not found."),
+    ))
 }
 
 /// `GET /v2/integrations/github/installations/{id}/repositories`. Whether the id is the integration's or GitHub's own
@@ -100,12 +136,18 @@ async fn page(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Re
     let pairs = query_pairs(&uri);
     let paged = || {
         let size = number(&pairs, "page_size", 1, 100, 20)?;
-        let found = GITHUB.iter().find(|one| one.id() == id || one.number.to_string() == id);
+        let found = GITHUB
+            .iter()
+            .find(|one| one.id() == id || one.number.to_string() == id);
         let all = found.ok_or_else(|| unknown(&id))?.repositories(&plane);
-        let after = text(&pairs, "cursor").and_then(|cursor| cursor.strip_prefix('r')?.parse().ok()).unwrap_or(0);
+        let after = text(&pairs, "cursor")
+            .and_then(|cursor| cursor.strip_prefix('r')?.parse().ok())
+            .unwrap_or(0);
         let items: Vec<&Value> = all.iter().skip(after).take(size).collect();
         let next = after + items.len();
-        Ok(ok(&json!({"items": items, "next_cursor": (next < all.len()).then(|| format!("r{next}"))})))
+        Ok(ok(
+            &json!({"items": items, "next_cursor": (next < all.len()).then(|| format!("r{next}"))}),
+        ))
     };
     answer(paged())
 }

@@ -34,17 +34,32 @@ pub fn routes() -> Router<Arc<ControlServer>> {
 
 /// The listeners that a region has from the start.
 pub fn first(region: &str) -> Vec<Object> {
-    [("k8s-prod", json!(["agents", "batch"])), ("k8s-edge", json!(["default"]))]
-        .into_iter()
-        .map(|(name, namespaces)| {
-            let id = stable_uuid(&format!("{region} {name}"));
-            let times = ["2026-03-02T09:00:00.000000Z", "2026-11-01T09:00:00.000000Z"];
-            listener(id, &json!("0.3.1"), name, &json!({"k8s_namespaces": namespaces}), times)
-        })
-        .collect()
+    [
+        ("k8s-prod", json!(["agents", "batch"])),
+        ("k8s-edge", json!(["default"])),
+    ]
+    .into_iter()
+    .map(|(name, namespaces)| {
+        let id = stable_uuid(&format!("{region} {name}"));
+        let times = ["2026-03-02T09:00:00.000000Z", "2026-11-01T09:00:00.000000Z"];
+        listener(
+            id,
+            &json!("0.3.1"),
+            name,
+            &json!({"k8s_namespaces": namespaces}),
+            times,
+        )
+    })
+    .collect()
 }
 
-fn listener(id: String, version: &Value, compute_id: &str, config: &Value, times: [&str; 2]) -> Object {
+fn listener(
+    id: String,
+    version: &Value,
+    compute_id: &str,
+    config: &Value,
+    times: [&str; 2],
+) -> Object {
     let config = json!({"k8s_namespaces": config["k8s_namespaces"]});
     let fields = [
         ("id", json!(id)),
@@ -55,7 +70,10 @@ fn listener(id: String, version: &Value, compute_id: &str, config: &Value, times
         ("created_at", json!(times[0])),
         ("updated_at", json!(times[1])),
     ];
-    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    fields
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 /// Only some plans have listeners. A list asks for none.
@@ -72,13 +90,20 @@ fn allowed(plane: &ControlServer) -> Result<(), Refusal> {
 }
 
 /// The listener that a path means.
-fn with<R>(plane: &ControlServer, id: &str, act: impl FnOnce(&mut Vec<Object>, usize) -> R) -> Result<R, Refusal> {
+fn with<R>(
+    plane: &ControlServer,
+    id: &str,
+    act: impl FnOnce(&mut Vec<Object>, usize) -> R,
+) -> Result<R, Refusal> {
     path_uuid("listener_id", id)?;
     allowed(plane)?;
     let mut all = plane.listeners();
     match all.iter().position(|one| one["id"] == id) {
         Some(at) => Ok(act(&mut all, at)),
-        None => Err(Box::new(detail(StatusCode::NOT_FOUND, &format!("Listener ID {id} not found.")))),
+        None => Err(Box::new(detail(
+            StatusCode::NOT_FOUND,
+            &format!("Listener ID {id} not found."),
+        ))),
     }
 }
 
@@ -89,7 +114,9 @@ async fn list(State(plane): ThisControl, uri: Uri) -> Response {
         let offset = offset(&pairs)?;
         let all = plane.listeners();
         let resources: Vec<&Object> = all.iter().skip(offset).take(limit).collect();
-        Ok(ok(&json!({"resources": resources, "offset": offset.saturating_add(resources.len())})))
+        Ok(ok(
+            &json!({"resources": resources, "offset": offset.saturating_add(resources.len())}),
+        ))
     };
     answer(listed())
 }
@@ -108,7 +135,13 @@ async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
             return Err(Box::new(detail(StatusCode::CONFLICT, &text)));
         }
         let at = iso_z(now());
-        all.push(listener(uuid4(), &asked["version"], compute_id, &asked["compute_config"], [&at, &at]));
+        all.push(listener(
+            uuid4(),
+            &asked["version"],
+            compute_id,
+            &asked["compute_config"],
+            [&at, &at],
+        ));
         Ok(json_response(StatusCode::CREATED, &json!(all.last())))
     };
     answer(made())

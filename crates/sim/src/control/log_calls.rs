@@ -24,13 +24,23 @@ const USED: f64 = 600.0;
 fn time(place: &str, name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
     let Some(text) = text else { return Ok(None) };
     // A `+` of an offset that was not escaped arrives as a space.
-    let odd =
-        |_| invalid(&[Problem::at([place, name], "Input should be a valid datetime", "datetime_from_date_parsing")]);
+    let odd = |_| {
+        invalid(&[Problem::at(
+            [place, name],
+            "Input should be a valid datetime",
+            "datetime_from_date_parsing",
+        )])
+    };
     text.replace(' ', "+").parse().map(Some).map_err(odd)
 }
 
 fn wanted_of_body(asked: &Value) -> Result<WantedRevision, Refusal> {
-    let text = |name: &str| asked[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let text = |name: &str| {
+        asked[name]
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
     Ok(WantedRevision {
         descending: asked["order"] == "desc",
         limit: asked["limit"].as_u64().unwrap_or(50).clamp(1, 1000) as usize,
@@ -43,7 +53,11 @@ fn wanted_of_body(asked: &Value) -> Result<WantedRevision, Refusal> {
 }
 
 fn v1_page(plane: &ControlServer, lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
-    let asked = if bytes.is_empty() { json!({}) } else { body(bytes, &[])? };
+    let asked = if bytes.is_empty() {
+        json!({})
+    } else {
+        body(bytes, &[])?
+    };
     let (found, next) = logs::page(lines, &wanted_of_body(&asked)?, plane.logs.ids);
     Ok(ok(&json!({"logs": found, "next_offset": next})))
 }
@@ -57,23 +71,46 @@ fn revision_v1(
 ) -> Response {
     answer(with(plane, &id, |deployment| {
         let (revision, phase) = find(plane, deployment, &revision)?;
-        v1_page(plane, &log(revision, &phase, log_end(deployment, &phase, now(), plane.speed), plane.speed), bytes)
+        v1_page(
+            plane,
+            &log(
+                revision,
+                &phase,
+                log_end(deployment, &phase, now(), plane.speed),
+                plane.speed,
+            ),
+            bytes,
+        )
     }))
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
-pub async fn build_v1(State(plane): ThisControl, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+pub async fn build_v1(
+    State(plane): ThisControl,
+    Path(of): Path<(String, String)>,
+    bytes: Bytes,
+) -> Response {
     revision_v1(&plane, of, &bytes, logs::build)
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/deploy_logs`.
-pub async fn server_v1(State(plane): ThisControl, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+pub async fn server_v1(
+    State(plane): ThisControl,
+    Path(of): Path<(String, String)>,
+    bytes: Bytes,
+) -> Response {
     revision_v1(&plane, of, &bytes, logs::server)
 }
 
 /// `POST /v1/projects/{id}/deploy_logs`: of the revision that serves.
-pub async fn deployment_v1(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(with(&plane, &id, |deployment| v1_page(&plane, &serving(&plane, deployment), &bytes)))
+pub async fn deployment_v1(
+    State(plane): ThisControl,
+    Path(id): Path<String>,
+    bytes: Bytes,
+) -> Response {
+    answer(with(&plane, &id, |deployment| {
+        v1_page(&plane, &serving(&plane, deployment), &bytes)
+    }))
 }
 
 /// Returns when the logs of a revision end: the server of an unused deployment was stopped.
@@ -88,10 +125,20 @@ fn log_end(deployment: &Deployment, phase: &Phase, now: Timestamp, speed: f64) -
 pub fn serving(plane: &ControlServer, deployment: &Deployment) -> Vec<Line> {
     let at = now();
     let phases = phases(&deployment.revisions, at, plane.speed);
-    let active = deployment.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
+    let active = deployment
+        .revisions
+        .iter()
+        .zip(&phases)
+        .rev()
+        .find(|(_, phase)| phase.status == "DEPLOYED");
     active
         .map(|(revision, phase)| {
-            logs::server(revision, phase, log_end(deployment, phase, at, plane.speed), plane.speed)
+            logs::server(
+                revision,
+                phase,
+                log_end(deployment, phase, at, plane.speed),
+                plane.speed,
+            )
         })
         .unwrap_or_default()
 }
@@ -117,7 +164,11 @@ fn wanted_of_query(
 
 /// A cursor where more lines may come, else null.
 fn cursor(found: &[Value], wanted: &WantedRevision, next: String) -> Value {
-    if found.len() < wanted.limit { Value::Null } else { json!(next) }
+    if found.len() < wanted.limit {
+        Value::Null
+    } else {
+        json!(next)
+    }
 }
 
 /// `GET /v2/deployments/{id}/revisions/{revision}/logs`.
@@ -132,7 +183,12 @@ pub async fn revision_v2(
         required(&pairs, "type")?;
         let build = word(&pairs, "type", &["build", "deploy"])? == Some("build");
         let read = if build { logs::build } else { logs::server };
-        let lines = read(revision, &phase, log_end(deployment, &phase, now(), plane.speed), plane.speed);
+        let lines = read(
+            revision,
+            &phase,
+            log_end(deployment, &phase, now(), plane.speed),
+            plane.speed,
+        );
         let wanted = wanted_of_query(&pairs, ["limit", "offset", "order"], 1000, 50)?;
         let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
         let next = cursor(&found, &wanted, next);
@@ -147,13 +203,24 @@ pub async fn deployment_v2(State(plane): ThisControl, uri: Uri) -> Response {
         with(&plane, id, |deployment| {
             let build = text(&pairs, "log_type") == Some("BUILD");
             let asked = text(&pairs, "revision_id").map(str::to_owned);
-            let asked = asked.or_else(|| deployment.revisions.last().filter(|_| build).map(|last| last.id.clone()));
+            let asked = asked.or_else(|| {
+                deployment
+                    .revisions
+                    .last()
+                    .filter(|_| build)
+                    .map(|last| last.id.clone())
+            });
             let lines = match asked {
                 None => serving(&plane, deployment),
                 Some(revision) => {
                     let (revision, phase) = find(&plane, deployment, &revision)?;
                     let read = if build { logs::build } else { logs::server };
-                    read(revision, &phase, log_end(deployment, &phase, now(), plane.speed), plane.speed)
+                    read(
+                        revision,
+                        &phase,
+                        log_end(deployment, &phase, now(), plane.speed),
+                        plane.speed,
+                    )
                 }
             };
             let wanted = wanted_of_query(&pairs, ["page_size", "cursor", "sort_order"], 100, 20)?;

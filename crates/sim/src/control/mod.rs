@@ -95,7 +95,11 @@ impl ControlServer {
             deployments: Mutex::default(),
             tracing_projects: Mutex::default(),
             uploads: Mutex::default(),
-            listeners: Mutex::new(if options.no_listeners { Vec::new() } else { listeners::first(name) }),
+            listeners: Mutex::new(if options.no_listeners {
+                Vec::new()
+            } else {
+                listeners::first(name)
+            }),
             vault: Mutex::new(auth::TokenStore::new()),
             signed: Notify::new(),
         })
@@ -130,7 +134,11 @@ impl ControlServer {
     /// Sets a revision's status.
     pub fn force_status(&self, revision: &str, status: &str) {
         for deployment in self.deployments().iter_mut() {
-            for one in deployment.revisions.iter_mut().filter(|one| one.id == revision) {
+            for one in deployment
+                .revisions
+                .iter_mut()
+                .filter(|one| one.id == revision)
+            {
                 one.forced = Some(status.to_owned());
             }
         }
@@ -138,32 +146,56 @@ impl ControlServer {
 
     /// Its routes: plain and under the prefix of self-hosted installations, or only there.
     pub fn router(self: &Arc<Self>) -> Router {
-        let contract = Router::new().route("/v2/deployments/{id}/revisions/{revision}", get(revisions::get));
+        let contract = Router::new().route(
+            "/v2/deployments/{id}/revisions/{revision}",
+            get(revisions::get),
+        );
         let api = if self.dialect == Dialect::Contract {
             contract
                 .route("/v2/auth/authenticate", post(sign_in::authenticate))
                 .route("/v2/deployments", post(deployments::create))
                 .route(
                     "/v2/deployments/{id}",
-                    get(deployments::get).patch(deployments::patch).delete(deployments::delete),
+                    get(deployments::get)
+                        .patch(deployments::patch)
+                        .delete(deployments::delete),
                 )
                 .route("/v2/deployments/{id}/revisions", get(revisions::list))
         } else {
             contract
                 .route(
                     "/v2/deployments",
-                    get(deployments::list).post(deployments::create).delete(deployments::delete_many),
+                    get(deployments::list)
+                        .post(deployments::create)
+                        .delete(deployments::delete_many),
                 )
                 .route("/v2/deployments/free-count", get(deployments::free_count))
                 .route(
                     "/v2/deployments/{id}",
-                    get(deployments::get).patch(deployments::patch).delete(deployments::delete),
+                    get(deployments::get)
+                        .patch(deployments::patch)
+                        .delete(deployments::delete),
                 )
-                .route("/v2/deployments/{id}/resource-tiers", patch(deployments::resource_tiers))
-                .route("/v2/deployments/{id}/revisions", get(revisions::list).post(revisions::create))
-                .route("/v2/deployments/{id}/revisions/{revision}/redeploy", post(revisions::redeploy))
-                .route("/v2/deployments/{id}/upload-url", post(deployments::upload_url))
-                .route("/v2/deployments/{id}/push-token", post(deployments::push_token))
+                .route(
+                    "/v2/deployments/{id}/resource-tiers",
+                    patch(deployments::resource_tiers),
+                )
+                .route(
+                    "/v2/deployments/{id}/revisions",
+                    get(revisions::list).post(revisions::create),
+                )
+                .route(
+                    "/v2/deployments/{id}/revisions/{revision}/redeploy",
+                    post(revisions::redeploy),
+                )
+                .route(
+                    "/v2/deployments/{id}/upload-url",
+                    post(deployments::upload_url),
+                )
+                .route(
+                    "/v2/deployments/{id}/push-token",
+                    post(deployments::push_token),
+                )
                 .merge(self.interrupt_routes())
                 .merge(self.log_routes())
                 .merge(integrations::routes())
@@ -173,7 +205,9 @@ impl ControlServer {
         };
         let api = api
             .fallback(|| async { detail(StatusCode::NOT_FOUND, "Not Found") })
-            .method_not_allowed_fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
+            .method_not_allowed_fallback(|| async {
+                detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+            })
             .layer(axum::middleware::from_fn_with_state(self.clone(), guard));
         // Signed URLs and the provider's page need no key.
         let open = Router::new()
@@ -194,7 +228,10 @@ impl ControlServer {
     /// The spellings of the interrupt call that this region has.
     fn interrupt_routes(&self) -> Router<Arc<ControlServer>> {
         let mut routes = Router::new();
-        for (spelling, word) in [(Interrupt::Interruption, "interruption"), (Interrupt::Interrupt, "interrupt")] {
+        for (spelling, word) in [
+            (Interrupt::Interruption, "interruption"),
+            (Interrupt::Interrupt, "interrupt"),
+        ] {
             if self.interrupt == spelling || self.interrupt == Interrupt::Both {
                 let path = format!("/v2/deployments/{{id}}/revisions/{{revision}}/{word}");
                 routes = routes.route(&path, post(revisions::interrupt));
@@ -208,13 +245,25 @@ impl ControlServer {
         let mut routes = Router::new();
         if self.logs.v1 {
             routes = routes
-                .route("/v1/projects/{id}/revisions/{revision}/build_logs", post(log_calls::build_v1))
-                .route("/v1/projects/{id}/revisions/{revision}/deploy_logs", post(log_calls::server_v1))
-                .route("/v1/projects/{id}/deploy_logs", post(log_calls::deployment_v1));
+                .route(
+                    "/v1/projects/{id}/revisions/{revision}/build_logs",
+                    post(log_calls::build_v1),
+                )
+                .route(
+                    "/v1/projects/{id}/revisions/{revision}/deploy_logs",
+                    post(log_calls::server_v1),
+                )
+                .route(
+                    "/v1/projects/{id}/deploy_logs",
+                    post(log_calls::deployment_v1),
+                );
         }
         if self.logs.v2 {
             routes = routes
-                .route("/v2/deployments/{id}/revisions/{revision}/logs", get(log_calls::revision_v2))
+                .route(
+                    "/v2/deployments/{id}/revisions/{revision}/logs",
+                    get(log_calls::revision_v2),
+                )
                 .route("/v2/deployment-logs", get(log_calls::deployment_v2));
         }
         routes
@@ -235,7 +284,12 @@ fn refused(plane: &ControlServer, request: &Request) -> Option<(StatusCode, &'st
     if path.starts_with("/v2/auth/setup/") {
         return None;
     }
-    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let header = |name: &str| {
+        request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let only_bearer = path.starts_with("/v2/auth/callback/") && request.method() == Method::GET;
     match header("x-api-key").filter(|_| !only_bearer).or(bearer) {
@@ -244,14 +298,19 @@ fn refused(plane: &ControlServer, request: &Request) -> Option<(StatusCode, &'st
         None => return Some((StatusCode::UNAUTHORIZED, "Not authenticated")),
     }
     if plane.not_enabled {
-        return Some((StatusCode::FORBIDDEN, "LangSmith Deployment is not enabled for this organization."));
+        return Some((
+            StatusCode::FORBIDDEN,
+            "LangSmith Deployment is not enabled for this organization.",
+        ));
     }
     match header("x-tenant-id") {
         None if plane.needs_workspace => Some((
             StatusCode::FORBIDDEN,
             "This API key is org-scoped and requires workspace specification. Please provide 'X-Tenant-ID' header.",
         )),
-        Some(tenant) if Uuid::try_parse(tenant).is_err() => Some((StatusCode::FORBIDDEN, "Invalid tenant ID.")),
+        Some(tenant) if Uuid::try_parse(tenant).is_err() => {
+            Some((StatusCode::FORBIDDEN, "Invalid tenant ID."))
+        }
         Some(tenant) if tenant != plane.workspace => Some((StatusCode::FORBIDDEN, "Forbidden")),
         _ => None,
     }

@@ -12,11 +12,19 @@ pub fn path_uuid(name: &str, id: &str) -> Result<(), Refusal> {
     if Uuid::try_parse(id).is_ok() {
         return Ok(());
     }
-    Err(invalid(&[Problem::at(["path", name], "Input should be a valid UUID", "uuid_parsing")]))
+    Err(invalid(&[Problem::at(
+        ["path", name],
+        "Input should be a valid UUID",
+        "uuid_parsing",
+    )]))
 }
 
 fn given<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
-    pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    pairs
+        .iter()
+        .rev()
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.as_str())
 }
 
 fn refused<T>(name: &str, says: &str, kind: &'static str) -> Result<T, Refusal> {
@@ -26,7 +34,9 @@ fn refused<T>(name: &str, says: &str, kind: &'static str) -> Result<T, Refusal> 
 /// A number of any size and sign; larger ones are clamped.
 pub fn whole(pairs: &Pairs, name: &str, or: i64) -> Result<i64, Refusal> {
     use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-    let Some(text) = given(pairs, name) else { return Ok(or) };
+    let Some(text) = given(pairs, name) else {
+        return Ok(or);
+    };
     match text.parse::<i64>().map_err(|error| *error.kind()) {
         Ok(number) => Ok(number),
         Err(PosOverflow) => Ok(i64::MAX),
@@ -36,14 +46,24 @@ pub fn whole(pairs: &Pairs, name: &str, or: i64) -> Result<i64, Refusal> {
 }
 
 /// A number within its bounds.
-pub fn number(pairs: &Pairs, name: &str, least: usize, most: usize, or: usize) -> Result<usize, Refusal> {
+pub fn number(
+    pairs: &Pairs,
+    name: &str,
+    least: usize,
+    most: usize,
+    or: usize,
+) -> Result<usize, Refusal> {
     match whole(pairs, name, or as i64)? {
-        n if n > most as i64 => {
-            refused(name, &format!("Input should be less than or equal to {most}"), "less_than_equal")
-        }
-        n if n < least as i64 => {
-            refused(name, &format!("Input should be greater than or equal to {least}"), "greater_than_equal")
-        }
+        n if n > most as i64 => refused(
+            name,
+            &format!("Input should be less than or equal to {most}"),
+            "less_than_equal",
+        ),
+        n if n < least as i64 => refused(
+            name,
+            &format!("Input should be greater than or equal to {least}"),
+            "greater_than_equal",
+        ),
         n => Ok(n as usize),
     }
 }
@@ -59,7 +79,11 @@ pub fn flag(pairs: &Pairs, name: &str) -> Result<Option<bool>, Refusal> {
         None => Ok(None),
         Some("true") => Ok(Some(true)),
         Some("false") => Ok(Some(false)),
-        Some(_) => refused(name, "Input should be a valid boolean, unable to interpret input", "bool_parsing"),
+        Some(_) => refused(
+            name,
+            "Input should be a valid boolean, unable to interpret input",
+            "bool_parsing",
+        ),
     }
 }
 
@@ -83,10 +107,18 @@ pub fn required<'a>(pairs: &'a Pairs, name: &str) -> Result<&'a str, Refusal> {
 
 /// UUIDs, each under the same name, one at least and a hundred at most.
 pub fn uuids<'a>(pairs: &'a Pairs, name: &str) -> Result<Vec<&'a str>, Refusal> {
-    let all: Vec<&str> = pairs.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect();
+    let all: Vec<&str> = pairs
+        .iter()
+        .filter(|(key, _)| key == name)
+        .map(|(_, value)| value.as_str())
+        .collect();
     match all.iter().all(|id| Uuid::try_parse(id).is_ok()) {
         _ if all.is_empty() => refused(name, "Field required", "missing"),
-        _ if all.len() > 100 => refused(name, "List should have at most 100 items after validation", "too_long"),
+        _ if all.len() > 100 => refused(
+            name,
+            "List should have at most 100 items after validation",
+            "too_long",
+        ),
         false => refused(name, "Input should be a valid UUID", "uuid_parsing"),
         true => Ok(all),
     }

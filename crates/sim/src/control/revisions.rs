@@ -16,18 +16,32 @@ use serde_json::{Value, json};
 fn shown(plane: &ControlServer, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
     match plane.dialect {
-        Dialect::Contract => json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]}),
+        Dialect::Contract => {
+            json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]})
+        }
         _ => full,
     }
 }
 
 /// A revision and its progress.
-pub fn find<'a>(plane: &ControlServer, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
+pub fn find<'a>(
+    plane: &ControlServer,
+    deployment: &'a Deployment,
+    id: &str,
+) -> Result<(&'a Revision, Phase), Refusal> {
     path_uuid("revision_id", id)?;
-    let at = deployment.revisions.iter().position(|revision| revision.id.eq_ignore_ascii_case(id));
+    let at = deployment
+        .revisions
+        .iter()
+        .position(|revision| revision.id.eq_ignore_ascii_case(id));
     let phases = phases(&deployment.revisions, now(), plane.speed);
     at.and_then(|at| Some((deployment.revisions.get(at)?, phases.into_iter().nth(at)?)))
-        .ok_or_else(|| Box::new(detail(StatusCode::NOT_FOUND, &format!("Revision ID {id} not found."))))
+        .ok_or_else(|| {
+            Box::new(detail(
+                StatusCode::NOT_FOUND,
+                &format!("Revision ID {id} not found."),
+            ))
+        })
 }
 
 /// `GET /v2/deployments/{id}/revisions`, newest first.
@@ -37,14 +51,19 @@ pub async fn list(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -
         let limit = number(&pairs, "limit", 1, 100, 20)?;
         let offset = offset(&pairs)?;
         flag(&pairs, "remote_reconciled")?;
-        let statuses: Option<Vec<&str>> = text(&pairs, "status").map(|list| list.split(',').collect());
+        let statuses: Option<Vec<&str>> =
+            text(&pairs, "status").map(|list| list.split(',').collect());
         let phases = phases(&deployment.revisions, now(), plane.speed);
         let resources: Vec<Value> = deployment
             .revisions
             .iter()
             .zip(&phases)
             .rev()
-            .filter(|(_, phase)| statuses.as_ref().is_none_or(|all| all.contains(&phase.status.as_str())))
+            .filter(|(_, phase)| {
+                statuses
+                    .as_ref()
+                    .is_none_or(|all| all.contains(&phase.status.as_str()))
+            })
             .skip(offset)
             .take(limit)
             .map(|(revision, phase)| shown(&plane, revision, phase))
@@ -58,7 +77,10 @@ pub async fn list(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -
 }
 
 /// `GET /v2/deployments/{id}/revisions/{revision}`.
-pub async fn get(State(plane): ThisControl, Path((id, revision)): Path<(String, String)>) -> Response {
+pub async fn get(
+    State(plane): ThisControl,
+    Path((id, revision)): Path<(String, String)>,
+) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (revision, phase) = find(&plane, deployment, &revision)?;
         Ok(ok(&shown(&plane, revision, &phase)))
@@ -72,33 +94,53 @@ pub async fn create(State(plane): ThisControl, Path(id): Path<String>, bytes: By
             if !change(&plane, deployment, &asked)? {
                 repeat(deployment);
             }
-            let made = deployment.revisions.last().map(|made| made.id.clone()).unwrap_or_default();
+            let made = deployment
+                .revisions
+                .last()
+                .map(|made| made.id.clone())
+                .unwrap_or_default();
             let (revision, phase) = find(&plane, deployment, &made)?;
-            Ok(json_response(StatusCode::CREATED, &shown(&plane, revision, &phase)))
+            Ok(json_response(
+                StatusCode::CREATED,
+                &shown(&plane, revision, &phase),
+            ))
         })
     }))
 }
 
 /// `POST …/redeploy`: the same source again, as a new revision; answers the deployment.
-pub async fn redeploy(State(plane): ThisControl, Path((id, revision)): Path<(String, String)>) -> Response {
+pub async fn redeploy(
+    State(plane): ThisControl,
+    Path((id, revision)): Path<(String, String)>,
+) -> Response {
     answer(with(&plane, &id, |deployment| {
         let found = find(&plane, deployment, &revision)?.0.clone();
         add_revision(deployment, &found.source, found.config);
         if let Some(made) = deployment.revisions.last_mut() {
             (made.title, made.fate) = (found.title, found.fate);
         }
-        Ok(ok(&deployment.json(&plane.workspace, now(), plane.speed).unwrap_or_default()))
+        Ok(ok(&deployment
+            .json(&plane.workspace, now(), plane.speed)
+            .unwrap_or_default()))
     }))
 }
 
 /// `POST …/interrupt` and `…/interruption`: interrupts what is in progress, and the next in the queue continues.
-pub async fn interrupt(State(plane): ThisControl, Path((id, revision)): Path<(String, String)>) -> Response {
+pub async fn interrupt(
+    State(plane): ThisControl,
+    Path((id, revision)): Path<(String, String)>,
+) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (found, phase) = find(&plane, deployment, &revision)?;
-        let over =
-            matches!(phase.status.as_str(), "DEPLOYED" | "SKIPPED" | "INTERRUPTED") || phase.status.contains("FAILED");
+        let over = matches!(
+            phase.status.as_str(),
+            "DEPLOYED" | "SKIPPED" | "INTERRUPTED"
+        ) || phase.status.contains("FAILED");
         if over {
-            let text = format!("Revision ID {} is {} and cannot be interrupted.", found.id, phase.status);
+            let text = format!(
+                "Revision ID {} is {} and cannot be interrupted.",
+                found.id, phase.status
+            );
             return Err(Box::new(detail(StatusCode::BAD_REQUEST, &text)));
         }
         let id = found.id.clone();

@@ -55,7 +55,12 @@ const RESERVED_IN_CLOUD: [&str; 11] = [
 ];
 
 /// Fields of `source_config` that can't be changed.
-const FIXED: [&str; 4] = ["integration_id", "repo_url", "deployment_type", "listener_id"];
+const FIXED: [&str; 4] = [
+    "integration_id",
+    "repo_url",
+    "deployment_type",
+    "listener_id",
+];
 
 pub fn bad(says: &str) -> Refusal {
     Box::new(detail(StatusCode::BAD_REQUEST, says))
@@ -77,7 +82,10 @@ pub struct Draft<'a> {
 impl Draft<'_> {
     fn lacks(&self, object: &Object, group: &str, names: &[&str]) -> Result<(), Refusal> {
         match names.iter().find(|name| object[**name].is_null()) {
-            Some(name) => Err(bad(&format!("{group}.{name} is required for '{}' source deployments.", self.source))),
+            Some(name) => Err(bad(&format!(
+                "{group}.{name} is required for '{}' source deployments.",
+                self.source
+            ))),
             None => Ok(()),
         }
     }
@@ -86,10 +94,17 @@ impl Draft<'_> {
     pub fn check(&self) -> Result<(), Refusal> {
         if self.config["build_on_push"] == true {
             if self.source != "github" {
-                return Err(bad("build_on_push is only supported for 'github' source deployments."));
+                return Err(bad(
+                    "build_on_push is only supported for 'github' source deployments.",
+                ));
             }
-            if self.revision["repo_ref"].as_str().is_some_and(|name| name.starts_with("refs/tags/")) {
-                return Err(bad("build_on_push cannot be enabled when repo_ref is a tag."));
+            if self.revision["repo_ref"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("refs/tags/"))
+            {
+                return Err(bad(
+                    "build_on_push cannot be enabled when repo_ref is a tag.",
+                ));
             }
         }
         for (name, sources) in [
@@ -99,9 +114,14 @@ impl Draft<'_> {
             ("source_tarball_path", &["internal_source"]),
         ] {
             // The rules of templates are unknown.
-            if !self.revision[name].is_null() && !sources.contains(&self.from) && self.from != "internal_template" {
+            if !self.revision[name].is_null()
+                && !sources.contains(&self.from)
+                && self.from != "internal_template"
+            {
                 let sources = sources.join("', '");
-                return Err(bad(&format!("source_revision_config.{name} is only supported for '{sources}' sources.")));
+                return Err(bad(&format!(
+                    "source_revision_config.{name} is only supported for '{sources}' sources."
+                )));
             }
         }
         Ok(())
@@ -112,26 +132,46 @@ impl Draft<'_> {
         self.check()?;
         match self.source {
             "github" => {
-                self.lacks(self.config, "source_config", &["repo_url", "deployment_type", "build_on_push"])?;
-                self.lacks(self.revision, "source_revision_config", &["repo_ref", "langgraph_config_path"])?;
+                self.lacks(
+                    self.config,
+                    "source_config",
+                    &["repo_url", "deployment_type", "build_on_push"],
+                )?;
+                self.lacks(
+                    self.revision,
+                    "source_revision_config",
+                    &["repo_ref", "langgraph_config_path"],
+                )?;
             }
             "external_docker" => {
                 self.lacks(self.config, "source_config", &["resource_spec"])?;
                 self.lacks(self.revision, "source_revision_config", &["image_uri"])?;
                 if !self.config["deployment_type"].is_null() {
-                    return Err(bad("source_config.deployment_type is not supported for 'external_docker' sources."));
+                    return Err(bad(
+                        "source_config.deployment_type is not supported for 'external_docker' sources.",
+                    ));
                 }
             }
             _ => {}
         }
         if !self.config["custom_url"].is_null() && self.source != "external_docker" {
-            return Err(bad("custom_url can only be set for 'external_docker' source deployments."));
+            return Err(bad(
+                "custom_url can only be set for 'external_docker' source deployments.",
+            ));
         }
         if plane.needs_listener && self.config["listener_id"].is_null() {
-            return Err(bad("'source_config.listener_id' is required for deployments of this workspace."));
+            return Err(bad(
+                "'source_config.listener_id' is required for deployments of this workspace.",
+            ));
         }
-        if plane.aws && self.config["deployment_type"].as_str().is_some_and(|kind| kind.ends_with("_zero")) {
-            return Err(bad("Scale to zero deployments are not supported in AWS environments"));
+        if plane.aws
+            && self.config["deployment_type"]
+                .as_str()
+                .is_some_and(|kind| kind.ends_with("_zero"))
+        {
+            return Err(bad(
+                "Scale to zero deployments are not supported in AWS environments",
+            ));
         }
         Ok(())
     }
@@ -140,7 +180,11 @@ impl Draft<'_> {
 /// A name is a slug, as the official clients make it.
 pub fn name(name: &str) -> Result<(), Refusal> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if !name.is_empty() && name.len() <= 63 && name.chars().all(inner) && !name.starts_with('-') && !name.ends_with('-')
+    if !name.is_empty()
+        && name.len() <= 63
+        && name.chars().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
     {
         return Ok(());
     }
@@ -152,15 +196,29 @@ pub fn name(name: &str) -> Result<(), Refusal> {
 
 /// Variables and references to secrets of a request.
 pub fn secrets(plane: &ControlServer, source: &str, asked: &Value) -> Result<(), Refusal> {
-    let both = ["secrets", "secret_references"].map(|list| asked[list].as_array().into_iter().flatten());
-    let names = both.into_iter().flatten().filter_map(|one| one["name"].as_str());
-    let reserved = |name: &&str| RESERVED.contains(name) || (RESERVED_IN_CLOUD.contains(name) && !plane.prefix_only);
-    let found: Vec<String> = names.filter(reserved).map(|name| format!("'{name}'")).collect();
+    let both =
+        ["secrets", "secret_references"].map(|list| asked[list].as_array().into_iter().flatten());
+    let names = both
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["name"].as_str());
+    let reserved = |name: &&str| {
+        RESERVED.contains(name) || (RESERVED_IN_CLOUD.contains(name) && !plane.prefix_only)
+    };
+    let found: Vec<String> = names
+        .filter(reserved)
+        .map(|name| format!("'{name}'"))
+        .collect();
     if !found.is_empty() {
-        return Err(bad(&format!("Secret names are reserved and cannot be set: {}.", found.join(", "))));
+        return Err(bad(&format!(
+            "Secret names are reserved and cannot be set: {}.",
+            found.join(", ")
+        )));
     }
     if !asked["secret_references"].is_null() && source != "external_docker" {
-        return Err(bad("secret_references are only supported for 'external_docker' source deployments."));
+        return Err(bad(
+            "secret_references are only supported for 'external_docker' source deployments.",
+        ));
     }
     Ok(())
 }
@@ -176,19 +234,31 @@ pub fn fixed(deployment: &Deployment, asked: &Value) -> Result<(), Refusal> {
     let namespace = |config: &Value| config["k8s_namespace"].clone();
     let wanted = namespace(&sent["listener_config"]);
     if !wanted.is_null() && wanted != namespace(&now["listener_config"]) {
-        return Err(bad("source_config.listener_config.k8s_namespace cannot be changed."));
+        return Err(bad(
+            "source_config.listener_config.k8s_namespace cannot be changed.",
+        ));
     }
     let url = &sent["custom_url"];
     if !url.is_null() && *url != now["custom_url"] && deployment.source != "external_docker" {
-        return Err(bad("custom_url can only be set for 'external_docker' source deployments."));
+        return Err(bad(
+            "custom_url can only be set for 'external_docker' source deployments.",
+        ));
     }
     Ok(())
 }
 
 /// Packages to track, `name:version`; one name is known.
 pub fn packages(asked: &Value) -> Result<(), Refusal> {
-    for package in asked["tracked_packages"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        if !package.split_once(':').is_some_and(|(name, version)| name == "google-adk" && !version.is_empty()) {
+    for package in asked["tracked_packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
+        if !package
+            .split_once(':')
+            .is_some_and(|(name, version)| name == "google-adk" && !version.is_empty())
+        {
             return Err(bad(&format!("Invalid tracked package '{package}'.")));
         }
     }

@@ -56,17 +56,29 @@ pub struct Field {
 
 /// Creates a required field.
 pub const fn must(name: &'static str, shape: Shape) -> Field {
-    Field { name, need: Need::Must, shape }
+    Field {
+        name,
+        need: Need::Must,
+        shape,
+    }
 }
 
 /// Creates an optional field that can't be null.
 pub const fn may(name: &'static str, shape: Shape) -> Field {
-    Field { name, need: Need::May, shape }
+    Field {
+        name,
+        need: Need::May,
+        shape,
+    }
 }
 
 /// Creates an optional field.
 pub const fn null(name: &'static str, shape: Shape) -> Field {
-    Field { name, need: Need::Null, shape }
+    Field {
+        name,
+        need: Need::Null,
+        shape,
+    }
 }
 
 /// An error: its place, message, and pydantic's name.
@@ -80,22 +92,35 @@ pub struct Problem {
 impl Problem {
     /// A problem of one value: `["query", "limit"]`.
     pub fn at(place: [&str; 2], says: &str, kind: &'static str) -> Self {
-        Problem { place: place.map(Value::from).to_vec(), says: says.to_owned(), kind }
+        Problem {
+            place: place.map(Value::from).to_vec(),
+            says: says.to_owned(),
+            kind,
+        }
     }
 }
 
 /// Returns a 422 with one entry per error.
 pub fn invalid(problems: &[Problem]) -> Refusal {
-    let list: Vec<Value> =
-        problems.iter().map(|one| json!({"loc": one.place, "msg": one.says, "type": one.kind})).collect();
-    Box::new(json_response(StatusCode::UNPROCESSABLE_ENTITY, &json!({"detail": list})))
+    let list: Vec<Value> = problems
+        .iter()
+        .map(|one| json!({"loc": one.place, "msg": one.says, "type": one.kind}))
+        .collect();
+    Box::new(json_response(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        &json!({"detail": list}),
+    ))
 }
 
 /// A body that is an object with these fields.
 pub fn body(bytes: &[u8], fields: &'static [Field]) -> Result<Value, Refusal> {
     let whole = |says: &str, kind, at: &[Value]| {
         let place = [&[json!("body")], at].concat();
-        Err(invalid(&[Problem { place, says: says.to_owned(), kind }]))
+        Err(invalid(&[Problem {
+            place,
+            says: says.to_owned(),
+            kind,
+        }]))
     };
     if bytes.is_empty() {
         return whole("Field required", "missing", &[]);
@@ -104,8 +129,17 @@ pub fn body(bytes: &[u8], fields: &'static [Field]) -> Result<Value, Refusal> {
         return whole("JSON decode error", "json_invalid", &[json!(0)]);
     };
     let mut problems = Vec::new();
-    check(&Shape::Object(fields), &value, &mut vec![json!("body")], &mut problems);
-    if problems.is_empty() { Ok(value) } else { Err(invalid(&problems)) }
+    check(
+        &Shape::Object(fields),
+        &value,
+        &mut vec![json!("body")],
+        &mut problems,
+    );
+    if problems.is_empty() {
+        Ok(value)
+    } else {
+        Err(invalid(&problems))
+    }
 }
 
 fn check(shape: &Shape, value: &Value, place: &mut Vec<Value>, problems: &mut Vec<Problem>) {
@@ -114,23 +148,34 @@ fn check(shape: &Shape, value: &Value, place: &mut Vec<Value>, problems: &mut Ve
         Shape::Text if value.is_string() => return,
         Shape::Text => ("Input should be a valid string".to_owned(), "string_type"),
         Shape::Filled => match value.as_str() {
-            Some("") => ("String should have at least 1 character".to_owned(), "string_too_short"),
+            Some("") => (
+                "String should have at least 1 character".to_owned(),
+                "string_too_short",
+            ),
             Some(_) => return,
             None => ("Input should be a valid string".to_owned(), "string_type"),
         },
-        Shape::Uuid if value.as_str().is_some_and(|text| Uuid::try_parse(text).is_ok()) => return,
+        Shape::Uuid
+            if value
+                .as_str()
+                .is_some_and(|text| Uuid::try_parse(text).is_ok()) =>
+        {
+            return;
+        }
         Shape::Uuid => ("Input should be a valid UUID".to_owned(), "uuid_parsing"),
         Shape::Flag if value.is_boolean() => return,
         Shape::Flag => ("Input should be a valid boolean".to_owned(), "bool_type"),
         Shape::Whole if value.as_f64().is_some_and(|number| number.fract() == 0.0) => return,
         Shape::Whole => ("Input should be a valid integer".to_owned(), "int_type"),
         Shape::Number(least, most) => match value.as_f64() {
-            Some(number) if number < *least => {
-                (format!("Input should be greater than or equal to {least}"), "greater_than_equal")
-            }
-            Some(number) if number > *most => {
-                (format!("Input should be less than or equal to {most}"), "less_than_equal")
-            }
+            Some(number) if number < *least => (
+                format!("Input should be greater than or equal to {least}"),
+                "greater_than_equal",
+            ),
+            Some(number) if number > *most => (
+                format!("Input should be less than or equal to {most}"),
+                "less_than_equal",
+            ),
             Some(_) => return,
             None => ("Input should be a valid number".to_owned(), "float_type"),
         },
@@ -138,20 +183,39 @@ fn check(shape: &Shape, value: &Value, place: &mut Vec<Value>, problems: &mut Ve
         Shape::Word(words) => (one_of(words), "enum"),
         Shape::List(each) => match value.as_array() {
             Some(list) => {
-                return within(list.iter().enumerate().map(|(n, one)| (json!(n), *each, one)), place, problems);
+                return within(
+                    list.iter()
+                        .enumerate()
+                        .map(|(n, one)| (json!(n), *each, one)),
+                    place,
+                    problems,
+                );
             }
             None => ("Input should be a valid list".to_owned(), "list_type"),
         },
         Shape::Map(each) => match value.as_object() {
-            Some(map) => return within(map.iter().map(|(key, one)| (json!(key), *each, one)), place, problems),
+            Some(map) => {
+                return within(
+                    map.iter().map(|(key, one)| (json!(key), *each, one)),
+                    place,
+                    problems,
+                );
+            }
             None => ("Input should be a valid dictionary".to_owned(), "dict_type"),
         },
         Shape::Object(fields) => match value.as_object() {
             Some(_) => return object(fields, value, place, problems),
-            None => ("Input should be a valid dictionary or object".to_owned(), "model_type"),
+            None => (
+                "Input should be a valid dictionary or object".to_owned(),
+                "model_type",
+            ),
         },
     };
-    problems.push(Problem { place: place.clone(), says, kind });
+    problems.push(Problem {
+        place: place.clone(),
+        says,
+        kind,
+    });
 }
 
 fn object(fields: &[Field], value: &Value, place: &mut Vec<Value>, problems: &mut Vec<Problem>) {
@@ -159,7 +223,11 @@ fn object(fields: &[Field], value: &Value, place: &mut Vec<Value>, problems: &mu
         place.push(json!(name));
         match value.get(name) {
             None if *need == Need::Must => {
-                problems.push(Problem { place: place.clone(), says: "Field required".into(), kind: "missing" });
+                problems.push(Problem {
+                    place: place.clone(),
+                    says: "Field required".into(),
+                    kind: "missing",
+                });
             }
             None => {}
             Some(Value::Null) if *need == Need::Null => {}
@@ -206,31 +274,65 @@ mod tests {
     ];
 
     async fn problems(text: &str) -> Vec<(String, String)> {
-        let Err(refusal) = body(text.as_bytes(), FIELDS) else { return Vec::new() };
+        let Err(refusal) = body(text.as_bytes(), FIELDS) else {
+            return Vec::new();
+        };
         assert_eq!(refusal.status(), 422);
-        let bytes = axum::body::to_bytes(refusal.into_body(), 1 << 16).await.expect("a body");
+        let bytes = axum::body::to_bytes(refusal.into_body(), 1 << 16)
+            .await
+            .expect("a body");
         let value: Value = serde_json::from_slice(&bytes).expect("JSON");
-        let entry = |one: &Value| (one["loc"].to_string(), one["msg"].as_str().unwrap_or_default().to_owned());
-        value["detail"].as_array().expect("a list").iter().map(entry).collect()
+        let entry = |one: &Value| {
+            (
+                one["loc"].to_string(),
+                one["msg"].as_str().unwrap_or_default().to_owned(),
+            )
+        };
+        value["detail"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(entry)
+            .collect()
     }
 
     #[tokio::test]
     async fn invalid_fields_are_reported_with_their_location() {
-        assert_eq!(problems(r#"{"name": "x", "count": 2.0, "kind": null, "more": 1}"#).await, []);
-        assert_eq!(problems("").await[0], ("[\"body\"]".into(), "Field required".into()));
-        assert_eq!(problems("{").await[0], ("[\"body\",0]".into(), "JSON decode error".into()));
-        assert_eq!(problems("[]").await[0].1, "Input should be a valid dictionary or object");
-        let wrong =
-            r#"{"name": "", "count": null, "kind": "d", "cpu": 9, "ids": ["x"], "labels": {"k": 1}, "inner": {}}"#;
+        assert_eq!(
+            problems(r#"{"name": "x", "count": 2.0, "kind": null, "more": 1}"#).await,
+            []
+        );
+        assert_eq!(
+            problems("").await[0],
+            ("[\"body\"]".into(), "Field required".into())
+        );
+        assert_eq!(
+            problems("{").await[0],
+            ("[\"body\",0]".into(), "JSON decode error".into())
+        );
+        assert_eq!(
+            problems("[]").await[0].1,
+            "Input should be a valid dictionary or object"
+        );
+        let wrong = r#"{"name": "", "count": null, "kind": "d", "cpu": 9, "ids": ["x"], "labels": {"k": 1}, "inner": {}}"#;
         let expected = [
-            (r#"["body","name"]"#, "String should have at least 1 character"),
+            (
+                r#"["body","name"]"#,
+                "String should have at least 1 character",
+            ),
             (r#"["body","count"]"#, "Input should be a valid integer"),
             (r#"["body","kind"]"#, "Input should be 'a', 'b' or 'c'"),
-            (r#"["body","cpu"]"#, "Input should be less than or equal to 8"),
+            (
+                r#"["body","cpu"]"#,
+                "Input should be less than or equal to 8",
+            ),
             (r#"["body","ids",0]"#, "Input should be a valid UUID"),
             (r#"["body","labels","k"]"#, "Input should be a valid string"),
             (r#"["body","inner","on"]"#, "Field required"),
         ];
-        assert_eq!(problems(wrong).await, expected.map(|(place, message)| (place.to_owned(), message.to_owned())));
+        assert_eq!(
+            problems(wrong).await,
+            expected.map(|(place, message)| (place.to_owned(), message.to_owned()))
+        );
     }
 }

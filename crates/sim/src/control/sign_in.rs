@@ -52,10 +52,17 @@ pub struct SignIn {
 impl TokenStore {
     /// Completes a sign-in by creating a token. Returns false if there is none with this id.
     fn complete(&mut self, id: &str) -> bool {
-        let Some(sign_in) = self.sign_ins.get_mut(id) else { return false };
+        let Some(sign_in) = self.sign_ins.get_mut(id) else {
+            return false;
+        };
         if sign_in.token.is_none() {
             let label = Some(format!("lea@{}", sign_in.provider));
-            let token = Token::new(&sign_in.provider, label, sign_in.scopes.clone(), sign_in.is_default);
+            let token = Token::new(
+                &sign_in.provider,
+                label,
+                sign_in.scopes.clone(),
+                sign_in.is_default,
+            );
             sign_in.token = Some(token.secret());
             self.add_token(token);
         }
@@ -65,7 +72,10 @@ impl TokenStore {
     /// Completes those that are due.
     fn settle(&mut self, speed: f64) {
         let since = before(now(), BY_ITSELF / speed.max(1e-6));
-        let due = self.sign_ins.iter().filter(|(_, one)| one.token.is_none() && one.since <= since);
+        let due = self
+            .sign_ins
+            .iter()
+            .filter(|(_, one)| one.token.is_none() && one.since <= since);
         for id in due.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
             self.complete(&id);
         }
@@ -77,7 +87,10 @@ pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v2/auth/authenticate", post(authenticate))
         .route("/v2/auth/wait/{id}", get(wait))
-        .route("/v2/auth/callback/{provider}", get(called_back).post(finalize))
+        .route(
+            "/v2/auth/callback/{provider}",
+            get(called_back).post(finalize),
+        )
         .route("/v2/auth/setup/{provider}", get(called_back))
 }
 
@@ -92,22 +105,28 @@ fn begun(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     vault.settle(plane.speed);
     vault.provider(provider)?;
     let wanted = asked["token_id"].as_str();
-    let mut tokens: Vec<&Token> = vault.tokens.iter().filter(|token| token.provider == provider).collect();
+    let mut tokens: Vec<&Token> = vault
+        .tokens
+        .iter()
+        .filter(|token| token.provider == provider)
+        .collect();
     tokens.retain(|token| wanted.is_none_or(|id| token.id.eq_ignore_ascii_case(id)));
     tokens.sort_by_key(|token| !token.is_default);
     let found = tokens.first().filter(|_| asked["force_new"] != true);
-    let mut answer =
-        json!({"status": "pending", "url": null, "auth_id": null, "token": null, "user_id": null, "metadata": null});
+    let mut answer = json!({"status": "pending", "url": null, "auth_id": null, "token": null, "user_id": null, "metadata": null});
     match found {
         Some(token) if token.lives() => {
             answer["status"] = json!("completed");
             answer["token"] = json!(token.secret());
             answer["user_id"] = asked["user_id"].clone();
-            answer["metadata"] = json!({"scopes": token.scopes, "provider_account_label": token.label});
+            answer["metadata"] =
+                json!({"scopes": token.scopes, "provider_account_label": token.label});
         }
         Some(_) => answer["status"] = json!("token_expired"),
         // The workspace's own Slack connection is made by an administrator, elsewhere.
-        None if asked["check_only"] == true || (provider == "slack" && asked["force_new"] != true) => {
+        None if asked["check_only"] == true
+            || (provider == "slack" && asked["force_new"] != true) =>
+        {
             answer["status"] = json!("connection_required");
         }
         None => {
@@ -130,7 +149,10 @@ fn begun(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
 /// The sign-in page.
 fn page_of(plane: &ControlServer, provider: &str, id: &str) -> Option<String> {
     let mut page = url::Url::parse(&plane.url).ok()?;
-    page.path_segments_mut().ok()?.clear().extend(["oauth", provider]);
+    page.path_segments_mut()
+        .ok()?
+        .clear()
+        .extend(["oauth", provider]);
     page.query_pairs_mut().append_pair("state", id);
     Some(page.to_string())
 }
@@ -143,7 +165,8 @@ async fn wait(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Re
         Err(refusal) => return *refusal,
     };
     let told = |status: &str, token: Option<&str>| ok(&json!({"status": status, "token": token}));
-    let deadline = tokio::time::sleep(Duration::from_secs(seconds as u64).div_f64(plane.speed.max(1.0)));
+    let deadline =
+        tokio::time::sleep(Duration::from_secs(seconds as u64).div_f64(plane.speed.max(1.0)));
     tokio::pin!(deadline);
     loop {
         // Registered first, so that a sign-in that completes in between is not missed.
@@ -153,7 +176,9 @@ async fn wait(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Re
             vault.settle(plane.speed);
             match vault.sign_ins.get(&id) {
                 None => return told("not_found", None),
-                Some(SignIn { token: Some(token), .. }) => return told("completed", Some(token)),
+                Some(SignIn {
+                    token: Some(token), ..
+                }) => return told("completed", Some(token)),
                 Some(waiting) => waiting.since,
             }
         };
@@ -173,30 +198,51 @@ async fn wait(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Re
 fn complete(plane: &ControlServer, id: &str) -> Result<(), Refusal> {
     let done = plane.vault().complete(id);
     plane.signed.notify_waiters();
-    if done { Ok(()) } else { Err(Box::new(detail(StatusCode::BAD_REQUEST, "Invalid or expired state"))) }
+    if done {
+        Ok(())
+    } else {
+        Err(Box::new(detail(
+            StatusCode::BAD_REQUEST,
+            "Invalid or expired state",
+        )))
+    }
 }
 
 /// `GET /oauth/{provider}?state=…`: the provider's own page, where a visit is consent.
 pub async fn consent(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
-    match complete(&plane, super::query::text(&pairs, "state").unwrap_or_default()) {
-        Ok(()) => {
-            Html("<!DOCTYPE html>\n<title>Signed in</title><p>Signed in. You may close this window.").into_response()
-        }
-        Err(_) => (StatusCode::NOT_FOUND, Html("<!DOCTYPE html>\n<title>Not found</title><p>This link has expired."))
+    match complete(
+        &plane,
+        super::query::text(&pairs, "state").unwrap_or_default(),
+    ) {
+        Ok(()) => Html(
+            "<!DOCTYPE html>\n<title>Signed in</title><p>Signed in. You may close this window.",
+        )
+        .into_response(),
+        Err(_) => (
+            StatusCode::NOT_FOUND,
+            Html("<!DOCTYPE html>\n<title>Not found</title><p>This link has expired."),
+        )
             .into_response(),
     }
 }
 
 /// `GET /v2/auth/callback/{provider}` and `…/setup/{provider}`: where a provider sends the browser back to.
-async fn called_back(State(plane): ThisControl, Path(provider): Path<String>, uri: Uri) -> Response {
+async fn called_back(
+    State(plane): ThisControl,
+    Path(provider): Path<String>,
+    uri: Uri,
+) -> Response {
     let pairs = query_pairs(&uri);
     let text = |name: &str| super::query::text(&pairs, name);
     let done = || {
         whole(&pairs, "installation_id", 0)?;
         plane.vault().provider(&provider)?;
         if let Some(error) = text("error") {
-            plane.vault().sign_ins.remove(text("state").unwrap_or_default());
+            plane
+                .vault()
+                .sign_ins
+                .remove(text("state").unwrap_or_default());
             plane.signed.notify_waiters();
             return Ok(ok(&json!({"status": "failed", "error": error})));
         }
@@ -207,7 +253,11 @@ async fn called_back(State(plane): ThisControl, Path(provider): Path<String>, ur
 }
 
 /// `POST /v2/auth/callback/{provider}`: the same, called by the web application.
-async fn finalize(State(plane): ThisControl, Path(provider): Path<String>, bytes: Bytes) -> Response {
+async fn finalize(
+    State(plane): ThisControl,
+    Path(provider): Path<String>,
+    bytes: Bytes,
+) -> Response {
     answer(body(&bytes, FINALIZE).and_then(|asked| {
         plane.vault().provider(&provider)?;
         complete(&plane, asked["state"].as_str().unwrap_or_default())?;

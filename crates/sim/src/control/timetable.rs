@@ -96,20 +96,35 @@ pub fn phases(revisions: &[Revision], now: Timestamp, speed: f64) -> Vec<Phase> 
     phases
 }
 
-fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now: Timestamp, speed: f64) -> Phase {
+fn phase(
+    revision: &Revision,
+    newer: Option<Timestamp>,
+    free_at: Timestamp,
+    now: Timestamp,
+    speed: f64,
+) -> Phase {
     let after = |at: Timestamp, seconds: f64| plus(at, seconds / speed.max(1e-6));
     let created = after(revision.created_at, CREATING);
     let start = created.max(free_at);
-    let build_at = if revision.builds() { after(start, AWAITING_BUILD) } else { start };
-    let built = if revision.builds() { after(build_at, BUILDING) } else { start };
+    let build_at = if revision.builds() {
+        after(start, AWAITING_BUILD)
+    } else {
+        start
+    };
+    let built = if revision.builds() {
+        after(build_at, BUILDING)
+    } else {
+        start
+    };
     let deploy_at = after(built, AWAITING_DEPLOY);
     let done = after(deploy_at, DEPLOYING);
     let mut steps: Vec<(&str, Timestamp)> = vec![("CREATING", revision.created_at)];
     if start > created {
         steps.push(("QUEUED", created));
     }
-    let skipped =
-        newer.filter(|newer| revision.fate == ScheduledOutcome::Waits || (*newer > created && *newer < start));
+    let skipped = newer.filter(|newer| {
+        revision.fate == ScheduledOutcome::Waits || (*newer > created && *newer < start)
+    });
     let mut end = done;
     if let Some(newer) = skipped {
         end = newer.max(revision.created_at);
@@ -129,8 +144,16 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
                 end = built;
             }
             ScheduledOutcome::Deployed | ScheduledOutcome::DeployFails => {
-                let last = if revision.fate == ScheduledOutcome::Deployed { "DEPLOYED" } else { "DEPLOY_FAILED" };
-                steps.extend([("AWAITING_DEPLOY", built), ("DEPLOYING", deploy_at), (last, done)]);
+                let last = if revision.fate == ScheduledOutcome::Deployed {
+                    "DEPLOYED"
+                } else {
+                    "DEPLOY_FAILED"
+                };
+                steps.extend([
+                    ("AWAITING_DEPLOY", built),
+                    ("DEPLOYING", deploy_at),
+                    (last, done),
+                ]);
             }
         }
     }
@@ -139,10 +162,20 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
         steps.push(("INTERRUPTED", at));
         end = at;
     }
-    let (status, since) =
-        steps.iter().rev().find(|(_, at)| *at <= now).copied().unwrap_or(("CREATING", revision.created_at));
+    let (status, since) = steps
+        .iter()
+        .rev()
+        .find(|(_, at)| *at <= now)
+        .copied()
+        .unwrap_or(("CREATING", revision.created_at));
     let status = revision.forced.clone().unwrap_or_else(|| status.to_owned());
-    Phase { status, since, build_at, deploy_at, end }
+    Phase {
+        status,
+        since,
+        build_at,
+        deploy_at,
+        end,
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -191,18 +224,28 @@ impl Deployment {
             };
         }
         let fixed = self.fixed_status.clone();
-        Some(
-            fixed
-                .unwrap_or_else(|| if past(self.created_at) < DATABASE { "AWAITING_DATABASE" } else { "READY" }.into()),
-        )
+        Some(fixed.unwrap_or_else(|| {
+            if past(self.created_at) < DATABASE {
+                "AWAITING_DATABASE"
+            } else {
+                "READY"
+            }
+            .into()
+        }))
     }
 
     /// The revision that served at a time.
     pub fn serving(&self, at: Timestamp, speed: f64) -> Option<String> {
-        let made = self.revisions.partition_point(|revision| revision.created_at <= at);
+        let made = self
+            .revisions
+            .partition_point(|revision| revision.created_at <= at);
         let revisions = &self.revisions[..made];
         let phases = phases(revisions, at, speed);
-        let serving = revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
+        let serving = revisions
+            .iter()
+            .zip(&phases)
+            .rev()
+            .find(|(_, phase)| phase.status == "DEPLOYED");
         serving.map(|(revision, _)| revision.id.clone())
     }
 
@@ -210,9 +253,16 @@ impl Deployment {
     pub fn json(&self, tenant: &str, now: Timestamp, speed: f64) -> Option<Value> {
         let status = self.status(now, speed)?;
         let phases = phases(&self.revisions, now, speed);
-        let active = self.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
+        let active = self
+            .revisions
+            .iter()
+            .zip(&phases)
+            .rev()
+            .find(|(_, phase)| phase.status == "DEPLOYED");
         let latest = self.revisions.last();
-        let changed = phases.last().map_or(self.updated_at, |phase| phase.since.max(self.updated_at));
+        let changed = phases
+            .last()
+            .map_or(self.updated_at, |phase| phase.since.max(self.updated_at));
         let mut record = json!({
             "id": self.id, "tenant_id": tenant, "name": self.name, "display_name": self.display_name,
             "source": self.source, "status": status, "url": self.url, "source_config": self.config,
@@ -223,7 +273,9 @@ impl Deployment {
             "is_preview": self.preview, "tracer_session_id": crate::ids::stable_uuid(&format!("tracer {}", self.id)),
             "agent": null,
         });
-        self.newer.iter().for_each(|(key, value)| record[key] = value.clone());
+        self.newer
+            .iter()
+            .for_each(|(key, value)| record[key] = value.clone());
         Some(record)
     }
 }
@@ -246,7 +298,10 @@ mod tests {
     }
 
     fn words(revisions: &[Revision], at: Timestamp) -> Vec<String> {
-        phases(revisions, at, 1.0).into_iter().map(|phase| phase.status).collect()
+        phases(revisions, at, 1.0)
+            .into_iter()
+            .map(|phase| phase.status)
+            .collect()
     }
 
     #[test]
@@ -254,19 +309,39 @@ mod tests {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let mut seen = Vec::new();
         for second in 0..70 {
-            let word =
-                words(&[revision("a", zero, "github", ScheduledOutcome::Deployed)], plus(zero, f64::from(second)))
-                    .remove(0);
+            let word = words(
+                &[revision("a", zero, "github", ScheduledOutcome::Deployed)],
+                plus(zero, f64::from(second)),
+            )
+            .remove(0);
             if seen.last() != Some(&word) {
                 seen.push(word);
             }
         }
-        assert_eq!(seen, ["CREATING", "AWAITING_BUILD", "BUILDING", "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED"]);
-        let image = [revision("a", zero, "external_docker", ScheduledOutcome::DeployFails)];
+        assert_eq!(
+            seen,
+            [
+                "CREATING",
+                "AWAITING_BUILD",
+                "BUILDING",
+                "AWAITING_DEPLOY",
+                "DEPLOYING",
+                "DEPLOYED"
+            ]
+        );
+        let image = [revision(
+            "a",
+            zero,
+            "external_docker",
+            ScheduledOutcome::DeployFails,
+        )];
         assert_eq!(words(&image, plus(zero, 5.0)), ["AWAITING_DEPLOY"]);
         assert_eq!(words(&image, plus(zero, 60.0)), ["DEPLOY_FAILED"]);
         assert_eq!(
-            words(&[revision("a", zero, "github", ScheduledOutcome::BuildFails)], plus(zero, 40.0)),
+            words(
+                &[revision("a", zero, "github", ScheduledOutcome::BuildFails)],
+                plus(zero, 40.0)
+            ),
             ["BUILD_FAILED"]
         );
     }
@@ -274,18 +349,29 @@ mod tests {
     #[test]
     fn only_the_newest_queued_revision_is_built() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let three = [0.0, 10.0, 20.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
+        let three = [0.0, 10.0, 20.0]
+            .map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         assert_eq!(words(&three[..2], plus(zero, 16.0)), ["BUILDING", "QUEUED"]);
-        assert_eq!(words(&three, plus(zero, 26.0)), ["BUILDING", "SKIPPED", "QUEUED"]);
-        assert_eq!(words(&three, plus(zero, 300.0)), ["DEPLOYED", "SKIPPED", "DEPLOYED"]);
+        assert_eq!(
+            words(&three, plus(zero, 26.0)),
+            ["BUILDING", "SKIPPED", "QUEUED"]
+        );
+        assert_eq!(
+            words(&three, plus(zero, 300.0)),
+            ["DEPLOYED", "SKIPPED", "DEPLOYED"]
+        );
     }
 
     #[test]
     fn interrupted_revisions_unblock_the_next() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let mut two = [0.0, 10.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
+        let mut two = [0.0, 10.0]
+            .map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         two[0].interrupted_at = Some(plus(zero, 15.0));
-        assert_eq!(words(&two, plus(zero, 16.0)), ["INTERRUPTED", "AWAITING_BUILD"]);
+        assert_eq!(
+            words(&two, plus(zero, 16.0)),
+            ["INTERRUPTED", "AWAITING_BUILD"]
+        );
         two[1].forced = Some("SOMETHING_NEW".into());
         assert_eq!(words(&two, plus(zero, 16.0))[1], "SOMETHING_NEW");
     }

@@ -55,29 +55,61 @@ const MAIL: Behavior = Behavior {
 
 /// Returns what happens on the agent server of a deployment.
 fn behaviors(deployment: &str) -> Vec<Behavior> {
-    let one = |graph, owner, about, inputs, rest| Behavior { graph, owner, about, inputs, rest };
+    let one = |graph, owner, about, inputs, rest| Behavior {
+        graph,
+        owner,
+        about,
+        inputs,
+        rest,
+    };
     match deployment {
         "support-bot" => vec![CHAT, MAIL],
-        "invoice-agent" => vec![one(Graph::Approval, "finance", "payments", &["480", "1250", "96.4"], 10)],
+        "invoice-agent" => vec![one(
+            Graph::Approval,
+            "finance",
+            "payments",
+            &["480", "1250", "96.4"],
+            10,
+        )],
         "research-desk" => vec![
             one(
                 Graph::Research,
                 "lea",
                 "daily briefing",
-                &["storage for tidal power", "perovskite cells in winter", "Wärmepumpen im Altbau", "深海ケーブル"],
+                &[
+                    "storage for tidal power",
+                    "perovskite cells in winter",
+                    "Wärmepumpen im Altbau",
+                    "深海ケーブル",
+                ],
                 24,
             ),
             one(Graph::Slow, "cron", "index refresh", &["12", "9", "16"], 4),
         ],
-        "triage" => vec![Behavior { about: "new tickets", owner: "zendesk", ..MAIL }],
+        "triage" => vec![Behavior {
+            about: "new tickets",
+            owner: "zendesk",
+            ..MAIL
+        }],
         "contract-review" => vec![one(
             Graph::Research,
             "legal",
             "clause check",
-            &["limitation of liability", "Kündigungsfrist", "governing law", "force majeure"],
+            &[
+                "limitation of liability",
+                "Kündigungsfrist",
+                "governing law",
+                "force majeure",
+            ],
             18,
         )],
-        "kyc-checker" => vec![one(Graph::Approval, "compliance", "deposits", &["9500", "120"], 24)],
+        "kyc-checker" => vec![one(
+            Graph::Approval,
+            "compliance",
+            "deposits",
+            &["9500", "120"],
+            24,
+        )],
         "translation-hub" => vec![one(Graph::Slow, "cron", "glossary sync", &["14", "8"], 6)],
         _ => Vec::new(),
     }
@@ -88,7 +120,11 @@ pub fn start(agent: &Arc<Agent>, region: &str, deployment: &str, stop: &Cancella
     for (n, behavior) in behaviors(deployment).into_iter().enumerate() {
         let id = uuid7(Timestamp::now());
         let metadata = json!({"owner": behavior.owner, "subject": behavior.about, "region": region, "live": true});
-        let thread = Thread::new(id.clone(), Timestamp::now(), metadata.as_object().cloned().unwrap_or_default());
+        let thread = Thread::new(
+            id.clone(),
+            Timestamp::now(),
+            metadata.as_object().cloned().unwrap_or_default(),
+        );
         agent.memory().threads.insert(id.clone(), thread);
         spawn(stop, live(agent.clone(), id, behavior, n));
     }
@@ -96,8 +132,11 @@ pub fn start(agent: &Arc<Agent>, region: &str, deployment: &str, stop: &Cancella
 
 /// Starts the repeated pushes to a region's deployments.
 pub fn push(plane: &Arc<ControlServer>, stop: &CancellationToken) {
-    let pushed: &[(&'static str, u64)] =
-        if plane.region == "us" { &[("support-bot", 95), ("triage", 210)] } else { &[("translation-hub", 130)] };
+    let pushed: &[(&'static str, u64)] = if plane.region == "us" {
+        &[("support-bot", 95), ("triage", 210)]
+    } else {
+        &[("translation-hub", 130)]
+    };
     for (n, (name, rest)) in pushed.iter().enumerate() {
         spawn(stop, push_to(plane.clone(), name, *rest, n as u64));
     }
@@ -117,7 +156,9 @@ fn input(behavior: Behavior, turn: usize) -> Value {
     let text = behavior.inputs[turn % behavior.inputs.len()];
     match behavior.graph {
         Graph::Research => json!({"topic": text}),
-        Graph::Approval => json!({"amount": text.parse::<f64>().unwrap_or(1.0), "to": "Hoffmann & Söhne GmbH"}),
+        Graph::Approval => {
+            json!({"amount": text.parse::<f64>().unwrap_or(1.0), "to": "Hoffmann & Söhne GmbH"})
+        }
         Graph::Slow => json!({"seconds": text.parse::<f64>().unwrap_or(12.0)}),
         _ => json!({"messages": [{"role": "user", "content": text}]}),
     }
@@ -125,12 +166,17 @@ fn input(behavior: Behavior, turn: usize) -> Value {
 
 /// The runs of one thread, which pause while no client is present. They end when a client deletes the thread.
 async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usize) {
-    agent.pause(Duration::from_millis(300 + 900 * first as u64)).await;
+    agent
+        .pause(Duration::from_millis(300 + 900 * first as u64))
+        .await;
     for turn in 0.. {
         agent.company().await;
         let Some(waiting) = agent.with_thread(&thread, |thread| {
             tidy(thread);
-            thread.checkpoints.last().is_some_and(|last| last.pending().next().is_some())
+            thread
+                .checkpoints
+                .last()
+                .is_some_and(|last| last.pending().next().is_some())
         }) else {
             return;
         };
@@ -140,7 +186,8 @@ async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usiz
             json!({"input": input(behavior, turn + first)})
         };
         run(&agent, &thread, behavior.graph, &body).await;
-        let rest = Duration::from_secs(behavior.rest) + Duration::from_millis(fastrand::u64(0..behavior.rest * 500));
+        let rest = Duration::from_secs(behavior.rest)
+            + Duration::from_millis(fastrand::u64(0..behavior.rest * 500));
         agent.pause(rest).await;
     }
 }
@@ -148,8 +195,16 @@ async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usiz
 /// Keeps a thread small, even if it runs for days.
 fn tidy(thread: &mut Thread) {
     thread.runs.drain(..thread.runs.len().saturating_sub(RUNS));
-    thread.checkpoints.drain(..thread.checkpoints.len().saturating_sub(CHECKPOINTS));
-    let Some(last) = thread.checkpoints.last_mut().filter(|last| last.tasks.is_empty()) else { return };
+    thread
+        .checkpoints
+        .drain(..thread.checkpoints.len().saturating_sub(CHECKPOINTS));
+    let Some(last) = thread
+        .checkpoints
+        .last_mut()
+        .filter(|last| last.tasks.is_empty())
+    else {
+        return;
+    };
     for (_, value) in &mut last.values {
         if let Some(list) = value.as_array_mut().filter(|list| list.len() > LONGEST) {
             list.drain(..list.len() - 4);
@@ -159,12 +214,16 @@ fn tidy(thread: &mut Thread) {
 
 /// Pushes to a deployment's branch: once at the start, and again some time after each push was deployed.
 async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first: u64) {
-    let sleep = |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)));
+    let sleep = |seconds: u64| {
+        tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)))
+    };
     sleep(first * 40).await;
     for turn in first.. {
         {
             let mut deployments = plane.deployments();
-            let Some(deployment) = deployments.iter_mut().find(|one| one.name == name && one.deleted_at.is_none())
+            let Some(deployment) = deployments
+                .iter_mut()
+                .find(|one| one.name == name && one.deleted_at.is_none())
             else {
                 return;
             };
@@ -175,7 +234,11 @@ async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first
                 created_at: now,
                 source: deployment.source.clone(),
                 config: config.as_object().cloned().unwrap_or_default(),
-                fate: if turn % 4 == 3 { ScheduledOutcome::BuildFails } else { ScheduledOutcome::Deployed },
+                fate: if turn % 4 == 3 {
+                    ScheduledOutcome::BuildFails
+                } else {
+                    ScheduledOutcome::Deployed
+                },
                 forced: None,
                 interrupted_at: None,
                 title: first_pushed(name)

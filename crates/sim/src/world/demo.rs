@@ -67,14 +67,23 @@ fn plans(region: &str) -> Vec<Plan> {
         vec![
             Plan {
                 name: "support-bot",
-                history: &[Deployed, Deployed, BuildFails, Deployed, Deployed, Deployed, Deployed],
+                history: &[
+                    Deployed, Deployed, BuildFails, Deployed, Deployed, Deployed, Deployed,
+                ],
                 subjects: &["shorter prompt", "log the run id"],
                 age: 5.0,
                 ..PLAN
             },
             Plan {
                 name: "invoice-agent",
-                history: &[Deployed, Deployed, Deployed, DeployFails, Deployed, BuildFails],
+                history: &[
+                    Deployed,
+                    Deployed,
+                    Deployed,
+                    DeployFails,
+                    Deployed,
+                    BuildFails,
+                ],
                 subjects: &[
                     "first version",
                     "new index",
@@ -86,7 +95,13 @@ fn plans(region: &str) -> Vec<Plan> {
                 age: 1.2,
                 ..PLAN
             },
-            Plan { name: "triage", display: Some("Ticket triage"), subjects: &["sort by queue"], age: 52.0, ..PLAN },
+            Plan {
+                name: "triage",
+                display: Some("Ticket triage"),
+                subjects: &["sort by queue"],
+                age: 52.0,
+                ..PLAN
+            },
             Plan {
                 name: "research-desk",
                 source: "external_docker",
@@ -136,7 +151,10 @@ fn plans(region: &str) -> Vec<Plan> {
             Plan {
                 name: "contract-review",
                 display: Some("Vertragsprüfung"),
-                history: &[Deployed, BuildFails, BuildFails, Deployed, Deployed, Deployed, Deployed, Deployed],
+                history: &[
+                    Deployed, BuildFails, BuildFails, Deployed, Deployed, Deployed, Deployed,
+                    Deployed,
+                ],
                 subjects: &["clause index"],
                 age: 20.0,
                 ..PLAN
@@ -273,7 +291,12 @@ pub fn fill(plane: &ControlServer, servers: &BTreeMap<&str, &str>) {
                 }
             })
             .collect();
-        let invented = format!("https://{}-{}.{}.langgraph.app", plan.name, stable_hex(&id, 32), plane.region);
+        let invented = format!(
+            "https://{}-{}.{}.langgraph.app",
+            plan.name,
+            stable_hex(&id, 32),
+            plane.region
+        );
         let live = servers.get(plan.name);
         let (url, custom) = match plan.serves {
             Serves::Live => (json!(live), json!(live)),
@@ -328,23 +351,53 @@ mod tests {
         for region in ["us", "eu"] {
             let plane = ControlServer::new(region, region, "http://127.0.0.1:1", &Options::demo());
             let hosts = HOSTS.iter().filter(|(of, _)| *of == region);
-            fill(&plane, &hosts.map(|(_, deployment)| (*deployment, "http://127.0.0.1:2")).collect());
+            fill(
+                &plane,
+                &hosts
+                    .map(|(_, deployment)| (*deployment, "http://127.0.0.1:2"))
+                    .collect(),
+            );
             for deployment in plane.deployments().iter() {
                 let phases = crate::control::timetable::phases(&deployment.revisions, now, 1.0);
-                let latest = phases.last().map(|phase| phase.status.clone()).unwrap_or_default();
-                let made: Vec<Timestamp> = deployment.revisions.iter().map(|one| one.created_at).collect();
+                let latest = phases
+                    .last()
+                    .map(|phase| phase.status.clone())
+                    .unwrap_or_default();
+                let made: Vec<Timestamp> = deployment
+                    .revisions
+                    .iter()
+                    .map(|one| one.created_at)
+                    .collect();
                 assert!(made.is_sorted(), "{}", deployment.name);
-                all.push((deployment.name.clone(), deployment.status(now, 1.0).unwrap_or_default(), latest));
+                all.push((
+                    deployment.name.clone(),
+                    deployment.status(now, 1.0).unwrap_or_default(),
+                    latest,
+                ));
             }
         }
         assert_eq!(all.len(), 13);
         for status in ["READY", "UNUSED", "AWAITING_DATABASE", "AWAITING_DELETE"] {
             assert!(all.iter().any(|(_, seen, _)| seen == status), "{status}");
         }
-        for status in ["DEPLOYED", "BUILD_FAILED", "DEPLOY_FAILED", "CREATING", "INTERRUPTED"] {
-            assert!(all.iter().any(|(_, _, seen)| seen == status), "{status} in {all:?}");
+        for status in [
+            "DEPLOYED",
+            "BUILD_FAILED",
+            "DEPLOY_FAILED",
+            "CREATING",
+            "INTERRUPTED",
+        ] {
+            assert!(
+                all.iter().any(|(_, _, seen)| seen == status),
+                "{status} in {all:?}"
+            );
         }
-        assert_eq!(all.iter().filter(|(name, ..)| name == "support-bot").count(), 2);
+        assert_eq!(
+            all.iter()
+                .filter(|(name, ..)| name == "support-bot")
+                .count(),
+            2
+        );
     }
 
     #[test]
@@ -353,10 +406,18 @@ mod tests {
         fill(&plane, &BTreeMap::new());
         let end = |name: &str| {
             let all = plane.deployments();
-            let one = all.iter().find(|deployment| deployment.name == name).expect("a deployment");
-            crate::control::log_calls::serving(&plane, one).last().map(|line| Timestamp::now().duration_since(line.at))
+            let one = all
+                .iter()
+                .find(|deployment| deployment.name == name)
+                .expect("a deployment");
+            crate::control::log_calls::serving(&plane, one)
+                .last()
+                .map(|line| Timestamp::now().duration_since(line.at))
         };
         assert!(end("nightly-etl").is_some_and(|age| age.as_hours() > 24));
-        assert!(end("invoice-agent").is_some_and(|age| age.as_secs() < 60), "one in use writes until now");
+        assert!(
+            end("invoice-agent").is_some_and(|age| age.as_secs() < 60),
+            "one in use writes until now"
+        );
     }
 }

@@ -7,17 +7,25 @@ use crate::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
 use serde_json::json;
 
-const FIRST: [&str; 12] =
-    ["amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "harbor", "iris", "juniper", "kelp", "lumen"];
-const SECOND: [&str; 10] =
-    ["agent", "triage", "support", "etl", "search", "router", "planner", "review", "ingest", "notify"];
+const FIRST: [&str; 12] = [
+    "amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "harbor", "iris", "juniper",
+    "kelp", "lumen",
+];
+const SECOND: [&str; 10] = [
+    "agent", "triage", "support", "etl", "search", "router", "planner", "review", "ingest",
+    "notify",
+];
 
 /// Adds this many deployments, always the same ones.
 pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
     let now = Timestamp::now();
     let mut deployments = plane.deployments();
     for n in 0..count {
-        let name = format!("{}-{}-{n:04}", FIRST[n % FIRST.len()], SECOND[n / FIRST.len() % SECOND.len()]);
+        let name = format!(
+            "{}-{}-{n:04}",
+            FIRST[n % FIRST.len()],
+            SECOND[n / FIRST.len() % SECOND.len()]
+        );
         let dice = stable_number(&name);
         let revisions = (0..1 + dice % 5).map(|k| {
             let id = stable_uuid(&format!("{name} revision {k}"));
@@ -53,7 +61,9 @@ pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
             id: stable_uuid(&name),
             source: "github".into(),
             config: config.as_object().cloned().unwrap_or_default(),
-            secrets: vec![json!({"name": "OPENAI_API_KEY", "value": format!("sk-{}", stable_hex(&name, 32))})],
+            secrets: vec![
+                json!({"name": "OPENAI_API_KEY", "value": format!("sk-{}", stable_hex(&name, 32))}),
+            ],
             created_at: created,
             updated_at: created,
             fixed_status: (n % 17 == 16).then(|| "UNUSED".into()),

@@ -25,10 +25,18 @@ fn object(value: Value) -> Object {
 /// Adds this many threads. The first one changed last.
 pub fn fill(agent: &Agent, count: usize) {
     let now = Timestamp::now();
-    let assistants: Vec<(Graph, String)> =
-        agent.memory().assistants.iter().map(|one| (one.graph, one.id.clone())).collect();
+    let assistants: Vec<(Graph, String)> = agent
+        .memory()
+        .assistants
+        .iter()
+        .map(|one| (one.graph, one.id.clone()))
+        .collect();
     let threads: Vec<Thread> = (0..count).map(|n| thread(n, now, &assistants)).collect();
-    agent.memory().threads.extend(threads.into_iter().map(|thread| (thread.id.clone(), thread)));
+    agent.memory().threads.extend(
+        threads
+            .into_iter()
+            .map(|thread| (thread.id.clone(), thread)),
+    );
 }
 
 fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
@@ -39,14 +47,18 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
     };
     let at = before(now, n as f64 * PACE + 60.0);
     let id = stable_uuid(&format!("thread {n}"));
-    let assistant = assistants.iter().find(|(of, _)| *of == graph).map(|(_, id)| id.clone());
+    let assistant = assistants
+        .iter()
+        .find(|(of, _)| *of == graph)
+        .map(|(_, id)| id.clone());
     let metadata = json!({
         "graph_id": graph.name(), "assistant_id": assistant, "user": n % 50, "region": if n.is_multiple_of(2) { "eu" } else { "us" },
     });
     let subject = format!("{} {}", SUBJECTS[n % SUBJECTS.len()], 70_000 + n);
     let message = stable_uuid(&format!("message {n}"));
-    let values =
-        object(json!({"messages": [{"type": "human", "content": subject, "id": message}], "order": 70_000 + n}));
+    let values = object(
+        json!({"messages": [{"type": "human", "content": subject, "id": message}], "order": 70_000 + n}),
+    );
     let mut task = Task::new(graph.nodes().first().copied().unwrap_or_default());
     let mut thread = Thread {
         status: status.into(),
@@ -58,22 +70,38 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
     match status {
         "interrupted" => {
             let question = json!({"question": format!("Refund order {}?", 70_000 + n), "options": ["yes", "no"]});
-            let raised = Interrupt { id: Interrupt::id_of(&task.id, 0), value: question, schema: None };
-            thread.interrupts =
-                Some(object(json!({&task.id: [{"id": raised.id.clone(), "value": raised.value.clone()}]})));
+            let raised = Interrupt {
+                id: Interrupt::id_of(&task.id, 0),
+                value: question,
+                schema: None,
+            };
+            thread.interrupts = Some(object(
+                json!({&task.id: [{"id": raised.id.clone(), "value": raised.value.clone()}]}),
+            ));
             task.raised = Some(raised);
         }
         "error" => {
-            thread.error = Some(json!({"error": "ValueError", "message": "no price for this order"}));
+            thread.error =
+                Some(json!({"error": "ValueError", "message": "no price for this order"}));
             task.error = Some("ValueError('no price for this order')".into());
         }
         _ => {}
     }
-    let tasks = if status == "idle" { Vec::new() } else { vec![task] };
-    let metadata =
-        json!({"graph_id": graph.name(), "thread_id": thread.id, "source": "loop", "step": 1, "parents": {}});
+    let tasks = if status == "idle" {
+        Vec::new()
+    } else {
+        vec![task]
+    };
+    let metadata = json!({"graph_id": graph.name(), "thread_id": thread.id, "source": "loop", "step": 1, "parents": {}});
     let checkpoint = checkpoint_id(at, 1);
-    thread.checkpoints.push(Checkpoint { id: checkpoint, parent: None, values, tasks, metadata, at });
+    thread.checkpoints.push(Checkpoint {
+        id: checkpoint,
+        parent: None,
+        values,
+        tasks,
+        metadata,
+        at,
+    });
     (thread.updated_at, thread.state_updated_at) = (at, at);
     thread
 }

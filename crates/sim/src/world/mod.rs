@@ -38,7 +38,11 @@ pub fn fill(
         Scenario::Empty | Scenario::Contract | Scenario::JavaScript | Scenario::Aegra => {}
         Scenario::Fleet { deployments } => {
             for plane in planes {
-                fleet::fill(plane, agents.first().map(|agent| agent.url.as_str()), deployments);
+                fleet::fill(
+                    plane,
+                    agents.first().map(|agent| agent.url.as_str()),
+                    deployments,
+                );
             }
         }
         Scenario::Threads { threads } => agents.iter().for_each(|agent| many::fill(agent, threads)),
@@ -46,21 +50,35 @@ pub fn fill(
             let made = |agent: &Arc<Agent>| {
                 let agent = agent.clone();
                 let made = async move { past::long_history(&agent, checkpoints).await };
-                async move { tokio::spawn(made).await.unwrap_or_default() }.boxed().shared()
+                async move { tokio::spawn(made).await.unwrap_or_default() }
+                    .boxed()
+                    .shared()
             };
             return agents.iter().map(made).collect();
         }
         Scenario::Demo => {
             for plane in planes {
-                let servers = demo::HOSTS.iter().zip(agents).filter(|((region, _), _)| *region == plane.region);
-                let urls = servers.map(|((_, deployment), agent)| (*deployment, agent.url.as_str())).collect();
+                let servers = demo::HOSTS
+                    .iter()
+                    .zip(agents)
+                    .filter(|((region, _), _)| *region == plane.region);
+                let urls = servers
+                    .map(|((_, deployment), agent)| (*deployment, agent.url.as_str()))
+                    .collect();
                 demo::fill(plane, &urls);
                 alive::push(plane, stop);
             }
-            return demo::HOSTS.iter().zip(agents).map(|(host, agent)| history(planes, *host, agent, stop)).collect();
+            return demo::HOSTS
+                .iter()
+                .zip(agents)
+                .map(|(host, agent)| history(planes, *host, agent, stop))
+                .collect();
         }
     }
-    agents.iter().map(|_| std::future::ready(()).boxed().shared()).collect()
+    agents
+        .iter()
+        .map(|_| std::future::ready(()).boxed().shared())
+        .collect()
 }
 
 fn history(
@@ -71,7 +89,10 @@ fn history(
 ) -> History {
     if let Some(plane) = planes.iter().find(|plane| plane.region == region) {
         // Set once, before the server answers.
-        let _ = agent.host.set(Host { plane: plane.clone(), deployment });
+        let _ = agent.host.set(Host {
+            plane: plane.clone(),
+            deployment,
+        });
     }
     let (agent, stop) = (agent.clone(), stop.clone());
     let made = async move {
@@ -79,5 +100,7 @@ fn history(
         alive::start(&agent, region, deployment, &stop);
     };
     // In a separate task, because the client that triggers it may disconnect.
-    async move { tokio::spawn(made).await.unwrap_or_default() }.boxed().shared()
+    async move { tokio::spawn(made).await.unwrap_or_default() }
+        .boxed()
+        .shared()
 }

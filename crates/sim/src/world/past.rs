@@ -44,7 +44,11 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
     let created = before(now, story.acts.first().map_or(0.0, |(ago, _)| ago + 1.5));
     let id = uuid7(created);
     let metadata = json!({"owner": story.owner, "subject": story.subject, "region": region});
-    let thread = Thread::new(id.clone(), created, metadata.as_object().cloned().unwrap_or_default());
+    let thread = Thread::new(
+        id.clone(),
+        created,
+        metadata.as_object().cloned().unwrap_or_default(),
+    );
     agent.memory().threads.insert(id.clone(), thread);
     let mut acts = story.acts.into_iter().peekable();
     while let Some((ago, act)) = acts.next() {
@@ -61,17 +65,28 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
                 let silent = ago > SILENT && !matches!(graph, Graph::Crawl | Graph::Slow);
                 let clock = Clock::past(at, agent.speed, agent.ids.kind(), silent);
                 let body = watched(graph, &located(agent, &id, &body));
-                happen(agent, &id, &body, &clock, worker, stop.map(|(then, act)| (ago - then, act))).await;
+                happen(
+                    agent,
+                    &id,
+                    &body,
+                    &clock,
+                    worker,
+                    stop.map(|(then, act)| (ago - then, act)),
+                )
+                .await;
             }
             Act::Edit(body) => {
                 let body = located(agent, &id, &body);
                 // The stories contain no invalid requests.
-                let _ = agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
+                let _ =
+                    agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
             }
             // Aegra cannot copy threads.
             Act::Copy(subject) if agent.dialect != Dialect::Aegra => {
                 let copy = agent.copy_thread(&id, at);
-                agent.with_thread(&copy.id, |thread| thread.metadata.insert("subject".into(), json!(subject)));
+                agent.with_thread(&copy.id, |thread| {
+                    thread.metadata.insert("subject".into(), json!(subject))
+                });
             }
             Act::Copy(_) | Act::Cancel | Act::Delete => {}
         }
@@ -83,7 +98,10 @@ fn located(agent: &Agent, thread: &str, body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(number) = body["checkpoint_id"].as_u64() {
         let memory = agent.memory();
-        let saved = memory.threads.get(thread).and_then(|thread| thread.checkpoints.get(number as usize));
+        let saved = memory
+            .threads
+            .get(thread)
+            .and_then(|thread| thread.checkpoints.get(number as usize));
         body["checkpoint_id"] = json!(saved.map(|saved| &saved.id));
     }
     body
@@ -109,8 +127,18 @@ async fn happen(
     worker: Duration,
     stop: Option<(f64, Act)>,
 ) {
-    let prepared = life::prepare_late(agent, thread, body, false, Origin::Background, clock, worker);
-    let Ok((started, work)) = prepared else { return };
+    let prepared = life::prepare_late(
+        agent,
+        thread,
+        body,
+        false,
+        Origin::Background,
+        clock,
+        worker,
+    );
+    let Ok((started, work)) = prepared else {
+        return;
+    };
     let run = started.run.id.clone();
     drop(started);
     let work = match stop {
@@ -122,7 +150,8 @@ async fn happen(
                 if matches!(act, Act::Delete) {
                     agent.delete_run(&thread, &run);
                 } else {
-                    let reason = "interrupt requested via POST /threads/{thread_id}/runs/{run_id}/cancel";
+                    let reason =
+                        "interrupt requested via POST /threads/{thread_id}/runs/{run_id}/cancel";
                     agent.cancel(&thread, &run, false, reason, true);
                 }
             };
@@ -142,13 +171,26 @@ pub async fn long_history(agent: &Arc<Agent>, checkpoints: usize) {
     let body = json!({"input": {"pages": pages, "seconds": PACE}, "config": {"recursion_limit": 2 * pages + 100}});
     let ago = pages as f64 * PACE + 300.0;
     let acts = vec![(ago, Act::Run(body))];
-    let story = Story { graph: Graph::Crawl, owner: "cron", subject: "long history", acts };
+    let story = Story {
+        graph: Graph::Crawl,
+        owner: "cron",
+        subject: "long history",
+        acts,
+    };
     tell(agent, "local", Timestamp::now(), story).await;
 }
 
 /// Runs to its end, in the present.
 pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
-    let Ok(started) = life::start(agent, thread, &watched(graph, body), false, Origin::Background) else { return };
+    let Ok(started) = life::start(
+        agent,
+        thread,
+        &watched(graph, body),
+        false,
+        Origin::Background,
+    ) else {
+        return;
+    };
     let run = started.run.id.clone();
     drop(started);
     agent.ended(thread, &run).await;
@@ -172,14 +214,34 @@ fn assistants(agent: &Agent, region: &str, deployment: &str, now: Timestamp) {
         ]
     };
     let (name, graph, about, versions) = if region == "us" && deployment != "research-desk" {
-        let versions = [json!({"tone": "neutral"}), json!({"tone": "friendly"}), json!({"tone": "formal"})];
-        ("support-formal", Graph::Support, "Speaks to companies", versions)
+        let versions = [
+            json!({"tone": "neutral"}),
+            json!({"tone": "friendly"}),
+            json!({"tone": "formal"}),
+        ];
+        (
+            "support-formal",
+            Graph::Support,
+            "Speaks to companies",
+            versions,
+        )
     } else {
-        let versions = [json!({"depth": 1}), json!({"depth": 2, "language": "en"}), json!({"depth": 3})];
-        ("research-deep", Graph::Research, "Reads more, takes longer", versions)
+        let versions = [
+            json!({"depth": 1}),
+            json!({"depth": 2, "language": "en"}),
+            json!({"depth": 3}),
+        ];
+        (
+            "research-deep",
+            Graph::Research,
+            "Reads more, takes longer",
+            versions,
+        )
     };
     let mut memory = agent.memory();
-    memory.assistants.retain(|assistant| !hidden.contains(&assistant.graph));
+    memory
+        .assistants
+        .retain(|assistant| !hidden.contains(&assistant.graph));
     for (n, assistant) in memory.assistants.iter_mut().enumerate() {
         assistant.created_at = before(now, 3600.0 * 24.0 * (40.0 - n as f64));
         assistant.updated_at = assistant.created_at;
@@ -201,12 +263,25 @@ fn assistants(agent: &Agent, region: &str, deployment: &str, now: Timestamp) {
 
 /// Crons of the demo: a daily one, a weekly one in a time zone, and a paused one.
 fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
-    let graph = if region == "us" { Graph::Support } else { Graph::Research };
+    let graph = if region == "us" {
+        Graph::Support
+    } else {
+        Graph::Research
+    };
     let question = json!({"messages": [{"role": "user", "content": "Summarize what happened since the last report."}]});
     for (days, body) in [
-        (30.0, json!({"schedule": "0 6 * * *", "on_run_completed": "keep", "metadata": {"owner": "ops"}})),
-        (12.0, json!({"schedule": "30 9 * * 1", "timezone": "Europe/Warsaw", "metadata": {"owner": "lea"}})),
-        (3.0, json!({"schedule": "*/15 * * * *", "enabled": false, "metadata": {"owner": "load test"}})),
+        (
+            30.0,
+            json!({"schedule": "0 6 * * *", "on_run_completed": "keep", "metadata": {"owner": "ops"}}),
+        ),
+        (
+            12.0,
+            json!({"schedule": "30 9 * * 1", "timezone": "Europe/Warsaw", "metadata": {"owner": "lea"}}),
+        ),
+        (
+            3.0,
+            json!({"schedule": "*/15 * * * *", "enabled": false, "metadata": {"owner": "load test"}}),
+        ),
     ] {
         let mut body = body;
         body["assistant_id"] = json!(graph.assistant());
@@ -214,7 +289,10 @@ fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
         let created = before(now, days * 24.0 * 3600.0);
         if let Ok(row) = create_cron(agent, None, &body, created) {
             let mut memory = agent.memory();
-            let made = memory.crons.iter_mut().find(|cron| row["cron_id"] == cron.id.as_str());
+            let made = memory
+                .crons
+                .iter_mut()
+                .find(|cron| row["cron_id"] == cron.id.as_str());
             made.into_iter().for_each(|cron| cron.replan(agent, now));
         }
     }
@@ -230,9 +308,29 @@ fn items(agent: &Agent, now: Timestamp) {
         updated_at: before(now, hours * 1800.0),
     };
     agent.memory().items = vec![
-        item(&["memories", "ana"], "language", json!({"text": "Prefers answers in Polish", "confidence": 0.92}), 90.0),
-        item(&["memories", "ana"], "orders", json!({"text": "Orders every month", "orders": [1042, 1067, 1101]}), 30.0),
-        item(&["memories", "bo"], "tone", json!({"text": "Wants short answers"}), 12.0),
-        item(&["policies"], "refunds", json!({"max_eur": 250, "needs_approval": true, "regions": ["EU", "UK"]}), 400.0),
+        item(
+            &["memories", "ana"],
+            "language",
+            json!({"text": "Prefers answers in Polish", "confidence": 0.92}),
+            90.0,
+        ),
+        item(
+            &["memories", "ana"],
+            "orders",
+            json!({"text": "Orders every month", "orders": [1042, 1067, 1101]}),
+            30.0,
+        ),
+        item(
+            &["memories", "bo"],
+            "tone",
+            json!({"text": "Wants short answers"}),
+            12.0,
+        ),
+        item(
+            &["policies"],
+            "refunds",
+            json!({"max_eur": 250, "needs_approval": true, "regions": ["EU", "UK"]}),
+            400.0,
+        ),
     ];
 }

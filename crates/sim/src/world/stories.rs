@@ -49,15 +49,33 @@ fn crawl(pages: u32, seconds: f64) -> Value {
 }
 
 /// A thread with runs a few minutes apart, the last of which started this many hours ago.
-fn runs(graph: Graph, inputs: Vec<Value>, hours: f64, owner: &'static str, subject: &'static str) -> Story {
+fn runs(
+    graph: Graph,
+    inputs: Vec<Value>,
+    hours: f64,
+    owner: &'static str,
+    subject: &'static str,
+) -> Story {
     let last = inputs.len() - 1;
     let acts = inputs.into_iter().enumerate();
-    let acts = acts.map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value))).collect();
-    Story { graph, owner, subject, acts }
+    let acts = acts
+        .map(|(n, value)| (hours * HOUR + 240.0 * (last - n) as f64, input(value)))
+        .collect();
+    Story {
+        graph,
+        owner,
+        subject,
+        acts,
+    }
 }
 
 fn story(graph: Graph, owner: &'static str, subject: &'static str, acts: Vec<(f64, Act)>) -> Story {
-    Story { graph, owner, subject, acts }
+    Story {
+        graph,
+        owner,
+        subject,
+        acts,
+    }
 }
 
 /// The threads of a deployment.
@@ -86,7 +104,9 @@ fn home(region: &str, story: &Story) -> &'static str {
         ("eu", Graph::Approval | Graph::Broken, _) => "kyc-checker",
         ("eu", Graph::Research, _) => "contract-review",
         ("eu", ..) => "translation-hub",
-        (_, Graph::Approval | Graph::Two, _) | (_, _, "October export" | "price import") => "invoice-agent",
+        (_, Graph::Approval | Graph::Two, _) | (_, _, "October export" | "price import") => {
+            "invoice-agent"
+        }
         (_, Graph::Research | Graph::Crawl | Graph::Slow | Graph::Schema, _) => "research-desk",
         _ => "triage",
     }
@@ -96,17 +116,56 @@ fn everyday() -> Vec<Story> {
     vec![
         runs(
             Graph::Support,
-            vec![said("Where is my order A-20931?"), said("And can I get a refund if it is late?")],
+            vec![
+                said("Where is my order A-20931?"),
+                said("And can I get a refund if it is late?"),
+            ],
             0.3,
             "ana@acme.example",
             "late parcel",
         ),
-        runs(Graph::Support, vec![said("I cannot log in since I have a new phone")], 1.1, "marek", "sign-in"),
-        runs(Graph::Support, vec![said("Why was I charged twice in October?")], 2.6, "j.dupont", "billing"),
-        runs(Graph::Support, vec![said("営業時間は何時までですか？")], 4.0, "tanaka", "opening hours"),
-        runs(Graph::Support, vec![said("weather in Kraków?"), said("weather in Göteborg?")], 7.5, "demo", "smoke test"),
-        runs(Graph::Research, vec![json!({"topic": "heat pumps in old buildings"})], 3.2, "lea", "briefing"),
-        runs(Graph::Research, vec![json!({"topic": "tidal power in the Bay of Fundy"})], 26.0, "lea", "briefing"),
+        runs(
+            Graph::Support,
+            vec![said("I cannot log in since I have a new phone")],
+            1.1,
+            "marek",
+            "sign-in",
+        ),
+        runs(
+            Graph::Support,
+            vec![said("Why was I charged twice in October?")],
+            2.6,
+            "j.dupont",
+            "billing",
+        ),
+        runs(
+            Graph::Support,
+            vec![said("営業時間は何時までですか？")],
+            4.0,
+            "tanaka",
+            "opening hours",
+        ),
+        runs(
+            Graph::Support,
+            vec![said("weather in Kraków?"), said("weather in Göteborg?")],
+            7.5,
+            "demo",
+            "smoke test",
+        ),
+        runs(
+            Graph::Research,
+            vec![json!({"topic": "heat pumps in old buildings"})],
+            3.2,
+            "lea",
+            "briefing",
+        ),
+        runs(
+            Graph::Research,
+            vec![json!({"topic": "tidal power in the Bay of Fundy"})],
+            26.0,
+            "lea",
+            "briefing",
+        ),
         runs(
             Graph::Approval,
             vec![json!({"amount": 1250, "to": "Hoffmann & Söhne GmbH"})],
@@ -123,12 +182,20 @@ fn everyday() -> Vec<Story> {
         ),
         runs(
             Graph::Broken,
-            vec![json!({"error": "RateLimitError", "message": "429: quota of gpt-5 exceeded, retry in 20 s"})],
+            vec![
+                json!({"error": "RateLimitError", "message": "429: quota of gpt-5 exceeded, retry in 20 s"}),
+            ],
             1.9,
             "cron",
             "nightly sync",
         ),
-        runs(Graph::Slow, vec![json!({"seconds": 12})], 30.0, "cron", "re-index"),
+        runs(
+            Graph::Slow,
+            vec![json!({"seconds": 12})],
+            30.0,
+            "cron",
+            "re-index",
+        ),
     ]
 }
 
@@ -139,24 +206,38 @@ fn active() -> Vec<Story> {
     let mut again = crawl(400, 70.0);
     again["multitask_strategy"] = json!("enqueue");
     vec![
-        story(Graph::Crawl, "cron", "docs crawl", vec![(38.0 * MINUTE, Act::Run(crawl(400, 50.0)))]),
+        story(
+            Graph::Crawl,
+            "cron",
+            "docs crawl",
+            vec![(38.0 * MINUTE, Act::Run(crawl(400, 50.0)))],
+        ),
         story(
             Graph::Crawl,
             "cron",
             "price import",
-            vec![(9.0 * MINUTE, Act::Run(import)), (2.2 * MINUTE, Act::Run(again))],
+            vec![
+                (9.0 * MINUTE, Act::Run(import)),
+                (2.2 * MINUTE, Act::Run(again)),
+            ],
         ),
         story(
             Graph::Crawl,
             "marek",
             "supplier crawl",
-            vec![(52.0 * MINUTE, Act::Run(crawl(90, 45.0))), (46.0 * MINUTE, Act::Cancel)],
+            vec![
+                (52.0 * MINUTE, Act::Run(crawl(90, 45.0))),
+                (46.0 * MINUTE, Act::Cancel),
+            ],
         ),
         story(
             Graph::Crawl,
             "marek",
             "orphaned import",
-            vec![(20.0 * MINUTE, Act::Run(crawl(12, 50.0))), (13.0 * MINUTE, Act::Delete)],
+            vec![
+                (20.0 * MINUTE, Act::Run(crawl(12, 50.0))),
+                (13.0 * MINUTE, Act::Delete),
+            ],
         ),
     ]
 }
@@ -169,9 +250,17 @@ fn stuck() -> Vec<Story> {
             Graph::Slow,
             "cron",
             "search index",
-            vec![(25.6 * HOUR, Act::Run(nap(40))), (1.6 * HOUR, Act::Queue(nap(40)))],
+            vec![
+                (25.6 * HOUR, Act::Run(nap(40))),
+                (1.6 * HOUR, Act::Queue(nap(40))),
+            ],
         ),
-        story(Graph::Slow, "marek", "embeddings", vec![(52.0 * MINUTE, Act::Run(nap(9000)))]),
+        story(
+            Graph::Slow,
+            "marek",
+            "embeddings",
+            vec![(52.0 * MINUTE, Act::Run(nap(9000)))],
+        ),
     ]
 }
 
@@ -197,7 +286,10 @@ fn changed() -> Vec<Story> {
             "invoice 4475",
             vec![
                 (2.3 * HOUR, bill(742.0, "Göteborg Logistics")),
-                (41.0 * MINUTE, Act::RunAs(Graph::Support, json!({"command": {"resume": true}}))),
+                (
+                    41.0 * MINUTE,
+                    Act::RunAs(Graph::Support, json!({"command": {"resume": true}})),
+                ),
             ],
         ),
         // Four runs with five checkpoints each; then the tools of the second one again, and its answer after an edit.
@@ -207,11 +299,17 @@ fn changed() -> Vec<Story> {
             "three attempts",
             vec![
                 (3.4 * HOUR, input(said("Where is my order A-20931?"))),
-                (3.3 * HOUR, input(said("I was charged twice for it, can I get a refund?"))),
+                (
+                    3.3 * HOUR,
+                    input(said("I was charged twice for it, can I get a refund?")),
+                ),
                 (3.1 * HOUR, input(said("When do I get the money?"))),
                 (2.9 * HOUR, input(said("And who pays for the return?"))),
                 (2.6 * HOUR, rerun(7)),
-                (2.4 * HOUR, input(said("Can you send the invoice to my company?"))),
+                (
+                    2.4 * HOUR,
+                    input(said("Can you send the invoice to my company?")),
+                ),
                 (2.2 * HOUR, Act::Edit(polish)),
                 (2.15 * HOUR, Act::Run(json!({"input": null}))),
             ],
@@ -226,13 +324,26 @@ fn waiting() -> Vec<Story> {
     let release = json!({"input": {"version": "2.4.1"}, "interrupt_before": ["release"]});
     let wrong = json!({"command": {"resume": {"decisions": [{"type": "approve"}]}}});
     vec![
-        story(Graph::Clarify, "web chat", "which order", vec![(14.0 * MINUTE, input(clarify))]),
-        story(Graph::Hitl, "ana@acme.example", "October export", vec![(25.0 * MINUTE, input(export.clone()))]),
+        story(
+            Graph::Clarify,
+            "web chat",
+            "which order",
+            vec![(14.0 * MINUTE, input(clarify))],
+        ),
+        story(
+            Graph::Hitl,
+            "ana@acme.example",
+            "October export",
+            vec![(25.0 * MINUTE, input(export.clone()))],
+        ),
         story(
             Graph::Schema,
             "lea",
             "newsletter review",
-            vec![(1.4 * HOUR, input(json!({"question": "May this newsletter go to 4,812 customers?"})))],
+            vec![(
+                1.4 * HOUR,
+                input(json!({"question": "May this newsletter go to 4,812 customers?"})),
+            )],
         ),
         story(
             Graph::Two,
@@ -240,22 +351,35 @@ fn waiting() -> Vec<Story> {
             "two checks",
             vec![(
                 3.1 * HOUR,
-                input(json!({"left": "Is supplier 77 VAT-registered?", "right": "Is IBAN DE02 1203 … theirs?"})),
+                input(
+                    json!({"left": "Is supplier 77 VAT-registered?", "right": "Is IBAN DE02 1203 … theirs?"}),
+                ),
             )],
         ),
-        story(Graph::Release, "ci", "release 2.4.1", vec![(33.0 * MINUTE, Act::Run(release))]),
+        story(
+            Graph::Release,
+            "ci",
+            "release 2.4.1",
+            vec![(33.0 * MINUTE, Act::Run(release))],
+        ),
         story(
             Graph::Mailer,
             "lea",
             "delay notice",
-            vec![(1.2 * HOUR, input(json!({"to": "h.weber@acme.example", "subject": "Your order is late"})))],
+            vec![(
+                1.2 * HOUR,
+                input(json!({"to": "h.weber@acme.example", "subject": "Your order is late"})),
+            )],
         ),
         story(
             Graph::Approval,
             "finance",
             "invoice 4468",
             vec![
-                (5.2 * HOUR, input(json!({"amount": 310, "to": "Kraków Print"}))),
+                (
+                    5.2 * HOUR,
+                    input(json!({"amount": 310, "to": "Kraków Print"})),
+                ),
                 (4.9 * HOUR, Act::Copy("invoice 4468, what if")),
             ],
         ),
@@ -269,15 +393,24 @@ fn waiting() -> Vec<Story> {
 }
 
 fn failed() -> Vec<Story> {
-    let sync = |timeout: u32| json!({"source": "https://erp.acme.example/stock", "timeout": timeout});
+    let sync =
+        |timeout: u32| json!({"source": "https://erp.acme.example/stock", "timeout": timeout});
     vec![
         story(
             Graph::Sync,
             "cron",
             "warehouse sync",
-            vec![(29.0 * HOUR, input(sync(30))), (5.0 * HOUR, input(sync(10)))],
+            vec![
+                (29.0 * HOUR, input(sync(30))),
+                (5.0 * HOUR, input(sync(10))),
+            ],
         ),
-        story(Graph::Counter, "cron", "retry loop", vec![(8.3 * HOUR, input(json!({"n": 90, "pace_ms": 900})))]),
+        story(
+            Graph::Counter,
+            "cron",
+            "retry loop",
+            vec![(8.3 * HOUR, input(json!({"n": 90, "pace_ms": 900})))],
+        ),
     ]
 }
 
@@ -289,7 +422,10 @@ fn old() -> Vec<Story> {
             Graph::Support,
             "h.weber",
             "corrected answer",
-            vec![(2.1 * HOUR, input(said("Are you open on Saturdays?"))), (1.8 * HOUR, Act::Edit(corrected))],
+            vec![
+                (2.1 * HOUR, input(said("Are you open on Saturdays?"))),
+                (1.8 * HOUR, Act::Edit(corrected)),
+            ],
         ),
         story(
             Graph::Support,
@@ -298,7 +434,10 @@ fn old() -> Vec<Story> {
             vec![
                 (26.2 * HOUR, input(said("How do I send the kettle back?"))),
                 (25.5 * HOUR, input(said("The label does not print"))),
-                (24.4 * HOUR, input(said("It worked now. When do I get my money back?"))),
+                (
+                    24.4 * HOUR,
+                    input(said("It worked now. When do I get my money back?")),
+                ),
             ],
         ),
         // 208 seconds for each of three nodes: ten minutes and 25 seconds, with the wait for a worker.
@@ -306,7 +445,10 @@ fn old() -> Vec<Story> {
             Graph::Release,
             "ci",
             "release 2.4.0",
-            vec![(4.4 * HOUR, input(json!({"version": "2.4.0", "seconds": 208.2})))],
+            vec![(
+                4.4 * HOUR,
+                input(json!({"version": "2.4.0", "seconds": 208.2})),
+            )],
         ),
     ]
 }
@@ -316,25 +458,91 @@ fn europe() -> Vec<Story> {
     let topic = |text: &str| vec![json!({"topic": text})];
     let deposit = |amount: u32, from: &str| vec![json!({"amount": amount, "to": from})];
     vec![
-        runs(Graph::Research, topic("limitation of liability, Hoffmann & Söhne"), 2.1, "legal", "Hoffmann & Söhne"),
-        runs(Graph::Research, topic("Kündigungsfristen im Rahmenvertrag"), 6.4, "legal", "Rahmenvertrag"),
-        runs(Graph::Research, topic("governing law in the Göteborg lease"), 27.0, "h.weber", "Göteborg lease"),
-        runs(Graph::Approval, deposit(12_000, "Baltic Timber OÜ"), 3.3, "compliance", "deposit 882"),
-        runs(Graph::Approval, deposit(640, "Stationery Direct"), 14.0, "compliance", "deposit 871"),
-        runs(Graph::Slow, vec![json!({"seconds": 12})], 4.2, "cron", "glossary export"),
-        runs(Graph::Slow, vec![json!({"seconds": 30}), json!({"seconds": 9})], 28.0, "marek", "memory import"),
-        runs(Graph::Broken, vec![json!({"error": "UndefinedColumn", "message": message})], 5.5, "cron", "VAT report"),
-        runs(Graph::Support, vec![said("Kann ich die Rechnung als PDF bekommen?")], 50.0, "h.weber", "invoice copy"),
-        story(Graph::Crawl, "cron", "Katalog", vec![(17.0 * MINUTE, Act::Run(crawl(300, 40.0)))]),
-        story(Graph::Clarify, "web chat", "Rückfrage", vec![(47.0 * MINUTE, input(said("Wo ist meine Bestellung?")))]),
+        runs(
+            Graph::Research,
+            topic("limitation of liability, Hoffmann & Söhne"),
+            2.1,
+            "legal",
+            "Hoffmann & Söhne",
+        ),
+        runs(
+            Graph::Research,
+            topic("Kündigungsfristen im Rahmenvertrag"),
+            6.4,
+            "legal",
+            "Rahmenvertrag",
+        ),
+        runs(
+            Graph::Research,
+            topic("governing law in the Göteborg lease"),
+            27.0,
+            "h.weber",
+            "Göteborg lease",
+        ),
+        runs(
+            Graph::Approval,
+            deposit(12_000, "Baltic Timber OÜ"),
+            3.3,
+            "compliance",
+            "deposit 882",
+        ),
+        runs(
+            Graph::Approval,
+            deposit(640, "Stationery Direct"),
+            14.0,
+            "compliance",
+            "deposit 871",
+        ),
+        runs(
+            Graph::Slow,
+            vec![json!({"seconds": 12})],
+            4.2,
+            "cron",
+            "glossary export",
+        ),
+        runs(
+            Graph::Slow,
+            vec![json!({"seconds": 30}), json!({"seconds": 9})],
+            28.0,
+            "marek",
+            "memory import",
+        ),
+        runs(
+            Graph::Broken,
+            vec![json!({"error": "UndefinedColumn", "message": message})],
+            5.5,
+            "cron",
+            "VAT report",
+        ),
+        runs(
+            Graph::Support,
+            vec![said("Kann ich die Rechnung als PDF bekommen?")],
+            50.0,
+            "h.weber",
+            "invoice copy",
+        ),
+        story(
+            Graph::Crawl,
+            "cron",
+            "Katalog",
+            vec![(17.0 * MINUTE, Act::Run(crawl(300, 40.0)))],
+        ),
+        story(
+            Graph::Clarify,
+            "web chat",
+            "Rückfrage",
+            vec![(47.0 * MINUTE, input(said("Wo ist meine Bestellung?")))],
+        ),
         story(
             Graph::Mailer,
             "h.weber",
             "Versandmail",
             vec![(
                 9.0 * MINUTE,
-                input(json!({"to": "j.dupont@acme.example", "subject": "Ihre Bestellung A-20944",
-                    "body": "Guten Tag,\n\nIhre Bestellung ist unterwegs.\n\nFreundliche Grüße"})),
+                input(
+                    json!({"to": "j.dupont@acme.example", "subject": "Ihre Bestellung A-20944",
+                    "body": "Guten Tag,\n\nIhre Bestellung ist unterwegs.\n\nFreundliche Grüße"}),
+                ),
             )],
         ),
     ]

@@ -28,7 +28,11 @@ impl Expectation {
     pub fn parse(given: &str) -> Result<Expectation, String> {
         let given = given.trim();
         match given {
-            "" => return Err("The expected value is missing: use =JSON, !=JSON, exists or missing.".into()),
+            "" => {
+                return Err(
+                    "The expected value is missing: use =JSON, !=JSON, exists or missing.".into(),
+                );
+            }
             "exists" => return Ok(Expectation::Exists),
             "missing" => return Ok(Expectation::Missing),
             _ => {}
@@ -36,7 +40,10 @@ impl Expectation {
         if let Some(value) = given.strip_prefix("!=") {
             return Ok(Expectation::Differs(value_of(value)?));
         }
-        let value = given.strip_prefix("==").or_else(|| given.strip_prefix('=')).unwrap_or(given);
+        let value = given
+            .strip_prefix("==")
+            .or_else(|| given.strip_prefix('='))
+            .unwrap_or(given);
         Ok(Expectation::Equals(value_of(value)?))
     }
 
@@ -78,10 +85,13 @@ fn value_of(given: &str) -> Result<Value, String> {
             Err(format!("The expected value can't be compared: {inexact}."))
         }
         Err(exact_json::Unreadable::Invalid(error)) => {
-            let looks_like_json =
-                given.starts_with(['{', '[', '"', '-']) || given.starts_with(|c: char| c.is_ascii_digit());
+            let looks_like_json = given.starts_with(['{', '[', '"', '-'])
+                || given.starts_with(|c: char| c.is_ascii_digit());
             match looks_like_json {
-                true => Err(format!("The expected value {} is not JSON: {error}.", text::seen(given, 60))),
+                true => Err(format!(
+                    "The expected value {} is not JSON: {error}.",
+                    text::seen(given, 60)
+                )),
                 false => Ok(given.into()),
             }
         }
@@ -91,10 +101,16 @@ fn value_of(given: &str) -> Result<Value, String> {
 /// Returns whether two values are equal, where 1 and 1.0 are: servers write numbers either way.
 fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => x.as_f64() == y.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => {
+            x.as_f64() == y.as_f64()
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            let has_same = |(key, value): (&String, &Value)| b.get(key).is_some_and(|other| is_same(value, other));
+            let has_same = |(key, value): (&String, &Value)| {
+                b.get(key).is_some_and(|other| is_same(value, other))
+            };
             a.len() == b.len() && a.iter().all(has_same)
         }
         _ => a == b,

@@ -40,7 +40,10 @@ pub async fn bisect_history(
     let mut states = HistoryStates::default();
     let (mut before, mut limit) = (None::<String>, PAGE);
     while states.checkpoints.len() < MAX_CHECKPOINTS {
-        let page = match server.thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE).await {
+        let page = match server
+            .thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE)
+            .await
+        {
             Ok(page) => page,
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
                 limit = (limit / 4).max(1);
@@ -54,7 +57,10 @@ pub async fn bisect_history(
         if page.len() < limit || states.checkpoints.len() == known {
             break;
         }
-        before = states.checkpoints.last().map(|checkpoint| checkpoint.id.clone());
+        before = states
+            .checkpoints
+            .last()
+            .map(|checkpoint| checkpoint.id.clone());
     }
     states.bisect(tip)
 }
@@ -69,8 +75,14 @@ pub struct HistoryStates {
 impl HistoryStates {
     /// Adds an entry of a history as received, in any order.
     pub fn add(&mut self, query: &BisectQuery, row: &str) {
-        let Some(checkpoint) = Checkpoint::read(row) else { return };
-        if self.seen.insert(checkpoint.id.clone(), query.check(values_of(row))).is_none() {
+        let Some(checkpoint) = Checkpoint::read(row) else {
+            return;
+        };
+        if self
+            .seen
+            .insert(checkpoint.id.clone(), query.check(values_of(row)))
+            .is_none()
+        {
             self.checkpoints.push(Arc::new(checkpoint));
         }
     }
@@ -92,7 +104,9 @@ fn bisect_tree(
     if tree.is_empty() {
         return Err(HistoryError::Empty);
     }
-    let mut at = tip.map_or(Some(0), |tip| tree.find(tip)).ok_or(HistoryError::NoCheckpoint)?;
+    let mut at = tip
+        .map_or(Some(0), |tip| tree.find(tip))
+        .ok_or(HistoryError::NoCheckpoint)?;
     let mut branch = vec![at];
     let is_cut = loop {
         match tree.parent(at) {
@@ -102,19 +116,31 @@ fn bisect_tree(
         }
         at = branch[branch.len() - 1];
     };
-    let mut bisection = Bisection { is_cut, ..Bisection::default() };
+    let mut bisection = Bisection {
+        is_cut,
+        ..Bisection::default()
+    };
     for at in branch.into_iter().rev() {
         let entry = &tree.entries()[at];
-        let Some(observation) = seen.remove(&entry.id) else { continue };
+        let Some(observation) = seen.remove(&entry.id) else {
+            continue;
+        };
         let place = StatePlace {
             checkpoint: Some(entry.id.clone()),
             event: None,
             step: entry.step,
-            nodes: tree.writers(at).into_iter().map(|node| if node == START { "input".into() } else { node }).collect(),
+            nodes: tree
+                .writers(at)
+                .into_iter()
+                .map(|node| if node == START { "input".into() } else { node })
+                .collect(),
             run_id: entry.run_id.clone(),
             at: entry.at,
         };
-        bisection.push(Observation { at: place, ..observation });
+        bisection.push(Observation {
+            at: place,
+            ..observation
+        });
     }
     Ok(bisection)
 }

@@ -44,13 +44,23 @@ impl BisectQuery {
     pub fn parse(path: &str, expected: &str) -> Result<BisectQuery, String> {
         let parsed = Path::parse(path);
         let parsed = parsed.ok_or_else(|| {
-            format!("{} is not a path. Paths look like messages[-1].content or a[\"b c\"].", shown(path))
+            format!(
+                "{} is not a path. Paths look like messages[-1].content or a[\"b c\"].",
+                shown(path)
+            )
         })?;
         if !parsed.is_single() {
             let why = "it selects several values. Name one, for example messages[0].content.";
-            return Err(format!("The path {} contains * or [], so {why}", shown(path)));
+            return Err(format!(
+                "The path {} contains * or [], so {why}",
+                shown(path)
+            ));
         }
-        Ok(BisectQuery { path: path.to_string(), expected: Expectation::parse(expected)?, parsed })
+        Ok(BisectQuery {
+            path: path.to_string(),
+            expected: Expectation::parse(expected)?,
+            parsed,
+        })
     }
 
     /// Checks the values of a state; `None` where they are missing.
@@ -96,7 +106,11 @@ impl StatePlace {
     /// Names it in a sentence: `step 4 (tools)`.
     pub fn name(&self) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(|node| text::seen(node, 40)).collect();
-        let nodes = if nodes.is_empty() { String::new() } else { format!(" ({})", nodes.join(", ")) };
+        let nodes = if nodes.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", nodes.join(", "))
+        };
         match (self.event, self.step) {
             (Some(event), _) => format!("event {}{nodes}", text::count(event.0)),
             (None, Some(step)) => format!("step {step}{nodes}"),
@@ -120,12 +134,16 @@ pub struct Observation {
 impl Observation {
     /// Whether the kept JSON is the whole value.
     pub fn is_whole(&self) -> bool {
-        self.value.as_ref().is_none_or(|value| value.len() == self.size)
+        self.value
+            .as_ref()
+            .is_none_or(|value| value.len() == self.size)
     }
 
     /// Returns the value on one line.
     pub fn line(&self, width: usize) -> String {
-        self.value.as_deref().map_or_else(|| "missing".to_string(), |value| text::seen(value, width))
+        self.value
+            .as_deref()
+            .map_or_else(|| "missing".to_string(), |value| text::seen(value, width))
     }
 }
 
@@ -181,12 +199,17 @@ impl Bisection {
             && !observation.is_right
         {
             self.times_wrong += 1;
-            self.first_wrong.get_or_insert_with(|| (last.clone(), observation.clone()));
+            self.first_wrong
+                .get_or_insert_with(|| (last.clone(), observation.clone()));
         }
         if observation.is_right && self.first_right.is_none() {
             self.first_right = Some(observation.clone());
         }
-        if self.last.as_ref().is_none_or(|last| last.hash != observation.hash) {
+        if self
+            .last
+            .as_ref()
+            .is_none_or(|last| last.hash != observation.hash)
+        {
             match self.changes.len() < MAX_CHANGES {
                 true => self.changes.push(observation.clone()),
                 false => self.more_changes += 1,
@@ -211,30 +234,52 @@ impl Bisection {
     /// Returns the answer in one or two sentences.
     pub fn sentence(&self, query: &BisectQuery) -> String {
         let path = shown(&query.path);
-        let states =
-            |n: usize| if n == 1 { "1 state".to_string() } else { format!("{} states", text::count(n as u64)) };
+        let states = |n: usize| {
+            if n == 1 {
+                "1 state".to_string()
+            } else {
+                format!("{} states", text::count(n as u64))
+            }
+        };
         let checked = states(self.checked);
         match (self.verdict(), &self.first_wrong, &self.first_right) {
             (Verdict::BecameWrong, Some((before, wrong)), _) => {
                 let now = match (self.is_right_now(), self.times_wrong) {
                     (true, 1) => " It is right again in the newest state.".to_string(),
-                    (true, n) => format!(" It became wrong {n} times, and is right in the newest state."),
+                    (true, n) => {
+                        format!(" It became wrong {n} times, and is right in the newest state.")
+                    }
                     (false, 1) => String::new(),
-                    (false, n) => format!(" It became wrong {n} times, and is wrong in the newest state."),
+                    (false, n) => {
+                        format!(" It became wrong {n} times, and is wrong in the newest state.")
+                    }
                 };
-                format!("{path} became wrong at {}; it was right until {}.{now}", wrong.at.name(), before.at.name())
+                format!(
+                    "{path} became wrong at {}; it was right until {}.{now}",
+                    wrong.at.name(),
+                    before.at.name()
+                )
             }
             (Verdict::NeverWrong, _, Some(first)) => {
-                let checked = if self.checked == 1 { checked } else { format!("all {checked}") };
+                let checked = if self.checked == 1 {
+                    checked
+                } else {
+                    format!("all {checked}")
+                };
                 match self.changes.first().is_some_and(|first| first.is_right) {
                     true => format!("{path} was never wrong: it is right in {checked}."),
-                    false => format!("{path} was never wrong once it was set: it is right since {}.", first.at.name()),
+                    false => format!(
+                        "{path} was never wrong once it was set: it is right since {}.",
+                        first.at.name()
+                    ),
                 }
             }
             _ => {
                 let set = self.changes.iter().find(|change| change.value.is_some());
                 let what = match set {
-                    Some(set) if self.changes.len() == 1 => format!("it has always been {}", set.line(40)),
+                    Some(set) if self.changes.len() == 1 => {
+                        format!("it has always been {}", set.line(40))
+                    }
                     Some(set) => format!("it was {} first, at {}", set.line(40), set.at.name()),
                     None => "no state has a value there".to_string(),
                 };

@@ -133,8 +133,12 @@ impl Comparison {
         }
         let has_subgraphs = [a.has_subgraphs(), b.has_subgraphs()];
         match has_subgraphs {
-            [true, false] => notes.push("steps inside nodes are only known of A and not compared".into()),
-            [false, true] => notes.push("steps inside nodes are only known of B and not compared".into()),
+            [true, false] => {
+                notes.push("steps inside nodes are only known of A and not compared".into())
+            }
+            [false, true] => {
+                notes.push("steps inside nodes are only known of B and not compared".into())
+            }
             _ => {}
         }
         let rows = match comparability {
@@ -145,18 +149,39 @@ impl Comparison {
         let totals = [totals(&a), totals(&b)];
         let states = a.final_state().zip(b.final_state());
         let is_state_different = states.map(|(a, b)| comparable(a) != comparable(b));
-        Comparison { a, b, comparability, rows, first, totals, notes, is_state_different }
+        Comparison {
+            a,
+            b,
+            comparability,
+            rows,
+            first,
+            totals,
+            notes,
+            is_state_different,
+        }
     }
 
     /// Lists the steps of a side of which the other one can't be loaded. `which` is 0 for A.
     pub fn alone(side: Side, which: usize) -> Comparison {
         let mut rows = Vec::new();
         for entry in entries(&side, true) {
-            let (a, b) = if which == 0 { (Some(entry.at), None) } else { (None, Some(entry.at)) };
-            rows.push(Row { a, b, verdict: Verdict::Unknown });
+            let (a, b) = if which == 0 {
+                (Some(entry.at), None)
+            } else {
+                (None, Some(entry.at))
+            };
+            rows.push(Row {
+                a,
+                b,
+                verdict: Verdict::Unknown,
+            });
         }
         let other = Side::new(String::new(), side.source.clone());
-        let (a, b) = if which == 0 { (side, other) } else { (other, side) };
+        let (a, b) = if which == 0 {
+            (side, other)
+        } else {
+            (other, side)
+        };
         let totals = [totals(&a), totals(&b)];
         Comparison {
             a,
@@ -175,11 +200,14 @@ impl Comparison {
         if matches!(self.comparability, Comparability::StepsUnknown(_)) {
             return None;
         }
-        if self.comparability != Comparability::Steps || self.first.is_some() || self.is_state_different() == Some(true)
+        if self.comparability != Comparability::Steps
+            || self.first.is_some()
+            || self.is_state_different() == Some(true)
         {
             return Some(false);
         }
-        let are_known = self.a.has_node_steps() && self.b.has_node_steps() && self.a.state() == self.b.state();
+        let are_known =
+            self.a.has_node_steps() && self.b.has_node_steps() && self.a.state() == self.b.state();
         let are_rows_same = self.rows.iter().all(|row| row.verdict == Verdict::Same);
         let is_same = are_known && are_rows_same && self.is_same_input() == Some(true);
         (is_same && self.is_state_different() == Some(false)).then_some(true)
@@ -192,18 +220,26 @@ impl Comparison {
 
     /// Returns the steps of a row.
     pub fn steps(&self, row: &Row) -> (Option<&Step>, Option<&Step>) {
-        (row.a.and_then(|at| self.a.steps.get(at)), row.b.and_then(|at| self.b.steps.get(at)))
+        (
+            row.a.and_then(|at| self.a.steps.get(at)),
+            row.b.and_then(|at| self.b.steps.get(at)),
+        )
     }
 
     /// Returns by how much the step of B took longer than that of A, in milliseconds.
     pub fn time_difference(&self, row: &Row) -> Option<i64> {
         let (a, b) = self.steps(row);
-        i64::try_from(b?.took_ms?).ok()?.checked_sub(i64::try_from(a?.took_ms?).ok()?)
+        i64::try_from(b?.took_ms?)
+            .ok()?
+            .checked_sub(i64::try_from(a?.took_ms?).ok()?)
     }
 
     /// Returns whether both sides began with the same input, if known.
     pub fn is_same_input(&self) -> Option<bool> {
-        let is_input = |row: &&Row| row.a.is_some_and(|at| self.a.steps[at].kind == StepKind::Input);
+        let is_input = |row: &&Row| {
+            row.a
+                .is_some_and(|at| self.a.steps[at].kind == StepKind::Input)
+        };
         let row = self.rows.iter().find(is_input)?;
         // A copy made of state edits has no input of its own.
         if row.b.is_none() && !self.b.steps.iter().any(|step| step.kind == StepKind::Input) {
@@ -218,8 +254,11 @@ impl Comparison {
 
     /// Returns how the final states differ, if both are known.
     pub fn state_difference(&self) -> Option<Difference> {
-        let index =
-            |side: &Side| Some(Arc::new(JsonIndex::new(Arc::<str>::from(comparable(side.final_state()?).to_string()))));
+        let index = |side: &Side| {
+            Some(Arc::new(JsonIndex::new(Arc::<str>::from(
+                comparable(side.final_state()?).to_string(),
+            ))))
+        };
         Some(Difference::of(index(&self.a)?, index(&self.b)?))
     }
 
@@ -229,12 +268,19 @@ impl Comparison {
         let of = a.or(b);
         let mut json = Map::new();
         json.insert("verdict".into(), row.verdict.word().into());
-        let what = if let Verdict::Differs(what) = &row.verdict { Some(what.as_str()) } else { None };
+        let what = if let Verdict::Differs(what) = &row.verdict {
+            Some(what.as_str())
+        } else {
+            None
+        };
         json.insert("differs".into(), what.into());
         json.insert("step".into(), of.and_then(|step| step.step).into());
         json.insert("node".into(), of.map(|step| step.node.as_str()).into());
         json.insert("namespace".into(), json!(of.map(|step| &step.namespace)));
-        json.insert("time_difference_ms".into(), self.time_difference(row).into());
+        json.insert(
+            "time_difference_ms".into(),
+            self.time_difference(row).into(),
+        );
         json.insert("a".into(), json!(a));
         json.insert("b".into(), json!(b));
         Value::Object(json)
@@ -254,16 +300,28 @@ fn comparability(a: &Side, b: &Side) -> Comparability {
     let nodes = |side: &Side| -> Vec<String> {
         // A question in a recording may not name its node.
         let counts = |step: &&Step| step.kind == StepKind::Node && step.state != StepState::Waiting;
-        side.steps.iter().filter(counts).map(|step| step.node.clone()).collect()
+        side.steps
+            .iter()
+            .filter(counts)
+            .map(|step| step.node.clone())
+            .collect()
     };
     let (of_a, of_b) = (nodes(a), nodes(b));
-    let are_disjoint = !of_a.is_empty() && !of_b.is_empty() && !of_a.iter().any(|node| of_b.contains(node));
+    let are_disjoint =
+        !of_a.is_empty() && !of_b.is_empty() && !of_a.iter().any(|node| of_b.contains(node));
     let is_same_graph = a.graph_id.is_some() && a.graph_id == b.graph_id;
-    if are_disjoint && !is_same_graph { Comparability::NothingInCommon } else { Comparability::Steps }
+    if are_disjoint && !is_same_graph {
+        Comparability::NothingInCommon
+    } else {
+        Comparability::Steps
+    }
 }
 
 fn totals(side: &Side) -> Totals {
-    let mut totals = Totals { retries: side.retries, ..Totals::default() };
+    let mut totals = Totals {
+        retries: side.retries,
+        ..Totals::default()
+    };
     // Parallel steps of a graph run at the same time.
     let mut parallel: Option<(Option<i64>, u64)> = None;
     let mut took = 0_u64;
@@ -271,7 +329,10 @@ fn totals(side: &Side) -> Totals {
     for step in &side.steps {
         if let Some((input, output)) = step.input_tokens.zip(step.output_tokens) {
             let (all_input, all_output) = totals.tokens.unwrap_or_default();
-            totals.tokens = Some((all_input.saturating_add(input), all_output.saturating_add(output)));
+            totals.tokens = Some((
+                all_input.saturating_add(input),
+                all_output.saturating_add(output),
+            ));
         }
         totals.failed += u64::from(step.state == StepState::Failed);
         if !step.namespace.is_empty() {
@@ -285,8 +346,13 @@ fn totals(side: &Side) -> Totals {
         }
         is_timed = true;
         match &mut parallel {
-            Some((of, longest)) if *of == step.step && of.is_some() => *longest = (*longest).max(ms),
-            _ => took = took.saturating_add(parallel.replace((step.step, ms)).map_or(0, |(_, ms)| ms)),
+            Some((of, longest)) if *of == step.step && of.is_some() => {
+                *longest = (*longest).max(ms)
+            }
+            _ => {
+                took =
+                    took.saturating_add(parallel.replace((step.step, ms)).map_or(0, |(_, ms)| ms))
+            }
         }
     }
     took = took.saturating_add(parallel.map_or(0, |(_, ms)| ms));
@@ -315,7 +381,8 @@ impl Entry<'_> {
             return 0;
         }
         // An equal output is worth more than the same step number, and any match more than none.
-        let is_equal = self.step.fingerprint.is_some() && self.step.fingerprint == other.step.fingerprint;
+        let is_equal =
+            self.step.fingerprint.is_some() && self.step.fingerprint == other.step.fingerprint;
         8 + if is_equal { 6 } else { 0 } + u32::from(self.step.step == other.step.step)
     }
 
@@ -332,8 +399,23 @@ impl Entry<'_> {
 /// Returns the steps in the order in which they are aligned: parallel steps by name, because they end in any order.
 fn entries(side: &Side, with_subgraphs: bool) -> Vec<Entry<'_>> {
     let entry = |(at, step)| {
-        let Step { namespace, kind, node, results, .. }: &Step = step;
-        Entry { at, step, key: Key { namespace, kind: *kind, node, results } }
+        let Step {
+            namespace,
+            kind,
+            node,
+            results,
+            ..
+        }: &Step = step;
+        Entry {
+            at,
+            step,
+            key: Key {
+                namespace,
+                kind: *kind,
+                node,
+                results,
+            },
+        }
     };
     // A step and the steps inside of it stay together.
     let mut groups: Vec<Vec<Entry<'_>>> = Vec::new();
@@ -346,13 +428,17 @@ fn entries(side: &Side, with_subgraphs: bool) -> Vec<Entry<'_>> {
     let mut from = 0;
     while from < groups.len() {
         let step = groups[from][0].step.step;
-        let count = groups[from..].iter().take_while(|group| step.is_some() && group[0].step.step == step).count();
+        let count = groups[from..]
+            .iter()
+            .take_while(|group| step.is_some() && group[0].step.step == step)
+            .count();
         let count = count.max(1);
         groups[from..from + count].sort_by(|x, y| x[0].key.cmp(&y[0].key));
         from += count;
     }
     let all = groups.into_iter().flatten();
-    all.filter(|entry| with_subgraphs || entry.key.namespace.is_empty()).collect()
+    all.filter(|entry| with_subgraphs || entry.key.namespace.is_empty())
+        .collect()
 }
 
 /// Aligns two lists of steps.
@@ -371,7 +457,11 @@ fn align(a: &Side, b: &Side, with_subgraphs: bool) -> Vec<Row> {
                 (Some(_), None) => Verdict::OnlyA,
                 (None, _) => Verdict::OnlyB,
             };
-            Row { a: x.map(|x| x.at), b: y.map(|y| y.at), verdict }
+            Row {
+                a: x.map(|x| x.at),
+                b: y.map(|y| y.at),
+                verdict,
+            }
         })
         .collect();
     // Where neither has a counterpart, the steps of A are before those of B, each in their own order.
@@ -388,15 +478,23 @@ fn pairs(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize>)
     let is_equal = |x: &Entry<'_>, y: &Entry<'_>| x.weight(y) == 15;
     let shorter = a.len().min(b.len());
     let start = (0..shorter).take_while(|&n| is_equal(&a[n], &b[n])).count();
-    let end = (0..shorter - start).take_while(|&n| is_equal(&a[a.len() - 1 - n], &b[b.len() - 1 - n])).count();
+    let end = (0..shorter - start)
+        .take_while(|&n| is_equal(&a[a.len() - 1 - n], &b[b.len() - 1 - n]))
+        .count();
     let (inner_a, inner_b) = (&a[start..a.len() - end], &b[start..b.len() - end]);
     let mut pairs: Vec<_> = (0..start).map(|n| (Some(n), Some(n))).collect();
     let at = |(x, y): (Option<usize>, Option<usize>)| (x.map(|x| x + start), y.map(|y| y + start));
     match inner_a.len().checked_mul(inner_b.len()) {
-        Some(cells) if cells <= MAX_CELLS => pairs.extend(by_weight(inner_a, inner_b).into_iter().map(at)),
+        Some(cells) if cells <= MAX_CELLS => {
+            pairs.extend(by_weight(inner_a, inner_b).into_iter().map(at))
+        }
         _ => pairs.extend(by_step(inner_a, inner_b).into_iter().map(at)),
     }
-    pairs.extend((0..end).rev().map(|n| (Some(a.len() - 1 - n), Some(b.len() - 1 - n))));
+    pairs.extend(
+        (0..end)
+            .rev()
+            .map(|n| (Some(a.len() - 1 - n), Some(b.len() - 1 - n))),
+    );
     pairs
 }
 
@@ -408,14 +506,24 @@ fn by_weight(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usi
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {
             let weight = a[i].weight(&b[j]);
-            let matched = if weight > 0 { best[(i + 1) * width + j + 1] + weight } else { 0 };
-            best[i * width + j] = matched.max(best[(i + 1) * width + j]).max(best[i * width + j + 1]);
+            let matched = if weight > 0 {
+                best[(i + 1) * width + j + 1] + weight
+            } else {
+                0
+            };
+            best[i * width + j] = matched
+                .max(best[(i + 1) * width + j])
+                .max(best[i * width + j + 1]);
         }
     }
     let (mut i, mut j) = (0, 0);
     let mut pairs = Vec::with_capacity(a.len().max(b.len()));
     while i < a.len() && j < b.len() {
-        let (here, without_a, without_b) = (best[i * width + j], best[(i + 1) * width + j], best[i * width + j + 1]);
+        let (here, without_a, without_b) = (
+            best[i * width + j],
+            best[(i + 1) * width + j],
+            best[i * width + j + 1],
+        );
         let weight = a[i].weight(&b[j]);
         if weight > 0 && best[(i + 1) * width + j + 1] + weight == here {
             pairs.push((Some(i), Some(j)));
@@ -438,7 +546,11 @@ fn by_step(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usize
     let (mut i, mut j) = (0, 0);
     let mut pairs = Vec::with_capacity(a.len().max(b.len()));
     while i < a.len() && j < b.len() {
-        let order = a[i].step.step.cmp(&b[j].step.step).then_with(|| a[i].key.cmp(&b[j].key));
+        let order = a[i]
+            .step
+            .step
+            .cmp(&b[j].step.step)
+            .then_with(|| a[i].key.cmp(&b[j].key));
         pairs.push((order.is_le().then_some(i), order.is_ge().then_some(j)));
         i += usize::from(order.is_le());
         j += usize::from(order.is_ge());
@@ -463,7 +575,9 @@ fn verdict(a: &Step, b: &Step, same_source: bool) -> Verdict {
     if has(StepState::Stopped) {
         return Verdict::Differs("stopped".into());
     }
-    let (Some(x), Some(y)) = (&a.fingerprint, &b.fingerprint) else { return Verdict::Unknown };
+    let (Some(x), Some(y)) = (&a.fingerprint, &b.fingerprint) else {
+        return Verdict::Unknown;
+    };
     if x == y {
         return Verdict::Same;
     }

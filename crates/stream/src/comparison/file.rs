@@ -30,7 +30,9 @@ pub fn open_file(path: &Path) -> io::Result<FileContents> {
             return Err(invalid("the saved comparison is too large".into()));
         }
         let text = std::str::from_utf8(lines.bytes()).map_err(|e| invalid(e.to_string()))?;
-        return Ok(FileContents::Pair(Box::new(read_pair(text).map_err(invalid)?)));
+        return Ok(FileContents::Pair(Box::new(
+            read_pair(text).map_err(invalid)?,
+        )));
     }
     read_recording(path).map(|side| FileContents::Side(Box::new(side)))
 }

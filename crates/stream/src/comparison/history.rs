@@ -54,27 +54,44 @@ struct TaskRow<'a> {
 impl History {
     /// Adds an entry of the history as received. Entries that are no checkpoints are skipped.
     pub fn add(&mut self, json: &str, run: Option<&str>) {
-        let (Ok(mut facts), Ok(row)) = (StateFacts::read(json), json::from_str::<Row<'_>>(json)) else { return };
-        let Some(id) = facts.checkpoint_id.clone() else { return };
-        let listed = row.parent_checkpoint_id.and_then(|raw| json::from_str(raw.get()).ok());
+        let (Ok(mut facts), Ok(row)) = (StateFacts::read(json), json::from_str::<Row<'_>>(json))
+        else {
+            return;
+        };
+        let Some(id) = facts.checkpoint_id.clone() else {
+            return;
+        };
+        let listed = row
+            .parent_checkpoint_id
+            .and_then(|raw| json::from_str(raw.get()).ok());
         facts.parent_id = facts.parent_id.take().or(listed);
-        let tasks: Vec<&RawValue> = row.tasks.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
+        let tasks: Vec<&RawValue> = row
+            .tasks
+            .and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         // Only objects are among the facts, too.
         let tasks = tasks.into_iter().filter(|raw| raw.get().starts_with('{'));
         let results = tasks.map(|raw| {
             let task: TaskRow<'_> = json::from_str(raw.get()).unwrap_or_default();
-            let result = task.result.filter(|raw| raw.get() != "null" && raw.get().len() <= MAX_RESULT)?;
+            let result = task
+                .result
+                .filter(|raw| raw.get() != "null" && raw.get().len() <= MAX_RESULT)?;
             json::from_str::<Value>(result.get()).ok()
         });
         let results = results.collect();
         let is_newest = self.newest.is_none();
-        let is_newest_of_run = self.newest_of_run.is_none() && run.is_some() && facts.run_id.as_deref() == run;
+        let is_newest_of_run =
+            self.newest_of_run.is_none() && run.is_some() && facts.run_id.as_deref() == run;
         let is_edit = facts.source == "update";
         if is_edit && let Some(parent) = &facts.parent_id {
             self.before_edits.insert(parent.clone());
         }
-        let is_compared = is_newest || is_newest_of_run || is_edit || self.before_edits.contains(&id);
-        let values = row.values.filter(|raw| is_compared && raw.get().len() <= MAX_STATE).map(|raw| raw.get().into());
+        let is_compared =
+            is_newest || is_newest_of_run || is_edit || self.before_edits.contains(&id);
+        let values = row
+            .values
+            .filter(|raw| is_compared && raw.get().len() <= MAX_STATE)
+            .map(|raw| raw.get().into());
         if is_newest {
             self.newest = Some(id.clone());
         }
@@ -82,7 +99,14 @@ impl History {
             self.newest_of_run = Some(id.clone());
         }
         self.oldest = Some(id.clone());
-        self.entries.insert(id, Entry { facts, results, values });
+        self.entries.insert(
+            id,
+            Entry {
+                facts,
+                results,
+                values,
+            },
+        );
     }
 
     pub fn len(&self) -> usize {
@@ -91,15 +115,30 @@ impl History {
 
     /// Returns whether all checkpoints of the run are loaded, and the one before them.
     pub fn is_complete_for(&self, run: &str) -> bool {
-        let Some(chain) = self.newest_of_run.as_deref().map(|newest| self.chain(newest)) else { return false };
-        let first = chain.iter().position(|(_, entry)| entry.facts.run_id.as_deref() != Some(run));
-        first.is_some() || chain.last().is_some_and(|(_, entry)| entry.facts.parent_id.is_none())
+        let Some(chain) = self
+            .newest_of_run
+            .as_deref()
+            .map(|newest| self.chain(newest))
+        else {
+            return false;
+        };
+        let first = chain
+            .iter()
+            .position(|(_, entry)| entry.facts.run_id.as_deref() != Some(run));
+        first.is_some()
+            || chain
+                .last()
+                .is_some_and(|(_, entry)| entry.facts.parent_id.is_none())
     }
 
     /// Returns whether the thread's current branch is loaded up to its first checkpoint.
     pub fn is_complete(&self) -> bool {
-        let Some(newest) = self.newest.as_deref() else { return false };
-        self.chain(newest).last().is_some_and(|(_, entry)| entry.facts.parent_id.is_none())
+        let Some(newest) = self.newest.as_deref() else {
+            return false;
+        };
+        self.chain(newest)
+            .last()
+            .is_some_and(|(_, entry)| entry.facts.parent_id.is_none())
     }
 
     /// Returns a checkpoint and those before it, newest first.
@@ -112,21 +151,39 @@ impl History {
                 break;
             }
             chain.push((id.as_str(), entry));
-            next = entry.facts.parent_id.as_ref().and_then(|parent| self.entries.get_key_value(parent));
+            next = entry
+                .facts
+                .parent_id
+                .as_ref()
+                .and_then(|parent| self.entries.get_key_value(parent));
         }
         chain
     }
 
     /// Adds the steps of the thread's current branch, or of one run, to a side. `run` is the run's record if only that run
     /// is shown, `newest` the thread's newest run.
-    pub fn fill(&self, side: &mut Side, run: Option<(&str, Option<&RunFacts>)>, newest: Option<&RunFacts>) {
-        let tip = if run.is_some() { self.newest_of_run.as_deref() } else { self.newest.as_deref() };
+    pub fn fill(
+        &self,
+        side: &mut Side,
+        run: Option<(&str, Option<&RunFacts>)>,
+        newest: Option<&RunFacts>,
+    ) {
+        let tip = if run.is_some() {
+            self.newest_of_run.as_deref()
+        } else {
+            self.newest.as_deref()
+        };
         let Some(tip) = tip else { return };
         let mut chain = self.chain(tip);
         if let Some((id, _)) = run {
-            let of_run = chain.iter().take_while(|(_, entry)| entry.facts.run_id.as_deref() == Some(id)).count();
+            let of_run = chain
+                .iter()
+                .take_while(|(_, entry)| entry.facts.run_id.as_deref() == Some(id))
+                .count();
             // A run that answers a question finishes a step that began before it.
-            let resumes = chain.get(of_run.wrapping_sub(1)).is_some_and(|(_, entry)| entry.facts.source == "loop");
+            let resumes = chain
+                .get(of_run.wrapping_sub(1))
+                .is_some_and(|(_, entry)| entry.facts.source == "loop");
             chain.truncate(of_run + usize::from(resumes));
         }
         chain.reverse();
@@ -134,7 +191,11 @@ impl History {
         let record = run.map_or(newest, |(_, record)| record);
         for (n, (id, entry)) in chain.iter().enumerate() {
             side.graph_id = entry.facts.graph_id.clone().or(side.graph_id.take());
-            side.assistant_id = entry.facts.assistant_id.clone().or(side.assistant_id.take());
+            side.assistant_id = entry
+                .facts
+                .assistant_id
+                .clone()
+                .or(side.assistant_id.take());
             let (after, next) = chain.get(n + 1).copied().unzip();
             let first = side.steps.len();
             if let Some(next) = next.filter(|next| next.facts.source == "update") {
@@ -144,17 +205,26 @@ impl History {
             }
             let began = match run {
                 // The wait before the answer isn't a part of the run.
-                Some((_, Some(record))) if n == 0 && entry.facts.run_id.as_deref() != Some(&*record.run_id) => {
+                Some((_, Some(record)))
+                    if n == 0 && entry.facts.run_id.as_deref() != Some(&*record.run_id) =>
+                {
                     record.created_at
                 }
                 _ => entry.facts.created_at,
             };
             // Servers read the tasks of a checkpoint with the graph that ran last, and may not know those of another one.
-            side.lacks_steps |= entry.facts.tasks.is_empty() && next.is_some_and(|next| next.facts.source == "loop");
-            let at_end = Pending { record, is_answered_later: run.is_some() };
-            side.steps.extend(steps(entry, next, began, (n == last).then_some(at_end)));
+            side.lacks_steps |= entry.facts.tasks.is_empty()
+                && next.is_some_and(|next| next.facts.source == "loop");
+            let at_end = Pending {
+                record,
+                is_answered_later: run.is_some(),
+            };
+            side.steps
+                .extend(steps(entry, next, began, (n == last).then_some(at_end)));
             if began != entry.facts.created_at {
-                side.steps[first..].iter_mut().for_each(|step| step.asked &= step.state == StepState::Waiting);
+                side.steps[first..]
+                    .iter_mut()
+                    .for_each(|step| step.asked &= step.state == StepState::Waiting);
             }
             for step in &mut side.steps[first..] {
                 step.checkpoint_id = Some(after.unwrap_or(id).to_string());
@@ -164,7 +234,11 @@ impl History {
         if run.is_some()
             && let Some(first) = side.steps.first().and_then(|step| step.step)
         {
-            let base = if side.steps[0].kind == StepKind::Input { first } else { first - 1 };
+            let base = if side.steps[0].kind == StepKind::Input {
+                first
+            } else {
+                first - 1
+            };
             for step in &mut side.steps {
                 step.step = step.step.map(|step| step.saturating_sub(base));
             }
@@ -182,7 +256,12 @@ struct Pending<'a> {
 }
 
 /// Returns the steps between a checkpoint and the next one.
-fn steps(entry: &Entry, next: Option<&Entry>, began: Option<Timestamp>, at_end: Option<Pending<'_>>) -> Vec<Step> {
+fn steps(
+    entry: &Entry,
+    next: Option<&Entry>,
+    began: Option<Timestamp>,
+    at_end: Option<Pending<'_>>,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     for (n, task) in entry.facts.tasks.iter().enumerate() {
         let result = entry.results.get(n).cloned().flatten();
@@ -190,11 +269,15 @@ fn steps(entry: &Entry, next: Option<&Entry>, began: Option<Timestamp>, at_end: 
         let mut step = Step::of(&task.node);
         step.step = entry.facts.step.map(|step| step.saturating_add(1));
         step.asked = asks;
-        let is_result_later = at_end.as_ref().is_some_and(|pending| pending.is_answered_later && asks);
+        let is_result_later = at_end
+            .as_ref()
+            .is_some_and(|pending| pending.is_answered_later && asks);
         let record = at_end.as_ref().and_then(|pending| pending.record);
         let is_active = record.is_some_and(RunFacts::is_active);
         step.state = match (&task.error, next) {
-            (Some(_), _) if task.is_failed() && !(task.has_result && next.is_some()) => StepState::Failed,
+            (Some(_), _) if task.is_failed() && !(task.has_result && next.is_some()) => {
+                StepState::Failed
+            }
             (_, Some(_)) => StepState::Done,
             (_, None) if task.has_result && !is_result_later => StepState::Done,
             (_, None) if asks => StepState::Waiting,
@@ -205,20 +288,32 @@ fn steps(entry: &Entry, next: Option<&Entry>, began: Option<Timestamp>, at_end: 
         let ended = match next {
             Some(next) => next.facts.created_at,
             None if step.state == StepState::Running => None,
-            None => record.filter(|record| !record.is_active()).and_then(|record| record.updated_at),
+            None => record
+                .filter(|record| !record.is_active())
+                .and_then(|record| record.updated_at),
         };
-        let took = began.zip(ended).map(|(began, ended)| ended.duration_since(began).as_millis());
+        let took = began
+            .zip(ended)
+            .map(|(began, ended)| ended.duration_since(began).as_millis());
         // How long an unanswered question waits isn't a property of the step.
         let has_ended = !matches!(step.state, StepState::Stopped | StepState::Waiting);
-        step.took_ms = took.and_then(|took| u64::try_from(took).ok()).filter(|_| has_ended);
-        if let Some(error) = task.error.as_deref().filter(|_| step.state == StepState::Failed) {
+        step.took_ms = took
+            .and_then(|took| u64::try_from(took).ok())
+            .filter(|_| has_ended);
+        if let Some(error) = task
+            .error
+            .as_deref()
+            .filter(|_| step.state == StepState::Failed)
+        {
             step = step.with_error(error);
         }
         if task.node == "__start__" {
             (step.kind, step.node, step.took_ms) = (StepKind::Input, "__start__".into(), None);
         }
         step = match (step.state, result) {
-            (StepState::Waiting, _) => step.with_output(task.questions.iter().map(|q| q.value.clone()).collect()),
+            (StepState::Waiting, _) => {
+                step.with_output(task.questions.iter().map(|q| q.value.clone()).collect())
+            }
             (StepState::Done, Some(result)) => step.with_output(result),
             // A failed or unfinished task wrote nothing.
             (StepState::Failed | StepState::Stopped, _) => step.with_output(Value::Null),
@@ -231,15 +326,28 @@ fn steps(entry: &Entry, next: Option<&Entry>, began: Option<Timestamp>, at_end: 
 
 /// Returns the step of a state edit: the keys that it changed.
 fn edit(before: &Entry, after: &Entry) -> Step {
-    let mut step = Step { kind: StepKind::Edit, ..Step::of("state edit") };
+    let mut step = Step {
+        kind: StepKind::Edit,
+        ..Step::of("state edit")
+    };
     step.step = after.facts.step;
     let values = |entry: &Entry| json::from_str::<Value>(entry.values.as_deref()?).ok();
     match values(before).zip(values(after)) {
         Some((Value::Object(before), Value::Object(after))) => {
-            let changed = after.into_iter().filter(|(name, value)| before.get(name) != Some(value));
-            let step = step.with_output(Value::Object(changed.map(|(name, value)| (cut(&name), value)).collect()));
+            let changed = after
+                .into_iter()
+                .filter(|(name, value)| before.get(name) != Some(value));
+            let step = step.with_output(Value::Object(
+                changed.map(|(name, value)| (cut(&name), value)).collect(),
+            ));
             // An edit calls no model and no tool, although the messages that it writes may say so.
-            Step { calls: Vec::new(), results: Vec::new(), input_tokens: None, output_tokens: None, ..step }
+            Step {
+                calls: Vec::new(),
+                results: Vec::new(),
+                input_tokens: None,
+                output_tokens: None,
+                ..step
+            }
         }
         _ => step,
     }

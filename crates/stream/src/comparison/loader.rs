@@ -34,13 +34,25 @@ pub struct SideRequest {
 /// # Errors
 /// [`Kind::NotFound`] if the thread or the run doesn't exist, or if the server offers no history; see [`ApiError`].
 pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Side, ApiError> {
-    let SideRequest { place, profile, thread, run } = request;
+    let SideRequest {
+        place,
+        profile,
+        thread,
+        run,
+    } = request;
     let (runs, is_all) = match server.runs_raw(thread, MAX_RUNS, 0, MAX_LIST).await {
-        Ok(rows) => (rows.iter().filter_map(|row| read_run(row.get())).collect(), rows.len() < MAX_RUNS),
-        Err(error) if matches!(error.kind, Kind::TooLarge(_)) || error.may_lack_call() => (Vec::new(), false),
+        Ok(rows) => (
+            rows.iter().filter_map(|row| read_run(row.get())).collect(),
+            rows.len() < MAX_RUNS,
+        ),
+        Err(error) if matches!(error.kind, Kind::TooLarge(_)) || error.may_lack_call() => {
+            (Vec::new(), false)
+        }
         Err(error) => return Err(error),
     };
-    let mut record = run.as_ref().and_then(|id| runs.iter().position(|run| run.run_id == *id));
+    let mut record = run
+        .as_ref()
+        .and_then(|id| runs.iter().position(|run| run.run_id == *id));
     let mut runs: Vec<RunFacts> = runs;
     let mut unknown = None;
     // The list may be too long, or not offered.
@@ -52,14 +64,19 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
         }
         record = runs.iter().position(|run| run.run_id == *id);
     }
-    let source =
-        SideSource::Thread { server: server.base().to_string(), thread_id: thread.clone(), run_id: run.clone() };
+    let source = SideSource::Thread {
+        server: server.base().to_string(),
+        thread_id: thread.clone(),
+        run_id: run.clone(),
+    };
     let number = record.filter(|_| is_all).map(|at| runs.len() - at);
     let mut side = Side::new(String::new(), source);
     side.profile.clone_from(profile);
     let history = match load_history(server, thread, run.as_deref()).await {
         Ok(history) => history,
-        Err(error) if error.may_lack_call() => return Err(without_history(server, thread, error).await),
+        Err(error) if error.may_lack_call() => {
+            return Err(without_history(server, thread, error).await);
+        }
         Err(error) => return Err(error),
     };
     // Some servers answer with an empty history for a thread that doesn't exist.
@@ -70,7 +87,11 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
         return Err(error);
     }
     let record = record.and_then(|at| runs.get(at));
-    history.fill(&mut side, run.as_deref().map(|id| (id, record)), runs.first());
+    history.fill(
+        &mut side,
+        run.as_deref().map(|id| (id, record)),
+        runs.first(),
+    );
     // Neither the list of runs nor the history knows the run.
     if let Some(error) = unknown.filter(|_| side.steps.is_empty()) {
         return Err(error);
@@ -79,26 +100,51 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
     if let Some(of) = of {
         side.status.clone_from(&of.status);
         // Python and JavaScript call a run that asked a question a success.
-        if of.status == "success" && side.steps.iter().any(|step| step.state == StepState::Waiting) {
+        if of.status == "success"
+            && side
+                .steps
+                .iter()
+                .any(|step| step.state == StepState::Waiting)
+        {
             side.status = "interrupted".into();
         }
         side.is_running = of.is_active();
         side.revision.clone_from(&of.revision);
         side.retries = of.attempt.unwrap_or(1).saturating_sub(1);
-        side.assistant_id = side.assistant_id.take().or(Some(of.assistant_id.clone()).filter(|id| !id.is_empty()));
+        side.assistant_id = side
+            .assistant_id
+            .take()
+            .or(Some(of.assistant_id.clone()).filter(|id| !id.is_empty()));
     }
     // Aegra's history doesn't name the graph.
-    if let Some(id) = side.assistant_id.clone().filter(|_| side.graph_id.is_none()) {
-        side.graph_id =
-            server.assistant_row(&id).await.ok().and_then(|row| row["graph_id"].as_str().map(str::to_string));
+    if let Some(id) = side
+        .assistant_id
+        .clone()
+        .filter(|_| side.graph_id.is_none())
+    {
+        side.graph_id = server
+            .assistant_row(&id)
+            .await
+            .ok()
+            .and_then(|row| row["graph_id"].as_str().map(str::to_string));
     }
     if history.is_cut {
-        side.notes.push(format!("only the newest {} checkpoints are compared", history.len()));
+        side.notes.push(format!(
+            "only the newest {} checkpoints are compared",
+            history.len()
+        ));
     }
-    let what = side.graph_id.as_deref().map_or("thread".into(), |graph| clean(graph).into_owned());
+    let what = side
+        .graph_id
+        .as_deref()
+        .map_or("thread".into(), |graph| clean(graph).into_owned());
     // The end of an id tells threads apart; its start is a time.
     let shown = clean(thread).into_owned();
-    let end = shown.char_indices().rev().nth(3).map_or(&*shown, |(at, _)| &shown[at..]);
+    let end = shown
+        .char_indices()
+        .rev()
+        .nth(3)
+        .map_or(&*shown, |(at, _)| &shown[at..]);
     side.name = format!("{place} › {what} {end}");
     match (run, number) {
         (Some(_), Some(number)) => side.name.push_str(&format!(", run {number}")),
@@ -114,14 +160,18 @@ async fn without_history(server: &AgentServer, thread: &str, error: ApiError) ->
     match server.thread_row(thread).await {
         Err(missing)
             if missing.kind == Kind::NotFound
-                && !is_endpoint_missing(server, &mut None::<ServerKind>, &missing).await.unwrap_or(true) =>
+                && !is_endpoint_missing(server, &mut None::<ServerKind>, &missing)
+                    .await
+                    .unwrap_or(true) =>
         {
             missing
         }
         _ => {
-            let hint =
-                "this server offers no history: record both runs with `--record FILE`, and compare the recordings";
-            ApiError { hint: Some(hint.into()), ..error }
+            let hint = "this server offers no history: record both runs with `--record FILE`, and compare the recordings";
+            ApiError {
+                hint: Some(hint.into()),
+                ..error
+            }
         }
     }
 }
@@ -130,21 +180,31 @@ fn read_run(json: &str) -> Option<RunFacts> {
     RunFacts::read_all(&format!("[{json}]")).ok()?.pop()
 }
 
-async fn load_history(server: &AgentServer, thread: &str, run: Option<&str>) -> Result<History, ApiError> {
+async fn load_history(
+    server: &AgentServer,
+    thread: &str,
+    run: Option<&str>,
+) -> Result<History, ApiError> {
     let mut history = History::default();
     let mut limit = PAGE;
     loop {
         let before = history.oldest.clone();
-        match server.thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE).await {
+        match server
+            .thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE)
+            .await
+        {
             Ok(rows) => {
                 let known = history.len();
                 rows.iter().for_each(|row| history.add(row.get(), run));
-                let is_done = run.map_or_else(|| history.is_complete(), |run| history.is_complete_for(run));
+                let is_done =
+                    run.map_or_else(|| history.is_complete(), |run| history.is_complete_for(run));
                 if is_done || rows.len() < limit || history.len() == known {
                     return Ok(history);
                 }
             }
-            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => limit = (limit / 4).max(1),
+            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
+                limit = (limit / 4).max(1)
+            }
             Err(error) => return Err(error),
         }
         if history.len() >= MAX_CHECKPOINTS {

@@ -41,7 +41,9 @@ impl Facts {
         }
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.read(item, depth + 1)),
-            Value::Object(fields) => fields.values().for_each(|field| self.read(field, depth + 1)),
+            Value::Object(fields) => fields
+                .values()
+                .for_each(|field| self.read(field, depth + 1)),
             _ => {}
         }
     }
@@ -56,11 +58,17 @@ impl Facts {
         }
         for call in message.calls() {
             if self.calls.len() < MAX_NAMES {
-                self.calls.push(call["name"].as_str().unwrap_or_default().to_string());
+                self.calls
+                    .push(call["name"].as_str().unwrap_or_default().to_string());
             }
         }
         if message.role == Role::Tool && self.results.len() < MAX_NAMES {
-            self.results.push(message.fields["name"].as_str().unwrap_or("tool").to_string());
+            self.results.push(
+                message.fields["name"]
+                    .as_str()
+                    .unwrap_or("tool")
+                    .to_string(),
+            );
         }
     }
 }
@@ -76,22 +84,45 @@ impl<'a> Message<'a> {
     pub fn of(value: &'a Value) -> Option<Message<'a>> {
         let object = value.as_object()?;
         // JavaScript's own form of a message in some streams.
-        if object.get("lc").is_some() && object.get("kwargs").is_some_and(|kwargs| kwargs.get("content").is_some()) {
-            let class = object.get("id").and_then(Value::as_array).and_then(|id| id.last()).and_then(Value::as_str)?;
-            return Some(Message { role: Role::of(class), fields: &value["kwargs"] });
+        if object.get("lc").is_some()
+            && object
+                .get("kwargs")
+                .is_some_and(|kwargs| kwargs.get("content").is_some())
+        {
+            let class = object
+                .get("id")
+                .and_then(Value::as_array)
+                .and_then(|id| id.last())
+                .and_then(Value::as_str)?;
+            return Some(Message {
+                role: Role::of(class),
+                fields: &value["kwargs"],
+            });
         }
         let content = object.get("content")?;
-        let word = object.get("type").or_else(|| object.get("role")).and_then(Value::as_str)?;
+        let word = object
+            .get("type")
+            .or_else(|| object.get("role"))
+            .and_then(Value::as_str)?;
         let role = Role::of(word);
         // A content block has a type and may have content, too.
-        let is_message = !matches!(role, Role::Other(_)) || object.contains_key("response_metadata");
-        (is_message && (content.is_string() || content.is_array() || content.is_null()))
-            .then_some(Message { role, fields: value })
+        let is_message =
+            !matches!(role, Role::Other(_)) || object.contains_key("response_metadata");
+        (is_message && (content.is_string() || content.is_array() || content.is_null())).then_some(
+            Message {
+                role,
+                fields: value,
+            },
+        )
     }
 
     /// Returns the requested calls.
     pub fn calls(&self) -> impl Iterator<Item = &'a Value> + use<'a> {
-        self.fields["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default().iter()
+        self.fields["tool_calls"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter()
     }
 
     /// Returns the text of its content.
@@ -115,13 +146,21 @@ impl<'a> Message<'a> {
         }
         let content = match &self.fields["content"] {
             // Text in one block is the same as text.
-            Value::Array(blocks) if blocks.iter().all(|block| block.is_string() || block["type"] == "text") => {
+            Value::Array(blocks)
+                if blocks
+                    .iter()
+                    .all(|block| block.is_string() || block["type"] == "text") =>
+            {
                 self.text().into()
             }
             Value::Array(blocks) => {
                 // Calls are compared below; their blocks repeat them with ids.
                 let others = blocks.iter().filter(|block| !is_call_block(block));
-                Value::Array(others.map(|block| comparable_at(&without_ids(block), depth + 1)).collect())
+                Value::Array(
+                    others
+                        .map(|block| comparable_at(&without_ids(block), depth + 1))
+                        .collect(),
+                )
             }
             Value::Null => "".into(),
             other => other.clone(),
@@ -140,7 +179,10 @@ impl<'a> Message<'a> {
 }
 
 fn is_call_block(block: &Value) -> bool {
-    matches!(block["type"].as_str(), Some("tool_use" | "tool_call" | "function_call"))
+    matches!(
+        block["type"].as_str(),
+        Some("tool_use" | "tool_call" | "function_call")
+    )
 }
 
 /// Removes the fields of a content block that identify it.
@@ -167,12 +209,21 @@ fn comparable_at(value: &Value, depth: usize) -> Value {
         return message.comparable(depth);
     }
     match value {
-        Value::Array(items) => items.iter().map(|item| comparable_at(item, depth + 1)).collect(),
-        Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(name, item)| (name.clone(), comparable_at(item, depth + 1))).collect())
-        }
+        Value::Array(items) => items
+            .iter()
+            .map(|item| comparable_at(item, depth + 1))
+            .collect(),
+        Value::Object(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(name, item)| (name.clone(), comparable_at(item, depth + 1)))
+                .collect(),
+        ),
         // Some servers write 1 as 1.0.
-        Value::Number(number) => match number.as_f64().filter(|n| number.is_f64() && n.fract() == 0.0) {
+        Value::Number(number) => match number
+            .as_f64()
+            .filter(|n| number.is_f64() && n.fract() == 0.0)
+        {
             Some(whole) if whole.abs() < MAX_EXACT => (whole as i64).into(),
             _ => value.clone(),
         },
@@ -185,7 +236,13 @@ fn comparable_at(value: &Value, depth: usize) -> Value {
 pub(super) fn digest(value: &Value) -> String {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
     update(&mut context, value);
-    context.finish().as_ref().iter().take(DIGEST).map(|byte| format!("{byte:02x}")).collect()
+    context
+        .finish()
+        .as_ref()
+        .iter()
+        .take(DIGEST)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn update(context: &mut ring::digest::Context, value: &Value) {
@@ -224,9 +281,15 @@ pub(super) fn what_differs(a: &Value, b: &Value) -> String {
     if a_parts.texts != b_parts.texts {
         return "text".into();
     }
-    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return "output".into() };
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
+        return "output".into();
+    };
     let differs = |name: &&String| a.get(*name) != b.get(*name);
-    a.keys().chain(b.keys()).find(differs).cloned().unwrap_or_else(|| "output".into())
+    a.keys()
+        .chain(b.keys())
+        .find(differs)
+        .cloned()
+        .unwrap_or_else(|| "output".into())
 }
 
 /// The parts of the messages in a comparable value.
@@ -250,13 +313,24 @@ impl<'a> Parts<'a> {
         }
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.read(item, depth + 1)),
-            Value::Object(fields) => match (fields.get("role").and_then(Value::as_str), fields.get("content")) {
+            Value::Object(fields) => match (
+                fields.get("role").and_then(Value::as_str),
+                fields.get("content"),
+            ) {
                 (Some("tool"), Some(_)) => self.results.push(value),
                 (Some(_), Some(content)) => {
                     self.texts.push(content);
-                    self.calls.extend(fields.get("calls").and_then(Value::as_array).into_iter().flatten());
+                    self.calls.extend(
+                        fields
+                            .get("calls")
+                            .and_then(Value::as_array)
+                            .into_iter()
+                            .flatten(),
+                    );
                 }
-                _ => fields.values().for_each(|field| self.read(field, depth + 1)),
+                _ => fields
+                    .values()
+                    .for_each(|field| self.read(field, depth + 1)),
             },
             _ => {}
         }

@@ -28,7 +28,13 @@ const MAX_DEPTH: usize = 64;
 /// The file can't be read, or contains no records.
 pub(super) fn read_recording(path: &Path) -> io::Result<Side> {
     let mut reader = Reader::open(path)?;
-    let name = clean(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned();
+    let name = clean(
+        &path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy(),
+    )
+    .into_owned();
     let mut recorded = Recorded::default();
     let (mut unreadable, mut records) = (0_u64, 0_u64);
     for read in reader.by_ref() {
@@ -42,11 +48,16 @@ pub(super) fn read_recording(path: &Path) -> io::Result<Side> {
         }
     }
     if records == 0 {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a recording: it contains no records"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "not a recording: it contains no records",
+        ));
     }
     let mut side = recorded.side(name, path.to_string_lossy().into_owned());
     if unreadable > 0 {
-        side.notes.push(format!("{unreadable} lines of the recording could not be read"));
+        side.notes.push(format!(
+            "{unreadable} lines of the recording could not be read"
+        ));
     }
     side.limit();
     Ok(side)
@@ -114,27 +125,47 @@ impl Recorded {
         let payload = Payload::of(event).paired(&mut metadata);
         match payload.name {
             "metadata" => {
-                self.awaits_input = payload.metadata().is_some_and(|metadata| !metadata.is_done());
-                let run = payload.metadata().and_then(|metadata| metadata.run_id.some().map(str::to_string));
+                self.awaits_input = payload
+                    .metadata()
+                    .is_some_and(|metadata| !metadata.is_done());
+                let run = payload
+                    .metadata()
+                    .and_then(|metadata| metadata.run_id.some().map(str::to_string));
                 self.run = self.run.take().or(run);
             }
             "updates" => {
                 self.awaits_input = false;
-                for write in payload.writes().iter().filter(|write| write.node != "__interrupt__") {
+                for write in payload
+                    .writes()
+                    .iter()
+                    .filter(|write| write.node != "__interrupt__")
+                {
                     if self.has_room(write.json.len()) {
                         let key = (payload.ns.clone(), Arc::from(&*write.node));
-                        let written = Written { seq: event.seq, json: write.json.into() };
+                        let written = Written {
+                            seq: event.seq,
+                            json: write.json.into(),
+                        };
                         self.writes.entry(key).or_default().push_back(written);
                     }
                 }
             }
             "tasks" => self.add_result(&payload),
-            "debug" if payload.debug().is_some_and(|debug| debug.kind.is("task_result")) => self.add_result(&payload),
+            "debug"
+                if payload
+                    .debug()
+                    .is_some_and(|debug| debug.kind.is("task_result")) =>
+            {
+                self.add_result(&payload)
+            }
             "values" if payload.is_root() => {
                 if std::mem::take(&mut self.awaits_input)
                     && let Some(json) = payload.json.filter(|json| self.has_room(json.len()))
                 {
-                    self.inputs.push(Written { seq: event.seq, json: json.into() });
+                    self.inputs.push(Written {
+                        seq: event.seq,
+                        json: json.into(),
+                    });
                 }
                 self.state = Some(event.clone());
             }
@@ -143,9 +174,14 @@ impl Recorded {
         }
         if payload.is_root()
             && matches!(payload.name, "updates" | "values")
-            && let Some(questions) = payload.named_interrupts().filter(|raw| self.has_room(raw.get().len()))
+            && let Some(questions) = payload
+                .named_interrupts()
+                .filter(|raw| self.has_room(raw.get().len()))
         {
-            self.questions.push(Written { seq: event.seq, json: questions.get().into() });
+            self.questions.push(Written {
+                seq: event.seq,
+                json: questions.get().into(),
+            });
         }
         drop(payload);
         self.metadata = metadata;
@@ -163,7 +199,9 @@ impl Recorded {
 
     fn add_result(&mut self, payload: &Payload<'_>) {
         let Some(task) = payload.task() else { return };
-        let (Some(id), Some(result)) = (task.id.some(), task.result) else { return };
+        let (Some(id), Some(result)) = (task.id.some(), task.result) else {
+            return;
+        };
         if self.has_room(result.get().len()) {
             self.results.insert(id.into(), result.get().into());
         }
@@ -177,7 +215,14 @@ impl Recorded {
             assistant_id: Option<String>,
         }
         let pair: Option<(serde::de::IgnoredAny, Origin)> = payload.read();
-        if let Some((_, Origin { graph_id, assistant_id })) = pair {
+        if let Some((
+            _,
+            Origin {
+                graph_id,
+                assistant_id,
+            },
+        )) = pair
+        {
             self.graph = graph_id;
             self.assistant = self.assistant.take().or(assistant_id);
         }
@@ -190,9 +235,15 @@ impl Recorded {
             let first = side.steps.len();
             self.add_attempt(&mut side, attempt, attempts.len() == 1);
             // A question waits until the next run.
-            let wait = attempts.get(n + 1).zip(attempt.ended).map(|(next, asked)| next.started.duration_since(asked));
+            let wait = attempts
+                .get(n + 1)
+                .zip(attempt.ended)
+                .map(|(next, asked)| next.started.duration_since(asked));
             let wait = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok());
-            side.steps[first..].iter_mut().filter(|step| step.asked).for_each(|step| step.took_ms = wait);
+            side.steps[first..]
+                .iter_mut()
+                .filter(|step| step.asked)
+                .for_each(|step| step.took_ms = wait);
         }
         side.graph_id = self.graph.take();
         side.assistant_id = self.assistant.take();
@@ -203,13 +254,17 @@ impl Recorded {
             None => name,
         };
         if self.is_cut {
-            side.notes.push("the recording is too large to compare all outputs".into());
+            side.notes
+                .push("the recording is too large to compare all outputs".into());
         }
         if self.gaps > 0 {
-            side.notes.push(format!("the recording has {} gaps", self.gaps));
+            side.notes
+                .push(format!("the recording has {} gaps", self.gaps));
         }
         if !self.has_end {
-            side.notes.push("the recording has no end record: it was cut off, or is still being written".into());
+            side.notes.push(
+                "the recording has no end record: it was cut off, or is still being written".into(),
+            );
         }
         if side.steps.is_empty() {
             let note = "the recording has no steps: record the modes updates or tasks";
@@ -220,7 +275,11 @@ impl Recorded {
 
     /// Returns the attempts to show: of a retried run only the last one.
     fn shown_attempts(&self, side: &mut Side) -> Vec<Attempt> {
-        let all = self.projections.timeline.attempts().map(|(_, attempt)| attempt);
+        let all = self
+            .projections
+            .timeline
+            .attempts()
+            .map(|(_, attempt)| attempt);
         let mut shown: Vec<Attempt> = Vec::new();
         for attempt in all.filter(|attempt| !attempt.is_superseded) {
             let is_retry = |last: &Attempt| attempt.number > 1 && last.run_id == attempt.run_id;
@@ -238,18 +297,38 @@ impl Recorded {
         let range = attempt.first_seq..=attempt.last_seq;
         let is_of_attempt = |written: &&Written| range.contains(&written.seq);
         let first_step = self.first_step(attempt);
-        let base = if is_alone { first_step.map_or(0, |first| first.saturating_sub(1)) } else { 0 };
-        let input = self.inputs.iter().find(is_of_attempt).and_then(|written| parse(&written.json));
+        let base = if is_alone {
+            first_step.map_or(0, |first| first.saturating_sub(1))
+        } else {
+            0
+        };
+        let input = self
+            .inputs
+            .iter()
+            .find(is_of_attempt)
+            .and_then(|written| parse(&written.json));
         if let Some(input) = input {
-            let step = Step { kind: StepKind::Input, ..Step::of("__start__") };
-            let step = Step { step: first_step.map(|first| first.saturating_sub(1).saturating_sub(base)), ..step };
+            let step = Step {
+                kind: StepKind::Input,
+                ..Step::of("__start__")
+            };
+            let step = Step {
+                step: first_step.map(|first| first.saturating_sub(1).saturating_sub(base)),
+                ..step
+            };
             side.steps.push(step.with_output(input));
         }
         let mut asked: HashSet<String> = HashSet::new();
         let mut questions: Vec<Value> = Vec::new();
         for written in self.questions.iter().filter(is_of_attempt) {
-            for question in parse(&written.json).and_then(|json| json.as_array().cloned()).unwrap_or_default() {
-                let id = question["id"].as_str().or(question["interrupt_id"].as_str()).unwrap_or_default();
+            for question in parse(&written.json)
+                .and_then(|json| json.as_array().cloned())
+                .unwrap_or_default()
+            {
+                let id = question["id"]
+                    .as_str()
+                    .or(question["interrupt_id"].as_str())
+                    .unwrap_or_default();
                 // Updates and states repeat the same questions.
                 if asked.insert(format!("{id} {}", question["value"])) {
                     questions.push(question["value"].clone());
@@ -257,9 +336,16 @@ impl Recorded {
             }
         }
         let before = side.steps.len();
-        let mut stack: Vec<(u64, Vec<String>)> = attempt.children.iter().rev().map(|key| (*key, Vec::new())).collect();
+        let mut stack: Vec<(u64, Vec<String>)> = attempt
+            .children
+            .iter()
+            .rev()
+            .map(|key| (*key, Vec::new()))
+            .collect();
         while let Some((key, path)) = stack.pop() {
-            let Some(bar) = self.projections.timeline.bar(key).cloned() else { continue };
+            let Some(bar) = self.projections.timeline.bar(key).cloned() else {
+                continue;
+            };
             if bar.kind != BarKind::Node {
                 continue;
             }
@@ -276,22 +362,34 @@ impl Recorded {
             }
         }
         // Without the modes tasks or debug, the stream doesn't say which node asks.
-        let is_waiting = side.steps[before..].iter().any(|step| step.state == StepState::Waiting);
+        let is_waiting = side.steps[before..]
+            .iter()
+            .any(|step| step.state == StepState::Waiting);
         if !questions.is_empty() && !is_waiting {
-            let step = Step { state: StepState::Waiting, asked: true, ..Step::of("question") };
+            let step = Step {
+                state: StepState::Waiting,
+                asked: true,
+                ..Step::of("question")
+            };
             side.steps.push(step.with_output(questions.into()));
         }
     }
 
     fn first_step(&self, attempt: &Attempt) -> Option<i64> {
         let timeline = &self.projections.timeline;
-        attempt.children.iter().filter_map(|key| timeline.step(timeline.bar(*key)?)).min()
+        attempt
+            .children
+            .iter()
+            .filter_map(|key| timeline.step(timeline.bar(*key)?))
+            .min()
     }
 
     fn step(&mut self, bar: &Bar, attempt: &Attempt, questions: &[Value]) -> Step {
         let mut step = Step::of(&bar.name);
         step.step = self.projections.timeline.step(bar);
-        step.took_ms = bar.took().and_then(|took| u64::try_from(took.as_millis()).ok());
+        step.took_ms = bar
+            .took()
+            .and_then(|took| u64::try_from(took.as_millis()).ok());
         step.seq = Some(bar.last_seq.0);
         step.state = match bar.state {
             BarState::Running => StepState::Running,
@@ -306,7 +404,12 @@ impl Recorded {
         }
         step.asked = step.state == StepState::Waiting;
         if step.state == StepState::Failed {
-            step = step.with_error(bar.detail.as_deref().or(attempt.detail.as_deref()).unwrap_or_default());
+            step = step.with_error(
+                bar.detail
+                    .as_deref()
+                    .or(attempt.detail.as_deref())
+                    .unwrap_or_default(),
+            );
         }
         match step.state {
             StepState::Waiting => step.with_output(questions.to_vec().into()),
@@ -325,10 +428,16 @@ impl Recorded {
         }
         let key = (bar.ns.clone(), bar.name.clone());
         if let Some(writes) = self.writes.get_mut(&key) {
-            while writes.front().is_some_and(|written| written.seq < bar.first_seq) {
+            while writes
+                .front()
+                .is_some_and(|written| written.seq < bar.first_seq)
+            {
                 writes.pop_front();
             }
-            if let Some(written) = writes.front().filter(|written| written.seq <= attempt.last_seq) {
+            if let Some(written) = writes
+                .front()
+                .filter(|written| written.seq <= attempt.last_seq)
+            {
                 let output = parse(&written.json);
                 writes.pop_front();
                 return output;
@@ -340,8 +449,14 @@ impl Recorded {
                 && message.first_seq <= bar.last_seq
                 && message.role != Role::Human
         };
-        let messages: Vec<Value> =
-            self.projections.messages.items().iter().filter(is_of_bar).map(message_value).collect();
+        let messages: Vec<Value> = self
+            .projections
+            .messages
+            .items()
+            .iter()
+            .filter(is_of_bar)
+            .map(message_value)
+            .collect();
         (!messages.is_empty()).then(|| json!({"messages": messages}))
     }
 }
@@ -352,12 +467,19 @@ fn parse(text: &str) -> Option<Value> {
 
 /// Returns a task's result as an object. Older servers send the written channels as pairs.
 fn result_value(result: Value) -> Value {
-    let Value::Array(pairs) = &result else { return result };
-    let is_pair = |pair: &Value| pair.as_array().is_some_and(|pair| pair.len() == 2 && pair[0].is_string());
+    let Value::Array(pairs) = &result else {
+        return result;
+    };
+    let is_pair = |pair: &Value| {
+        pair.as_array()
+            .is_some_and(|pair| pair.len() == 2 && pair[0].is_string())
+    };
     if !pairs.iter().all(is_pair) {
         return result;
     }
-    let written = pairs.iter().filter_map(|pair| Some((pair[0].as_str()?.to_string(), pair[1].clone())));
+    let written = pairs
+        .iter()
+        .filter_map(|pair| Some((pair[0].as_str()?.to_string(), pair[1].clone())));
     Value::Object(written.collect::<Map<_, _>>())
 }
 
@@ -377,7 +499,8 @@ fn message_value(message: &Message) -> Value {
         value["status"] = "error".into();
     }
     if let Some(usage) = message.usage {
-        value["usage_metadata"] = json!({"input_tokens": usage.input, "output_tokens": usage.output});
+        value["usage_metadata"] =
+            json!({"input_tokens": usage.input, "output_tokens": usage.output});
     }
     value
 }
@@ -386,7 +509,8 @@ fn message_value(message: &Message) -> Value {
 fn final_state(event: &Event) -> Option<Value> {
     let text = if event.is_snapshot() {
         let fields = SnapshotFields::read(event.data.json()?)?;
-        let values = ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread))?;
+        let values = ThreadState::values_of(fields.state)
+            .or_else(|| ThreadState::values_of(fields.thread))?;
         values.get().to_string()
     } else {
         Payload::of(event).json?.to_string()
@@ -417,18 +541,51 @@ mod tests {
         let mut send = |ms: i64, name: &str, data: Value| {
             seq = seq.next();
             let at = Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap();
-            let ((name, ns), data) = (EventNames::default().split(name), Data::Json(data.to_string().as_str().into()));
-            recorded.push(Record::Event(Event { seq, at, conn: 1, replayed: false, name, ns, id: None, data }));
+            let ((name, ns), data) = (
+                EventNames::default().split(name),
+                Data::Json(data.to_string().as_str().into()),
+            );
+            recorded.push(Record::Event(Event {
+                seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name,
+                ns,
+                id: None,
+                data,
+            }));
         };
         send(0, "metadata", json!({"run_id": "r1", "attempt": 1}));
-        send(100, "tasks", json!({"id": "a", "name": "ask", "input": {}, "triggers": []}));
+        send(
+            100,
+            "tasks",
+            json!({"id": "a", "name": "ask", "input": {}, "triggers": []}),
+        );
         let asked = json!([{"id": "i", "value": "Sure?"}]);
-        send(700, "tasks", json!({"id": "a", "name": "ask", "result": {}, "interrupts": asked}));
-        send(710, "metadata", json!({"run_id": "r1", "status": "run_done"}));
+        send(
+            700,
+            "tasks",
+            json!({"id": "a", "name": "ask", "result": {}, "interrupts": asked}),
+        );
+        send(
+            710,
+            "metadata",
+            json!({"run_id": "r1", "status": "run_done"}),
+        );
         send(65_710, "metadata", json!({"run_id": "r2", "attempt": 1}));
-        send(65_800, "tasks", json!({"id": "a", "name": "ask", "input": {}, "triggers": []}));
+        send(
+            65_800,
+            "tasks",
+            json!({"id": "a", "name": "ask", "input": {}, "triggers": []}),
+        );
         let side = recorded.side("a".into(), "f".into());
-        let waits: Vec<_> = side.steps.iter().filter(|step| step.asked).map(|step| step.took_ms).collect();
+        let waits: Vec<_> = side
+            .steps
+            .iter()
+            .filter(|step| step.asked)
+            .map(|step| step.took_ms)
+            .collect();
         assert_eq!(waits, [Some(65_000)]);
     }
 }

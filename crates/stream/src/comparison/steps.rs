@@ -16,7 +16,9 @@ const MAX_OUTPUTS: usize = 64 << 20;
 const MAX_TEXT: usize = 2_000;
 
 /// What a row of a side is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
     /// The input of a run.
@@ -29,7 +31,9 @@ pub enum StepKind {
 }
 
 /// The state of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
     Running,
@@ -78,7 +82,10 @@ pub struct Step {
 impl Step {
     /// Creates a step of a node.
     pub(super) fn of(node: &str) -> Step {
-        Step { node: cut(node), ..Step::default() }
+        Step {
+            node: cut(node),
+            ..Step::default()
+        }
     }
 
     /// Sets what it wrote.
@@ -99,7 +106,11 @@ impl Step {
 
     /// Returns its name: the node, and the tools that it called or ran.
     pub fn label(&self) -> String {
-        let node = if self.kind == StepKind::Input { "input" } else { &self.node };
+        let node = if self.kind == StepKind::Input {
+            "input"
+        } else {
+            &self.node
+        };
         if !self.results.is_empty() {
             return format!("{node} · {}", self.results.join(", "));
         }
@@ -128,18 +139,26 @@ fn say(value: &Value, depth: usize, lines: &mut Vec<String>) {
         if !text.trim().is_empty() {
             lines.push(text);
         }
-        lines
-            .extend(message.calls().map(|call| format!("→ {} {}", call["name"].as_str().unwrap_or("?"), call["args"])));
+        lines.extend(message.calls().map(|call| {
+            format!(
+                "→ {} {}",
+                call["name"].as_str().unwrap_or("?"),
+                call["args"]
+            )
+        }));
         return;
     }
     match value {
-        Value::Array(items) if depth < DEEPEST && items.iter().any(|item| Message::of(item).is_some()) => {
+        Value::Array(items)
+            if depth < DEEPEST && items.iter().any(|item| Message::of(item).is_some()) =>
+        {
             items.iter().for_each(|item| say(item, depth + 1, lines));
         }
         Value::Object(fields) if depth < DEEPEST => {
             for (name, field) in fields {
-                let holds_messages =
-                    field.as_array().is_some_and(|items| items.iter().any(|i| Message::of(i).is_some()));
+                let holds_messages = field
+                    .as_array()
+                    .is_some_and(|items| items.iter().any(|i| Message::of(i).is_some()));
                 match holds_messages || Message::of(field).is_some() {
                     true => say(field, depth + 1, lines),
                     false => lines.push(format!("{name}: {}", plain(field))),
@@ -166,7 +185,11 @@ pub enum SideSource {
     /// A recording.
     Recording { file: String },
     /// A thread, or one run of it.
-    Thread { server: String, thread_id: String, run_id: Option<String> },
+    Thread {
+        server: String,
+        thread_id: String,
+        run_id: Option<String>,
+    },
 }
 
 /// One side of a comparison.
@@ -228,21 +251,35 @@ impl Side {
 
     /// Applies the limits: keeps the newest steps, and outputs up to the maximum size.
     pub(super) fn limit(&mut self) {
-        if let Some(evicted) = self.steps.len().checked_sub(MAX_STEPS).filter(|evicted| *evicted > 0) {
+        if let Some(evicted) = self
+            .steps
+            .len()
+            .checked_sub(MAX_STEPS)
+            .filter(|evicted| *evicted > 0)
+        {
             self.steps.drain(..evicted);
-            self.notes.push(format!("the oldest {evicted} steps are not compared"));
+            self.notes
+                .push(format!("the oldest {evicted} steps are not compared"));
         }
         let mut room = MAX_OUTPUTS;
         for step in self.steps.iter_mut().rev() {
-            let size = step.output.as_ref().map_or(0, |output| output.to_string().len());
+            let size = step
+                .output
+                .as_ref()
+                .map_or(0, |output| output.to_string().len());
             match room.checked_sub(size) {
                 Some(rest) => room = rest,
                 None => step.output = None,
             }
         }
-        if self.state.as_ref().is_some_and(|state| state.to_string().len() > MAX_STATE) {
+        if self
+            .state
+            .as_ref()
+            .is_some_and(|state| state.to_string().len() > MAX_STATE)
+        {
             self.state = None;
-            self.notes.push("the final state is too large to compare".into());
+            self.notes
+                .push("the final state is too large to compare".into());
         }
     }
 
@@ -260,8 +297,11 @@ impl Side {
     /// Returns the final state; `None` if it isn't known.
     pub(super) fn final_state(&self) -> Option<&Value> {
         // A server that can't list the steps of a run reads its state with the channels of another graph.
-        let is_misread = self.has_unknown_steps() && matches!(self.source, SideSource::Thread { .. });
-        self.state.as_ref().filter(|_| !self.is_running && !is_misread)
+        let is_misread =
+            self.has_unknown_steps() && matches!(self.source, SideSource::Thread { .. });
+        self.state
+            .as_ref()
+            .filter(|_| !self.is_running && !is_misread)
     }
 
     /// Returns whether any of its steps is inside of a node.
@@ -286,7 +326,12 @@ struct Saved {
 
 /// Returns two sides as one JSON line, to save them.
 pub fn write_pair(a: &Side, b: &Side) -> String {
-    let saved = Saved { kind: "comparison".into(), version: 1, a: a.clone(), b: b.clone() };
+    let saved = Saved {
+        kind: "comparison".into(),
+        version: 1,
+        a: a.clone(),
+        b: b.clone(),
+    };
     serde_json::to_string(&saved).unwrap_or_default() + "\n"
 }
 
@@ -295,7 +340,8 @@ pub fn write_pair(a: &Side, b: &Side) -> String {
 /// # Errors
 /// Why the text is not one.
 pub fn read_pair(text: &str) -> Result<(Side, Side), String> {
-    let saved: Saved = serde_json::from_str(text).map_err(|e| format!("not a saved comparison: {e}"))?;
+    let saved: Saved =
+        serde_json::from_str(text).map_err(|e| format!("not a saved comparison: {e}"))?;
     match (saved.kind.as_str(), saved.version) {
         ("comparison", 1) => {
             let (mut a, mut b) = (saved.a, saved.b);
@@ -303,7 +349,9 @@ pub fn read_pair(text: &str) -> Result<(Side, Side), String> {
             b.limit();
             Ok((a, b))
         }
-        ("comparison", newer) => Err(format!("saved by a newer Runtail (version {newer} of the file)")),
+        ("comparison", newer) => Err(format!(
+            "saved by a newer Runtail (version {newer} of the file)"
+        )),
         _ => Err("not a saved comparison".into()),
     }
 }

@@ -7,7 +7,11 @@ use runtail_core::model::RunFacts;
 use serde_json::{Value, json};
 
 fn side(steps: Vec<Step>) -> Side {
-    let source = SideSource::Thread { server: "http://a.example".into(), thread_id: "t".into(), run_id: None };
+    let source = SideSource::Thread {
+        server: "http://a.example".into(),
+        thread_id: "t".into(),
+        run_id: None,
+    };
     let mut side = Side::new("side".into(), source);
     side.graph_id = Some("agent".into());
     side.steps = steps;
@@ -16,42 +20,85 @@ fn side(steps: Vec<Step>) -> Side {
 }
 
 fn step(number: i64, node: &str, wrote: &str) -> Step {
-    Step { step: Some(number), took_ms: Some(100), ..Step::of(node) }.with_output(json!({"log": [wrote]}))
+    Step {
+        step: Some(number),
+        took_ms: Some(100),
+        ..Step::of(node)
+    }
+    .with_output(json!({"log": [wrote]}))
 }
 
 fn ai(text: &str, calls: &[&str]) -> Value {
-    let calls: Vec<Value> = calls.iter().map(|name| json!({"name": name, "args": {"x": 1}, "id": "call_1"})).collect();
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|name| json!({"name": name, "args": {"x": 1}, "id": "call_1"}))
+        .collect();
     json!({"type": "ai", "content": text, "tool_calls": calls, "id": "lc_run--1",
            "usage_metadata": {"input_tokens": 31, "output_tokens": 48}})
 }
 
 fn said(number: i64, node: &str, message: Value) -> Step {
-    Step { step: Some(number), took_ms: Some(1000), ..Step::of(node) }.with_output(json!({"messages": [message]}))
+    Step {
+        step: Some(number),
+        took_ms: Some(1000),
+        ..Step::of(node)
+    }
+    .with_output(json!({"messages": [message]}))
 }
 
 fn tool(number: i64, name: &str) -> Step {
-    said(number, "tools", json!({"type": "tool", "name": name, "content": "ok", "tool_call_id": "c", "id": "m"}))
+    said(
+        number,
+        "tools",
+        json!({"type": "tool", "name": name, "content": "ok", "tool_call_id": "c", "id": "m"}),
+    )
 }
 
 fn signs(comparison: &Comparison) -> String {
-    comparison.rows.iter().map(|row| row.verdict.sign()).collect()
+    comparison
+        .rows
+        .iter()
+        .map(|row| row.verdict.sign())
+        .collect()
 }
 
 #[test]
 fn the_example_of_the_screens_is_aligned() {
-    let question = Step { state: StepState::Waiting, asked: true, took_ms: Some(391_000), ..tool(4, "ask_customer") };
-    let question = Step { state: StepState::Done, ..question };
+    let question = Step {
+        state: StepState::Waiting,
+        asked: true,
+        took_ms: Some(391_000),
+        ..tool(4, "ask_customer")
+    };
+    let question = Step {
+        state: StepState::Done,
+        ..question
+    };
     let a = side(vec![
-        Step { kind: StepKind::Input, step: Some(0), ..Step::of("__start__") }.with_output(json!({"q": 1})),
+        Step {
+            kind: StepKind::Input,
+            step: Some(0),
+            ..Step::of("__start__")
+        }
+        .with_output(json!({"q": 1})),
         said(1, "chat", ai("", &["list_invoices"])),
         tool(2, "list_invoices"),
-        said(3, "chat", ai("I'll refund it.", &["send_refund", "send_email"])),
+        said(
+            3,
+            "chat",
+            ai("I'll refund it.", &["send_refund", "send_email"]),
+        ),
         tool(4, "send_refund"),
         tool(4, "send_email"),
         said(5, "chat", ai("Done.", &[])),
     ]);
     let b = side(vec![
-        Step { kind: StepKind::Input, step: Some(0), ..Step::of("__start__") }.with_output(json!({"q": 1})),
+        Step {
+            kind: StepKind::Input,
+            step: Some(0),
+            ..Step::of("__start__")
+        }
+        .with_output(json!({"q": 1})),
         said(1, "chat", ai("", &["list_invoices"])),
         tool(2, "list_invoices"),
         said(3, "chat", ai("Before I refund it:", &["ask_customer"])),
@@ -68,11 +115,19 @@ fn the_example_of_the_screens_is_aligned() {
     assert_eq!(comparison.is_same(), Some(false));
     let [a, b] = comparison.total_lines();
     assert_eq!(a, "5s · 93 in, 144 out · 3 calls");
-    assert_eq!(b, "4s + 6m31s waiting · 93 in, 144 out · 2 calls · 1s faster");
+    assert_eq!(
+        b,
+        "4s + 6m31s waiting · 93 in, 144 out · 2 calls · 1s faster"
+    );
     let labels: Vec<String> = comparison.a.steps.iter().map(Step::label).collect();
     assert_eq!(
         labels[1..5],
-        ["chat → list_invoices", "tools · list_invoices", "chat → 2 calls", "tools · send_refund"]
+        [
+            "chat → list_invoices",
+            "tools · list_invoices",
+            "chat → 2 calls",
+            "tools · send_refund"
+        ]
     );
     assert_eq!(comparison.a.steps[3].said()[1], "→ send_refund {\"x\":1}");
 }
@@ -86,20 +141,40 @@ fn ids_tokens_and_dialects_make_no_difference() {
         [{"name": "f", "args": {"n": 1.0}, "id": "b"}]}}]});
     let comparable_calls = comparable(&python)["messages"][0]["calls"].clone();
     assert_eq!(comparable_calls, json!([{"name": "f", "args": {"n": 1}}]));
-    let differs =
-        json!({"messages": [{"content": "Ho", "type": "ai", "tool_calls": [{"name": "f", "args": {"n": 1}}]}]});
-    assert_eq!(what_differs(&comparable(&python), &comparable(&differs)), "text");
-    let (a, b) = (Step::of("n").with_output(python), Step::of("n").with_output(javascript));
-    assert_eq!(a.output.as_ref().map(|o| comparable(o)["messages"][0]["content"].clone()), Some(json!("Hi")));
+    let differs = json!({"messages": [{"content": "Ho", "type": "ai", "tool_calls": [{"name": "f", "args": {"n": 1}}]}]});
+    assert_eq!(
+        what_differs(&comparable(&python), &comparable(&differs)),
+        "text"
+    );
+    let (a, b) = (
+        Step::of("n").with_output(python),
+        Step::of("n").with_output(javascript),
+    );
+    assert_eq!(
+        a.output
+            .as_ref()
+            .map(|o| comparable(o)["messages"][0]["content"].clone()),
+        Some(json!("Hi"))
+    );
     // The JavaScript form keeps its own number, which a comparison of fingerprints must still see as equal.
-    let number = comparable(b.output.as_ref().unwrap())["messages"][0]["calls"][0]["args"]["n"].clone();
+    let number =
+        comparable(b.output.as_ref().unwrap())["messages"][0]["calls"][0]["args"]["n"].clone();
     assert!(number == json!(1.0) || number == json!(1));
-    assert_eq!(comparable(&json!({"a": 1.0, "b": [2.0, 2.5]})), json!({"a": 1, "b": [2, 2.5]}));
-    assert_ne!(comparable(&json!(9007199254740993_i64)), comparable(&json!(9007199254740992_i64)));
+    assert_eq!(
+        comparable(&json!({"a": 1.0, "b": [2.0, 2.5]})),
+        json!({"a": 1, "b": [2, 2.5]})
+    );
+    assert_ne!(
+        comparable(&json!(9007199254740993_i64)),
+        comparable(&json!(9007199254740992_i64))
+    );
     // What merely looks like a message is compared as it is.
     let other = json!({"type": "invoice", "content": "x", "id": 7});
     assert_eq!(comparable(&other), other);
-    assert_eq!(what_differs(&json!({"log": [1], "n": 1}), &json!({"log": [1], "n": 2})), "n");
+    assert_eq!(
+        what_differs(&json!({"log": [1], "n": 1}), &json!({"log": [1], "n": 2})),
+        "n"
+    );
 }
 
 #[test]
@@ -115,50 +190,120 @@ fn different_graphs_have_totals_only() {
     assert_eq!(comparison.total_lines()[0], "0.1s");
     let (mut a, mut b) = (side(vec![step(1, "x", "1")]), side(vec![step(1, "y", "1")]));
     (a.graph_id, b.graph_id) = (None, Some("agent".into()));
-    assert!(Comparison::of(a, b).not_comparable().unwrap().starts_with("No node in common"));
+    assert!(
+        Comparison::of(a, b)
+            .not_comparable()
+            .unwrap()
+            .starts_with("No node in common")
+    );
 }
 
 fn input() -> Step {
-    Step { kind: StepKind::Input, step: Some(0), ..Step::of("__start__") }.with_output(json!({"q": 1}))
+    Step {
+        kind: StepKind::Input,
+        step: Some(0),
+        ..Step::of("__start__")
+    }
+    .with_output(json!({"q": 1}))
 }
 
 #[test]
 fn unknown_steps_inputs_and_states_are_never_equal() {
-    let ended = |steps: Vec<Step>| Side { status: "success".into(), ..side(steps) };
+    let ended = |steps: Vec<Step>| Side {
+        status: "success".into(),
+        ..side(steps)
+    };
     let whole = || ended(vec![input(), step(1, "x", "1")]);
     assert_eq!(Comparison::of(whole(), whole()).is_same(), Some(true));
-    assert_eq!(Comparison::of(whole(), whole()).common(), "same input · same graph · same final state");
+    assert_eq!(
+        Comparison::of(whole(), whole()).common(),
+        "same input · same graph · same final state"
+    );
     // No step of a run that ended well is listed.
     for (a, b, of) in [
         (ended(vec![input()]), ended(vec![input()]), "A and B"),
         (ended(vec![input()]), whole(), "A"),
-        (whole(), Side { lacks_steps: true, ..whole() }, "B"),
+        (
+            whole(),
+            Side {
+                lacks_steps: true,
+                ..whole()
+            },
+            "B",
+        ),
     ] {
         let comparison = Comparison::of(a, b);
-        assert_eq!((comparison.is_same(), comparison.is_state_different()), (None, None), "{of}");
-        assert_eq!(comparison.not_comparable(), Some(format!("? Steps unknown: those of {of} are not listed.")));
+        assert_eq!(
+            (comparison.is_same(), comparison.is_state_different()),
+            (None, None),
+            "{of}"
+        );
+        assert_eq!(
+            comparison.not_comparable(),
+            Some(format!("? Steps unknown: those of {of} are not listed."))
+        );
         assert_eq!(comparison.common(), "same graph");
-        assert!(comparison.notes.iter().any(|note| note.contains("another graph ran later")), "{:?}", comparison.notes);
+        assert!(
+            comparison
+                .notes
+                .iter()
+                .any(|note| note.contains("another graph ran later")),
+            "{:?}",
+            comparison.notes
+        );
         assert!(comparison.state_difference().is_none());
     }
-    let no_state = || Side { state: None, ..whole() };
+    let no_state = || Side {
+        state: None,
+        ..whole()
+    };
     assert_eq!(Comparison::of(no_state(), no_state()).is_same(), None);
-    assert!(Comparison::of(no_state(), no_state()).common().ends_with("final state unknown"));
+    assert!(
+        Comparison::of(no_state(), no_state())
+            .common()
+            .ends_with("final state unknown")
+    );
     let no_input = || ended(vec![step(1, "x", "1")]);
     assert_eq!(Comparison::of(no_input(), no_input()).is_same(), None);
-    assert!(Comparison::of(no_input(), no_input()).common().starts_with("input unknown"));
-    let failed = || Side { status: "error".into(), ..ended(vec![input()]) };
-    assert_eq!(Comparison::of(failed(), failed()).is_same(), None, "why they failed is unknown");
+    assert!(
+        Comparison::of(no_input(), no_input())
+            .common()
+            .starts_with("input unknown")
+    );
+    let failed = || Side {
+        status: "error".into(),
+        ..ended(vec![input()])
+    };
+    assert_eq!(
+        Comparison::of(failed(), failed()).is_same(),
+        None,
+        "why they failed is unknown"
+    );
 }
 
 #[test]
 fn totals_of_unknown_steps_are_unknown() {
-    let mut other = Side { status: "success".into(), ..side(vec![input()]) };
+    let mut other = Side {
+        status: "success".into(),
+        ..side(vec![input()])
+    };
     other.graph_id = Some("slow".into());
     let comparison = Comparison::of(side(vec![input(), step(1, "x", "1")]), other);
-    assert!(comparison.not_comparable().unwrap().starts_with("Different graphs (agent, slow)"));
-    assert_eq!(comparison.total_lines(), ["0.1s", "unknown: no steps are recorded"].map(String::from));
-    let queued = Side { status: "pending".into(), is_running: true, ..side(Vec::new()) };
+    assert!(
+        comparison
+            .not_comparable()
+            .unwrap()
+            .starts_with("Different graphs (agent, slow)")
+    );
+    assert_eq!(
+        comparison.total_lines(),
+        ["0.1s", "unknown: no steps are recorded"].map(String::from)
+    );
+    let queued = Side {
+        status: "pending".into(),
+        is_running: true,
+        ..side(Vec::new())
+    };
     assert_eq!(
         Comparison::of(queued.clone(), queued).total_lines(),
         ["no steps yet", "no steps yet"].map(String::from)
@@ -168,9 +313,15 @@ fn totals_of_unknown_steps_are_unknown() {
 #[test]
 fn final_states_are_not_compared_while_a_side_is_running() {
     let ended = side(vec![input(), step(1, "x", "1")]);
-    let running = Side { is_running: true, ..ended.clone() };
+    let running = Side {
+        is_running: true,
+        ..ended.clone()
+    };
     let comparison = Comparison::of(running, ended);
-    assert_eq!((comparison.is_same(), comparison.is_state_different()), (None, None));
+    assert_eq!(
+        (comparison.is_same(), comparison.is_state_different()),
+        (None, None)
+    );
     assert_eq!(comparison.common(), "same input · same graph");
     assert!(comparison.state_difference().is_none());
 }
@@ -181,7 +332,8 @@ fn steps_that_a_history_lists_no_tasks_for_are_unknown() {
     let (_, mut rows) = history("js-history", None);
     let read = |rows: &[Value]| {
         let mut history = History::default();
-        rows.iter().for_each(|row| history.add(&row.to_string(), None));
+        rows.iter()
+            .for_each(|row| history.add(&row.to_string(), None));
         let mut side = side(Vec::new());
         history.fill(&mut side, None, None);
         side
@@ -198,12 +350,19 @@ fn steps_that_a_history_lists_no_tasks_for_are_unknown() {
 
 #[test]
 fn rows_of_a_running_side_are_pending() {
-    let (a, mut b) = (side(vec![step(1, "x", "1"), step(2, "y", "1")]), side(vec![step(1, "x", "1")]));
+    let (a, mut b) = (
+        side(vec![step(1, "x", "1"), step(2, "y", "1")]),
+        side(vec![step(1, "x", "1")]),
+    );
     b.is_running = true;
     let comparison = Comparison::of(a.clone(), b.clone());
     assert_eq!(signs(&comparison), "=…");
     assert_eq!(comparison.is_same(), None);
-    b.steps.push(Step { state: StepState::Running, step: Some(2), ..Step::of("y") });
+    b.steps.push(Step {
+        state: StepState::Running,
+        step: Some(2),
+        ..Step::of("y")
+    });
     assert_eq!(signs(&Comparison::of(a.clone(), b.clone())), "=…");
     b.is_running = false;
     b.steps.pop();
@@ -212,25 +371,51 @@ fn rows_of_a_running_side_are_pending() {
 
 #[test]
 fn unknown_outputs_are_not_called_equal() {
-    let unknown = || Step { step: Some(1), ..Step::of("x") };
+    let unknown = || Step {
+        step: Some(1),
+        ..Step::of("x")
+    };
     let comparison = Comparison::of(side(vec![unknown()]), side(vec![unknown()]));
-    assert_eq!((signs(&comparison).as_str(), comparison.is_same()), ("?", None));
-    let failed = Step { state: StepState::Failed, ..unknown() }.with_error("boom").with_output(Value::Null);
-    let other = Step { error: Some("bang".into()), ..failed.clone() };
-    assert_eq!(signs(&Comparison::of(side(vec![failed.clone()]), side(vec![failed.clone()]))), "=");
+    assert_eq!(
+        (signs(&comparison).as_str(), comparison.is_same()),
+        ("?", None)
+    );
+    let failed = Step {
+        state: StepState::Failed,
+        ..unknown()
+    }
+    .with_error("boom")
+    .with_output(Value::Null);
+    let other = Step {
+        error: Some("bang".into()),
+        ..failed.clone()
+    };
+    assert_eq!(
+        signs(&Comparison::of(
+            side(vec![failed.clone()]),
+            side(vec![failed.clone()])
+        )),
+        "="
+    );
     let rows = Comparison::of(side(vec![failed]), side(vec![other])).rows;
     assert_eq!(rows[0].verdict, Verdict::Differs("error".into()));
 }
 
 #[test]
 fn steps_inside_nodes_are_compared_if_both_sides_have_them() {
-    let inner = |wrote: &str| Step { namespace: vec!["sub".into()], ..step(1, "leaf", wrote) };
+    let inner = |wrote: &str| Step {
+        namespace: vec!["sub".into()],
+        ..step(1, "leaf", wrote)
+    };
     let with = |wrote: &str| side(vec![step(1, "sub", "x"), inner(wrote), step(2, "end", "x")]);
     assert_eq!(signs(&Comparison::of(with("1"), with("2"))), "=≠=");
     let without = side(vec![step(1, "sub", "x"), step(2, "end", "x")]);
     let comparison = Comparison::of(with("1"), without);
     assert_eq!(signs(&comparison), "==");
-    assert_eq!(comparison.notes, ["steps inside nodes are only known of A and not compared"]);
+    assert_eq!(
+        comparison.notes,
+        ["steps inside nodes are only known of A and not compared"]
+    );
 }
 
 #[test]
@@ -240,17 +425,24 @@ fn a_saved_comparison_is_read_again() {
     let saved = write_pair(&a, &b);
     assert_eq!(saved.lines().count(), 1);
     assert_eq!(read_pair(&saved).unwrap(), (a, b));
-    assert!(read_pair("{}").is_err() && read_pair(&saved.replace("\"version\":1", "\"version\":2")).is_err());
+    assert!(
+        read_pair("{}").is_err()
+            && read_pair(&saved.replace("\"version\":1", "\"version\":2")).is_err()
+    );
 }
 
 /// Reads a captured history, oldest page last.
 fn history(name: &str, run: Option<&str>) -> (History, Vec<Value>) {
-    let path = format!("{}/../../tests/fixtures/history/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../tests/fixtures/history/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let capture: Value = serde_json::from_str(&text).unwrap();
     let rows = capture["response"]["body"].as_array().unwrap().clone();
     let mut history = History::default();
-    rows.iter().for_each(|row| history.add(&row.to_string(), run));
+    rows.iter()
+        .for_each(|row| history.add(&row.to_string(), run));
     (history, rows)
 }
 
@@ -262,8 +454,19 @@ fn filled(name: &str, run: Option<(&str, Option<&RunFacts>)>) -> Side {
 }
 
 fn labels(side: &Side) -> Vec<String> {
-    assert!(!side.lacks_steps || side.steps.len() == 1, "{:?}", side.steps);
-    let label = |step: &Step| format!("{} {}{}", step.step.unwrap_or(-9), step.label(), step.sign());
+    assert!(
+        !side.lacks_steps || side.steps.len() == 1,
+        "{:?}",
+        side.steps
+    );
+    let label = |step: &Step| {
+        format!(
+            "{} {}{}",
+            step.step.unwrap_or(-9),
+            step.label(),
+            step.sign()
+        )
+    };
     side.steps.iter().map(label).collect()
 }
 
@@ -274,30 +477,74 @@ fn steps_are_read_from_captured_histories() {
     assert_eq!(js.steps[1].output, Some(json!({"log": ["a"]})));
     assert_eq!((js.steps[1].took_ms, js.steps[0].took_ms), (Some(2), None));
     assert_eq!(js.graph_id.as_deref(), Some("chain"));
-    assert_eq!(js.state.as_ref().map(|state| state["log"].clone()), Some(json!(["in", "a", "b", "c"])));
+    assert_eq!(
+        js.state.as_ref().map(|state| state["log"].clone()),
+        Some(json!(["in", "a", "b", "c"]))
+    );
     // Three parallel questions, answered by a second run.
     let parallel = filled("int-parallel-history-end", None);
-    assert_eq!(labels(&parallel), ["0 input", "1 plan", "2 ask_one◆", "2 ask_one◆", "2 ask_one◆", "3 fin"]);
+    assert_eq!(
+        labels(&parallel),
+        [
+            "0 input",
+            "1 plan",
+            "2 ask_one◆",
+            "2 ask_one◆",
+            "2 ask_one◆",
+            "3 fin"
+        ]
+    );
     assert!(parallel.steps[2].took_ms > Some(50_000));
     let (_, rows) = history("int-parallel-history-end", None);
     let run = |at: usize| rows[at]["metadata"]["run_id"].as_str().unwrap().to_string();
     let (second, first) = (run(0), run(4));
     let asked = filled("int-parallel-history-end", Some((&first, None)));
-    assert_eq!(labels(&asked), ["0 input", "1 plan", "2 ask_one◆", "2 ask_one◆", "2 ask_one◆"]);
-    assert!(asked.steps[2..].iter().all(|step| step.state == StepState::Waiting));
+    assert_eq!(
+        labels(&asked),
+        [
+            "0 input",
+            "1 plan",
+            "2 ask_one◆",
+            "2 ask_one◆",
+            "2 ask_one◆"
+        ]
+    );
+    assert!(
+        asked.steps[2..]
+            .iter()
+            .all(|step| step.state == StepState::Waiting)
+    );
     let answered = filled("int-parallel-history-end", Some((&second, None)));
-    assert_eq!(labels(&answered), ["1 ask_one◆", "1 ask_one◆", "1 ask_one◆", "2 fin"]);
-    assert!(answered.steps[..3].iter().all(|step| step.state == StepState::Done));
+    assert_eq!(
+        labels(&answered),
+        ["1 ask_one◆", "1 ask_one◆", "1 ask_one◆", "2 fin"]
+    );
+    assert!(
+        answered.steps[..3]
+            .iter()
+            .all(|step| step.state == StepState::Done)
+    );
     // The run that answers doesn't wait.
-    let record =
-        RunFacts { run_id: second.clone(), created_at: Some(jiff::Timestamp::UNIX_EPOCH), ..RunFacts::default() };
+    let record = RunFacts {
+        run_id: second.clone(),
+        created_at: Some(jiff::Timestamp::UNIX_EPOCH),
+        ..RunFacts::default()
+    };
     let answered = filled("int-parallel-history-end", Some((&second, Some(&record))));
-    assert!(answered.steps[..3].iter().all(|step| !step.asked && step.took_ms.is_some()));
+    assert!(
+        answered.steps[..3]
+            .iter()
+            .all(|step| !step.asked && step.took_ms.is_some())
+    );
     // A thread with state edits and several branches: only the current branch is read.
     let forked = filled("fork-history", None);
     assert!(labels(&forked).len() < 12, "{:?}", labels(&forked));
     let edited = filled("js-fork-history", None);
-    assert!(edited.steps.iter().any(|step| step.kind == StepKind::Edit), "{:?}", labels(&edited));
+    assert!(
+        edited.steps.iter().any(|step| step.kind == StepKind::Edit),
+        "{:?}",
+        labels(&edited)
+    );
 }
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
@@ -306,8 +553,15 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
         let mut number = 0;
         let make = |(gap, node, wrote, is_inner): (i64, String, String, bool)| {
             number += gap.min(1);
-            let namespace = if is_inner && gap == 3 { vec!["sub".to_string()] } else { Vec::new() };
-            Step { namespace, ..step(number, &node, &wrote) }
+            let namespace = if is_inner && gap == 3 {
+                vec!["sub".to_string()]
+            } else {
+                Vec::new()
+            };
+            Step {
+                namespace,
+                ..step(number, &node, &wrote)
+            }
         };
         list.into_iter().map(make).collect()
     })

@@ -7,14 +7,22 @@ use std::time::Duration;
 
 /// Returns a duration: `0.4s`, `2m49s`, and below 50 ms `12ms`.
 pub fn took(ms: u64) -> String {
-    if ms > 0 && ms < 50 { format!("{ms}ms") } else { duration(Duration::from_millis(ms)) }
+    if ms > 0 && ms < 50 {
+        format!("{ms}ms")
+    } else {
+        duration(Duration::from_millis(ms))
+    }
 }
 
 /// Returns a signed difference of durations; empty if there is none.
 pub fn time_difference(ms: i64) -> String {
     match ms {
         0 => String::new(),
-        ms => format!("{}{}", if ms < 0 { '-' } else { '+' }, took(ms.unsigned_abs())),
+        ms => format!(
+            "{}{}",
+            if ms < 0 { '-' } else { '+' },
+            took(ms.unsigned_abs())
+        ),
     }
 }
 
@@ -27,7 +35,9 @@ impl Step {
     /// Returns its tokens: `31→48`; empty if unknown.
     pub fn tokens(&self) -> String {
         let tokens = self.input_tokens.zip(self.output_tokens);
-        tokens.map(|(input, output)| format!("{}→{}", count(input), count(output))).unwrap_or_default()
+        tokens
+            .map(|(input, output)| format!("{}→{}", count(input), count(output)))
+            .unwrap_or_default()
     }
 
     /// Returns the sign of its state; empty if it finished without a question.
@@ -44,8 +54,16 @@ impl Step {
 
     /// Returns its name without its tools, with the nodes that contain it: `research › search`.
     pub fn place(&self) -> String {
-        let own = if self.kind == StepKind::Input { "input" } else { &self.node };
-        let outer: String = self.namespace.iter().map(|node| format!("{node} › ")).collect();
+        let own = if self.kind == StepKind::Input {
+            "input"
+        } else {
+            &self.node
+        };
+        let outer: String = self
+            .namespace
+            .iter()
+            .map(|node| format!("{node} › "))
+            .collect();
         outer + own
     }
 
@@ -100,7 +118,9 @@ impl Comparison {
         match self.is_same_input() {
             Some(true) => parts.push("same input"),
             Some(false) => parts.push("different input"),
-            None if self.rows.iter().all(|row| row.verdict == Verdict::Same) && !self.rows.is_empty() => {
+            None if self.rows.iter().all(|row| row.verdict == Verdict::Same)
+                && !self.rows.is_empty() =>
+            {
                 parts.push("input unknown");
             }
             None => {}
@@ -126,7 +146,9 @@ impl Comparison {
     pub fn not_comparable(&self) -> Option<String> {
         match &self.comparability {
             Comparability::Steps => None,
-            Comparability::DifferentGraphs(a, b) => Some(format!("Different graphs ({a}, {b}): showing totals only.")),
+            Comparability::DifferentGraphs(a, b) => {
+                Some(format!("Different graphs ({a}, {b}): showing totals only."))
+            }
             Comparability::StepsUnknown(of) => {
                 let which = match of {
                     [true, true] => "A and B",
@@ -135,7 +157,9 @@ impl Comparison {
                 };
                 Some(format!("? Steps unknown: those of {which} are not listed."))
             }
-            Comparability::NothingInCommon => Some("No node in common: showing totals only.".into()),
+            Comparability::NothingInCommon => {
+                Some("No node in common: showing totals only.".into())
+            }
         }
     }
 
@@ -143,9 +167,14 @@ impl Comparison {
     pub fn total_lines(&self) -> [String; 2] {
         let [a, b] = &self.totals;
         let mut of_b = total(&self.b, b);
-        let are_whole = !self.is_running() && !self.a.has_unknown_steps() && !self.b.has_unknown_steps();
+        let are_whole =
+            !self.is_running() && !self.a.has_unknown_steps() && !self.b.has_unknown_steps();
         if are_whole && let Some((a, b)) = a.took_ms.zip(b.took_ms) {
-            let (words, ms) = if b < a { ("faster", a - b) } else { ("slower", b - a) };
+            let (words, ms) = if b < a {
+                ("faster", a - b)
+            } else {
+                ("slower", b - a)
+            };
             if ms > 0 {
                 of_b.push_str(&format!(" · {} {words}", took(ms)));
             }
@@ -168,7 +197,11 @@ impl Comparison {
 
 fn total(side: &Side, totals: &Totals) -> String {
     if side.has_unknown_steps() {
-        let all = if side.has_node_steps() { "not all steps are recorded" } else { "no steps are recorded" };
+        let all = if side.has_node_steps() {
+            "not all steps are recorded"
+        } else {
+            "no steps are recorded"
+        };
         return format!("unknown: {all}");
     }
     let mut time = totals.took_ms.map(took).unwrap_or_default();
@@ -178,10 +211,18 @@ fn total(side: &Side, totals: &Totals) -> String {
     }
     let mut parts: Vec<String> = Vec::new();
     parts.extend((!time.is_empty()).then_some(time));
-    parts.extend(totals.tokens.map(|(input, output)| format!("{} in, {} out", count(input), count(output))));
-    let counted = |n: u64, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
+    parts.extend(
+        totals
+            .tokens
+            .map(|(input, output)| format!("{} in, {} out", count(input), count(output))),
+    );
+    let counted = |n: u64, one: &str, many: &str| {
+        (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }))
+    };
     parts.extend(counted(totals.calls, "call", "calls"));
-    parts.extend(counted(totals.failed, "failed step", "failed steps").map(|text| format!("✗ {text}")));
+    parts.extend(
+        counted(totals.failed, "failed step", "failed steps").map(|text| format!("✗ {text}")),
+    );
     parts.extend(counted(totals.retries, "retry", "retries").map(|text| format!("✗ {text}")));
     match parts.is_empty() {
         true if side.has_node_steps() => "unknown".into(),

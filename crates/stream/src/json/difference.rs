@@ -78,8 +78,21 @@ impl Difference {
             compared: 0,
         };
         compare.run();
-        let Compare { changes, counts, by_position, compared, .. } = compare;
-        Difference { old, new, changes, counts, by_position, compared }
+        let Compare {
+            changes,
+            counts,
+            by_position,
+            compared,
+            ..
+        } = compare;
+        Difference {
+            old,
+            new,
+            changes,
+            counts,
+            by_position,
+            compared,
+        }
     }
 
     /// Returns the number of all changes, including those not kept.
@@ -127,7 +140,11 @@ impl Difference {
                     // Keep the more specific mark, such as moved, instead of changed.
                     marks.insert(new, known);
                 }
-                let (Some(old_parent), Some(new_parent)) = (self.old.parent(old), self.new.parent(new)) else { break };
+                let (Some(old_parent), Some(new_parent)) =
+                    (self.old.parent(old), self.new.parent(new))
+                else {
+                    break;
+                };
                 if known.is_some() {
                     break;
                 }
@@ -205,7 +222,10 @@ impl Compare<'_> {
             (Kind::Array, Kind::Array) => self.lists(old, new),
             (Kind::Text, Kind::Text) => {
                 let kept = unchanged_length(self.old.value(old), self.new.value(new));
-                self.report(Change { kept, ..changed(old, new) });
+                self.report(Change {
+                    kept,
+                    ..changed(old, new)
+                });
             }
             _ => self.report(changed(old, new)),
         }
@@ -214,10 +234,15 @@ impl Compare<'_> {
     fn objects(&mut self, old: u32, new: u32) {
         let keys = |doc, node| Members {
             doc,
-            next: Some(node).filter(|n| JsonIndex::has_children(doc, *n)).map(|n| n + 1),
+            next: Some(node)
+                .filter(|n| JsonIndex::has_children(doc, *n))
+                .map(|n| n + 1),
             of: node,
         };
-        let (mut olds, mut news) = (keys(self.old, old).peekable(), keys(self.new, new).peekable());
+        let (mut olds, mut news) = (
+            keys(self.old, old).peekable(),
+            keys(self.new, new).peekable(),
+        );
         let mut ops = Vec::new();
         // Keys rarely change their order.
         while let (Some((a, old_key)), Some((b, new_key))) = (olds.peek(), news.peek())
@@ -247,39 +272,59 @@ impl Compare<'_> {
         }
         missing.extend(by_key.into_values());
         missing.sort_unstable();
-        ops.extend(missing.into_iter().map(|node| Op::Report(removed(node, new))));
+        ops.extend(
+            missing
+                .into_iter()
+                .map(|node| Op::Report(removed(node, new))),
+        );
         self.todo.extend(ops.into_iter().rev());
     }
 
     fn lists(&mut self, old: u32, new: u32) {
-        let (olds, news): (Vec<u32>, Vec<u32>) = (self.old.children(old).collect(), self.new.children(new).collect());
-        let ops: Vec<Op> =
-            match align((self.old, &olds, &self.fingerprints[0]), (self.new, &news, &self.fingerprints[1])) {
-                Some(aligned) => aligned
-                    .into_iter()
-                    .flat_map(|aligned| match aligned {
-                        Aligned::Pair(a, b) => [Some(Op::Pair(a, b)), None],
-                        Aligned::Moved(a, b) => {
-                            let moved = Change { kind: ChangeKind::Moved, old: a, new: b, kept: 0 };
-                            [Some(Op::Report(moved)), Some(Op::Pair(a, b))]
-                        }
-                        Aligned::Added(b) => [Some(Op::Report(added(old, b))), None],
-                        Aligned::Removed(a) => [Some(Op::Report(removed(a, new))), None],
-                    })
-                    .flatten()
-                    .collect(),
-                None => {
-                    self.by_position.push(new);
-                    vec![Op::Members(olds.first().copied(), news.first().copied(), Parents { old, new })]
-                }
-            };
+        let (olds, news): (Vec<u32>, Vec<u32>) = (
+            self.old.children(old).collect(),
+            self.new.children(new).collect(),
+        );
+        let ops: Vec<Op> = match align(
+            (self.old, &olds, &self.fingerprints[0]),
+            (self.new, &news, &self.fingerprints[1]),
+        ) {
+            Some(aligned) => aligned
+                .into_iter()
+                .flat_map(|aligned| match aligned {
+                    Aligned::Pair(a, b) => [Some(Op::Pair(a, b)), None],
+                    Aligned::Moved(a, b) => {
+                        let moved = Change {
+                            kind: ChangeKind::Moved,
+                            old: a,
+                            new: b,
+                            kept: 0,
+                        };
+                        [Some(Op::Report(moved)), Some(Op::Pair(a, b))]
+                    }
+                    Aligned::Added(b) => [Some(Op::Report(added(old, b))), None],
+                    Aligned::Removed(a) => [Some(Op::Report(removed(a, new))), None],
+                })
+                .flatten()
+                .collect(),
+            None => {
+                self.by_position.push(new);
+                vec![Op::Members(
+                    olds.first().copied(),
+                    news.first().copied(),
+                    Parents { old, new },
+                )]
+            }
+        };
         self.todo.extend(ops.into_iter().rev());
     }
 
     /// Compares the members of two lists one by one, so that lists of millions of members need no memory.
     fn members(&mut self, old: Option<u32>, new: Option<u32>, of: Parents) {
         let (mut old, mut new) = (old, new);
-        let next = |doc: &JsonIndex, node: u32, of: u32| Some(doc.after(node)).filter(|next| *next < doc.after(of));
+        let next = |doc: &JsonIndex, node: u32, of: u32| {
+            Some(doc.after(node)).filter(|next| *next < doc.after(of))
+        };
         loop {
             let op = match (old, new) {
                 (Some(a), Some(b)) if self.is_equal(a, b) => None,
@@ -316,20 +361,39 @@ impl<'a> Iterator for Members<'a> {
 }
 
 fn changed(old: u32, new: u32) -> Change {
-    Change { kind: ChangeKind::Changed, old, new, kept: 0 }
+    Change {
+        kind: ChangeKind::Changed,
+        old,
+        new,
+        kept: 0,
+    }
 }
 
 fn added(container: u32, new: u32) -> Change {
-    Change { kind: ChangeKind::Added, old: container, new, kept: 0 }
+    Change {
+        kind: ChangeKind::Added,
+        old: container,
+        new,
+        kept: 0,
+    }
 }
 
 fn removed(old: u32, container: u32) -> Change {
-    Change { kind: ChangeKind::Removed, old, new: container, kept: 0 }
+    Change {
+        kind: ChangeKind::Removed,
+        old,
+        new: container,
+        kept: 0,
+    }
 }
 
 /// Returns the length of the old string if the new one only appends to it, otherwise 0.
 fn unchanged_length(old: &str, new: &str) -> u32 {
     let inner = |raw: &str| raw.len().saturating_sub(2) as u32;
     let before = &old[..old.len().saturating_sub(1)];
-    if inner(old) > 0 && new.len() > old.len() && new.starts_with(before) { inner(old) } else { 0 }
+    if inner(old) > 0 && new.len() > old.len() && new.starts_with(before) {
+        inner(old)
+    } else {
+        0
+    }
 }

@@ -37,7 +37,11 @@ impl Excerpt {
 
     /// Returns the text as a shared text. Doesn't copy it if it is the whole text.
     pub fn shared(&self) -> Arc<str> {
-        if self.len() == self.whole.len() { self.whole.clone() } else { self.as_str().into() }
+        if self.len() == self.whole.len() {
+            self.whole.clone()
+        } else {
+            self.as_str().into()
+        }
     }
 
     /// Returns the length in bytes.
@@ -162,13 +166,19 @@ impl JsonIndex {
 
     fn node(&self, node: u32) -> &Node {
         #[cfg(debug_assertions)]
-        self.looked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.looked
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         &self.nodes[node as usize]
     }
 
     /// Returns the kind of a value.
     pub fn kind(&self, node: u32) -> Kind {
-        match self.text.as_str().as_bytes().get(self.node(node).start as usize) {
+        match self
+            .text
+            .as_str()
+            .as_bytes()
+            .get(self.node(node).start as usize)
+        {
             Some(b'{') if !self.is_invalid => Kind::Object,
             Some(b'[') if !self.is_invalid => Kind::Array,
             Some(b'"') if !self.is_invalid => Kind::Text,
@@ -187,7 +197,10 @@ impl JsonIndex {
     /// Returns the JSON of a value.
     pub fn value(&self, node: u32) -> &str {
         let Node { start, end, .. } = *self.node(node);
-        self.text.as_str().get(start as usize..end as usize).unwrap_or_default()
+        self.text
+            .as_str()
+            .get(start as usize..end as usize)
+            .unwrap_or_default()
     }
 
     /// Returns the byte range of a value in the text.
@@ -210,7 +223,8 @@ impl JsonIndex {
     /// Returns the byte range of a member's key in the text, with its quotes.
     pub fn key_range(&self, node: u32) -> Option<Range<usize>> {
         let from = self.node(node).key;
-        let end = (from != NONE).then(|| string::end(self.text.as_str().as_bytes(), from as usize))??;
+        let end =
+            (from != NONE).then(|| string::end(self.text.as_str().as_bytes(), from as usize))??;
         Some(from as usize..end)
     }
 
@@ -254,7 +268,9 @@ impl JsonIndex {
     pub fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let end = self.after(node);
         let first = (node + 1 < end).then_some(node + 1);
-        std::iter::successors(first, move |child| Some(self.after(*child)).filter(|next| *next < end))
+        std::iter::successors(first, move |child| {
+            Some(self.after(*child)).filter(|next| *next < end)
+        })
     }
 
     /// Returns the containers that a value is in, innermost first.
@@ -280,7 +296,14 @@ impl Reading {
     /// Starts indexing a text.
     pub fn new(text: Excerpt) -> Reading {
         let is_invalid = text.len() >= NONE as usize;
-        Reading { text, nodes: Vec::new(), open: NONE, key: NONE, at: 0, is_invalid }
+        Reading {
+            text,
+            nodes: Vec::new(),
+            open: NONE,
+            key: NONE,
+            at: 0,
+            is_invalid,
+        }
     }
 
     /// Returns the number of bytes indexed so far.
@@ -299,9 +322,22 @@ impl Reading {
 
     /// Returns the indexed document.
     pub fn finish(mut self) -> JsonIndex {
-        if self.is_invalid || self.open != NONE || self.nodes.is_empty() || self.at < self.text.len() {
+        if self.is_invalid
+            || self.open != NONE
+            || self.nodes.is_empty()
+            || self.at < self.text.len()
+        {
             let end = u32::try_from(self.text.len()).unwrap_or(NONE);
-            let all = Node { start: 0, end, key: NONE, parent: NONE, next: 1, index: 0, children: 0, depth: 0 };
+            let all = Node {
+                start: 0,
+                end,
+                key: NONE,
+                parent: NONE,
+                next: 1,
+                index: 0,
+                children: 0,
+                depth: 0,
+            };
             return JsonIndex::of(self.text, vec![all], true);
         }
         self.nodes.shrink_to_fit();
@@ -319,14 +355,20 @@ impl Reading {
         }
         if matches!(first, b'}' | b']') {
             let count = self.nodes.len() as u32;
-            let open = self.nodes.get_mut(self.open as usize).filter(|_| self.key == NONE)?;
+            let open = self
+                .nodes
+                .get_mut(self.open as usize)
+                .filter(|_| self.key == NONE)?;
             let opening = if first == b'}' { b'{' } else { b'[' };
             (open.end, open.next) = ((i + 1) as u32, count);
             self.open = open.parent;
             self.at += 1;
             return (bytes[open.start as usize] == opening).then_some(());
         }
-        let in_object = self.nodes.get(self.open as usize).is_some_and(|open| bytes[open.start as usize] == b'{');
+        let in_object = self
+            .nodes
+            .get(self.open as usize)
+            .is_some_and(|open| bytes[open.start as usize] == b'{');
         if in_object && self.key == NONE {
             if first != b'"' {
                 return None;
@@ -341,7 +383,10 @@ impl Reading {
             b'"' => string::end(bytes, i)?,
             _ => {
                 let stop = |b: &u8| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
-                bytes[i..].iter().position(stop).map_or(bytes.len(), |n| i + n)
+                bytes[i..]
+                    .iter()
+                    .position(stop)
+                    .map_or(bytes.len(), |n| i + n)
             }
         };
         let node = self.nodes.len() as u32;

@@ -38,7 +38,14 @@ impl Path {
                     None => {
                         let (index, after) = inner.split_once(']')?;
                         let any = matches!(index, "" | "*");
-                        (if any { Step::Any } else { Step::Index(index.trim().parse().ok()?) }, after)
+                        (
+                            if any {
+                                Step::Any
+                            } else {
+                                Step::Index(index.trim().parse().ok()?)
+                            },
+                            after,
+                        )
                     }
                 };
                 steps.push(step);
@@ -49,7 +56,11 @@ impl Path {
                 if key.is_empty() {
                     return None;
                 }
-                steps.push(if key == "*" { Step::Any } else { Step::Key(key.to_string()) });
+                steps.push(if key == "*" {
+                    Step::Any
+                } else {
+                    Step::Key(key.to_string())
+                });
                 rest = &rest[end..];
             }
             if let Some(after) = rest.strip_prefix('.') {
@@ -110,10 +121,17 @@ impl Step {
     /// Returns whether it selects this member of a container.
     fn selects(&self, doc: &JsonIndex, parent: u32, member: u32) -> bool {
         match self {
-            Step::Key(key) => doc.key(member).is_some_and(|raw| json::decoded(raw) == **key),
+            Step::Key(key) => doc
+                .key(member)
+                .is_some_and(|raw| json::decoded(raw) == **key),
             Step::Index(index) => {
-                let from = if *index < 0 { i64::from(doc.children_count(parent)) } else { 0 };
-                doc.kind(parent) == Kind::Array && index.checked_add(from) == Some(doc.index(member).into())
+                let from = if *index < 0 {
+                    i64::from(doc.children_count(parent))
+                } else {
+                    0
+                };
+                doc.kind(parent) == Kind::Array
+                    && index.checked_add(from) == Some(doc.index(member).into())
             }
             Step::Any => true,
         }
@@ -125,18 +143,35 @@ impl Step {
         match self {
             Step::Key(key) if !is_list => {
                 let fields = Fields::read(raw.get()).map(|f| f.0).unwrap_or_default();
-                into.extend(fields.into_iter().rfind(|(name, _)| name == key).map(|(_, value)| value));
+                into.extend(
+                    fields
+                        .into_iter()
+                        .rfind(|(name, _)| name == key)
+                        .map(|(_, value)| value),
+                );
             }
             Step::Index(index) if is_list => {
                 let items = Items::of(raw);
-                let from_end = || items.len().checked_sub(usize::try_from(index.unsigned_abs()).ok()?);
-                let at = if *index < 0 { from_end() } else { usize::try_from(*index).ok() };
+                let from_end = || {
+                    items
+                        .len()
+                        .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)
+                };
+                let at = if *index < 0 {
+                    from_end()
+                } else {
+                    usize::try_from(*index).ok()
+                };
                 into.extend(at.and_then(|at| items.get(at)).copied());
             }
             Step::Any if is_list => into.extend(Items::of(raw)),
-            Step::Any => {
-                into.extend(Fields::read(raw.get()).map(|f| f.0).unwrap_or_default().into_iter().map(|(_, v)| v))
-            }
+            Step::Any => into.extend(
+                Fields::read(raw.get())
+                    .map(|f| f.0)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(_, v)| v),
+            ),
             Step::Key(_) | Step::Index(_) => {}
         }
         into.truncate(MAX_SELECTED);
@@ -161,10 +196,19 @@ mod tests {
         assert_eq!(at(r#"a.*[*].n"#), ["1", "[2,3]"]);
         assert_eq!(at("x"), ["null"]);
         assert_eq!(at(".café"), ["\"y\""]);
-        for missing in ["b", "a[0]", "x.y", r#"a["b c"][2]"#, r#"a["b c"][-3]"#, "x[-9223372036854775808]"] {
+        for missing in [
+            "b",
+            "a[0]",
+            "x.y",
+            r#"a["b c"][2]"#,
+            r#"a["b c"][-3]"#,
+            "x[-9223372036854775808]",
+        ] {
             assert!(at(missing).is_empty(), "{missing}");
         }
-        for invalid in ["", "$", ".", "a.", "a..b", "[", "[x]", "a[\"b", "a[\"b\"", "a.[0]"] {
+        for invalid in [
+            "", "$", ".", "a.", "a..b", "[", "[x]", "a[\"b", "a[\"b\"", "a.[0]",
+        ] {
             assert_eq!(Path::parse(invalid), None, "{invalid}");
         }
     }
@@ -174,14 +218,32 @@ mod tests {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":{"n":"y"}}"#;
         let doc = JsonIndex::new(std::sync::Arc::<str>::from(text));
         let root: &RawValue = serde_json::from_str(text).unwrap();
-        for path in [r#"a["b c"][0].n"#, "a.*[-1].n[]", "x", "café", "*", "a[0]", "n", "[0]", "*.n", "café.n"] {
+        for path in [
+            r#"a["b c"][0].n"#,
+            "a.*[-1].n[]",
+            "x",
+            "café",
+            "*",
+            "a[0]",
+            "n",
+            "[0]",
+            "*.n",
+            "café.n",
+        ] {
             let path = Path::parse(path).unwrap();
-            let selected = (0..doc.len()).filter(|n| path.selects(&doc, *n, false)).map(|n| doc.value(n));
+            let selected = (0..doc.len())
+                .filter(|n| path.selects(&doc, *n, false))
+                .map(|n| doc.value(n));
             let found: Vec<_> = path.find(root).into_iter().map(RawValue::get).collect();
             assert_eq!(selected.collect::<Vec<_>>(), found, "{path:?}");
         }
         let n = Path::parse("n").unwrap();
-        assert_eq!((0..doc.len()).filter(|node| n.selects(&doc, *node, true)).count(), 3);
+        assert_eq!(
+            (0..doc.len())
+                .filter(|node| n.selects(&doc, *node, true))
+                .count(),
+            3
+        );
     }
 
     #[test]

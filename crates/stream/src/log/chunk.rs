@@ -72,7 +72,10 @@ impl Row {
     }
 
     fn is_large(&self) -> bool {
-        matches!(self.kind, Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge)
+        matches!(
+            self.kind,
+            Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge
+        )
     }
 }
 
@@ -154,7 +157,9 @@ impl Chunk {
     /// Returns the index of the event at a position.
     pub fn index_of(&self, seq: Seq) -> Option<usize> {
         let index = usize::try_from(seq.checked_since(self.first)?).ok()?;
-        (self.evicted..self.rows.len()).contains(&index).then_some(index)
+        (self.evicted..self.rows.len())
+            .contains(&index)
+            .then_some(index)
     }
 
     /// Returns the indexes of the retained events.
@@ -169,18 +174,23 @@ impl Chunk {
 
     /// Returns when the event arrived.
     pub fn at(&self, index: usize) -> Option<Timestamp> {
-        self.base.checked_add(SignedDuration::from_nanos(self.rows.get(index)?.at)).ok()
+        self.base
+            .checked_add(SignedDuration::from_nanos(self.rows.get(index)?.at))
+            .ok()
     }
 
     /// Returns when the event happened, if known; see [`Event::time`].
     pub fn time(&self, index: usize) -> Option<Timestamp> {
         let is_replayed = self.rows.get(index)?.is(REPLAYED);
-        self.id(index).and_then(server_time).or_else(|| self.at(index).filter(|_| !is_replayed))
+        self.id(index)
+            .and_then(server_time)
+            .or_else(|| self.at(index).filter(|_| !is_replayed))
     }
 
     pub fn id(&self, index: usize) -> Option<&str> {
         let row = self.rows.get(index)?;
-        row.is(HAS_ID).then(|| &self.text[row.id as usize..][..row.id_len as usize])
+        row.is(HAS_ID)
+            .then(|| &self.text[row.id as usize..][..row.id_len as usize])
     }
 
     /// Rebuilds the event. `base` returns the text of another event, which a delta refers to.
@@ -215,15 +225,27 @@ impl Chunk {
     }
 
     fn large(&self, row: &Row) -> Option<&Large> {
-        self.large.get(row.own.checked_sub(self.large_evicted)? as usize)
+        self.large
+            .get(row.own.checked_sub(self.large_evicted)? as usize)
     }
 
     /// Replaces an event's large text with a delta to a newer one, if that saves enough. The newer event must not be
     /// evicted before this one.
     pub fn compress_to_delta(&mut self, index: usize, newer: Seq, newer_text: &str) {
-        let Some(row) = self.rows.get(index).filter(|row| row.kind == Kind::LargeJson) else { return };
-        let number = row.own.checked_sub(self.large_evicted).map(|number| number as usize);
-        let Some(large) = number.and_then(|number| self.large.get_mut(number)) else { return };
+        let Some(row) = self
+            .rows
+            .get(index)
+            .filter(|row| row.kind == Kind::LargeJson)
+        else {
+            return;
+        };
+        let number = row
+            .own
+            .checked_sub(self.large_evicted)
+            .map(|number| number as usize);
+        let Some(large) = number.and_then(|number| self.large.get_mut(number)) else {
+            return;
+        };
         if let Large::Text(text, _) = large
             && let Some(delta) = Delta::of(text, newer, newer_text)
         {
@@ -237,7 +259,9 @@ impl Chunk {
 
     fn reassemble(&self, row: &Row) -> Arc<str> {
         let own = self.own(row);
-        let Some(pattern) = self.patterns.get(usize::from(row.pattern)) else { return own.into() };
+        let Some(pattern) = self.patterns.get(usize::from(row.pattern)) else {
+            return own.into();
+        };
         let (head, tail) = (usize::from(row.head), usize::from(row.tail));
         if head == pattern.len() && own.is_empty() {
             return pattern.clone();
@@ -264,7 +288,10 @@ impl Chunk {
     /// Returns the approximate memory size of the event at an index, in bytes.
     pub fn weight(&self, index: usize) -> Option<usize> {
         let row = self.rows.get(index)?;
-        let pattern = self.patterns.get(usize::from(row.pattern)).filter(|_| row.is(NEW_PATTERN));
+        let pattern = self
+            .patterns
+            .get(usize::from(row.pattern))
+            .filter(|_| row.is(NEW_PATTERN));
         let data = match row.is_large() {
             // Such an event is alone in its chunk.
             true => {
@@ -276,11 +303,26 @@ impl Chunk {
             }
             false => row.own_len.into(),
         };
-        let id = if row.is(NEW_ID) { row.id_len as usize } else { 0 };
-        let origin = self.origins.get(usize::from(row.origin)).filter(|_| row.is(NEW_ORIGIN));
+        let id = if row.is(NEW_ID) {
+            row.id_len as usize
+        } else {
+            0
+        };
+        let origin = self
+            .origins
+            .get(usize::from(row.origin))
+            .filter(|_| row.is(NEW_ORIGIN));
         // Short names are shared by many chunks.
-        let origin = origin.map_or(0, |origin| origin.name_bytes()).saturating_sub(MIN_SHARED_TEXT);
-        Some(size_of::<Row>() + data + id + origin + pattern.map_or(0, |pattern| ALLOCATION_BYTES + pattern.len()))
+        let origin = origin
+            .map_or(0, |origin| origin.name_bytes())
+            .saturating_sub(MIN_SHARED_TEXT);
+        Some(
+            size_of::<Row>()
+                + data
+                + id
+                + origin
+                + pattern.map_or(0, |pattern| ALLOCATION_BYTES + pattern.len()),
+        )
     }
 }
 
@@ -302,10 +344,14 @@ pub(crate) struct Packer {
 impl Packer {
     /// Adds an event to the newest chunk, or to a new one.
     pub fn add(&mut self, event: Event, chunks: &mut VecDeque<Chunk>) {
-        let since = |chunk: &Chunk| i64::try_from(event.at.duration_since(chunk.base).as_nanos()).ok();
+        let since =
+            |chunk: &Chunk| i64::try_from(event.at.duration_since(chunk.base).as_nanos()).ok();
         let has_room = |chunk: &Chunk| {
             let bytes = chunk.text.len() + chunk.pattern_bytes;
-            chunk.rows.len() < MAX_ROWS && bytes < MAX_BYTES && chunk.large.is_empty() && since(chunk).is_some()
+            chunk.rows.len() < MAX_ROWS
+                && bytes < MAX_BYTES
+                && chunk.large.is_empty()
+                && since(chunk).is_some()
         };
         if !chunks.back().is_some_and(has_room) {
             if let Some(full) = chunks.back_mut() {
@@ -313,12 +359,24 @@ impl Packer {
                 full.text.shrink_to_fit();
                 full.patterns.shrink_to_fit();
             }
-            self.patterns.iter_mut().for_each(|pattern| pattern.index = NO_INDEX);
+            self.patterns
+                .iter_mut()
+                .for_each(|pattern| pattern.index = NO_INDEX);
             chunks.push_back(Chunk::new(event.seq, event.at));
         }
-        let Some(chunk) = chunks.back_mut() else { return };
+        let Some(chunk) = chunks.back_mut() else {
+            return;
+        };
         let at = since(chunk).unwrap_or_default();
-        let Event { conn, replayed, name, ns, id, data, .. } = event;
+        let Event {
+            conn,
+            replayed,
+            name,
+            ns,
+            id,
+            data,
+            ..
+        } = event;
         let origin = Origin { conn, name, ns };
         let known = chunk.origins.iter().rposition(|known| **known == origin);
         let is_new = known.is_none();
@@ -341,7 +399,10 @@ impl Packer {
             flags: if replayed { REPLAYED } else { 0 } | if is_new { NEW_ORIGIN } else { 0 },
         };
         if let Some(id) = id.as_deref() {
-            match before.filter(|before| chunk.id(*before) == Some(id)).and_then(|before| chunk.rows.get(before)) {
+            match before
+                .filter(|before| chunk.id(*before) == Some(id))
+                .and_then(|before| chunk.rows.get(before))
+            {
                 Some(same) => (row.id, row.id_len) = (same.id, same.id_len),
                 None => {
                     (row.id, row.id_len) = (chunk.text.len() as u32, id.len() as u32);
@@ -385,7 +446,13 @@ impl Packer {
                     row.flags |= NEW_PATTERN;
                     chunk.pattern_bytes += text.len();
                     self.patterns.truncate(MAX_PATTERNS - 1);
-                    self.patterns.insert(0, Pattern { text: text.clone(), index: NO_INDEX });
+                    self.patterns.insert(
+                        0,
+                        Pattern {
+                            text: text.clone(),
+                            index: NO_INDEX,
+                        },
+                    );
                 }
             }
             let pattern = &mut self.patterns[0];
@@ -410,12 +477,19 @@ fn to_u16(len: usize) -> u16 {
 /// overlap.
 pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
     let max = a.len().min(b.len());
-    let mut head = equal_bytes(a.as_bytes()[..max].chunks(WORD), b.as_bytes()[..max].chunks(WORD), false);
+    let mut head = equal_bytes(
+        a.as_bytes()[..max].chunks(WORD),
+        b.as_bytes()[..max].chunks(WORD),
+        false,
+    );
     while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
         head -= 1;
     }
     let max = max - head;
-    let (end_a, end_b) = (&a.as_bytes()[a.len() - max..], &b.as_bytes()[b.len() - max..]);
+    let (end_a, end_b) = (
+        &a.as_bytes()[a.len() - max..],
+        &b.as_bytes()[b.len() - max..],
+    );
     let mut tail = equal_bytes(end_a.rchunks(WORD), end_b.rchunks(WORD), true);
     while !(a.is_char_boundary(a.len() - tail) && b.is_char_boundary(b.len() - tail)) {
         tail -= 1;
@@ -427,7 +501,11 @@ pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
 const WORD: usize = 32;
 
 /// Counts the equal bytes before the first difference.
-fn equal_bytes<'a>(a: impl Iterator<Item = &'a [u8]>, b: impl Iterator<Item = &'a [u8]>, from_end: bool) -> usize {
+fn equal_bytes<'a>(
+    a: impl Iterator<Item = &'a [u8]>,
+    b: impl Iterator<Item = &'a [u8]>,
+    from_end: bool,
+) -> usize {
     let mut count = 0;
     for (a, b) in a.zip(b) {
         if a == b {
@@ -453,19 +531,41 @@ mod tests {
 
     fn event(seq: u64, id: Option<&str>, data: Data) -> Event {
         let at = Timestamp::from_nanosecond(1_789_000_000_000_000_001 + i128::from(seq)).unwrap();
-        let name = if seq.is_multiple_of(3) { "messages" } else { "custom" };
+        let name = if seq.is_multiple_of(3) {
+            "messages"
+        } else {
+            "custom"
+        };
         let replayed = seq.is_multiple_of(5);
-        Event { seq: Seq(seq), at, conn: 1, replayed, name: name.into(), ns: [].into(), id: id.map(Into::into), data }
+        Event {
+            seq: Seq(seq),
+            at,
+            conn: 1,
+            replayed,
+            name: name.into(),
+            ns: [].into(),
+            id: id.map(Into::into),
+            data,
+        }
     }
 
     fn pack(events: &[Event]) -> VecDeque<Chunk> {
         let (mut packer, mut chunks) = (Packer::default(), VecDeque::new());
-        events.iter().for_each(|event| packer.add(event.clone(), &mut chunks));
+        events
+            .iter()
+            .for_each(|event| packer.add(event.clone(), &mut chunks));
         chunks
     }
 
     fn unpack(chunks: &VecDeque<Chunk>) -> Vec<Event> {
-        chunks.iter().flat_map(|chunk| chunk.indexes().map(|index| chunk.event(index, &|_| None).unwrap())).collect()
+        chunks
+            .iter()
+            .flat_map(|chunk| {
+                chunk
+                    .indexes()
+                    .map(|index| chunk.event(index, &|_| None).unwrap())
+            })
+            .collect()
     }
 
     #[test]
@@ -473,13 +573,19 @@ mod tests {
         let metadata = format!(r#"{{"thread_id":"t","more":"{}"}}"#, "x".repeat(1000));
         let text = |n| format!(r#"[{{"content":"wörd{n} "}},{metadata}]"#);
         let id = |n| format!("1789000000000-{}", n / 6);
-        let events: Vec<Event> =
-            (1..=5000).map(|n| event(n, Some(&id(n)), Data::Json(text(n).as_str().into()))).collect();
+        let events: Vec<Event> = (1..=5000)
+            .map(|n| event(n, Some(&id(n)), Data::Json(text(n).as_str().into())))
+            .collect();
         let chunks = pack(&events);
         assert_eq!(unpack(&chunks), events);
-        let weights = chunks.iter().flat_map(|chunk| chunk.indexes().map(|index| chunk.weight(index).unwrap()));
+        let weights = chunks
+            .iter()
+            .flat_map(|chunk| chunk.indexes().map(|index| chunk.weight(index).unwrap()));
         assert!(weights.sum::<usize>() < 5000 * 64);
-        let held: usize = chunks.iter().map(|chunk| chunk.text.capacity() + chunk.rows.capacity() * 40).sum();
+        let held: usize = chunks
+            .iter()
+            .map(|chunk| chunk.text.capacity() + chunk.rows.capacity() * 40)
+            .sum();
         assert!(held < 5000 * 64, "{held}");
         assert!(size_of::<Row>() <= 32);
     }
@@ -487,8 +593,15 @@ mod tests {
     #[test]
     fn a_large_text_is_never_copied() {
         let text: Arc<str> = "x".repeat(MAX_SHARED_TEXT + 1).into();
-        let mut chunks = pack(&[event(1, None, Data::Json(text.clone())), event(2, None, Data::Json(text.clone()))]);
-        assert!(unpack(&chunks).iter().all(|event| Arc::ptr_eq(event.data.text(), &text)));
+        let mut chunks = pack(&[
+            event(1, None, Data::Json(text.clone())),
+            event(2, None, Data::Json(text.clone())),
+        ]);
+        assert!(
+            unpack(&chunks)
+                .iter()
+                .all(|event| Arc::ptr_eq(event.data.text(), &text))
+        );
         // The text is freed together with its event.
         assert_eq!(Arc::strong_count(&text), 3);
         chunks[0].evict_oldest();
@@ -497,7 +610,9 @@ mod tests {
 
     #[test]
     fn distant_times_keep_nanosecond_precision() {
-        let mut events: Vec<Event> = (1..=4).map(|n| event(n, None, Data::Json("1".into()))).collect();
+        let mut events: Vec<Event> = (1..=4)
+            .map(|n| event(n, None, Data::Json("1".into())))
+            .collect();
         (events[1].at, events[2].at) = (Timestamp::MAX, Timestamp::MIN);
         assert_eq!(unpack(&pack(&events)), events);
     }

@@ -27,7 +27,13 @@ impl Delta {
         let (first, last) = common(base_values, values);
         let own = &values[first..values.len() - last];
         let saves = head.len() + own.len() <= text.len() / 2;
-        saves.then(|| Delta { base, head: head.into(), shared: (first, last), own: own.into(), len: text.len() })
+        saves.then(|| Delta {
+            base,
+            head: head.into(),
+            shared: (first, last),
+            own: own.into(),
+            len: text.len(),
+        })
     }
 
     /// Rebuilds the text from its base.
@@ -60,8 +66,13 @@ mod tests {
     #[test]
     fn a_grown_state_is_stored_as_a_small_delta() {
         let state = |run: &str, messages: usize| {
-            let list = (0..messages).map(|n| format!(r#"{{"id":"{n}","content":"wörd"}}"#)).collect::<Vec<_>>();
-            format!(r#"{{"thread":{{"at":"{run}"}},"state":{{"values":{{"messages":[{}],"é":1}}}}}}"#, list.join(","))
+            let list = (0..messages)
+                .map(|n| format!(r#"{{"id":"{n}","content":"wörd"}}"#))
+                .collect::<Vec<_>>();
+            format!(
+                r#"{{"thread":{{"at":"{run}"}},"state":{{"values":{{"messages":[{}],"é":1}}}}}}"#,
+                list.join(",")
+            )
         };
         let (old, new) = (state("a", 1000), state("b", 1010));
         let delta = Delta::of(&old, Seq(9), &new).unwrap();
@@ -77,7 +88,10 @@ mod tests {
             "{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaè\"}",
         );
         assert_eq!(
-            delta.unwrap().text("{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaè\"}").as_deref(),
+            delta
+                .unwrap()
+                .text("{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaè\"}")
+                .as_deref(),
             Some("{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaé\"}")
         );
     }

@@ -45,8 +45,13 @@ impl Event {
 pub fn server_time(id: &str) -> Option<Timestamp> {
     let (ms, n) = id.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let ms = Some(ms).filter(|ms| is_number(ms) && is_number(n))?.parse().ok()?;
-    EPOCH_MS.contains(&ms).then(|| Timestamp::from_millisecond(ms).ok())?
+    let ms = Some(ms)
+        .filter(|ms| is_number(ms) && is_number(n))?
+        .parse()
+        .ok()?;
+    EPOCH_MS
+        .contains(&ms)
+        .then(|| Timestamp::from_millisecond(ms).ok())?
 }
 
 /// The payload of an event.
@@ -128,7 +133,11 @@ mod tests {
             Some("99999999999999999999-0"),
         ] {
             assert_eq!(event(id, true).time(), None, "{id:?}");
-            assert_eq!(event(id, false).time(), Some(Timestamp::UNIX_EPOCH), "{id:?}");
+            assert_eq!(
+                event(id, false).time(),
+                Some(Timestamp::UNIX_EPOCH),
+                "{id:?}"
+            );
         }
     }
 }

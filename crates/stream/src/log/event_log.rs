@@ -21,7 +21,10 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_rows: 1_000_000, max_bytes: 256 << 20 }
+        Limits {
+            max_rows: 1_000_000,
+            max_bytes: 256 << 20,
+        }
     }
 }
 
@@ -57,16 +60,27 @@ pub struct EventLog {
 impl EventLog {
     /// Creates an empty event log.
     pub fn new(limits: Limits) -> Self {
-        EventLog { limits, ..EventLog::default() }
+        EventLog {
+            limits,
+            ..EventLog::default()
+        }
     }
 
     /// Appends a record. Evicts the oldest events if the log is full; the newest one always stays.
     pub fn push(&mut self, record: Record) {
         let Record::Event(event) = record else {
             self.mark_bytes += record.weight();
-            self.marks.push_back(Mark { after: self.last, record });
-            while self.marks.len() > 1 && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES) {
-                self.mark_bytes -= self.marks.pop_front().map_or(0, |mark| mark.record.weight());
+            self.marks.push_back(Mark {
+                after: self.last,
+                record,
+            });
+            while self.marks.len() > 1
+                && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES)
+            {
+                self.mark_bytes -= self
+                    .marks
+                    .pop_front()
+                    .map_or(0, |mark| mark.record.weight());
                 self.evicted_marks += 1;
             }
             return;
@@ -77,14 +91,19 @@ impl EventLog {
             self.evict_rows(usize::MAX);
         }
         self.last = event.seq;
-        let newer = event.is_snapshot().then(|| (event.seq, event.data.text().clone()));
+        let newer = event
+            .is_snapshot()
+            .then(|| (event.seq, event.data.text().clone()));
         self.packer.add(event, &mut self.chunks);
         if let Some((newer, text)) = newer {
             self.compress_older_snapshot(newer, &text);
             self.snapshots.push(newer);
         }
         self.rows += 1;
-        self.bytes += self.find(self.last).and_then(|(chunk, index)| chunk.weight(index)).unwrap_or_default();
+        self.bytes += self
+            .find(self.last)
+            .and_then(|(chunk, index)| chunk.weight(index))
+            .unwrap_or_default();
         self.evict();
     }
 
@@ -130,10 +149,16 @@ impl EventLog {
 
     /// Replaces the previous snapshot with a delta to this one, because only the newest is needed in full.
     fn compress_older_snapshot(&mut self, newer: Seq, text: &str) {
-        let Some(older) = self.snapshots.last().copied() else { return };
+        let Some(older) = self.snapshots.last().copied() else {
+            return;
+        };
         let number = self.chunk_of(older);
-        let Some(chunk) = self.chunks.get_mut(number) else { return };
-        let Some(index) = chunk.index_of(older) else { return };
+        let Some(chunk) = self.chunks.get_mut(number) else {
+            return;
+        };
+        let Some(index) = chunk.index_of(older) else {
+            return;
+        };
         let before = chunk.weight(index).unwrap_or_default();
         chunk.compress_to_delta(index, newer, text);
         self.bytes -= before.saturating_sub(chunk.weight(index).unwrap_or_default());
@@ -152,7 +177,10 @@ impl EventLog {
     /// Returns the position of the stream's event with this number.
     pub fn position_of(&self, number: EventNumber) -> Seq {
         let seq = Seq(number.0);
-        self.snapshots.iter().fold(seq, |seq, snapshot| if *snapshot <= seq { seq.next() } else { seq })
+        self.snapshots.iter().fold(
+            seq,
+            |seq, snapshot| if *snapshot <= seq { seq.next() } else { seq },
+        )
     }
 
     /// Returns how many snapshots are among the events up to this one.
@@ -174,14 +202,22 @@ impl EventLog {
 
     /// Returns the oldest event at or after this time.
     pub fn first_since(&self, at: Timestamp) -> Option<Seq> {
-        let found = self.indexes().find(|(chunk, index)| chunk.time(*index).is_some_and(|time| time >= at));
-        found.map(|(chunk, index)| chunk.seq(index)).filter(|seq| *seq <= self.last_seq())
+        let found = self
+            .indexes()
+            .find(|(chunk, index)| chunk.time(*index).is_some_and(|time| time >= at));
+        found
+            .map(|(chunk, index)| chunk.seq(index))
+            .filter(|seq| *seq <= self.last_seq())
     }
 
     /// Returns the newest event with this id.
     pub fn newest_with_id(&self, id: &str) -> Option<Seq> {
         let shown = |(chunk, index): &(&Chunk, usize)| chunk.seq(*index) <= self.last_seq();
-        let found = self.indexes().rev().filter(shown).find(|(chunk, index)| chunk.id(*index) == Some(id));
+        let found = self
+            .indexes()
+            .rev()
+            .filter(shown)
+            .find(|(chunk, index)| chunk.id(*index) == Some(id));
         found.map(|(chunk, index)| chunk.seq(index))
     }
 
@@ -192,16 +228,21 @@ impl EventLog {
 
     /// Returns the index of the chunk that contains an event, if any does.
     fn chunk_of(&self, seq: Seq) -> usize {
-        self.chunks.partition_point(|chunk| chunk.first() <= seq).saturating_sub(1)
+        self.chunks
+            .partition_point(|chunk| chunk.first() <= seq)
+            .saturating_sub(1)
     }
 
     fn indexes(&self) -> impl DoubleEndedIterator<Item = (&Chunk, usize)> {
-        self.chunks.iter().flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)))
+        self.chunks
+            .iter()
+            .flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)))
     }
 
     /// Returns the oldest visible event.
     pub fn first_seq(&self) -> Option<Seq> {
-        self.first_retained().filter(|first| *first <= self.last_seq())
+        self.first_retained()
+            .filter(|first| *first <= self.last_seq())
     }
 
     /// Returns the oldest retained event, whether visible or not.
@@ -238,10 +279,14 @@ impl EventLog {
     /// Returns the events from this position on, or from the oldest one retained.
     pub fn iter_from(&self, seq: Seq) -> impl Iterator<Item = Event> {
         let (from, last) = (self.chunk_of(seq), self.last_seq());
-        let indexes = self.chunks.range(from..).flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)));
+        let indexes = self
+            .chunks
+            .range(from..)
+            .flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)));
         let indexes = indexes.map(|(chunk, index)| (chunk.seq(index), chunk, index));
-        let wanted =
-            indexes.skip_while(move |(number, ..)| *number < seq).take_while(move |(number, ..)| *number <= last);
+        let wanted = indexes
+            .skip_while(move |(number, ..)| *number < seq)
+            .take_while(move |(number, ..)| *number <= last);
         wanted.filter_map(|(_, chunk, index)| chunk.event(index, &self.base()))
     }
 
@@ -253,7 +298,11 @@ impl EventLog {
     /// Returns the mark with this number (from 0), or the oldest retained one after it, with its number.
     pub fn mark(&self, number: u64) -> Option<(u64, &Mark)> {
         let number = number.max(self.evicted_marks);
-        Some((number, self.marks.get(usize::try_from(number - self.evicted_marks).ok()?)?))
+        Some((
+            number,
+            self.marks
+                .get(usize::try_from(number - self.evicted_marks).ok()?)?,
+        ))
     }
 
     /// Returns how many marks were appended, including evicted ones.
@@ -291,8 +340,12 @@ impl EventLog {
 
     fn evict_rows(&mut self, rows: usize) {
         for _ in 0..rows {
-            let Some(chunk) = self.chunks.front_mut() else { return };
-            let Some((weight, size)) = chunk.evict_oldest() else { return };
+            let Some(chunk) = self.chunks.front_mut() else {
+                return;
+            };
+            let Some((weight, size)) = chunk.evict_oldest() else {
+                return;
+            };
             if chunk.len() == 0 {
                 self.chunks.pop_front();
             }
@@ -328,47 +381,115 @@ mod tests {
 
     #[test]
     fn events_are_found_and_the_log_is_bounded() {
-        let mut event_log = EventLog::new(Limits { max_rows: 3, max_bytes: 10_000 });
-        assert_eq!((event_log.first_seq(), event_log.last_seq(), event_log.get(Seq(1))), (None, Seq::START, None));
-        let gap = Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: "x".into() };
+        let mut event_log = EventLog::new(Limits {
+            max_rows: 3,
+            max_bytes: 10_000,
+        });
+        assert_eq!(
+            (
+                event_log.first_seq(),
+                event_log.last_seq(),
+                event_log.get(Seq(1))
+            ),
+            (None, Seq::START, None)
+        );
+        let gap = Record::Gap {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            why: "x".into(),
+        };
         event_log.push(gap.clone());
         for seq in 1..=5 {
             event_log.push(event(seq, 10));
         }
         event_log.push(gap);
-        assert_eq!((event_log.first_seq(), event_log.last_seq(), event_log.len()), (Some(Seq(3)), Seq(5), 3));
+        assert_eq!(
+            (event_log.first_seq(), event_log.last_seq(), event_log.len()),
+            (Some(Seq(3)), Seq(5), 3)
+        );
         assert_eq!((event_log.get(Seq(2)), event_log.get(Seq(6))), (None, None));
         assert_eq!(event_log.get(Seq(4)).unwrap().seq, Seq(4));
-        assert_eq!(event_log.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [3, 4, 5]);
-        assert_eq!(event_log.iter_from(Seq(5)).map(|e| e.seq.0).collect::<Vec<_>>(), [5]);
+        assert_eq!(
+            event_log
+                .iter_from(Seq(0))
+                .map(|e| e.seq.0)
+                .collect::<Vec<_>>(),
+            [3, 4, 5]
+        );
+        assert_eq!(
+            event_log
+                .iter_from(Seq(5))
+                .map(|e| e.seq.0)
+                .collect::<Vec<_>>(),
+            [5]
+        );
         assert_eq!(event_log.iter_from(Seq(9)).count(), 0);
-        assert_eq!(event_log.marks().iter().map(|m| m.after.0).collect::<Vec<_>>(), [0, 5]);
-        assert_eq!((event_log.evicted_rows(), event_log.evicted_bytes()), (2, 20));
+        assert_eq!(
+            event_log
+                .marks()
+                .iter()
+                .map(|m| m.after.0)
+                .collect::<Vec<_>>(),
+            [0, 5]
+        );
+        assert_eq!(
+            (event_log.evicted_rows(), event_log.evicted_bytes()),
+            (2, 20)
+        );
     }
 
     #[test]
     fn time_travel_hides_newer_events() {
-        let mut event_log = EventLog::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        let mut event_log = EventLog::new(Limits {
+            max_rows: 3,
+            max_bytes: 10_000,
+        });
         (1..=3).for_each(|seq| event_log.push(event(seq, 10)));
         event_log.show_until(Some(Seq(2)));
         event_log.push(event(4, 10));
         assert_eq!(
-            (event_log.first_seq(), event_log.last_seq(), event_log.newest_seq(), event_log.len()),
+            (
+                event_log.first_seq(),
+                event_log.last_seq(),
+                event_log.newest_seq(),
+                event_log.len()
+            ),
             (Some(Seq(2)), Seq(2), Seq(4), 1)
         );
         assert_eq!((event_log.len(), event_log.kept_bytes()), (1, 3 * TEN));
-        assert_eq!((event_log.get(Seq(3)), event_log.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
-        assert_eq!(event_log.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
+        assert_eq!(
+            (
+                event_log.get(Seq(3)),
+                event_log.whole(Seq(3)).map(|event| event.seq)
+            ),
+            (None, Some(Seq(3)))
+        );
+        assert_eq!(
+            event_log
+                .iter_from(Seq(0))
+                .map(|e| e.seq.0)
+                .collect::<Vec<_>>(),
+            [2]
+        );
         // All visible events are evicted.
         event_log.push(event(5, 10));
         assert_eq!(
-            (event_log.first_seq(), event_log.first_retained(), event_log.len(), event_log.iter_from(Seq(0)).count()),
+            (
+                event_log.first_seq(),
+                event_log.first_retained(),
+                event_log.len(),
+                event_log.iter_from(Seq(0)).count()
+            ),
             (None, Some(Seq(3)), 0, 0)
         );
         assert_eq!((event_log.len(), event_log.kept_bytes()), (0, 3 * TEN));
         event_log.show_until(None);
         assert_eq!(
-            (event_log.first_seq(), event_log.last_seq(), event_log.len(), event_log.kept_bytes()),
+            (
+                event_log.first_seq(),
+                event_log.last_seq(),
+                event_log.len(),
+                event_log.kept_bytes()
+            ),
             (Some(Seq(3)), Seq(5), 3, 3 * TEN)
         );
     }
@@ -382,7 +503,10 @@ mod tests {
             event_log.show_until(None);
             assert_eq!(event_log.last_seq(), Seq(seq));
         }
-        assert_eq!((event_log.retained_events(), event_log.kept_bytes()), (2, 2 * TEN));
+        assert_eq!(
+            (event_log.retained_events(), event_log.kept_bytes()),
+            (2, 2 * TEN)
+        );
     }
 
     #[test]
@@ -390,10 +514,19 @@ mod tests {
         let snapshot = |seq, messages: usize| {
             let state = serde_json::json!({"values": {"messages": vec!["a long message"; messages], "n": messages}});
             let parts = [(SnapshotPart::State, Loaded::Json(state.to_string().into()))];
-            ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(seq))
+            ThreadSnapshot {
+                at: jiff::Timestamp::UNIX_EPOCH,
+                parts: parts.into(),
+            }
+            .into_event(Seq(seq))
         };
         let mut event_log = EventLog::new(Limits::default());
-        let entries = [snapshot(1, 5_000), snapshot(3, 5_010), snapshot(4, 5_020), snapshot(6, 5_020)];
+        let entries = [
+            snapshot(1, 5_000),
+            snapshot(3, 5_010),
+            snapshot(4, 5_020),
+            snapshot(6, 5_020),
+        ];
         event_log.push(Record::Event(entries[0].clone()));
         let one = event_log.kept_bytes();
         event_log.push(event(2, 10));
@@ -401,15 +534,34 @@ mod tests {
         event_log.push(Record::Event(entries[2].clone()));
         event_log.push(event(5, 10));
         event_log.push(Record::Event(entries[3].clone()));
-        assert!(event_log.kept_bytes() < one + one / 10, "{} of {one}", event_log.kept_bytes());
+        assert!(
+            event_log.kept_bytes() < one + one / 10,
+            "{} of {one}",
+            event_log.kept_bytes()
+        );
         for entry in &entries {
             assert_eq!(event_log.whole(entry.seq).as_ref(), Some(entry));
         }
-        assert_eq!(event_log.iter_from(Seq(0)).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
+        assert_eq!(
+            event_log
+                .iter_from(Seq(0))
+                .filter(Event::is_snapshot)
+                .collect::<Vec<_>>(),
+            entries
+        );
         // Snapshots don't count as events of the stream.
-        assert_eq!([2, 5, 6].map(|seq| event_log.number_of(Seq(seq)).0), [1, 2, 3]);
-        assert_eq!([1, 2, 3].map(|number| event_log.position_of(EventNumber(number)).0), [2, 5, 7]);
-        assert_eq!([1, 2, 4, 9].map(|seq| event_log.snapshots_until(Seq(seq))), [1, 1, 3, 4]);
+        assert_eq!(
+            [2, 5, 6].map(|seq| event_log.number_of(Seq(seq)).0),
+            [1, 2, 3]
+        );
+        assert_eq!(
+            [1, 2, 3].map(|number| event_log.position_of(EventNumber(number)).0),
+            [2, 5, 7]
+        );
+        assert_eq!(
+            [1, 2, 4, 9].map(|seq| event_log.snapshots_until(Seq(seq))),
+            [1, 1, 3, 4]
+        );
         // The oldest are evicted first, so the bases of all deltas are still present.
         event_log.shrink_by(one / 2);
         assert_eq!(event_log.whole(Seq(6)).as_ref(), Some(&entries[3]));
@@ -417,7 +569,10 @@ mod tests {
 
     #[test]
     fn one_huge_event_stays() {
-        let mut event_log = EventLog::new(Limits { max_rows: 10, max_bytes: 1000 });
+        let mut event_log = EventLog::new(Limits {
+            max_rows: 10,
+            max_bytes: 1000,
+        });
         event_log.push(event(1, 10));
         event_log.push(event(2, 5000));
         assert_eq!((event_log.first_seq(), event_log.len()), (Some(Seq(2)), 1));

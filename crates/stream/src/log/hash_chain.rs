@@ -31,7 +31,9 @@ pub enum ChainCheck {
 impl Chain {
     /// Appends a hash to the text's last line, which begins at this offset and ends with a line break.
     pub fn seal(&mut self, text: &mut Vec<u8>, from: usize) {
-        let Some(line) = text.get(from..).and_then(|line| line.strip_suffix(b"}\n")) else { return };
+        let Some(line) = text.get(from..).and_then(|line| line.strip_suffix(b"}\n")) else {
+            return;
+        };
         self.last = hash(self.last, &[line, b"}"]);
         text.truncate(text.len() - 2);
         text.extend_from_slice(FIELD);
@@ -43,10 +45,16 @@ impl Chain {
     /// Checks the next line, without its line break, against the chain. After a broken line the chain continues from that
     /// line, so that each change is reported where it is.
     pub fn check(&mut self, line: &[u8]) -> ChainCheck {
-        let Some((before, written)) = split(line) else { return ChainCheck::No };
+        let Some((before, written)) = split(line) else {
+            return ChainCheck::No;
+        };
         let matches = hash(self.last, &[before, b"}"]) == written;
         self.last = written;
-        if matches { ChainCheck::Yes } else { ChainCheck::Broken }
+        if matches {
+            ChainCheck::Yes
+        } else {
+            ChainCheck::Broken
+        }
     }
 
     /// Returns the previous line's hash as written.
@@ -68,11 +76,17 @@ fn hash(before: [u8; BYTES], line: &[&[u8]]) -> [u8; BYTES] {
 /// Splits a line into the part before the hash field, and the hash. Quotes inside JSON strings are escaped, so only this
 /// field can end a line like that.
 fn split(line: &[u8]) -> Option<(&[u8], [u8; BYTES])> {
-    let (rest, hex) = line.strip_suffix(CLOSE)?.split_last_chunk::<{ 2 * BYTES }>()?;
+    let (rest, hex) = line
+        .strip_suffix(CLOSE)?
+        .split_last_chunk::<{ 2 * BYTES }>()?;
     let before = rest.strip_suffix(FIELD)?;
     let mut written = [0; BYTES];
     for (byte, pair) in written.iter_mut().zip(hex.as_chunks::<2>().0) {
-        let digit = |c: u8| char::from(c).to_digit(16).filter(|_| !c.is_ascii_uppercase());
+        let digit = |c: u8| {
+            char::from(c)
+                .to_digit(16)
+                .filter(|_| !c.is_ascii_uppercase())
+        };
         *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
     }
     Some((before, written))
@@ -99,7 +113,10 @@ mod tests {
             ChainCheck::Yes => '+',
             ChainCheck::Broken => '!',
         };
-        lines.into_iter().map(|line| word(chain.check(line.as_bytes()))).collect()
+        lines
+            .into_iter()
+            .map(|line| word(chain.check(line.as_bytes())))
+            .collect()
     }
 
     #[test]
@@ -110,7 +127,9 @@ mod tests {
         let mut edited = lines.clone();
         edited[1] = edited[1].replace('2', "7");
         assert!(checked(&edited).starts_with("+!"));
-        let [a, b, c, d] = &lines[..] else { unreachable!() };
+        let [a, b, c, d] = &lines[..] else {
+            unreachable!()
+        };
         assert_eq!(checked([a, c, d]), "+!+");
         assert_eq!(checked([b, c, d]), "!++");
         assert_eq!(checked([a, c, b, d]), "+!!!");
@@ -124,7 +143,10 @@ mod tests {
         let inside = format!(r#"{{"data":{{"x":1,"hash":"{zeros}"}}}}"#);
         let in_text = format!(r#"{{"data":"x\",\"hash\":\"{zeros}\"}}"}}"#);
         let upper = format!(r#"{{"a":1,"hash":"{}"}}"#, "A".repeat(32));
-        assert_eq!(checked([&inside, &in_text, &upper, &"{}".into(), &String::new()]), "-----");
+        assert_eq!(
+            checked([&inside, &in_text, &upper, &"{}".into(), &String::new()]),
+            "-----"
+        );
         assert_eq!(checked([&format!(r#"{{"a":1,"hash":"{zeros}"}}"#)]), "!");
     }
 }

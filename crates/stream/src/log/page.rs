@@ -52,8 +52,17 @@ impl std::fmt::Debug for LoaderFactory {
 
 /// Forwards a stream and the snapshots of its thread. Returns when the receiver is dropped, or when a stream without a
 /// thread ends. After a thread's stream ends, its runs are still polled, and snapshots are loaded on request.
-pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>, out: mpsc::Sender<Vec<Item>>) {
-    let PageOptions { loader, thread, mut head, refresh } = options;
+pub async fn follow_page(
+    options: PageOptions,
+    stream: mpsc::Receiver<Vec<Item>>,
+    out: mpsc::Sender<Vec<Item>>,
+) {
+    let PageOptions {
+        loader,
+        thread,
+        mut head,
+        refresh,
+    } = options;
     let (sender, loaded) = mpsc::unbounded_channel();
     let mut page = Page {
         loader_for: loader,
@@ -125,7 +134,10 @@ impl Page {
             if self.ended && self.loader.is_none() {
                 return;
             }
-            let is_full = self.held.as_ref().is_some_and(|held| held.items.len() >= MAX_HELD_BATCHES);
+            let is_full = self
+                .held
+                .as_ref()
+                .is_some_and(|held| held.items.len() >= MAX_HELD_BATCHES);
             let wake = self.next_wake();
             let sent = tokio::select! {
                 biased;
@@ -172,11 +184,16 @@ impl Page {
 
     /// Starts the pending load, unless one is in progress or has just finished.
     fn begin_load(&mut self) {
-        let may_load = self.loading.is_none() && self.last_load.is_none_or(|last| last.elapsed() >= LOAD_PAUSE);
+        let may_load = self.loading.is_none()
+            && self
+                .last_load
+                .is_none_or(|last| last.elapsed() >= LOAD_PAUSE);
         let Some(loader) = self.loader.clone().filter(|_| may_load) else {
             return;
         };
-        let Some((scope, after_end)) = self.pending.take() else { return };
+        let Some((scope, after_end)) = self.pending.take() else {
+            return;
+        };
         let sender = self.sender.clone();
         // Sending fails only if the page was dropped.
         let out = move |snapshot| drop(sender.send(snapshot));
@@ -188,11 +205,16 @@ impl Page {
 
     /// Returns when to wake up without a trigger. `None` while nothing was loaded.
     fn next_wake(&self) -> Option<Instant> {
-        let pause =
-            self.last_load.map(|last| last + LOAD_PAUSE).filter(|_| self.pending.is_some() && self.loading.is_none());
+        let pause = self
+            .last_load
+            .map(|last| last + LOAD_PAUSE)
+            .filter(|_| self.pending.is_some() && self.loading.is_none());
         let held = self.held.as_ref().map(|held| held.until);
         let replayed = self.replayed.map(|last| last + REPLAY_QUIET);
-        let idle = self.last_load.map(|last| last + IDLE_RELOAD).filter(|_| self.loading.is_none());
+        let idle = self
+            .last_load
+            .map(|last| last + IDLE_RELOAD)
+            .filter(|_| self.loading.is_none());
         [pause, held, replayed, idle].into_iter().flatten().min()
     }
 
@@ -220,7 +242,10 @@ impl Page {
         }
         if let Some(Loaded::Json(runs)) = snapshot.parts.get(&Part::Runs) {
             // No event shows what runs do after the end of the stream.
-            let is_news = self.runs.replace(runs.clone()).is_some_and(|known| known != *runs);
+            let is_news = self
+                .runs
+                .replace(runs.clone())
+                .is_some_and(|known| known != *runs);
             if is_news && self.ended && loaded == [Part::Runs] {
                 self.schedule_load(Scope::All, true);
             }
@@ -229,7 +254,9 @@ impl Page {
         if !self.send(vec![Item::Record(Record::Event(event))]).await {
             return false;
         }
-        let Some(held) = &mut self.held else { return true };
+        let Some(held) = &mut self.held else {
+            return true;
+        };
         held.waits_for.retain(|part| !loaded.contains(part));
         if held.waits_for.is_empty() {
             return self.release().await;
@@ -250,7 +277,9 @@ impl Page {
         }
         if let Some(held) = &mut self.held {
             // Items about the connection are not held back.
-            let (statuses, rest) = items.into_iter().partition::<Vec<_>, _>(|item| !matches!(item, Item::Record(_)));
+            let (statuses, rest) = items
+                .into_iter()
+                .partition::<Vec<_>, _>(|item| !matches!(item, Item::Record(_)));
             held.items.push(rest);
             return statuses.is_empty() || self.send(statuses).await;
         }
@@ -260,7 +289,10 @@ impl Page {
     /// Updates the page's state from an item.
     fn track(&mut self, item: &Item, now: Instant) {
         match item {
-            Item::Started { thread_id: Some(thread), .. } => {
+            Item::Started {
+                thread_id: Some(thread),
+                ..
+            } => {
                 self.set_thread(thread.clone());
                 self.schedule_load(Scope::Runs, false);
             }
@@ -269,7 +301,9 @@ impl Page {
                     self.set_thread(thread.clone());
                 }
             }
-            Item::Record(Record::Open { conn, .. }) if *conn > 1 => self.schedule_load(Scope::All, false),
+            Item::Record(Record::Open { conn, .. }) if *conn > 1 => {
+                self.schedule_load(Scope::All, false)
+            }
             Item::Record(Record::End(_)) => self.schedule_load(Scope::All, true),
             Item::Record(Record::Run(run)) => {
                 let is_over = run.ended_at.is_some();
@@ -301,7 +335,9 @@ impl Page {
 
     /// Sends the held items.
     async fn release(&mut self) -> bool {
-        let Some(held) = self.held.take() else { return true };
+        let Some(held) = self.held.take() else {
+            return true;
+        };
         for items in held.items {
             if !self.forward(items).await {
                 return false;

@@ -77,7 +77,11 @@ pub struct RunRecord {
 impl RunRecord {
     /// Returns the end of the run, if its stream was read to its end.
     pub(crate) fn end(&self) -> Option<End> {
-        Some(End { at: self.ended_at?, outcome: self.outcome?, ..End::default() })
+        Some(End {
+            at: self.ended_at?,
+            outcome: self.outcome?,
+            ..End::default()
+        })
     }
 }
 

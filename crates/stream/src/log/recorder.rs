@@ -34,11 +34,18 @@ impl RecordingFile {
     /// to it; other I/O errors.
     pub fn create(path: &Path) -> io::Result<RecordingFile> {
         let file = BufWriter::with_capacity(64 << 10, create_private(path)?);
-        let out = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
+        let out = match path
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("gz"))
+        {
             true => Out::Gzip(Box::new(GzEncoder::new(file, Compression::default()))),
             false => Out::Plain(file),
         };
-        Ok(RecordingFile { out, flushed: Instant::now(), bytes: 0 })
+        Ok(RecordingFile {
+            out,
+            flushed: Instant::now(),
+            bytes: 0,
+        })
     }
 
     /// Appends whole lines and flushes them to the file.
@@ -84,14 +91,19 @@ fn create_private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = match options.clone().create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => files::open_with(&options, path)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            files::open_with(&options, path)?
+        }
         created => created?,
     };
     let metadata = file.metadata()?;
     // A recording is empty until its first lines are written. Without the lock, another process would take it for a new
     // file.
     if metadata.is_file() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process is recording to it"));
+        return Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "another process is recording to it",
+        ));
     }
     // Another process may have written lines before it released the lock.
     let metadata = file.metadata().unwrap_or(metadata);
@@ -123,7 +135,10 @@ mod tests {
         file.write(b"x\n").unwrap();
         assert_eq!((file.bytes(), mode()), (2, 0o600));
         file.finish().unwrap();
-        assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            RecordingFile::create(&path).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(std::fs::read(&path).unwrap(), b"x\n");
         std::fs::remove_file(&path).unwrap();
         RecordingFile::create(&path).unwrap().finish().unwrap();
@@ -136,12 +151,21 @@ mod tests {
         for name in ["a.jsonl", "a.jsonl.gz"] {
             let path = folder.path().join(name);
             let mut first = RecordingFile::create(&path).unwrap();
-            assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+            assert_eq!(
+                RecordingFile::create(&path).unwrap_err().kind(),
+                io::ErrorKind::ResourceBusy
+            );
             first.write(b"x\n").unwrap();
             let second = RecordingFile::create(&path).unwrap_err().kind();
-            assert!(matches!(second, io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists));
+            assert!(matches!(
+                second,
+                io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists
+            ));
             first.finish().unwrap();
-            assert_eq!(RecordingFile::create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(
+                RecordingFile::create(&path).unwrap_err().kind(),
+                io::ErrorKind::AlreadyExists
+            );
         }
     }
 
@@ -150,7 +174,10 @@ mod tests {
     fn a_full_disk_is_reported() {
         let full = Path::new("/dev/full");
         assert!(RecordingFile::create(full).unwrap().write(b"x\n").is_err());
-        let mut packed = RecordingFile { flushed: Instant::now(), ..RecordingFile::create(full).unwrap() };
+        let mut packed = RecordingFile {
+            flushed: Instant::now(),
+            ..RecordingFile::create(full).unwrap()
+        };
         packed.out = match packed.out {
             Out::Plain(file) => Out::Gzip(Box::new(GzEncoder::new(file, Compression::fast()))),
             gzip => gzip,

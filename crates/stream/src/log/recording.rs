@@ -17,7 +17,11 @@ const MAX_SIZE: u64 = 1 << 40;
 pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
     match record {
         Record::Head(head) => {
-            write!(out, r#"{{"kind":"tape","version":1,"at":"{:.6}","server":"#, head.at)?;
+            write!(
+                out,
+                r#"{{"kind":"tape","version":1,"at":"{:.6}","server":"#,
+                head.at
+            )?;
             write_string(out, &head.server)?;
             out.write_all(br#","thread_id":"#)?;
             write_optional(out, head.thread_id.as_deref())?;
@@ -26,14 +30,25 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
             out.write_all(br#","modes":"#)?;
             serde_json::to_writer(&mut *out, &head.modes)?;
         }
-        Record::Open { at, conn, status, resumed_after } => {
-            write!(out, r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status},"resumed_after":"#)?;
+        Record::Open {
+            at,
+            conn,
+            status,
+            resumed_after,
+        } => {
+            write!(
+                out,
+                r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status},"resumed_after":"#
+            )?;
             write_optional(out, resumed_after.as_deref())?;
         }
         Record::Event(event) if event.is_snapshot() => snapshot::write(out, event)?,
         Record::Event(event) => write_event(out, event)?,
         Record::Close { at, conn, reason } => {
-            write!(out, r#"{{"kind":"close","at":"{at:.6}","conn":{conn},"reason":"#)?;
+            write!(
+                out,
+                r#"{{"kind":"close","at":"{at:.6}","conn":{conn},"reason":"#
+            )?;
             write_string(out, reason)?;
         }
         Record::Gap { at, why } => {
@@ -42,22 +57,50 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
         }
         Record::Run(run) => write_run(out, run)?,
         Record::End(end) => {
-            let End { at, outcome, detail, events, bytes, connections, duplicates, gaps, malformed } = end;
-            write!(out, r#"{{"kind":"end","at":"{at:.6}","outcome":"{}","#, outcome.as_str())?;
+            let End {
+                at,
+                outcome,
+                detail,
+                events,
+                bytes,
+                connections,
+                duplicates,
+                gaps,
+                malformed,
+            } = end;
+            write!(
+                out,
+                r#"{{"kind":"end","at":"{at:.6}","outcome":"{}","#,
+                outcome.as_str()
+            )?;
             if let Some(detail) = detail {
                 out.write_all(br#""detail":"#)?;
                 write_string(out, detail)?;
                 out.write_all(b",")?;
             }
-            write!(out, r#""events":{events},"bytes":{bytes},"connections":{connections},"#)?;
-            write!(out, r#""duplicates":{duplicates},"gaps":{gaps},"malformed":{malformed}"#)?;
+            write!(
+                out,
+                r#""events":{events},"bytes":{bytes},"connections":{connections},"#
+            )?;
+            write!(
+                out,
+                r#""duplicates":{duplicates},"gaps":{gaps},"malformed":{malformed}"#
+            )?;
         }
     }
     out.write_all(b"}\n")
 }
 
 fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
-    let RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome } = run;
+    let RunRecord {
+        at,
+        run_id,
+        status,
+        started_at,
+        ended_at,
+        assistant_id,
+        outcome,
+    } = run;
     write!(out, r#"{{"kind":"run","at":"{at:.6}","run_id":"#)?;
     write_string(out, run_id)?;
     out.write_all(br#","status":"#)?;
@@ -77,7 +120,16 @@ fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
 }
 
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
-    let Event { seq, at, conn, replayed, name, ns, id, data } = event;
+    let Event {
+        seq,
+        at,
+        conn,
+        replayed,
+        name,
+        ns,
+        id,
+        data,
+    } = event;
     write!(out, r#"{{"kind":"event","seq":{seq},"at":""#)?;
     write_time(out, *at)?;
     write!(out, r#"","conn":{conn},"event":"#)?;
@@ -158,7 +210,10 @@ fn write_time(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
 
 fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
     // A fast path for names and ids.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+    if text
+        .bytes()
+        .all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
+    {
         out.write_all(b"\"")?;
         out.write_all(text.as_bytes())?;
         return out.write_all(b"\"");
@@ -287,23 +342,71 @@ impl LineParser {
                 modes: line.modes,
             }),
             "open" => {
-                let status = if let Some(RawStatus::Number(status)) = line.status { status } else { 0 };
-                Record::Open { at, conn: line.conn, status, resumed_after: line.resumed_after }
+                let status = if let Some(RawStatus::Number(status)) = line.status {
+                    status
+                } else {
+                    0
+                };
+                Record::Open {
+                    at,
+                    conn: line.conn,
+                    status,
+                    resumed_after: line.resumed_after,
+                }
             }
             "run" => {
-                let Line { run_id, status, started_at, ended_at, assistant_id, outcome, .. } = line;
-                let status =
-                    if let Some(RawStatus::Word(status)) = status { status.into_owned() } else { String::new() };
+                let Line {
+                    run_id,
+                    status,
+                    started_at,
+                    ended_at,
+                    assistant_id,
+                    outcome,
+                    ..
+                } = line;
+                let status = if let Some(RawStatus::Word(status)) = status {
+                    status.into_owned()
+                } else {
+                    String::new()
+                };
                 let outcome = (!outcome.is_empty()).then(|| Outcome::from_word(&outcome));
                 let run_id = run_id.unwrap_or_default();
-                Record::Run(RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome })
+                Record::Run(RunRecord {
+                    at,
+                    run_id,
+                    status,
+                    started_at,
+                    ended_at,
+                    assistant_id,
+                    outcome,
+                })
             }
             "event" => Record::Event(self.event(line, at)?),
             SNAPSHOT => {
-                let Line { thread, state, history, runs, missing, .. } = line;
-                Record::Event(SnapshotFields { thread, state, history, runs, missing }.into_event(at))
+                let Line {
+                    thread,
+                    state,
+                    history,
+                    runs,
+                    missing,
+                    ..
+                } = line;
+                Record::Event(
+                    SnapshotFields {
+                        thread,
+                        state,
+                        history,
+                        runs,
+                        missing,
+                    }
+                    .into_event(at),
+                )
             }
-            "close" => Record::Close { at, conn: line.conn, reason: line.reason },
+            "close" => Record::Close {
+                at,
+                conn: line.conn,
+                reason: line.reason,
+            },
             "gap" => Record::Gap { at, why: line.why },
             "end" => Record::End(End {
                 at,
@@ -326,26 +429,50 @@ impl LineParser {
     fn event(&mut self, line: Line<'_>, at: Timestamp) -> Result<Event, serde_json::Error> {
         let raw = line.data.map_or("null", RawValue::get);
         let data = match (line.malformed, line.too_large) {
-            (_, Some(size)) => {
-                Data::TooLarge { size: size.min(MAX_SIZE), head: json::from_str::<Cow<'_, str>>(raw)?.into() }
+            (_, Some(size)) => Data::TooLarge {
+                size: size.min(MAX_SIZE),
+                head: json::from_str::<Cow<'_, str>>(raw)?.into(),
+            },
+            (Some(RawFlag::Flag(true)), None) => {
+                Data::Malformed(json::from_str::<Cow<'_, str>>(raw)?.into())
             }
-            (Some(RawFlag::Flag(true)), None) => Data::Malformed(json::from_str::<Cow<'_, str>>(raw)?.into()),
             _ => Data::Json(raw.into()),
         };
         let (name, ns) = if line.ns.is_empty() {
-            (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split("").1)
+            (
+                self.names.get(line.event.as_deref().unwrap_or_default()),
+                self.events.split("").1,
+            )
         } else {
             let mut full = String::new();
             for segment in &line.ns {
                 full.push('|');
                 full.push_str(segment);
             }
-            (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split(&full).1)
+            (
+                self.names.get(line.event.as_deref().unwrap_or_default()),
+                self.events.split(&full).1,
+            )
         };
-        let Line { seq, conn, replayed, id, .. } = line;
+        let Line {
+            seq,
+            conn,
+            replayed,
+            id,
+            ..
+        } = line;
         // Connection 0 is reserved for snapshots.
         let conn = conn.max(1);
-        Ok(Event { seq, at, conn, replayed, name, ns, id: id.filter(|id| id.len() <= MAX_NAME).map(Into::into), data })
+        Ok(Event {
+            seq,
+            at,
+            conn,
+            replayed,
+            name,
+            ns,
+            id: id.filter(|id| id.len() <= MAX_NAME).map(Into::into),
+            data,
+        })
     }
 }
 
@@ -393,26 +520,44 @@ pub(super) mod tests {
             "{\"kind\":\"event\",\"seq\":7,\"at\":\"2026-11-21T02:00:00.500000Z\",\"conn\":2,\"event\":\"values\",\
              \"ns\":[\"sub:1\"],\"id\":\"1-0\",\"data\":{\"a\": [1.50,\"\\u00e9\"]}}\n"
         );
-        let Record::Event(event) = sample() else { unreachable!() };
-        let replayed = Record::Event(Event { replayed: true, ..event });
+        let Record::Event(event) = sample() else {
+            unreachable!()
+        };
+        let replayed = Record::Event(Event {
+            replayed: true,
+            ..event
+        });
         let text = line(&replayed);
-        assert!(text.contains(r#""id":"1-0","replayed":true,"data":"#), "{text}");
+        assert!(
+            text.contains(r#""id":"1-0","replayed":true,"data":"#),
+            "{text}"
+        );
         assert_eq!(LineParser::default().parse(&text).unwrap(), Some(replayed));
-        let open = Record::Open { at: Timestamp::UNIX_EPOCH, conn: 1, status: 200, resumed_after: None };
+        let open = Record::Open {
+            at: Timestamp::UNIX_EPOCH,
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        };
         assert_eq!(
             line(&open),
             "{\"kind\":\"open\",\"at\":\"1970-01-01T00:00:00.000000Z\",\"conn\":1,\"status\":200,\
              \"resumed_after\":null}\n"
         );
-        let end = Record::End(End { events: 3, ..End::default() });
-        assert!(
-            line(&end).contains(r#""outcome":"unknown","events":3,"bytes":0,"connections":0,"duplicates":0,"gaps""#)
-        );
+        let end = Record::End(End {
+            events: 3,
+            ..End::default()
+        });
+        assert!(line(&end).contains(
+            r#""outcome":"unknown","events":3,"bytes":0,"connections":0,"duplicates":0,"gaps""#
+        ));
     }
 
     #[test]
     fn line_breaks_inside_data_are_removed() {
-        let Record::Event(mut event) = sample() else { unreachable!() };
+        let Record::Event(mut event) = sample() else {
+            unreachable!()
+        };
         event.data = Data::Json("{\"a\":\n\"b c\"}".into());
         let text = line(&Record::Event(event));
         assert_eq!(text.matches('\n').count(), 1);

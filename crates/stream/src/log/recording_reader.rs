@@ -29,7 +29,9 @@ impl fmt::Display for ReadError {
             // The parser's own position has line 1, because each line is a document.
             ReadError::Line { line, why } => {
                 let why = why.to_string();
-                let why = why.split_once(" at line ").map_or(why.as_str(), |(why, _)| why);
+                let why = why
+                    .split_once(" at line ")
+                    .map_or(why.as_str(), |(why, _)| why);
                 write!(f, "line {line} is not a record: {why}")
             }
         }
@@ -70,8 +72,11 @@ impl Lines {
     pub fn new(input: impl Read + Send + 'static) -> io::Result<Lines> {
         let mut input = BufReader::with_capacity(64 * 1024, input);
         let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-        let input: Box<dyn BufRead + Send> =
-            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { Box::new(input) };
+        let input: Box<dyn BufRead + Send> = if gzip {
+            Box::new(BufReader::new(MultiGzDecoder::new(input)))
+        } else {
+            Box::new(input)
+        };
         Ok(Lines {
             input,
             line: 0,
@@ -94,15 +99,18 @@ impl Lines {
         loop {
             self.text.clear();
             self.too_long = false;
-            let read = (&mut self.input).take(self.max_line).read_until(b'\n', &mut self.text).and_then(|read| {
-                self.too_long = read as u64 == self.max_line && !self.text.ends_with(b"\n");
-                if self.too_long {
-                    // Free the memory of the skipped line.
-                    self.text = Vec::new();
-                    self.input.skip_until(b'\n')?;
-                }
-                Ok(read)
-            });
+            let read = (&mut self.input)
+                .take(self.max_line)
+                .read_until(b'\n', &mut self.text)
+                .and_then(|read| {
+                    self.too_long = read as u64 == self.max_line && !self.text.ends_with(b"\n");
+                    if self.too_long {
+                        // Free the memory of the skipped line.
+                        self.text = Vec::new();
+                        self.input.skip_until(b'\n')?;
+                    }
+                    Ok(read)
+                });
             match read {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
@@ -152,8 +160,14 @@ impl Lines {
     /// The line is not a record. Reading can continue with the next line.
     pub fn parse(&mut self, parser: &mut LineParser) -> Result<Option<Record>, ReadError> {
         if self.too_long {
-            let why = format!("it is longer than {}", runtail_core::text::bytes(self.max_line));
-            return Err(ReadError::Line { line: self.line, why });
+            let why = format!(
+                "it is longer than {}",
+                runtail_core::text::bytes(self.max_line)
+            );
+            return Err(ReadError::Line {
+                line: self.line,
+                why,
+            });
         }
         match parser.parse(&String::from_utf8_lossy(self.text.trim_ascii())) {
             Ok(record) => Ok(record),
@@ -161,7 +175,10 @@ impl Lines {
                 self.truncated = true;
                 Ok(None)
             }
-            Err(error) => Err(ReadError::Line { line: self.line, why: error.to_string() }),
+            Err(error) => Err(ReadError::Line {
+                line: self.line,
+                why: error.to_string(),
+            }),
         }
     }
 
@@ -184,7 +201,11 @@ impl Reader {
     /// # Errors
     /// I/O errors.
     pub fn open(path: &Path) -> io::Result<Reader> {
-        Ok(Reader { lines: Lines::open(path)?, parser: LineParser::default(), unknown: 0 })
+        Ok(Reader {
+            lines: Lines::open(path)?,
+            parser: LineParser::default(),
+            unknown: 0,
+        })
     }
 
     /// Reads a recording from any reader, decompressing gzip.
@@ -192,7 +213,11 @@ impl Reader {
     /// # Errors
     /// I/O errors.
     pub fn new(input: impl Read + Send + 'static) -> io::Result<Reader> {
-        Ok(Reader { lines: Lines::new(input)?, parser: LineParser::default(), unknown: 0 })
+        Ok(Reader {
+            lines: Lines::new(input)?,
+            parser: LineParser::default(),
+            unknown: 0,
+        })
     }
 
     /// Returns whether the file ended in the middle of its last line, which was skipped.
@@ -241,7 +266,8 @@ mod tests {
         );
         for gzip in [false, true] {
             let bytes = if gzip {
-                let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                let mut out =
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
                 out.write_all(text.as_bytes()).unwrap();
                 out.finish().unwrap()
             } else {
@@ -249,7 +275,10 @@ mod tests {
             };
             let mut reader = Reader::new(io::Cursor::new(bytes)).unwrap();
             assert_eq!(reader.next().unwrap().unwrap(), sample());
-            assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 4, .. }))));
+            assert!(matches!(
+                reader.next(),
+                Some(Err(ReadError::Line { line: 4, .. }))
+            ));
             assert!(reader.next().is_none());
             assert!(reader.was_truncated() && reader.unknown_lines() == 1);
         }
@@ -269,7 +298,12 @@ mod tests {
 
     #[test]
     fn an_oversized_line_is_skipped_without_buffering() {
-        let text = format!("{}\n{}{}", "x".repeat(5000), line(&sample()), "y".repeat(5000));
+        let text = format!(
+            "{}\n{}{}",
+            "x".repeat(5000),
+            line(&sample()),
+            "y".repeat(5000)
+        );
         let mut compressed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         compressed.write_all(text.as_bytes()).unwrap();
         for bytes in [text.into_bytes(), compressed.finish().unwrap()] {
@@ -281,7 +315,10 @@ mod tests {
             assert_eq!(why, "it is longer than 1.0 kB");
             assert!(reader.lines.text.capacity() < 1000);
             assert_eq!(reader.next().unwrap().unwrap(), sample());
-            assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 3, .. }))));
+            assert!(matches!(
+                reader.next(),
+                Some(Err(ReadError::Line { line: 3, .. }))
+            ));
             assert!(reader.next().is_none());
         }
     }

@@ -7,7 +7,9 @@ use std::ops::{Add, Sub};
 
 /// The position of an event in the log: from 1, without gaps, including snapshots. [`Seq::START`] is the position
 /// before the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
@@ -61,7 +63,9 @@ impl fmt::Display for Seq {
 
 /// The number of an event among those of its stream, from 1. Snapshots have none. The screen and recordings use these
 /// numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct EventNumber(pub u64);
 

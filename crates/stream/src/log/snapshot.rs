@@ -149,9 +149,14 @@ impl<'a> SnapshotFields<'a> {
     /// Returns the parts that could not be loaded, each with the reason; `None` if the server doesn't have the
     /// endpoint.
     pub fn missing(&self) -> Vec<(Part, Option<String>)> {
-        let mut missing: BTreeMap<String, Option<String>> =
-            self.missing.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
-        Part::ALL.into_iter().filter_map(|part| Some((part, missing.remove(part.word())?))).collect()
+        let mut missing: BTreeMap<String, Option<String>> = self
+            .missing
+            .and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default();
+        Part::ALL
+            .into_iter()
+            .filter_map(|part| Some((part, missing.remove(part.word())?)))
+            .collect()
     }
 
     /// Returns the entry as it is in the event log, except for its position, because recordings only count events of
@@ -178,7 +183,16 @@ impl<'a> SnapshotFields<'a> {
 
 fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
     let data = Data::Json(text.into());
-    Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
+    Event {
+        seq,
+        at,
+        conn: LOADED,
+        name: SNAPSHOT.into(),
+        ns: [].into(),
+        replayed: false,
+        id: None,
+        data,
+    }
 }
 
 /// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (docs/recordings.md);
@@ -186,7 +200,11 @@ fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
 pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
     let fields = SnapshotFields::read(event.data.text()).unwrap_or_default();
     write!(out, r#"{{"kind":"{SNAPSHOT}","at":"{:.6}""#, event.at)?;
-    for (name, raw) in [("thread", fields.thread), ("state", fields.state), ("runs", fields.runs)] {
+    for (name, raw) in [
+        ("thread", fields.thread),
+        ("state", fields.state),
+        ("runs", fields.runs),
+    ] {
         write!(out, ",\"{name}\":")?;
         out.write_all(one_line(raw.map_or("null", RawValue::get)).as_bytes())?;
     }
@@ -243,10 +261,17 @@ fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
     let mut text = String::with_capacity(json.len());
     text.push('{');
     let is_last = |name: &str| Some(name) == last;
-    let kept = fields.iter().filter(|(name, _)| name != omitted && !is_last(name));
+    let kept = fields
+        .iter()
+        .filter(|(name, _)| name != omitted && !is_last(name));
     for (name, value) in kept.chain(fields.iter().filter(|(name, _)| is_last(name))) {
         push_comma(&mut text);
-        let _ = write!(text, "{}:{}", serde_json::to_string(name).ok()?, value.get());
+        let _ = write!(
+            text,
+            "{}:{}",
+            serde_json::to_string(name).ok()?,
+            value.get()
+        );
     }
     text.push('}');
     Some(text)
@@ -257,14 +282,25 @@ fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
 fn compact_history(json: &str) -> String {
     let entries: Vec<&RawValue> = json::from_str(json).unwrap_or_default();
     let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
-        let values = entry.iter().find(|(name, _)| name == "values").map(|(_, raw)| raw.get())?;
+        let values = entry
+            .iter()
+            .find(|(name, _)| name == "values")
+            .map(|(_, raw)| raw.get())?;
         let list = StateMessages::read(values)?.list;
-        let id = |raw: &&RawValue| json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
+        let id = |raw: &&RawValue| {
+            json::from_str::<MessageId<'_>>(raw.get())
+                .ok()?
+                .id
+                .map(Cow::into_owned)
+        };
         Some(list.iter().map(id).collect())
     };
-    let entries: Vec<Vec<(String, &RawValue)>> =
-        entries.into_iter().filter_map(|raw| object_fields(raw.get()).ok()).collect();
-    let message_ids: Vec<Option<Vec<Option<String>>>> = entries.iter().map(|entry| messages(entry)).collect();
+    let entries: Vec<Vec<(String, &RawValue)>> = entries
+        .into_iter()
+        .filter_map(|raw| object_fields(raw.get()).ok())
+        .collect();
+    let message_ids: Vec<Option<Vec<Option<String>>>> =
+        entries.iter().map(|entry| messages(entry)).collect();
     let links: Vec<Links> = entries.iter().map(|entry| Links::of(entry)).collect();
     let mut text = String::from("[");
     for (i, entry) in entries.iter().enumerate() {
@@ -276,14 +312,23 @@ fn compact_history(json: &str) -> String {
                 "metadata" => compact_metadata(value.get()).map_or(value.get().into(), Cow::Owned),
                 _ => value.get().into(),
             };
-            let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
+            let _ = write!(
+                text,
+                "{}:{value}",
+                serde_json::to_string(name).unwrap_or_default()
+            );
         }
-        let is_first = entry.iter().any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
+        let is_first = entry
+            .iter()
+            .any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
         // With several branches, the next entry need not be the checkpoint before this one.
         let parent = match &links[i] {
-            Links { id: Some(_), parent } => {
-                parent.as_ref().and_then(|id| links.iter().position(|of| of.id.as_ref() == Some(id)))
-            }
+            Links {
+                id: Some(_),
+                parent,
+            } => parent
+                .as_ref()
+                .and_then(|id| links.iter().position(|of| of.id.as_ref() == Some(id))),
             Links { id: None, .. } => Some(i + 1),
         };
         let before = match parent.and_then(|parent| message_ids.get(parent)) {
@@ -314,8 +359,17 @@ impl Links {
         struct Nested {
             checkpoint_id: String,
         }
-        let field = |wanted: &str| entry.iter().find(|(name, _)| name == wanted).map(|(_, raw)| raw.get());
-        let nested = |name: &str| json::from_str::<Nested>(field(name)?).ok().map(|of| of.checkpoint_id);
+        let field = |wanted: &str| {
+            entry
+                .iter()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, raw)| raw.get())
+        };
+        let nested = |name: &str| {
+            json::from_str::<Nested>(field(name)?)
+                .ok()
+                .map(|of| of.checkpoint_id)
+        };
         let plain = |name: &str| json::from_str::<String>(field(name)?).ok();
         Links {
             id: nested("checkpoint").or_else(|| plain("checkpoint_id")),
@@ -352,8 +406,16 @@ fn compact_tasks(json: &str) -> String {
         text.push('{');
         for (name, value) in fields.iter().filter(|(name, _)| name != "state") {
             push_comma(&mut text);
-            let value = if name == "result" && value.get() != "null" { "{}" } else { value.get() };
-            let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
+            let value = if name == "result" && value.get() != "null" {
+                "{}"
+            } else {
+                value.get()
+            };
+            let _ = write!(
+                text,
+                "{}:{value}",
+                serde_json::to_string(name).unwrap_or_default()
+            );
         }
         text.push('}');
     }
@@ -391,9 +453,19 @@ mod tests {
     use serde_json::{Value, json};
 
     fn snapshot(parts: &[(Part, Value)]) -> Value {
-        let parts = parts.iter().map(|(part, json)| (*part, Loaded::Json(json.to_string().into()))).collect();
-        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(Seq(7));
-        assert_eq!((event.seq, event.is_snapshot(), &*event.name), (Seq(7), true, "snapshot"));
+        let parts = parts
+            .iter()
+            .map(|(part, json)| (*part, Loaded::Json(json.to_string().into())))
+            .collect();
+        let event = ThreadSnapshot {
+            at: Timestamp::UNIX_EPOCH,
+            parts,
+        }
+        .into_event(Seq(7));
+        assert_eq!(
+            (event.seq, event.is_snapshot(), &*event.name),
+            (Seq(7), true, "snapshot")
+        );
         serde_json::from_str(event.data.text()).unwrap()
     }
 
@@ -401,10 +473,13 @@ mod tests {
     fn values_are_stored_once_and_last() {
         let state = json!({"values": {"a": 1}, "next": [], "tasks": []});
         let thread = json!({"thread_id": "t", "values": {"a": 1}, "status": "idle"});
-        let parts = [(Part::Thread, thread.clone()), (Part::State, state), (Part::Runs, json!([]))];
+        let parts = [
+            (Part::Thread, thread.clone()),
+            (Part::State, state),
+            (Part::Runs, json!([])),
+        ];
         let text = snapshot(&parts).to_string();
-        let wanted =
-            r#"{"thread":{"thread_id":"t","status":"idle"},"runs":[],"state":{"next":[],"tasks":[],"values":{"a":1}}}"#;
+        let wanted = r#"{"thread":{"thread_id":"t","status":"idle"},"runs":[],"state":{"next":[],"tasks":[],"values":{"a":1}}}"#;
         assert_eq!(text, wanted);
         // Without a state, the thread's own values are kept.
         assert_eq!(snapshot(&parts[..1])["thread"], thread);
@@ -420,8 +495,19 @@ mod tests {
         };
         let some = json!({"checkpoint_id": "c"});
         let history = json!([
-            entry(vec![message("a"), message("b"), json!({"content": "no id"}), message("c")], some.clone()),
-            entry(vec![message("a"), message("b"), json!({"content": "no id"})], some),
+            entry(
+                vec![
+                    message("a"),
+                    message("b"),
+                    json!({"content": "no id"}),
+                    message("c")
+                ],
+                some.clone()
+            ),
+            entry(
+                vec![message("a"), message("b"), json!({"content": "no id"})],
+                some
+            ),
             entry(vec![message("a")], Value::Null),
         ]);
         let kept = snapshot(&[(Part::History, history.clone())]);
@@ -429,8 +515,14 @@ mod tests {
         let added: Vec<&Value> = kept.iter().map(|entry| &entry["new_messages"]).collect();
         assert_eq!(added, [&json!(["c"]), &json!(["b", null]), &json!(["a"])]);
         assert!(kept.iter().all(|entry| entry.get("values").is_none()));
-        assert_eq!(kept[0]["tasks"], json!([{"id": "1", "name": "chat", "result": {}}, null]));
-        assert_eq!(kept[0]["metadata"], json!({"step": 1, "writes": {"chat": {}}, "source": "loop"}));
+        assert_eq!(
+            kept[0]["tasks"],
+            json!([{"id": "1", "name": "chat", "result": {}}, null])
+        );
+        assert_eq!(
+            kept[0]["metadata"],
+            json!({"step": 1, "writes": {"chat": {}}, "source": "loop"})
+        );
         // If the history is partial, it's unknown what the oldest checkpoint added.
         let part = snapshot(&[(Part::History, json!([history[1]]))]);
         assert!(part["history"][0].get("new_messages").is_none());
@@ -441,10 +533,17 @@ mod tests {
         let part = |json: &str| Loaded::Json(json.into());
         let parts = [
             (Part::Thread, part(r#"{"status":"idle"}"#)),
-            (Part::State, part("{\n\"values\":{\"a\":[1.50]},\"next\":[]}")),
+            (
+                Part::State,
+                part("{\n\"values\":{\"a\":[1.50]},\"next\":[]}"),
+            ),
             (Part::History, Loaded::Failed("500".into())),
         ];
-        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(3));
+        let event = ThreadSnapshot {
+            at: Timestamp::UNIX_EPOCH,
+            parts: parts.into(),
+        }
+        .into_event(Seq(3));
         let mut line = Vec::new();
         crate::write_record(&mut line, &crate::Record::Event(event.clone())).unwrap();
         let line = String::from_utf8(line).unwrap();
@@ -454,24 +553,51 @@ mod tests {
              \"state\":{\"next\":[],\"values\":{\"a\":[1.50]}},\"runs\":null,\"missing\":{\"history\":\"500\"}}\n"
         );
         let read = crate::LineParser::default().parse(&line).unwrap();
-        assert_eq!(read, Some(crate::Record::Event(Event { seq: Seq::START, ..event })));
+        assert_eq!(
+            read,
+            Some(crate::Record::Event(Event {
+                seq: Seq::START,
+                ..event
+            }))
+        );
         // Written by other tools, or by hand.
         let unusual = r#"{"kind":"snapshot","thread":null,"state":[],"novel":1}"#;
         let read = crate::LineParser::default().parse(unusual).unwrap();
-        let Some(crate::Record::Event(event)) = read else { panic!() };
-        assert_eq!((&**event.data.text(), event.is_snapshot()), (r#"{"state":[]}"#, true));
+        let Some(crate::Record::Event(event)) = read else {
+            panic!()
+        };
+        assert_eq!(
+            (&**event.data.text(), event.is_snapshot()),
+            (r#"{"state":[]}"#, true)
+        );
     }
 
     #[test]
     fn missing_parts_have_a_reason() {
-        let parts = [(Part::State, Loaded::Failed("403 Forbidden".into())), (Part::History, Loaded::NotOffered)];
-        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(1));
+        let parts = [
+            (Part::State, Loaded::Failed("403 Forbidden".into())),
+            (Part::History, Loaded::NotOffered),
+        ];
+        let event = ThreadSnapshot {
+            at: Timestamp::UNIX_EPOCH,
+            parts: parts.into(),
+        }
+        .into_event(Seq(1));
         let fields = SnapshotFields::read(event.data.text()).unwrap();
-        assert_eq!(fields.missing(), [(Part::State, Some("403 Forbidden".into())), (Part::History, None)]);
+        assert_eq!(
+            fields.missing(),
+            [
+                (Part::State, Some("403 Forbidden".into())),
+                (Part::History, None)
+            ]
+        );
         assert!(fields.thread.is_none() && fields.state.is_none());
         // Anything a server sends in place of JSON objects is harmless.
-        let unusual =
-            snapshot(&[(Part::State, json!([1])), (Part::History, json!({"a": 1})), (Part::Thread, json!("x"))]);
+        let unusual = snapshot(&[
+            (Part::State, json!([1])),
+            (Part::History, json!({"a": 1})),
+            (Part::Thread, json!("x")),
+        ]);
         assert_eq!(unusual, json!({"thread": "x", "history": [], "state": [1]}));
     }
 }

@@ -54,7 +54,11 @@ pub struct SnapshotLoader {
 impl SnapshotLoader {
     /// Creates a loader for a thread. States larger than `max_state` bytes are not shown.
     pub fn new(server: AgentServer, thread: String, max_state: usize) -> SnapshotLoader {
-        SnapshotLoader { server, thread, max_state }
+        SnapshotLoader {
+            server,
+            thread,
+            max_state,
+        }
     }
 
     /// Loads a snapshot and sends its parts as they arrive, slow parts separately.
@@ -77,8 +81,8 @@ impl SnapshotLoader {
             match next {
                 Ok(Some((part, loaded))) => {
                     // For a deleted thread some servers return empty results instead of 404; ignore them.
-                    is_deleted |=
-                        part == Part::Thread && matches!(&loaded, Loaded::Failed(why) if why.starts_with("404"));
+                    is_deleted |= part == Part::Thread
+                        && matches!(&loaded, Loaded::Failed(why) if why.starts_with("404"));
                     if !is_deleted || part == Part::Thread {
                         ready.insert(part, loaded);
                     }
@@ -89,13 +93,19 @@ impl SnapshotLoader {
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    out(ThreadSnapshot { at: Timestamp::now(), parts: std::mem::take(&mut ready) });
+                    out(ThreadSnapshot {
+                        at: Timestamp::now(),
+                        parts: std::mem::take(&mut ready),
+                    });
                     until = None;
                 }
             }
         }
         if !ready.is_empty() {
-            out(ThreadSnapshot { at: Timestamp::now(), parts: ready });
+            out(ThreadSnapshot {
+                at: Timestamp::now(),
+                parts: ready,
+            });
         }
     }
 
@@ -116,8 +126,11 @@ impl SnapshotLoader {
         let (thread, runs) = tokio::join!(self.thread_record(), self.runs());
         match (thread, runs) {
             (Ok(thread), Ok(runs)) => {
-                let is_busy = ThreadFacts::read(&thread).is_ok_and(|thread| thread.status == "busy");
-                !is_busy || RunFacts::read_all(&runs).is_ok_and(|runs| runs.iter().any(RunFacts::is_active))
+                let is_busy =
+                    ThreadFacts::read(&thread).is_ok_and(|thread| thread.status == "busy");
+                !is_busy
+                    || RunFacts::read_all(&runs)
+                        .is_ok_and(|runs| runs.iter().any(RunFacts::is_active))
             }
             _ => true,
         }
@@ -127,7 +140,11 @@ impl SnapshotLoader {
         Box::pin(async move {
             let result = match part {
                 Part::Thread => self.thread_record().await,
-                Part::State => self.server.thread_state_raw(&self.thread, self.max_state).await.map(text),
+                Part::State => self
+                    .server
+                    .thread_state_raw(&self.thread, self.max_state)
+                    .await
+                    .map(text),
                 Part::Runs => self.runs().await,
                 Part::History => self.history().await,
             };
@@ -144,10 +161,16 @@ impl SnapshotLoader {
     async fn thread_record(&self) -> Result<Arc<str>, ApiError> {
         match self.server.thread_raw(&self.thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
-                let query = ThreadQuery { ids: vec![self.thread.clone()], limit: 1, ..ThreadQuery::default() };
+                let query = ThreadQuery {
+                    ids: vec![self.thread.clone()],
+                    limit: 1,
+                    ..ThreadQuery::default()
+                };
                 let found = self.server.thread_rows(&query).await?.items.into_iter();
                 // A server that doesn't support `ids` lists arbitrary threads.
-                let row = found.into_iter().find(|row| row["thread_id"] == self.thread.as_str());
+                let row = found
+                    .into_iter()
+                    .find(|row| row["thread_id"] == self.thread.as_str());
                 row.map(|row| row.to_string().into()).ok_or(error)
             }
             other => other.map(text),
@@ -155,21 +178,36 @@ impl SnapshotLoader {
     }
 
     async fn runs(&self) -> Result<Arc<str>, ApiError> {
-        Ok(list(&self.server.runs_raw(&self.thread, MAX_RUNS, 0, MAX_LIST).await?))
+        Ok(list(
+            &self
+                .server
+                .runs_raw(&self.thread, MAX_RUNS, 0, MAX_LIST)
+                .await?,
+        ))
     }
 
     async fn history(&self) -> Result<Arc<str>, ApiError> {
         let mut limit = MAX_CHECKPOINTS;
         let entries = loop {
-            match self.server.thread_history_raw(&self.thread, limit, None, MAX_LIST).await {
+            match self
+                .server
+                .thread_history_raw(&self.thread, limit, None, MAX_LIST)
+                .await
+            {
                 Ok(entries) => break entries,
                 Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => limit /= 4,
                 Err(error) => return Err(error),
             }
         };
-        let Some(limit) = limit_for_long_run(&entries, limit) else { return Ok(list(&entries)) };
+        let Some(limit) = limit_for_long_run(&entries, limit) else {
+            return Ok(list(&entries));
+        };
         // The states may become larger. The newest ones are here already, so a failure costs nothing.
-        match self.server.thread_history_raw(&self.thread, limit, None, MAX_LIST).await {
+        match self
+            .server
+            .thread_history_raw(&self.thread, limit, None, MAX_LIST)
+            .await
+        {
             Ok(longer) if longer.len() > entries.len() => Ok(list(&longer)),
             _ => Ok(list(&entries)),
         }
@@ -180,7 +218,9 @@ impl SnapshotLoader {
     async fn is_not_offered(&self, part: Part, error: &ApiError) -> bool {
         match error.kind {
             Kind::NotFound if part == Part::History => true,
-            Kind::NotFound => is_endpoint_missing(&self.server, &mut None::<ServerKind>, error).await.unwrap_or(false),
+            Kind::NotFound => is_endpoint_missing(&self.server, &mut None::<ServerKind>, error)
+                .await
+                .unwrap_or(false),
             _ => error.may_lack_call(),
         }
     }

@@ -11,14 +11,19 @@ use crate::protocol::Payload;
 /// Applies an event of the newer protocol. Returns how many tokens it contained. Chunks don't name their message; they
 /// belong to the message that was started last in their namespace.
 pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &EventContext) -> u64 {
-    let Some(event) = payload.block() else { return 0 };
+    let Some(event) = payload.block() else {
+        return 0;
+    };
     if event.event.is("message-start") {
         let known = event.id.some().and_then(|id| messages.find(id));
         let role = Role::of(event.role.some().unwrap_or("ai"));
         let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, context));
         messages.see(i, context);
         // JavaScript names the node in the namespace.
-        let node = context.ns.last().and_then(|segment| segment.split(':').next());
+        let node = context
+            .ns
+            .last()
+            .and_then(|segment| segment.split(':').next());
         let node = node.map(|n| messages.names.get(n));
         let path = node_path(context.ns.iter().map(|segment| &**segment), None);
         let path = node.is_some().then(|| messages.names.get(&path));
@@ -29,8 +34,12 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
         messages.growing.insert(context.ns.clone(), i);
         return 0;
     }
-    let Some(i) = messages.growing.get(&context.ns).copied() else { return 0 };
-    let Some(message) = messages.get_mut(i).filter(|message| !message.is_whole) else { return 0 };
+    let Some(i) = messages.growing.get(&context.ns).copied() else {
+        return 0;
+    };
+    let Some(message) = messages.get_mut(i).filter(|message| !message.is_whole) else {
+        return 0;
+    };
     let index = event.index.0.unwrap_or_default().to_string();
     let mut tokens = 0;
     match event.event.as_str() {
@@ -43,7 +52,13 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
             });
             for call in calls {
                 // Its chunks refer to the index of the block.
-                message.grow_call(&CallChunk { index: Some(&index), ..call }, context);
+                message.grow_call(
+                    &CallChunk {
+                        index: Some(&index),
+                        ..call
+                    },
+                    context,
+                );
             }
         }
         "content-block-delta" => {
@@ -53,15 +68,24 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
                 content.push_text(&delta.text.0);
             });
             if delta.args.is_some() {
-                message
-                    .grow_call(&CallChunk { args: delta.args, index: Some(&index), ..CallChunk::default() }, context);
+                message.grow_call(
+                    &CallChunk {
+                        args: delta.args,
+                        index: Some(&index),
+                        ..CallChunk::default()
+                    },
+                    context,
+                );
             }
             message.count_token(context.at);
             tokens = 1;
         }
         "content-block-finish" => {
             let block = event.content.and_then(CallChunk::read);
-            let call = message.tool_calls.iter_mut().find(|c| c.index.as_deref() == Some(&*index));
+            let call = message
+                .tool_calls
+                .iter_mut()
+                .find(|c| c.index.as_deref() == Some(&*index));
             if let (Some(block), Some(call)) = (block, call) {
                 for (current, new) in [(&mut call.id, &block.id), (&mut call.name, &block.name)] {
                     if let Some(new) = new {

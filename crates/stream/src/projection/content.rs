@@ -89,7 +89,9 @@ impl<'a> CallChunk<'a> {
                 "name" => call.name = non_empty_text(raw).map(bounded),
                 "args" | "input" | "arguments" => call.args = Some(raw),
                 "index" => call.index = index_of(raw),
-                "error" => call.error = non_empty_text(raw).map(|error| summary(&error, MAX_ERROR).into()),
+                "error" => {
+                    call.error = non_empty_text(raw).map(|error| summary(&error, MAX_ERROR).into())
+                }
                 _ => {}
             }
         }
@@ -99,7 +101,9 @@ impl<'a> CallChunk<'a> {
 
     /// Returns the arguments: a string unchanged, anything else as JSON.
     pub fn args(&self) -> String {
-        let Some(raw) = self.args else { return String::new() };
+        let Some(raw) = self.args else {
+            return String::new();
+        };
         match text(raw) {
             Some(text) => text.into_owned(),
             None if raw.get() == "null" => String::new(),
@@ -157,7 +161,11 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
         pieces.extend((!is_first).then_some(Piece::Block(None, false)));
         return pieces.push(Piece::Text(text));
     }
-    let note = |what: String, index| Piece::Note { what, size: raw.get().len(), index };
+    let note = |what: String, index| Piece::Note {
+        what,
+        size: raw.get().len(),
+        index,
+    };
     let Some(Fields(fields)) = Fields::read(raw.get()) else {
         return match raw.get().as_bytes().first() {
             Some(b'n') => {}
@@ -165,21 +173,39 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
             _ => pieces.push(Piece::Text(raw.get().into())),
         };
     };
-    let field = |name: &str| fields.iter().rfind(|(key, _)| key == name).map(|(_, raw)| *raw);
+    let field = |name: &str| {
+        fields
+            .iter()
+            .rfind(|(key, _)| key == name)
+            .map(|(_, raw)| *raw)
+    };
     let string = |name: &str| field(name).and_then(non_empty_text);
     let kind = string("type").unwrap_or_default();
     let index = field("index").and_then(index_of);
     match &*kind {
         "reasoning" | "thinking" => {
             let before = pieces.len();
-            pieces.extend(["reasoning", "thinking"].iter().find_map(|name| string(name)).map(Piece::Reasoning));
-            for part in ["summary", "content"].into_iter().filter_map(field).flat_map(Items::of) {
+            pieces.extend(
+                ["reasoning", "thinking"]
+                    .iter()
+                    .find_map(|name| string(name))
+                    .map(Piece::Reasoning),
+            );
+            for part in ["summary", "content"]
+                .into_iter()
+                .filter_map(field)
+                .flat_map(Items::of)
+            {
                 let text = Fields::read(part.get()).and_then(|fields| fields.get("text"));
                 pieces.extend(text.and_then(non_empty_text).map(Piece::Reasoning));
             }
             // Next to a reasoning, the text is the answer.
             let has_reasoning = pieces.len() > before;
-            pieces.extend(string("text").map(if has_reasoning { Piece::Text } else { Piece::Reasoning }));
+            pieces.extend(string("text").map(if has_reasoning {
+                Piece::Text
+            } else {
+                Piece::Reasoning
+            }));
         }
         "refusal" => pieces.extend(string("refusal").map(Piece::Refusal)),
         "image" | "image_url" | "input_image" => pieces.push(media("image", &fields, index)),
@@ -190,7 +216,11 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
         }
         "resource" => {
             let inner = field("resource").and_then(|raw| Fields::read(raw.get()));
-            match inner.as_ref().and_then(|inner| inner.get("text")).and_then(non_empty_text) {
+            match inner
+                .as_ref()
+                .and_then(|inner| inner.get("text"))
+                .and_then(non_empty_text)
+            {
                 Some(text) => pieces.extend([Piece::Block(index, false), Piece::Text(text)]),
                 None => pieces.push(media("file", &fields, index)),
             }
@@ -202,20 +232,31 @@ fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>
         "input_json_delta" | "invalid_tool_call" => {}
         _ => match (string("text"), field("text").is_some()) {
             (Some(text), _) => {
-                let is_cited = ["citations", "annotations"].into_iter().filter_map(field).any(|raw| raw.get() != "[]");
-                pieces.extend((index.is_some() || !is_first).then_some(Piece::Block(index, is_cited)));
+                let is_cited = ["citations", "annotations"]
+                    .into_iter()
+                    .filter_map(field)
+                    .any(|raw| raw.get() != "[]");
+                pieces.extend(
+                    (index.is_some() || !is_first).then_some(Piece::Block(index, is_cited)),
+                );
                 pieces.push(Piece::Text(text));
             }
             (None, true) => {}
             // An object without a type is the result of a tool.
             (None, false) if kind.is_empty() => pieces.push(Piece::Text(raw.get().into())),
             (None, false) => {
-                let name = string("name").map(|name| format!(" {}", summary(&name, MAX_NAME))).unwrap_or_default();
+                let name = string("name")
+                    .map(|name| format!(" {}", summary(&name, MAX_NAME)))
+                    .unwrap_or_default();
                 pieces.push(note(format!("{}{name}", summary(&kind, MAX_NAME)), index));
             }
         },
     }
-    for raw in [field("citations"), field("annotations")].into_iter().flatten().flat_map(Items::of) {
+    for raw in [field("citations"), field("annotations")]
+        .into_iter()
+        .flatten()
+        .flat_map(Items::of)
+    {
         pieces.extend(citation(raw).map(Piece::Citation));
     }
 }
@@ -230,24 +271,45 @@ fn citation(raw: &RawValue) -> Option<Citation> {
             _ => {}
         }
     }
-    let short = |text: Option<Cow<'_, str>>| text.map(|text| summary(&text, 2 * MAX_NAME)).unwrap_or_default();
-    (title.is_some() || url.is_some()).then(|| Citation { title: short(title), url: short(url) })
+    let short = |text: Option<Cow<'_, str>>| {
+        text.map(|text| summary(&text, 2 * MAX_NAME))
+            .unwrap_or_default()
+    };
+    (title.is_some() || url.is_some()).then(|| Citation {
+        title: short(title),
+        url: short(url),
+    })
 }
 
 /// Returns the placeholder for an image, audio, video or file: its type, and its size or its URL.
-fn media<'a>(kind: &str, fields: &[(Cow<'a, str>, &'a RawValue)], index: Option<&'a str>) -> Piece<'a> {
+fn media<'a>(
+    kind: &str,
+    fields: &[(Cow<'a, str>, &'a RawValue)],
+    index: Option<&'a str>,
+) -> Piece<'a> {
     let (mut media, mut size) = (Media::default(), 0);
     media.read(fields, &mut size);
     for (key, raw) in fields {
-        if matches!(&**key, "source" | "image_url" | "input_audio" | "audio" | "file" | "input_image" | "resource")
-            && let Some(Fields(inner)) = Fields::read(raw.get())
+        if matches!(
+            &**key,
+            "source" | "image_url" | "input_audio" | "audio" | "file" | "input_image" | "resource"
+        ) && let Some(Fields(inner)) = Fields::read(raw.get())
         {
             media.read(&inner, &mut size);
         }
     }
     let uri = media.uri.filter(|_| media.name.is_none());
-    let labels = [Some(kind.to_string()), media.name, media.mime, media.url.or(uri)];
-    Piece::Note { what: labels.into_iter().flatten().collect::<Vec<_>>().join(" "), size, index }
+    let labels = [
+        Some(kind.to_string()),
+        media.name,
+        media.mime,
+        media.url.or(uri),
+    ];
+    Piece::Note {
+        what: labels.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        size,
+        index,
+    }
 }
 
 #[derive(Default)]
@@ -262,21 +324,33 @@ struct Media {
 impl Media {
     fn read(&mut self, fields: &[(Cow<'_, str>, &RawValue)], size: &mut usize) {
         for (key, raw) in fields {
-            let Some(value) = non_empty_text(raw) else { continue };
+            let Some(value) = non_empty_text(raw) else {
+                continue;
+            };
             match &**key {
-                "mime_type" | "mimeType" | "media_type" | "format" => self.mime = Some(summary(&value, MAX_NAME)),
-                "filename" | "title" | "file_id" | "name" => self.name = Some(summary(&value, MAX_NAME)),
+                "mime_type" | "mimeType" | "media_type" | "format" => {
+                    self.mime = Some(summary(&value, MAX_NAME))
+                }
+                "filename" | "title" | "file_id" | "name" => {
+                    self.name = Some(summary(&value, MAX_NAME))
+                }
                 "uri" => self.uri = Some(summary(&value, MAX_NAME)),
-                "base64" | "data" | "file_data" | "blob" | "url" | "image_url" => match value.strip_prefix("data:") {
-                    Some(data) => {
-                        let (mime, data) = data.split_once(',').unwrap_or((data, ""));
-                        let mime = mime.split(';').next().filter(|mime| !mime.is_empty());
-                        self.mime = mime.map(|mime| summary(mime, MAX_NAME)).or(self.mime.take());
-                        *size += data.len() / 4 * 3;
+                "base64" | "data" | "file_data" | "blob" | "url" | "image_url" => {
+                    match value.strip_prefix("data:") {
+                        Some(data) => {
+                            let (mime, data) = data.split_once(',').unwrap_or((data, ""));
+                            let mime = mime.split(';').next().filter(|mime| !mime.is_empty());
+                            self.mime = mime
+                                .map(|mime| summary(mime, MAX_NAME))
+                                .or(self.mime.take());
+                            *size += data.len() / 4 * 3;
+                        }
+                        None if matches!(&**key, "url" | "image_url") => {
+                            self.url = Some(summary(&value, MAX_NAME))
+                        }
+                        None => *size += value.len() / 4 * 3,
                     }
-                    None if matches!(&**key, "url" | "image_url") => self.url = Some(summary(&value, MAX_NAME)),
-                    None => *size += value.len() / 4 * 3,
-                },
+                }
                 _ => {}
             }
         }
@@ -299,7 +373,8 @@ pub(super) struct Content {
 impl Content {
     /// Begins a block of text. Parts of a sentence that cite sources are blocks too, so those are not separated.
     fn begin_block(&mut self, index: Option<&str>, is_cited: bool) {
-        let continues = index.is_some_and(|index| self.block.as_deref().is_none_or(|known| known == index));
+        let continues =
+            index.is_some_and(|index| self.block.as_deref().is_none_or(|known| known == index));
         self.breaks = !continues && !is_cited && self.citations.is_empty();
         self.block = index.map(Into::into);
     }
@@ -362,7 +437,11 @@ impl Content {
     /// Adds a placeholder for a block that can't be shown. Chunks of one block share a line.
     pub fn push_note(&mut self, what: &str, size: usize, index: Option<&str>) {
         let mut size = size;
-        if let Some(Part::Note { range, size: before, index: known }) = self.parts.last()
+        if let Some(Part::Note {
+            range,
+            size: before,
+            index: known,
+        }) = self.parts.last()
             && index.is_some()
             && known.as_deref() == index
             && range.end + 1 == self.text.len()
@@ -375,9 +454,17 @@ impl Content {
             self.text.push('\n');
         }
         let from = self.text.len();
-        let size_label = if size > 0 { format!(", {}", bytes(size as u64)) } else { String::new() };
+        let size_label = if size > 0 {
+            format!(", {}", bytes(size as u64))
+        } else {
+            String::new()
+        };
         self.text.push_str(&format!("[{what}{size_label}]\n"));
-        self.parts.push(Part::Note { range: from..self.text.len() - 1, size, index: index.map(Into::into) });
+        self.parts.push(Part::Note {
+            range: from..self.text.len() - 1,
+            size,
+            index: index.map(Into::into),
+        });
     }
 
     /// Adds a citation, unless the message already has it.
@@ -409,7 +496,10 @@ mod tests {
     fn parse(json: &str) -> (String, String, usize) {
         let mut content = Content::default();
         let raw: &RawValue = serde_json::from_str(json).unwrap();
-        let calls = pieces(raw).into_iter().filter_map(|piece| content.push(piece)).count();
+        let calls = pieces(raw)
+            .into_iter()
+            .filter_map(|piece| content.push(piece))
+            .count();
         (content.text, content.reasoning, calls)
     }
 
@@ -417,25 +507,47 @@ mod tests {
     fn unshowable_content_gets_a_placeholder() {
         let data = "A".repeat(4000);
         for (block, line) in [
-            (format!(r#"{{"type":"image","mime_type":"image/png","base64":"{data}"}}"#), "[image image/png, 3.0 kB]"),
             (
-                format!(r#"{{"type":"image_url","image_url":{{"url":"data:image/jpeg;base64,{data}"}}}}"#),
+                format!(r#"{{"type":"image","mime_type":"image/png","base64":"{data}"}}"#),
+                "[image image/png, 3.0 kB]",
+            ),
+            (
+                format!(
+                    r#"{{"type":"image_url","image_url":{{"url":"data:image/jpeg;base64,{data}"}}}}"#
+                ),
                 "[image image/jpeg, 3.0 kB]",
             ),
-            (r#"{"type":"image_url","image_url":"https://x.y/z.png"}"#.into(), "[image https://x.y/z.png]"),
             (
-                format!(r#"{{"type":"image","source":{{"type":"base64","media_type":"image/gif","data":"{data}"}}}}"#),
+                r#"{"type":"image_url","image_url":"https://x.y/z.png"}"#.into(),
+                "[image https://x.y/z.png]",
+            ),
+            (
+                format!(
+                    r#"{{"type":"image","source":{{"type":"base64","media_type":"image/gif","data":"{data}"}}}}"#
+                ),
                 "[image image/gif, 3.0 kB]",
             ),
             (
-                format!(r#"{{"type":"input_audio","input_audio":{{"data":"{data}","format":"wav"}}}}"#),
+                format!(
+                    r#"{{"type":"input_audio","input_audio":{{"data":"{data}","format":"wav"}}}}"#
+                ),
                 "[audio wav, 3.0 kB]",
             ),
-            (r#"{"type":"file","file":{"filename":"a.pdf","file_id":"f1"}}"#.into(), "[file f1]"),
-            (r#"{"type":"server_tool_use","name":"web_search"}"#.into(), "[server_tool_use web_search, 46 B]"),
+            (
+                r#"{"type":"file","file":{"filename":"a.pdf","file_id":"f1"}}"#.into(),
+                "[file f1]",
+            ),
+            (
+                r#"{"type":"server_tool_use","name":"web_search"}"#.into(),
+                "[server_tool_use web_search, 46 B]",
+            ),
             (r#"[[1]]"#.into(), "[list, 5 B]"),
         ] {
-            assert_eq!(parse(&format!("[\"a\",{block},\"b\"]")).0, format!("a\n{line}\nb"), "{block}");
+            assert_eq!(
+                parse(&format!("[\"a\",{block},\"b\"]")).0,
+                format!("a\n{line}\nb"),
+                "{block}"
+            );
         }
         assert_eq!(parse(r#"[{"city":"Kraków"}]"#).0, r#"{"city":"Kraków"}"#);
         assert_eq!(parse("null").0, "");
@@ -448,19 +560,50 @@ mod tests {
         let json = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a","citations":[{"url":"https://s","title":"S"}]},
             {"type":"tool_use","id":"1","name":"t","input":{}},{"type":"text","text":"b"},{"type":"refusal","refusal":"no"}]"#;
         let raw: &RawValue = serde_json::from_str(json).unwrap();
-        let calls = pieces(raw).into_iter().filter_map(|piece| content.push(piece)).count();
-        assert_eq!((content.text.as_str(), content.reasoning.as_str(), calls), ("abno", "hm", 1));
-        assert_eq!(content.parts, [Part::Reasoning(0..2), Part::Text(0..2), Part::Refusal(2..4)]);
-        assert_eq!(content.citations, [Citation { title: "S".into(), url: "https://s".into() }]);
+        let calls = pieces(raw)
+            .into_iter()
+            .filter_map(|piece| content.push(piece))
+            .count();
+        assert_eq!(
+            (content.text.as_str(), content.reasoning.as_str(), calls),
+            ("abno", "hm", 1)
+        );
+        assert_eq!(
+            content.parts,
+            [Part::Reasoning(0..2), Part::Text(0..2), Part::Refusal(2..4)]
+        );
+        assert_eq!(
+            content.citations,
+            [Citation {
+                title: "S".into(),
+                url: "https://s".into()
+            }]
+        );
     }
 
     #[test]
     fn reasoning_and_text_of_one_block_are_both_kept() {
         for (json, text, reasoning) in [
-            (r#"[{"type":"reasoning","reasoning":"hm","text":"42"}]"#, "42", "hm"),
-            (r#"[{"type":"thinking","thinking":"hm","text":"42"}]"#, "42", "hm"),
-            (r#"[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"text":"42"}]"#, "42", "hm"),
-            (r#"[{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]}]"#, "", "hm"),
+            (
+                r#"[{"type":"reasoning","reasoning":"hm","text":"42"}]"#,
+                "42",
+                "hm",
+            ),
+            (
+                r#"[{"type":"thinking","thinking":"hm","text":"42"}]"#,
+                "42",
+                "hm",
+            ),
+            (
+                r#"[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"text":"42"}]"#,
+                "42",
+                "hm",
+            ),
+            (
+                r#"[{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]}]"#,
+                "",
+                "hm",
+            ),
             (r#"[{"type":"reasoning","text":"hm"}]"#, "", "hm"),
         ] {
             assert_eq!(parse(json), (text.into(), reasoning.into(), 0), "{json}");
@@ -470,11 +613,23 @@ mod tests {
     #[test]
     fn blocks_of_text_are_separated() {
         for (json, text) in [
-            (r#"[{"type":"text","text":"a."},{"type":"text","text":"b."}]"#, "a.\nb."),
+            (
+                r#"[{"type":"text","text":"a."},{"type":"text","text":"b."}]"#,
+                "a.\nb.",
+            ),
             (r#"["a.","b."]"#, "a.\nb."),
-            (r#"[{"type":"text","text":"a. "},{"type":"text","text":"b."}]"#, "a. b."),
-            (r#"[{"type":"text","text":"a","index":0},{"type":"text","text":"b","index":0}]"#, "ab"),
-            (r#"[{"type":"text","text":"a","citations":[{"url":"https://s"}]},{"type":"text","text":"b"}]"#, "ab"),
+            (
+                r#"[{"type":"text","text":"a. "},{"type":"text","text":"b."}]"#,
+                "a. b.",
+            ),
+            (
+                r#"[{"type":"text","text":"a","index":0},{"type":"text","text":"b","index":0}]"#,
+                "ab",
+            ),
+            (
+                r#"[{"type":"text","text":"a","citations":[{"url":"https://s"}]},{"type":"text","text":"b"}]"#,
+                "ab",
+            ),
         ] {
             assert_eq!(parse(json).0, text, "{json}");
         }
@@ -489,15 +644,30 @@ mod tests {
     #[test]
     fn blocks_of_mcp_tools_are_shown() {
         for (block, line) in [
-            (r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#, "[image image/png, 3 B]\n"),
-            (r#"{"type":"resource","resource":{"uri":"file:///n.txt","mimeType":"text/plain","text":"NOTE"}}"#, "NOTE"),
-            (r#"{"type":"resource","resource":{"uri":"file:///n.bin","blob":"AAAA"}}"#, "[file file:///n.bin, 3 B]\n"),
+            (
+                r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#,
+                "[image image/png, 3 B]\n",
+            ),
+            (
+                r#"{"type":"resource","resource":{"uri":"file:///n.txt","mimeType":"text/plain","text":"NOTE"}}"#,
+                "NOTE",
+            ),
+            (
+                r#"{"type":"resource","resource":{"uri":"file:///n.bin","blob":"AAAA"}}"#,
+                "[file file:///n.bin, 3 B]\n",
+            ),
             (
                 r#"{"type":"resource_link","uri":"file:///d.pdf","name":"d.pdf","mimeType":"application/pdf"}"#,
                 "[file d.pdf application/pdf]\n",
             ),
-            (r#"{"type":"resource_link","name":"d.pdf","uri":"file:///d.pdf"}"#, "[file d.pdf]\n"),
-            (r#"{"type":"resource_link","uri":"file:///d.pdf"}"#, "[file file:///d.pdf]\n"),
+            (
+                r#"{"type":"resource_link","name":"d.pdf","uri":"file:///d.pdf"}"#,
+                "[file d.pdf]\n",
+            ),
+            (
+                r#"{"type":"resource_link","uri":"file:///d.pdf"}"#,
+                "[file file:///d.pdf]\n",
+            ),
         ] {
             assert_eq!(parse(&format!("[{block}]")).0, line, "{block}");
         }
@@ -516,7 +686,8 @@ mod tests {
         for part in &content.parts {
             if let Part::Note { range, .. } = part {
                 assert!(
-                    content.text[range.clone()].starts_with("[weird") && content.text[range.clone()].ends_with(']')
+                    content.text[range.clone()].starts_with("[weird")
+                        && content.text[range.clone()].ends_with(']')
                 );
             }
         }

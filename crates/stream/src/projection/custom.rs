@@ -36,16 +36,39 @@ impl Progress {
         if !json.is_object() || !json.is_whole() || json.text().len() > MAX_PROGRESS_BYTES {
             return None;
         }
-        let [progress, percent, percentage, total, done, current, completed] =
-            json.pick(["progress", "percent", "percentage", "total", "done", "current", "completed"]);
-        if let Some(part) = progress.filter(|p| p.text().contains('.')).and_then(Peek::number) {
+        let [
+            progress,
+            percent,
+            percentage,
+            total,
+            done,
+            current,
+            completed,
+        ] = json.pick([
+            "progress",
+            "percent",
+            "percentage",
+            "total",
+            "done",
+            "current",
+            "completed",
+        ]);
+        if let Some(part) = progress
+            .filter(|p| p.text().contains('.'))
+            .and_then(Peek::number)
+        {
             return (0.0..=1.0).contains(&part).then_some(Progress::Part(part));
         }
         if let Some(percent) = percent.or(percentage).and_then(Peek::number) {
-            return (0.0..=100.0).contains(&percent).then_some(Progress::Part(percent / 100.0));
+            return (0.0..=100.0)
+                .contains(&percent)
+                .then_some(Progress::Part(percent / 100.0));
         }
         let whole = |n: Option<Peek<'_>>| n?.text().parse::<u64>().ok();
-        let (done, total) = (whole(done.or(current).or(completed).or(progress))?, whole(total)?);
+        let (done, total) = (
+            whole(done.or(current).or(completed).or(progress))?,
+            whole(total)?,
+        );
         (total > 0 && done <= total).then_some(Progress::Count(done, total))
     }
 }
@@ -79,7 +102,10 @@ pub struct Custom {
 
 impl Default for Custom {
     fn default() -> Self {
-        Custom { rows: Rows::new(MAX_ROWS), names: Default::default() }
+        Custom {
+            rows: Rows::new(MAX_ROWS),
+            names: Default::default(),
+        }
     }
 }
 
@@ -96,15 +122,26 @@ impl Custom {
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {
         let name = match payload.name {
             "custom" => "",
-            "metadata" | "values" | "updates" | "messages" | "messages/partial" | "messages/complete"
-            | "messages/metadata" | "tasks" | "checkpoints" | "debug" | "events" | "state_update" | "lifecycle"
-            | "input.requested" | "error" | "end" => return,
+            "metadata" | "values" | "updates" | "messages" | "messages/partial"
+            | "messages/complete" | "messages/metadata" | "tasks" | "checkpoints" | "debug"
+            | "events" | "state_update" | "lifecycle" | "input.requested" | "error" | "end" => {
+                return;
+            }
             name => name.strip_prefix("custom:").unwrap_or(name),
         };
         let name = self.names.get(name);
-        let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), MAX_PROGRESS_BYTES));
+        let progress = Progress::of(Peek::head(
+            payload.json.unwrap_or_default(),
+            MAX_PROGRESS_BYTES,
+        ));
         let (seq, at, ns) = (payload.event.seq, payload.event.time(), payload.ns.clone());
-        self.rows.push(CustomRow { seq, at, ns, name, progress });
+        self.rows.push(CustomRow {
+            seq,
+            at,
+            ns,
+            name,
+            progress,
+        });
     }
 }
 
@@ -117,10 +154,19 @@ mod tests {
     #[test]
     fn only_unambiguous_progress_is_parsed() {
         let of = |json: &str| Progress::of(Peek::head(json, 9_999));
-        assert_eq!(of(r#"{"where":"sub_a","progress":0.5}"#), Some(Progress::Part(0.5)));
+        assert_eq!(
+            of(r#"{"where":"sub_a","progress":0.5}"#),
+            Some(Progress::Part(0.5))
+        );
         assert_eq!(of(r#"{"percent":45}"#), Some(Progress::Part(0.45)));
-        assert_eq!(of(r#"{"done":3,"total":10,"file":"x"}"#), Some(Progress::Count(3, 10)));
-        assert_eq!(of(r#"{"progress":3,"total":4}"#).map(Progress::part), Some(0.75));
+        assert_eq!(
+            of(r#"{"done":3,"total":10,"file":"x"}"#),
+            Some(Progress::Count(3, 10))
+        );
+        assert_eq!(
+            of(r#"{"progress":3,"total":4}"#).map(Progress::part),
+            Some(0.75)
+        );
         for other in [
             r#"{"progress":1}"#,
             r#"{"progress":"half"}"#,
@@ -136,14 +182,29 @@ mod tests {
         ] {
             assert_eq!(of(other), None, "{other}");
         }
-        assert_eq!(of(&format!(r#"{{"percent":45,"text":"{}"}}"#, "x".repeat(MAX_PROGRESS_BYTES))), None);
+        assert_eq!(
+            of(&format!(
+                r#"{{"percent":45,"text":"{}"}}"#,
+                "x".repeat(MAX_PROGRESS_BYTES)
+            )),
+            None
+        );
     }
 
     #[test]
     fn events_without_a_view_are_custom() {
         let mut custom = Custom::default();
-        for (i, name) in
-            ["custom", "values", "custom:log", "feedback", "brand_new", "error", "tools"].into_iter().enumerate()
+        for (i, name) in [
+            "custom",
+            "values",
+            "custom:log",
+            "feedback",
+            "brand_new",
+            "error",
+            "tools",
+        ]
+        .into_iter()
+        .enumerate()
         {
             let (seq, at) = (Seq(i as u64 + 1), Timestamp::UNIX_EPOCH);
             let data = Data::Json(r#"{"a":1}"#.into());
@@ -158,7 +219,20 @@ mod tests {
                 data,
             }));
         }
-        let rows: Vec<_> = custom.rows().iter().map(|row| (row.seq.0, &*row.name)).collect();
-        assert_eq!(rows, [(1, ""), (3, "log"), (4, "feedback"), (5, "brand_new"), (7, "tools")]);
+        let rows: Vec<_> = custom
+            .rows()
+            .iter()
+            .map(|row| (row.seq.0, &*row.name))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (1, ""),
+                (3, "log"),
+                (4, "feedback"),
+                (5, "brand_new"),
+                (7, "tools")
+            ]
+        );
     }
 }

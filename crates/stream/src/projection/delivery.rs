@@ -159,7 +159,13 @@ impl Default for DeliveryLog {
             possible_gaps: Rows::new(MAX_GAPS),
             last_seq: Seq::START,
             names: Vec::new(),
-            others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: Seq::START, last_at: None },
+            others: NameSums {
+                name: "others".into(),
+                events: 0,
+                bytes: 0,
+                last_seq: Seq::START,
+                last_at: None,
+            },
             pause: Duration::ZERO,
             last_heartbeat: None,
             heartbeat_interval: None,
@@ -183,7 +189,9 @@ impl DeliveryLog {
 
     /// Returns statistics by event name, in order of first appearance. The last entry collects names beyond the limit.
     pub fn names(&self) -> impl Iterator<Item = &NameSums> {
-        self.names.iter().chain(Some(&self.others).filter(|others| others.events > 0))
+        self.names
+            .iter()
+            .chain(Some(&self.others).filter(|others| others.events > 0))
     }
 
     /// Returns whether events have ids, by which their order and duplicates are checked.
@@ -199,19 +207,25 @@ impl DeliveryLog {
     /// Returns the liveness of the open connection.
     pub fn pulse(&self, now: Timestamp) -> Liveness {
         let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-        let silence = self
-            .heartbeat_interval
-            .map(|heartbeat_interval| (heartbeat_interval * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE));
+        let silence = self.heartbeat_interval.map(|heartbeat_interval| {
+            (heartbeat_interval * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE)
+        });
         if let (Some(alive), Some(silence)) = (self.last_alive_at.map(since), silence)
             && alive > silence
         {
             return Liveness::Silent(alive);
         }
-        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else { return Liveness::Even };
+        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else {
+            return Liveness::Even;
+        };
         if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
             return Liveness::Even;
         }
-        if self.heartbeats > 0 { Liveness::Quiet(idle) } else { Liveness::Unheard(idle) }
+        if self.heartbeats > 0 {
+            Liveness::Quiet(idle)
+        } else {
+            Liveness::Unheard(idle)
+        }
     }
 
     fn opened_at(&self) -> Option<Timestamp> {
@@ -228,7 +242,12 @@ impl DeliveryLog {
     pub(super) fn apply(&mut self, item: &Item) {
         match item {
             Item::Record(Record::Event(event)) => self.apply_event(event),
-            Item::Record(Record::Open { at, conn, status, resumed_after }) => {
+            Item::Record(Record::Open {
+                at,
+                conn,
+                status,
+                resumed_after,
+            }) => {
                 self.note_alive(*at);
                 self.rates.set_connected(*at, true);
                 self.last_heartbeat = None;
@@ -256,7 +275,11 @@ impl DeliveryLog {
                     return;
                 }
                 self.gaps += 1;
-                self.possible_gaps.push(PossibleGap { at: *at, after: self.last_seq, why });
+                self.possible_gaps.push(PossibleGap {
+                    at: *at,
+                    after: self.last_seq,
+                    why,
+                });
             }
             Item::Record(Record::End(end)) => {
                 self.bytes = self.bytes.max(end.bytes);
@@ -267,10 +290,13 @@ impl DeliveryLog {
                 self.note_alive(*at);
                 // Use the longest interval. Several heartbeats may be read at once after a busy period, and a thread's
                 // stream consists of several connections.
-                let interval =
-                    self.last_heartbeat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
-                self.heartbeat_interval =
-                    self.heartbeat_interval.max(interval.filter(|interval| *interval >= MIN_HEARTBEAT_INTERVAL));
+                let interval = self
+                    .last_heartbeat
+                    .replace(*at)
+                    .and_then(|last| Duration::try_from(at.duration_since(last)).ok());
+                self.heartbeat_interval = self
+                    .heartbeat_interval
+                    .max(interval.filter(|interval| *interval >= MIN_HEARTBEAT_INTERVAL));
             }
             Item::Repeated { at, events } => {
                 self.duplicates += events;
@@ -300,7 +326,13 @@ impl DeliveryLog {
             None if self.names.len() >= MAX_NAMES => &mut self.others,
             None => {
                 let (last_seq, last_at) = (Seq::START, None);
-                self.names.push(NameSums { name: name.clone(), events: 0, bytes: 0, last_seq, last_at });
+                self.names.push(NameSums {
+                    name: name.clone(),
+                    events: 0,
+                    bytes: 0,
+                    last_seq,
+                    last_at,
+                });
                 let last = self.names.len() - 1;
                 &mut self.names[last]
             }
@@ -318,7 +350,9 @@ impl DeliveryLog {
         }
         let time = event.time();
         self.first_event_at = self.first_event_at.or(time);
-        let pause = self.last_arrival.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
+        let pause = self
+            .last_arrival
+            .and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
         self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
         self.last_arrival = Some(event.at);
         // Measure the age of live events by our clock only, because the server's may be wrong.
@@ -380,10 +414,20 @@ mod tests {
                 delivery.apply(&event(second, &format!("{second}-{n}")));
             }
         }
-        assert_eq!((rate(&delivery, 110), rate(&delivery, 112), rate(&delivery, 200)), (10.0, 6.0, 0.0));
+        assert_eq!(
+            (
+                rate(&delivery, 110),
+                rate(&delivery, 112),
+                rate(&delivery, 200)
+            ),
+            (10.0, 6.0, 0.0)
+        );
         delivery.apply(&event(110, "105-0"));
         delivery.apply(&event(110, "opaque"));
-        assert_eq!((delivery.received, delivery.late, delivery.bytes), (102, 1, 102));
+        assert_eq!(
+            (delivery.received, delivery.late, delivery.bytes),
+            (102, 1, 102)
+        );
         assert_eq!(delivery.last_event_at, Some(now(110)));
     }
 
@@ -391,32 +435,57 @@ mod tests {
     fn numbers_that_start_again_with_each_run_are_in_order() {
         let mut delivery = DeliveryLog::default();
         let mut add = |conn: u32, name: &str, id: &str| {
-            let Item::Record(Record::Event(mut event)) = event(1, id) else { unreachable!() };
+            let Item::Record(Record::Event(mut event)) = event(1, id) else {
+                unreachable!()
+            };
             (event.conn, event.name) = (conn, name.into());
             delivery.apply(&Item::Record(Record::Event(event)));
             delivery.late
         };
         // Three runs, of which two are read over one connection.
-        for (conn, name, id) in [(1, "metadata", "0"), (1, "values", "1"), (2, "metadata", "0"), (2, "values", "7")] {
+        for (conn, name, id) in [
+            (1, "metadata", "0"),
+            (1, "values", "1"),
+            (2, "metadata", "0"),
+            (2, "values", "7"),
+        ] {
             assert_eq!(add(conn, name, id), 0);
         }
         assert_eq!(add(2, "metadata", "0"), 0);
-        assert_eq!((add(2, "values", "2"), add(2, "values", "1")), (0, 1), "within a run, order is checked");
+        assert_eq!(
+            (add(2, "values", "2"), add(2, "values", "1")),
+            (0, 1),
+            "within a run, order is checked"
+        );
     }
 
     #[test]
     fn names_are_counted_and_bounded() {
         let mut delivery = DeliveryLog::default();
         for n in 0..100 {
-            let Item::Record(Record::Event(mut event)) = event(n, "1-0") else { unreachable!() };
-            (event.seq, event.name) =
-                (Seq(n as u64 + 1), if n < 10 { "custom".into() } else { format!("name-{n}").into() });
+            let Item::Record(Record::Event(mut event)) = event(n, "1-0") else {
+                unreachable!()
+            };
+            (event.seq, event.name) = (
+                Seq(n as u64 + 1),
+                if n < 10 {
+                    "custom".into()
+                } else {
+                    format!("name-{n}").into()
+                },
+            );
             delivery.apply(&Item::Record(Record::Event(event)));
         }
         let first = delivery.names().next().unwrap();
-        assert_eq!((&*first.name, first.events, first.bytes, first.last_seq), ("custom", 10, 10, Seq(10)));
         assert_eq!(
-            (delivery.names().count(), delivery.names().map(|sums| sums.events).sum::<u64>()),
+            (&*first.name, first.events, first.bytes, first.last_seq),
+            ("custom", 10, 10, Seq(10))
+        );
+        assert_eq!(
+            (
+                delivery.names().count(),
+                delivery.names().map(|sums| sums.events).sum::<u64>()
+            ),
             (MAX_NAMES + 1, 100)
         );
     }
@@ -425,7 +494,12 @@ mod tests {
     fn long_pauses_and_dead_connections_are_distinguished() {
         let now = |s| Timestamp::from_second(s).unwrap();
         let seconds = Duration::from_secs;
-        let opened = Item::Record(Record::Open { at: now(0), conn: 1, status: 200, resumed_after: None });
+        let opened = Item::Record(Record::Open {
+            at: now(0),
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        });
         let mut no_heartbeats = DeliveryLog::default();
         assert_eq!(no_heartbeats.pulse(now(500)), Liveness::Even);
         no_heartbeats.apply(&opened);
@@ -455,7 +529,10 @@ mod tests {
             simultaneous.apply(&Item::Heartbeat { at });
         }
         assert_eq!(
-            (simultaneous.heartbeat_interval(), simultaneous.pulse(now(12))),
+            (
+                simultaneous.heartbeat_interval(),
+                simultaneous.pulse(now(12))
+            ),
             (None, Liveness::Quiet(seconds(11)))
         );
         // A stream with one event per minute is not quiet after ten seconds.
@@ -473,16 +550,35 @@ mod tests {
     fn connections_events_and_heartbeats() {
         let mut delivery = DeliveryLog::default();
         let now = |s| Timestamp::from_second(s).unwrap();
-        delivery.apply(&Item::Record(Record::Open { at: now(1), conn: 1, status: 200, resumed_after: None }));
+        delivery.apply(&Item::Record(Record::Open {
+            at: now(1),
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        }));
         delivery.apply(&event(2, "1-0"));
         delivery.apply(&Item::Heartbeat { at: now(7) });
-        delivery.apply(&Item::Repeated { at: now(8), events: 3 });
-        delivery.apply(&Item::Record(Record::Close { at: now(9), conn: 1, reason: "idle".into() }));
-        assert_eq!((delivery.last_event_at, delivery.last_alive_at), (Some(now(2)), Some(now(8))));
+        delivery.apply(&Item::Repeated {
+            at: now(8),
+            events: 3,
+        });
+        delivery.apply(&Item::Record(Record::Close {
+            at: now(9),
+            conn: 1,
+            reason: "idle".into(),
+        }));
+        assert_eq!(
+            (delivery.last_event_at, delivery.last_alive_at),
+            (Some(now(2)), Some(now(8)))
+        );
         assert_eq!((delivery.heartbeats, delivery.duplicates), (1, 3));
         let connection = &delivery.connections()[0];
         assert_eq!(
-            (connection.events, connection.closed, connection.reason.as_deref()),
+            (
+                connection.events,
+                connection.closed,
+                connection.reason.as_deref()
+            ),
             (1, Some(now(9)), Some("idle"))
         );
     }

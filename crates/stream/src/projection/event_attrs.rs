@@ -28,7 +28,11 @@ struct GraphHeartbeat<'a> {
 impl<'a> EventAttrs<'a> {
     /// Creates the attributes of an event of the log that these projections were built from.
     pub fn of(event: &'a Event, projections: &'a Projections) -> EventAttrs<'a> {
-        EventAttrs { payload: Payload::of(event), projections, number: EventNumber(event.seq.0) }
+        EventAttrs {
+            payload: Payload::of(event),
+            projections,
+            number: EventNumber(event.seq.0),
+        }
     }
 
     /// Sets the event number shown to the user, which doesn't count snapshots.
@@ -59,21 +63,34 @@ impl<'a> EventAttrs<'a> {
     /// Returns the nodes that it names and the nodes whose subgraphs it comes from.
     pub fn nodes(&self) -> Vec<Cow<'a, str>> {
         let payload = &self.payload;
-        let within = payload.ns.iter().map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
+        let within = payload
+            .ns
+            .iter()
+            .map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
         let mut nodes: Vec<Cow<'a, str>> = within.collect();
         nodes.extend(payload.node.clone());
         match payload.name {
             "messages" if !payload.enveloped => {
-                nodes.extend(payload.message_origin().and_then(|origin| origin.langgraph_node.0.clone()));
+                nodes.extend(
+                    payload
+                        .message_origin()
+                        .and_then(|origin| origin.langgraph_node.0.clone()),
+                );
             }
             "messages/metadata" => {
-                let origins = payload.announced().iter().filter_map(|(_, announced)| announced.metadata.as_ref());
+                let origins = payload
+                    .announced()
+                    .iter()
+                    .filter_map(|(_, announced)| announced.metadata.as_ref());
                 nodes.extend(origins.filter_map(|origin| origin.langgraph_node.0.clone()));
             }
             "messages/partial" | "messages/complete" => {
                 for message in payload.messages() {
                     // Its node was announced earlier, in `messages/metadata`.
-                    let known = message.id.some().and_then(|id| self.projections.messages.find(id));
+                    let known = message
+                        .id
+                        .some()
+                        .and_then(|id| self.projections.messages.find(id));
                     let message = known.and_then(|i| self.projections.messages.items().get(i));
                     nodes.extend(message.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
                 }
@@ -83,7 +100,9 @@ impl<'a> EventAttrs<'a> {
             }
             "tasks" | "debug" => nodes.extend(payload.task().and_then(|task| task.name.0.clone())),
             "events" => {
-                let origin = payload.callback().and_then(|callback| callback.metadata.as_ref());
+                let origin = payload
+                    .callback()
+                    .and_then(|callback| callback.metadata.as_ref());
                 nodes.extend(origin.and_then(|origin| origin.langgraph_node.0.clone()));
             }
             _ => {}
@@ -100,7 +119,9 @@ impl<'a> EventAttrs<'a> {
         if self.payload.name != "messages" || self.payload.enveloped {
             return None;
         }
-        self.payload.message_origin().and_then(|origin| origin.run_id.0.clone())
+        self.payload
+            .message_origin()
+            .and_then(|origin| origin.run_id.0.clone())
     }
 
     /// Returns whether it reports a failure or could not be parsed.
@@ -117,7 +138,9 @@ impl<'a> EventAttrs<'a> {
     pub fn is_heartbeat(&self) -> bool {
         let is_name = |name: &str| {
             let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
-            ["heartbeat", "ping", "keepalive"].iter().any(|known| name.eq_ignore_ascii_case(known))
+            ["heartbeat", "ping", "keepalive"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
         };
         if is_name(self.payload.name) {
             return true;
@@ -125,10 +148,18 @@ impl<'a> EventAttrs<'a> {
         if self.payload.name.split(':').next() != Some("custom") {
             return false;
         }
-        let text = self.payload.read::<&RawValue>().and_then(crate::protocol::text);
-        let in_object =
-            || self.payload.read::<GraphHeartbeat<'a>>().map(|n| is_name(n.event.as_str()) || is_name(n.kind.as_str()));
-        text.map(|text| is_name(&text)).or_else(in_object).unwrap_or(false)
+        let text = self
+            .payload
+            .read::<&RawValue>()
+            .and_then(crate::protocol::text);
+        let in_object = || {
+            self.payload
+                .read::<GraphHeartbeat<'a>>()
+                .map(|n| is_name(n.event.as_str()) || is_name(n.kind.as_str()))
+        };
+        text.map(|text| is_name(&text))
+            .or_else(in_object)
+            .unwrap_or(false)
     }
 
     /// Returns the raw values at a path. The path starts at the payload's root or, if that finds nothing, at each
@@ -138,18 +169,29 @@ impl<'a> EventAttrs<'a> {
         if !payload.json.is_some_and(|json| path.may_be_in(json)) {
             return Vec::new();
         }
-        let Some(root) = payload.read::<&'a RawValue>() else { return Vec::new() };
+        let Some(root) = payload.read::<&'a RawValue>() else {
+            return Vec::new();
+        };
         let found = path.find(root);
         if !found.is_empty() {
             return found;
         }
         match payload.name {
             "updates" if payload.node.is_none() => {
-                let writes = payload.fields().map(|fields| fields.0.as_slice()).unwrap_or_default();
+                let writes = payload
+                    .fields()
+                    .map(|fields| fields.0.as_slice())
+                    .unwrap_or_default();
                 writes.iter().flat_map(|(_, raw)| path.find(raw)).collect()
             }
-            "messages" => Items::of(root).first().map(|message| path.find(message)).unwrap_or_default(),
-            "state_update" => payload.state_update().map(|update| path.find(update.state)).unwrap_or_default(),
+            "messages" => Items::of(root)
+                .first()
+                .map(|message| path.find(message))
+                .unwrap_or_default(),
+            "state_update" => payload
+                .state_update()
+                .map(|update| path.find(update.state))
+                .unwrap_or_default(),
             _ => found,
         }
     }
@@ -158,7 +200,9 @@ impl<'a> EventAttrs<'a> {
 /// Returns whether an event reports a failure or could not be parsed. Most events are ruled out without parsing their
 /// JSON.
 pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
-    let Some(json) = payload.json else { return true };
+    let Some(json) = payload.json else {
+        return true;
+    };
     let contains = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
     let is_set = |error: Option<&RawValue>| error.is_some_and(|e| e.get() != "null");
     // Every finished task has `"error":null`.
@@ -171,12 +215,27 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
         "error" => true,
         "tasks" | "debug" => has_error() && payload.task().is_some_and(|task| is_set(task.error)),
         "messages" if payload.pair.is_some() => payload.message().is_some_and(is_error),
-        "messages" if !payload.enveloped => contains("\"error\"") && payload.message().is_some_and(is_error),
-        "lifecycle" => contains("\"failed\"") && payload.phase().is_some_and(|phase| phase.event.is("failed")),
-        "events" => {
-            contains("_error\"") && payload.callback().is_some_and(|call| call.event.as_str().ends_with("_error"))
+        "messages" if !payload.enveloped => {
+            contains("\"error\"") && payload.message().is_some_and(is_error)
         }
-        "tools" => contains("error\"") && payload.phase().is_some_and(|phase| phase.event.as_str().ends_with("error")),
+        "lifecycle" => {
+            contains("\"failed\"")
+                && payload
+                    .phase()
+                    .is_some_and(|phase| phase.event.is("failed"))
+        }
+        "events" => {
+            contains("_error\"")
+                && payload
+                    .callback()
+                    .is_some_and(|call| call.event.as_str().ends_with("_error"))
+        }
+        "tools" => {
+            contains("error\"")
+                && payload
+                    .phase()
+                    .is_some_and(|phase| phase.event.as_str().ends_with("error"))
+        }
         _ => false,
     }
 }
@@ -191,10 +250,23 @@ mod tests {
         let mut projections = Projections::default();
         let mut kept = Vec::new();
         for (i, (name, ns, data)) in events.iter().enumerate() {
-            let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+            let ns = ns
+                .split('|')
+                .filter(|s| !s.is_empty())
+                .map(Into::into)
+                .collect();
             let (seq, at) = (crate::Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let data = Data::Json((*data).into());
-            let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
+            let event = Event {
+                seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name: (*name).into(),
+                ns,
+                id: None,
+                data,
+            };
             projections.apply(&Item::Record(Record::Event(event.clone())));
             kept.push(event);
         }
@@ -209,12 +281,36 @@ mod tests {
                 "",
                 r#"[{"content":"x","type":"AIMessageChunk","id":"m"},{"langgraph_node":"chat","run_id":"r1"}]"#,
             ),
-            ("updates", "sub:1|inner:2", r#"{"left":null,"right":{"a":1}}"#),
-            ("tasks", "", r#"{"id":"1","name":"plan","input":{},"triggers":[]}"#),
-            ("debug", "", r#"{"step":1,"type":"task","payload":{"id":"1","name":"plan"}}"#),
-            ("events", "", r#"{"event":"on_chain_start","metadata":{"langgraph_node":"chat"},"run_id":"x"}"#),
-            ("messages/metadata", "", r#"{"m2":{"metadata":{"langgraph_node":"draft"}}}"#),
-            ("messages/partial", "", r#"[{"content":"Let","type":"ai","id":"m2"}]"#),
+            (
+                "updates",
+                "sub:1|inner:2",
+                r#"{"left":null,"right":{"a":1}}"#,
+            ),
+            (
+                "tasks",
+                "",
+                r#"{"id":"1","name":"plan","input":{},"triggers":[]}"#,
+            ),
+            (
+                "debug",
+                "",
+                r#"{"step":1,"type":"task","payload":{"id":"1","name":"plan"}}"#,
+            ),
+            (
+                "events",
+                "",
+                r#"{"event":"on_chain_start","metadata":{"langgraph_node":"chat"},"run_id":"x"}"#,
+            ),
+            (
+                "messages/metadata",
+                "",
+                r#"{"m2":{"metadata":{"langgraph_node":"draft"}}}"#,
+            ),
+            (
+                "messages/partial",
+                "",
+                r#"[{"content":"Let","type":"ai","id":"m2"}]"#,
+            ),
             ("values", "", r#"{"a":1}"#),
             (
                 "updates",
@@ -226,11 +322,24 @@ mod tests {
         let nodes = |i: usize| EventAttrs::of(&events[i], &projections).nodes();
         assert_eq!(nodes(0), ["chat"]);
         assert_eq!(nodes(1), ["sub", "inner", "left", "right"]);
-        assert_eq!((nodes(2), nodes(3)), (vec!["plan".into()], vec!["plan".into()]));
-        assert_eq!((nodes(4), nodes(5), nodes(6)), (vec!["chat".into()], vec!["draft".into()], vec!["draft".into()]));
+        assert_eq!(
+            (nodes(2), nodes(3)),
+            (vec!["plan".into()], vec!["plan".into()])
+        );
+        assert_eq!(
+            (nodes(4), nodes(5), nodes(6)),
+            (
+                vec!["chat".into()],
+                vec!["draft".into()],
+                vec!["draft".into()]
+            )
+        );
         assert_eq!((nodes(7), nodes(9)), (vec![], vec![]));
         assert_eq!(nodes(8), ["sub", "n"]);
-        assert_eq!(EventAttrs::of(&events[0], &projections).run().as_deref(), Some("r1"));
+        assert_eq!(
+            EventAttrs::of(&events[0], &projections).run().as_deref(),
+            Some("r1")
+        );
         assert_eq!(EventAttrs::of(&events[7], &projections).run(), None);
     }
 
@@ -240,8 +349,14 @@ mod tests {
             let (events, projections) = fold(&[(name, "", data)]);
             EventAttrs::of(&events[0], &projections).is_heartbeat()
         };
-        assert!(is_heartbeat("heartbeat", "null") && is_heartbeat("custom", r#"{"type":"keep-alive","n":1}"#));
-        assert!(is_heartbeat("custom", "\"Ping\"") && is_heartbeat("custom:x", r#"{"event":"heartbeat"}"#));
+        assert!(
+            is_heartbeat("heartbeat", "null")
+                && is_heartbeat("custom", r#"{"type":"keep-alive","n":1}"#)
+        );
+        assert!(
+            is_heartbeat("custom", "\"Ping\"")
+                && is_heartbeat("custom:x", r#"{"event":"heartbeat"}"#)
+        );
         assert!(
             !is_heartbeat("custom", r#"{"text":"heartbeat"}"#)
                 && !is_heartbeat("custom", "3")
@@ -252,16 +367,38 @@ mod tests {
     #[test]
     fn paths_may_start_inside_the_payload() {
         let (events, projections) = fold(&[
-            ("updates", "", r#"{"chat":{"status":"ok"},"tool":{"status":"late"}}"#),
-            ("messages", "", r#"[{"content":"x","id":"m"},{"langgraph_node":"chat"}]"#),
-            ("state_update", "", r#"{"state":{"values":{"a":1}},"thread_id":"t"}"#),
+            (
+                "updates",
+                "",
+                r#"{"chat":{"status":"ok"},"tool":{"status":"late"}}"#,
+            ),
+            (
+                "messages",
+                "",
+                r#"[{"content":"x","id":"m"},{"langgraph_node":"chat"}]"#,
+            ),
+            (
+                "state_update",
+                "",
+                r#"{"state":{"values":{"a":1}},"thread_id":"t"}"#,
+            ),
         ]);
         let at = |i: usize, path: &str| -> Vec<&str> {
-            let values = EventAttrs::of(&events[i], &projections).values(&Path::parse(path).unwrap());
+            let values =
+                EventAttrs::of(&events[i], &projections).values(&Path::parse(path).unwrap());
             values.into_iter().map(RawValue::get).collect()
         };
-        assert_eq!((at(0, "status"), at(0, "chat.status")), (vec!["\"ok\"", "\"late\""], vec!["\"ok\""]));
-        assert_eq!((at(1, "content"), at(1, "[1].langgraph_node")), (vec!["\"x\""], vec!["\"chat\""]));
-        assert_eq!((at(2, "values.a"), at(2, "thread_id"), at(2, "b").len()), (vec!["1"], vec!["\"t\""], 0));
+        assert_eq!(
+            (at(0, "status"), at(0, "chat.status")),
+            (vec!["\"ok\"", "\"late\""], vec!["\"ok\""])
+        );
+        assert_eq!(
+            (at(1, "content"), at(1, "[1].langgraph_node")),
+            (vec!["\"x\""], vec!["\"chat\""])
+        );
+        assert_eq!(
+            (at(2, "values.a"), at(2, "thread_id"), at(2, "b").len()),
+            (vec!["1"], vec!["\"t\""], 0)
+        );
     }
 }

@@ -69,7 +69,10 @@ impl ActivityCache {
     /// Reads the timeline. Running visits count up to `now`. Returns whether anything changed.
     pub fn update(&mut self, timeline: &Timeline, now: Timestamp) -> bool {
         let first = timeline.evicted_attempts();
-        let newest = timeline.attempts().next_back().map_or(first, |(number, _)| number);
+        let newest = timeline
+            .attempts()
+            .next_back()
+            .map_or(first, |(number, _)| number);
         let key = (first, newest, timeline.generation());
         if self.read != Some(key) {
             self.read = Some(key);
@@ -90,7 +93,11 @@ impl ActivityCache {
 
 impl GraphActivity {
     /// Reads the activity of some attempts. Running visits count up to `now`.
-    pub fn of<'a>(timeline: &Timeline, attempts: impl Iterator<Item = &'a Attempt>, now: Timestamp) -> GraphActivity {
+    pub fn of<'a>(
+        timeline: &Timeline,
+        attempts: impl Iterator<Item = &'a Attempt>,
+        now: Timestamp,
+    ) -> GraphActivity {
         let mut activity = GraphActivity::default();
         attempts.for_each(|attempt| activity.add(timeline, attempt, now));
         activity
@@ -115,8 +122,14 @@ impl GraphActivity {
     /// the states are those of the nodes in it.
     pub fn group<'a>(&self, id: &str, members: impl Iterator<Item = &'a str>) -> NodeActivity {
         let own = self.nodes.get(id);
-        let mut sum = NodeActivity { has_no_times: true, ..NodeActivity::default() };
-        for node in members.filter(|member| *member != id).filter_map(|member| self.nodes.get(member)) {
+        let mut sum = NodeActivity {
+            has_no_times: true,
+            ..NodeActivity::default()
+        };
+        for node in members
+            .filter(|member| *member != id)
+            .filter_map(|member| self.nodes.get(member))
+        {
             sum.visits += node.visits;
             sum.total += node.total;
             sum.has_no_times &= node.has_no_times;
@@ -124,12 +137,16 @@ impl GraphActivity {
             sum.running += node.running;
             sum.failures += node.failures;
             if sum.visits == node.visits || node.began >= sum.began {
-                (sum.state, sum.last, sum.step, sum.began) = (node.state, node.last, node.step, node.began);
+                (sum.state, sum.last, sum.step, sum.began) =
+                    (node.state, node.last, node.step, node.began);
                 (sum.attempt, sum.parallel) = (node.attempt, node.parallel);
             }
         }
         match own {
-            Some(own) => NodeActivity { failures: own.failures.max(sum.failures), ..own.clone() },
+            Some(own) => NodeActivity {
+                failures: own.failures.max(sum.failures),
+                ..own.clone()
+            },
             None => sum,
         }
     }
@@ -139,17 +156,27 @@ impl GraphActivity {
     pub fn taken(&self, from: &str, to: &str) -> u64 {
         let [source, target]: [Vec<&str>; 2] = [from, to].map(|id| id.split(SEPARATOR).collect());
         let most = source.len().min(target.len()).saturating_sub(1);
-        let depth = (0..most).take_while(|at| source[*at] == target[*at]).count();
-        let (Some(first), Some(next)) = (source.get(depth), target.get(depth)) else { return 0 };
+        let depth = (0..most)
+            .take_while(|at| source[*at] == target[*at])
+            .count();
+        let (Some(first), Some(next)) = (source.get(depth), target.get(depth)) else {
+            return 0;
+        };
         let path = source[..depth].join(":");
-        let taken = self.transitions.get(&(path, first.to_string(), next.to_string())).copied().unwrap_or(0);
+        let taken = self
+            .transitions
+            .get(&(path, first.to_string(), next.to_string()))
+            .copied()
+            .unwrap_or(0);
         let is_inner = |id: &str, at: &[&str]| at.len() > depth + 1 && !self.is_visited(id);
         // Without the events of a subgraph, nothing is known of its nodes.
         let knows = |at: &[&str]| {
             let group = format!("{}:", at[..=depth].join(":"));
             self.order.iter().any(|id| id.starts_with(&group))
         };
-        match (is_inner(from, &source) && knows(&source)) || (is_inner(to, &target) && knows(&target)) {
+        match (is_inner(from, &source) && knows(&source))
+            || (is_inner(to, &target) && knows(&target))
+        {
             true => 0,
             false => taken,
         }
@@ -180,10 +207,18 @@ impl GraphActivity {
                 continue;
             }
             let ends_graph = path.is_empty() && to == END;
-            if let (Some(from), Some(to)) =
-                (graph.find(&id(from)), graph.find(&id(to)).or_else(|| ends_graph.then(|| graph.add_node(END))))
-            {
-                graph.add_edge(Edge { from, to, is_conditional: false, label: None });
+            if let (Some(from), Some(to)) = (
+                graph.find(&id(from)),
+                graph
+                    .find(&id(to))
+                    .or_else(|| ends_graph.then(|| graph.add_node(END))),
+            ) {
+                graph.add_edge(Edge {
+                    from,
+                    to,
+                    is_conditional: false,
+                    label: None,
+                });
             }
         }
         graph
@@ -195,16 +230,25 @@ impl GraphActivity {
             return;
         }
         let until = attempt.until(now);
-        let mut scopes: Vec<(String, &[u64], bool)> =
-            vec![(String::new(), &attempt.children, attempt.state == BarState::Done)];
+        let mut scopes: Vec<(String, &[u64], bool)> = vec![(
+            String::new(),
+            &attempt.children,
+            attempt.state == BarState::Done,
+        )];
         while let Some((path, children, is_done)) = scopes.pop() {
-            let bars: Vec<&Bar> = children.iter().filter_map(|key| timeline.bar(*key)).collect();
+            let bars: Vec<&Bar> = children
+                .iter()
+                .filter_map(|key| timeline.bar(*key))
+                .collect();
             let mut steps: BTreeMap<i64, Vec<&Bar>> = BTreeMap::new();
             for bar in &bars {
                 match bar.kind {
                     BarKind::Node => {
                         let id = join(&path, &bar.name);
-                        steps.entry(timeline.step(bar).unwrap_or(0)).or_default().push(bar);
+                        steps
+                            .entry(timeline.step(bar).unwrap_or(0))
+                            .or_default()
+                            .push(bar);
                         scopes.push((id, &bar.children, bar.state == BarState::Done));
                     }
                     // A tool may run a graph.
@@ -233,19 +277,34 @@ impl GraphActivity {
         };
         for bars in steps.values() {
             let mut names: BTreeMap<&str, u64> = BTreeMap::new();
-            bars.iter().for_each(|bar| *names.entry(&bar.name).or_default() += 1);
+            bars.iter()
+                .for_each(|bar| *names.entry(&bar.name).or_default() += 1);
             for bar in bars {
                 let parallel = names.get(&*bar.name).copied().unwrap_or(1);
-                self.visit(join(path, &bar.name), bar, until, (timeline.step(bar), attempt.number, parallel));
+                self.visit(
+                    join(path, &bar.name),
+                    bar,
+                    until,
+                    (timeline.step(bar), attempt.number, parallel),
+                );
             }
-            for (from, (to, times)) in before.iter().flat_map(|from| names.iter().map(move |to| (from, to))) {
-                *self.transitions.entry((path.to_string(), from.clone(), to.to_string())).or_default() += times;
+            for (from, (to, times)) in before
+                .iter()
+                .flat_map(|from| names.iter().map(move |to| (from, to)))
+            {
+                *self
+                    .transitions
+                    .entry((path.to_string(), from.clone(), to.to_string()))
+                    .or_default() += times;
             }
             before = names.keys().map(|name| name.to_string()).collect();
         }
         if is_done && !steps.is_empty() {
             for from in &before {
-                *self.transitions.entry((path.to_string(), from.clone(), END.to_string())).or_default() += 1;
+                *self
+                    .transitions
+                    .entry((path.to_string(), from.clone(), END.to_string()))
+                    .or_default() += 1;
             }
         } else if is_root && attempt.state == BarState::Interrupted {
             // A node that asked runs again; what came before it leads there.
@@ -261,12 +320,20 @@ impl GraphActivity {
         }
     }
 
-    fn visit(&mut self, id: String, bar: &Bar, until: Timestamp, (step, attempt, parallel): (Option<i64>, u64, u64)) {
+    fn visit(
+        &mut self,
+        id: String,
+        bar: &Bar,
+        until: Timestamp,
+        (step, attempt, parallel): (Option<i64>, u64, u64),
+    ) {
         if !self.nodes.contains_key(&id) {
             self.order.push(id.clone());
         }
-        let node =
-            self.nodes.entry(id).or_insert_with(|| NodeActivity { has_no_times: true, ..NodeActivity::default() });
+        let node = self.nodes.entry(id).or_insert_with(|| NodeActivity {
+            has_no_times: true,
+            ..NodeActivity::default()
+        });
         node.visits += 1;
         if bar.known.is_both() {
             node.has_no_times = false;
@@ -276,18 +343,27 @@ impl GraphActivity {
         }
         node.running += u64::from(bar.state == BarState::Running);
         node.failures += u64::from(bar.state == BarState::Failed);
-        node.first = if node.visits == 1 { bar.first_seq } else { node.first.min(bar.first_seq) };
+        node.first = if node.visits == 1 {
+            bar.first_seq
+        } else {
+            node.first.min(bar.first_seq)
+        };
         // Bars that were filled in from records have the event of the record.
         let began = (bar.attempt, bar.started, bar.first_seq);
         if node.visits == 1 || began >= node.began {
-            (node.state, node.last, node.step, node.began) = (Some(bar.state), bar.first_seq, step, began);
+            (node.state, node.last, node.step, node.began) =
+                (Some(bar.state), bar.first_seq, step, began);
             (node.attempt, node.parallel) = (attempt, parallel);
         }
     }
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_string() } else { format!("{path}{SEPARATOR}{name}") }
+    if path.is_empty() {
+        name.to_string()
+    } else {
+        format!("{path}{SEPARATOR}{name}")
+    }
 }
 
 #[cfg(test)]
@@ -310,8 +386,20 @@ mod tests {
             let (name, ns) = EventNames::default().split(name);
             let at = Timestamp::from_millisecond(1_800_000_000_000 + self.ms).unwrap();
             let data = Data::Json(data.to_string().into());
-            let event = Event { seq: self.seq, at, conn: 1, replayed: false, name, ns, id: None, data };
-            self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()), None);
+            let event = Event {
+                seq: self.seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name,
+                ns,
+                id: None,
+                data,
+            };
+            self.timeline.apply_event(
+                &Payload::of(&event).paired(&mut PairMetadata::default()),
+                None,
+            );
         }
 
         fn run(&mut self, id: &str) {
@@ -335,7 +423,10 @@ mod tests {
             self.ms = (self.ms / 100_000 + 1) * 100_000;
             for (n, node) in nodes.iter().enumerate() {
                 let id = format!("{ns}{node}{n}{}", self.ms / 100_000);
-                self.event(&name("tasks", ns), &json!({"id": id, "name": node, "input": {}, "triggers": []}));
+                self.event(
+                    &name("tasks", ns),
+                    &json!({"id": id, "name": node, "input": {}, "triggers": []}),
+                );
             }
         }
 
@@ -365,7 +456,11 @@ mod tests {
     }
 
     fn name(event: &str, ns: &str) -> String {
-        if ns.is_empty() { event.to_string() } else { format!("{event}|{ns}") }
+        if ns.is_empty() {
+            event.to_string()
+        } else {
+            format!("{event}|{ns}")
+        }
     }
 
     #[test]
@@ -378,16 +473,27 @@ mod tests {
         script.end(Outcome::Success);
         let activity = script.activity();
         let chat = activity.node("chat").unwrap();
-        assert_eq!((chat.visits, chat.total, chat.has_no_times), (3, Duration::from_millis(300), false));
+        assert_eq!(
+            (chat.visits, chat.total, chat.has_no_times),
+            (3, Duration::from_millis(300), false)
+        );
         let taken = |from: &str, to: &str| activity.taken(from, to);
         assert_eq!((taken("chat", "tools"), taken("tools", "chat")), (2, 2));
         assert_eq!(
-            (taken(START, "chat"), taken("chat", END), taken("tools", END), taken("chat", "chat")),
+            (
+                taken(START, "chat"),
+                taken("chat", END),
+                taken("tools", END),
+                taken("chat", "chat")
+            ),
             (1, 1, 0, 0)
         );
         let observed = activity.observed();
         let ids: Vec<&str> = observed.nodes().iter().map(|node| &*node.id).collect();
-        assert_eq!((ids, observed.edges().len()), (vec![START, "chat", "tools", END], 4));
+        assert_eq!(
+            (ids, observed.edges().len()),
+            (vec![START, "chat", "tools", END], 4)
+        );
     }
 
     #[test]
@@ -400,10 +506,19 @@ mod tests {
         script.starts("", &["write", "write"]);
         let activity = script.activity();
         let research = activity.node("research").unwrap();
-        assert_eq!((research.visits, research.parallel, research.state), (3, 3, Some(BarState::Done)));
+        assert_eq!(
+            (research.visits, research.parallel, research.state),
+            (3, 3, Some(BarState::Done))
+        );
         assert_eq!(activity.taken("plan", "research"), 3);
         // Both may have led there.
-        assert_eq!((activity.taken("research", "merge"), activity.taken("check", "merge")), (1, 1));
+        assert_eq!(
+            (
+                activity.taken("research", "merge"),
+                activity.taken("check", "merge")
+            ),
+            (1, 1)
+        );
         let write = activity.node("write").unwrap();
         assert_eq!((write.running, write.state), (2, Some(BarState::Running)));
         assert_eq!(activity.taken("merge", END), 0, "the run is active");
@@ -418,12 +533,29 @@ mod tests {
         let id = format!("sub0{}", script.ms / 100_000);
         script.step(&format!("sub:{id}"), &["first"]);
         script.step(&format!("sub:{id}"), &["last"]);
-        script.event("tasks", &json!({"id": id, "name": "sub", "error": null, "result": {}, "interrupts": []}));
+        script.event(
+            "tasks",
+            &json!({"id": id, "name": "sub", "error": null, "result": {}, "interrupts": []}),
+        );
         script.step("", &["join"]);
         let activity = script.activity();
         let taken = |from: &str, to: &str| activity.taken(from, to);
-        assert_eq!((taken("plan", "sub:first"), taken("sub:first", "sub:last"), taken("sub:last", "join")), (1, 1, 1));
-        assert_eq!((taken("plan", "sub:other"), taken("plan", "sub"), taken("sub", "join")), (0, 1, 1));
+        assert_eq!(
+            (
+                taken("plan", "sub:first"),
+                taken("sub:first", "sub:last"),
+                taken("sub:last", "join")
+            ),
+            (1, 1, 1)
+        );
+        assert_eq!(
+            (
+                taken("plan", "sub:other"),
+                taken("plan", "sub"),
+                taken("sub", "join")
+            ),
+            (0, 1, 1)
+        );
         let group = activity.group("sub", ["sub:first", "sub:last", "sub:other"].into_iter());
         assert_eq!((group.visits, group.state), (1, Some(BarState::Done)));
     }
@@ -439,7 +571,11 @@ mod tests {
         script.end(Outcome::Success);
         let activity = script.activity();
         assert_eq!(
-            (activity.taken("draft", "send"), activity.taken(START, "send"), activity.taken("send", END)),
+            (
+                activity.taken("draft", "send"),
+                activity.taken(START, "send"),
+                activity.taken("send", END)
+            ),
             (1, 0, 1)
         );
     }

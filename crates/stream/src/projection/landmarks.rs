@@ -105,8 +105,12 @@ impl Landmarks {
     }
 
     fn metadata(&mut self, payload: &Payload<'_>) {
-        let Some(metadata) = payload.metadata() else { return };
-        let Some(run) = metadata.run_id.some() else { return };
+        let Some(metadata) = payload.metadata() else {
+            return;
+        };
+        let Some(run) = metadata.run_id.some() else {
+            return;
+        };
         // A new attempt starts its steps again.
         (self.best, self.is_beginning) = (Source::None, false);
         self.set_run(self.seq, Some(run));
@@ -135,12 +139,16 @@ impl Landmarks {
         };
         let source = match payload.name {
             "checkpoints" => Source::Checkpoints,
-            "debug" if contains(r#""type":"checkpoint""#, HEAD) || contains(r#""type": "checkpoint""#, HEAD) => {
+            "debug"
+                if contains(r#""type":"checkpoint""#, HEAD)
+                    || contains(r#""type": "checkpoint""#, HEAD) =>
+            {
                 Source::Checkpoints
             }
             "values" => Source::Values,
             "tasks" => {
-                let is_start = contains(r#""triggers""#, data.len()) && !contains(r#""result""#, data.len());
+                let is_start =
+                    contains(r#""triggers""#, data.len()) && !contains(r#""result""#, data.len());
                 let is_same_step = std::mem::replace(&mut self.is_beginning, is_start);
                 if is_same_step || !is_start {
                     return;
@@ -170,10 +178,27 @@ mod tests {
     fn landmarks(events: &[(&str, &str, &str)]) -> Landmarks {
         let mut landmarks = Landmarks::default();
         for (i, (name, ns, data)) in events.iter().enumerate() {
-            let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
-            let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json((*data).into()) };
+            let ns = ns
+                .split('|')
+                .filter(|s| !s.is_empty())
+                .map(Into::into)
+                .collect();
+            let data = if data.is_empty() {
+                Data::Malformed("<html>".into())
+            } else {
+                Data::Json((*data).into())
+            };
             let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
-            let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
+            let event = Event {
+                seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name: (*name).into(),
+                ns,
+                id: None,
+                data,
+            };
             landmarks.apply(&Payload::of(&event));
         }
         landmarks
@@ -191,18 +216,42 @@ mod tests {
             ("metadata", "", r#"{"status":"run_done","run_id":"b"}"#),
             ("state_update", "", "{}"),
         ]);
-        let runs: Vec<Option<&str>> = (1..=8).map(|seq| landmarks.run_at(Seq(seq)).map(|run| &**run)).collect();
-        assert_eq!(runs, [None, Some("a"), Some("a"), Some("a"), Some("b"), Some("b"), Some("b"), None]);
+        let runs: Vec<Option<&str>> = (1..=8)
+            .map(|seq| landmarks.run_at(Seq(seq)).map(|run| &**run))
+            .collect();
+        assert_eq!(
+            runs,
+            [
+                None,
+                Some("a"),
+                Some("a"),
+                Some("a"),
+                Some("b"),
+                Some("b"),
+                Some("b"),
+                None
+            ]
+        );
         assert_eq!(landmarks.run_at(Seq(99)), None);
     }
 
     #[test]
     fn the_run_of_a_stream_is_known_before_its_first_event() {
         let mut landmarks = Landmarks::default();
-        landmarks.apply_item(&Item::Started { thread_id: None, run_id: "a".into() });
-        landmarks.apply_item(&Item::Started { thread_id: None, run_id: "a".into() });
+        landmarks.apply_item(&Item::Started {
+            thread_id: None,
+            run_id: "a".into(),
+        });
+        landmarks.apply_item(&Item::Started {
+            thread_id: None,
+            run_id: "a".into(),
+        });
         assert_eq!(
-            (landmarks.run_at(Seq(1)).map(|run| &**run), landmarks.run_at(Seq(0)), landmarks.runs.len()),
+            (
+                landmarks.run_at(Seq(1)).map(|run| &**run),
+                landmarks.run_at(Seq(0)),
+                landmarks.runs.len()
+            ),
             (Some("a"), None, 1)
         );
     }
@@ -219,9 +268,17 @@ mod tests {
             ("values", "sub:1", "{}"),
             ("metadata", "", r#"{"run_id":"b","attempt":1}"#),
             ("updates", "", r#"{"a":{}}"#),
-            ("debug", "", r#"{"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}"#),
+            (
+                "debug",
+                "",
+                r#"{"step":-1,"timestamp":"t","type":"checkpoint","payload":{}}"#,
+            ),
             ("updates", "", r#"{"a":{}}"#),
-            ("debug", "", r#"{"step":0,"timestamp":"t","type":"task","payload":{}}"#),
+            (
+                "debug",
+                "",
+                r#"{"step":0,"timestamp":"t","type":"task","payload":{}}"#,
+            ),
             ("checkpoints", "", "{}"),
         ]);
         assert_eq!(numbers(both.steps()), [1, 4, 7, 8, 11]);
@@ -232,12 +289,17 @@ mod tests {
             ("tasks", "", end),
             ("tasks", "", start),
         ]);
-        assert_eq!(numbers(tasks.steps()), [1, 5], "parallel tasks are one step");
+        assert_eq!(
+            numbers(tasks.steps()),
+            [1, 5],
+            "parallel tasks are one step"
+        );
     }
 
     #[test]
     fn failures_of_every_mode_are_found() {
-        let task = |error: &str| format!(r#"{{"id":"1","name":"a","error":{error},"result":{{}}}}"#);
+        let task =
+            |error: &str| format!(r#"{{"id":"1","name":"a","error":{error},"result":{{}}}}"#);
         let (succeeded, failed) = (task("null"), task("\"boom\""));
         let debug = format!(r#"{{"step":1,"type":"task_result","payload":{failed}}}"#);
         let found = landmarks(&[
@@ -247,8 +309,16 @@ mod tests {
             ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
             ("custom", "", r#"{"error":"not an error of the graph"}"#),
             ("values", "", ""),
-            ("messages", "", r#"[{"type":"tool","status":"error","content":"no","id":"t"},{}]"#),
-            ("messages", "", r#"[{"type":"ai","content":"\"status\":\"error\""},{}]"#),
+            (
+                "messages",
+                "",
+                r#"[{"type":"tool","status":"error","content":"no","id":"t"},{}]"#,
+            ),
+            (
+                "messages",
+                "",
+                r#"[{"type":"ai","content":"\"status\":\"error\""},{}]"#,
+            ),
             ("events", "", r#"{"event":"on_tool_error","name":"x"}"#),
             (
                 "values",

@@ -126,13 +126,19 @@ impl Lifecycle {
         }
         match payload.name {
             "metadata" => self.metadata(payload, at),
-            "error" => {
-                self.row(at, LifecycleKind::Error, error_text(payload.json.unwrap_or(payload.event.data.text())))
-            }
+            "error" => self.row(
+                at,
+                LifecycleKind::Error,
+                error_text(payload.json.unwrap_or(payload.event.data.text())),
+            ),
             "updates" | "values" => {
                 if let Some(raw) = payload.named_interrupts() {
                     if raw.get() == "[]" && payload.name == "updates" {
-                        self.row(at, LifecycleKind::Interrupt, "stopped at a breakpoint before or after a node".into());
+                        self.row(
+                            at,
+                            LifecycleKind::Interrupt,
+                            "stopped at a breakpoint before or after a node".into(),
+                        );
                     }
                     self.interrupts(raw, at);
                 }
@@ -152,7 +158,12 @@ impl Lifecycle {
         use LifecycleKind::{Connection, End, Error, Gap, Retry};
         self.ns = Namespace::default();
         match item {
-            Item::Record(Record::Open { at, conn, status, resumed_after }) => {
+            Item::Record(Record::Open {
+                at,
+                conn,
+                status,
+                resumed_after,
+            }) => {
                 let from = match resumed_after.as_deref() {
                     Some(id) if is_start(id) => " replay requested".to_string(),
                     Some(id) => format!(" after {id}"),
@@ -167,10 +178,18 @@ impl Lifecycle {
             }
             Item::Record(Record::Close { at, conn, reason }) => {
                 self.modes_changed = reason == "modes";
-                self.row(Some(*at), Connection, format!("connection {conn} closed: {reason}"));
+                self.row(
+                    Some(*at),
+                    Connection,
+                    format!("connection {conn} closed: {reason}"),
+                );
             }
             Item::Record(Record::Gap { at, why }) => {
-                let kind = if precedes_stream(why) { Connection } else { Gap };
+                let kind = if precedes_stream(why) {
+                    Connection
+                } else {
+                    Gap
+                };
                 self.row(Some(*at), kind, why.clone());
             }
             Item::Record(Record::End(end)) => {
@@ -180,12 +199,25 @@ impl Lifecycle {
                 };
                 self.row(Some(end.at), End, text);
             }
-            Item::Retrying { at, attempt, wait, why, request } => {
-                let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
+            Item::Retrying {
+                at,
+                attempt,
+                wait,
+                why,
+                request,
+            } => {
+                let place = if request.is_empty() {
+                    String::new()
+                } else {
+                    format!(" · {request}")
+                };
                 self.row(
                     Some(*at),
                     Retry,
-                    format!("{why}; reconnecting {} (attempt {attempt}){place}", text::soon(*wait)),
+                    format!(
+                        "{why}; reconnecting {} (attempt {attempt}){place}",
+                        text::soon(*wait)
+                    ),
                 );
             }
             Item::Failed(error) => {
@@ -211,33 +243,62 @@ impl Lifecycle {
 
     fn row(&mut self, at: Option<Timestamp>, kind: LifecycleKind, text: String) {
         self.is_interrupted |= kind == LifecycleKind::Interrupt;
-        self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
+        self.rows.push(LifecycleRow {
+            seq: self.seq,
+            at,
+            kind,
+            text,
+            run_id: self.run.clone(),
+            ns: self.ns.clone(),
+        });
     }
 
     /// Adds the end of a run from its record, because the events of runs that are followed this way don't report it.
     fn run_record(&mut self, run: &RunRecord) {
-        let is_over = !matches!(run.status.as_str(), "pending" | "queued" | "running" | "streaming");
-        if !is_over || self.attempt == 0 || self.run.as_deref() != Some(&*self.names.get(&run.run_id)) {
+        let is_over = !matches!(
+            run.status.as_str(),
+            "pending" | "queued" | "running" | "streaming"
+        );
+        if !is_over
+            || self.attempt == 0
+            || self.run.as_deref() != Some(&*self.names.get(&run.run_id))
+        {
             return;
         }
         self.attempt = 0;
         let shown = short_id(&run.run_id);
         match std::mem::take(&mut self.is_interrupted) {
-            true => self.row(run.ended_at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
-            false => self.row(run.ended_at, LifecycleKind::RunDone, format!("run {shown} ended")),
+            true => self.row(
+                run.ended_at,
+                LifecycleKind::RunInterrupted,
+                format!("run {shown} interrupted"),
+            ),
+            false => self.row(
+                run.ended_at,
+                LifecycleKind::RunDone,
+                format!("run {shown} ended"),
+            ),
         }
     }
 
     fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        let Some(metadata) = payload.metadata() else { return };
-        let Some(id) = metadata.run_id.some() else { return };
+        let Some(metadata) = payload.metadata() else {
+            return;
+        };
+        let Some(id) = metadata.run_id.some() else {
+            return;
+        };
         let is_known = self.run.as_deref() == Some(id) && self.attempt > 0;
         let shown = short_id(id);
         self.run = Some(self.names.get(id));
         if metadata.is_done() {
             self.attempt = 0;
             match std::mem::take(&mut self.is_interrupted) {
-                true => self.row(at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
+                true => self.row(
+                    at,
+                    LifecycleKind::RunInterrupted,
+                    format!("run {shown} interrupted"),
+                ),
                 false => self.row(at, LifecycleKind::RunDone, format!("run {shown} ended")),
             }
             return;
@@ -246,7 +307,11 @@ impl Lifecycle {
         match (is_known, attempt) {
             (true, attempt) if attempt <= self.attempt => return,
             (false, 1) => self.row(at, LifecycleKind::RunStart, format!("run {shown} started")),
-            (_, attempt) => self.row(at, LifecycleKind::Attempt, format!("run {shown}, attempt {attempt}")),
+            (_, attempt) => self.row(
+                at,
+                LifecycleKind::Attempt,
+                format!("run {shown}, attempt {attempt}"),
+            ),
         }
         (self.attempt, self.is_interrupted) = (attempt, false);
     }
@@ -277,15 +342,28 @@ impl Lifecycle {
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(task) = payload.task() else { return };
-        let mut name = payload.ns.iter().map(|s| s.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/");
+        let mut name = payload
+            .ns
+            .iter()
+            .map(|s| s.split(':').next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join("/");
         if !name.is_empty() {
             name.push('/');
         }
         name.push_str(task.name.as_str());
-        let is_interrupted = task.interrupts.is_some_and(|interrupts| self.interrupts(interrupts, at));
+        let is_interrupted = task
+            .interrupts
+            .is_some_and(|interrupts| self.interrupts(interrupts, at));
         match task.error.filter(|e| e.get() != "null") {
-            Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", error_text(error.get()))),
-            None if task.triggers.is_some() && task.result.is_none() => self.row(at, LifecycleKind::TaskStart, name),
+            Some(error) => self.row(
+                at,
+                LifecycleKind::Error,
+                format!("{name}: {}", error_text(error.get())),
+            ),
+            None if task.triggers.is_some() && task.result.is_none() => {
+                self.row(at, LifecycleKind::TaskStart, name)
+            }
             None if is_interrupted => self.row(at, LifecycleKind::TaskInterrupted, name),
             None => self.row(at, LifecycleKind::TaskDone, name),
         }
@@ -303,8 +381,15 @@ impl Lifecycle {
             (_, false) => LifecycleKind::TaskDone,
         };
         let state = phase.event.as_str();
-        let error = phase.error.map(|e| format!(": {}", error_text(e.get()))).unwrap_or_default();
-        let prefix = if name.is_empty() { String::new() } else { format!("{name} ") };
+        let error = phase
+            .error
+            .map(|e| format!(": {}", error_text(e.get())))
+            .unwrap_or_default();
+        let prefix = if name.is_empty() {
+            String::new()
+        } else {
+            format!("{name} ")
+        };
         self.row(at, kind, format!("{prefix}{state}{error}"));
     }
 }

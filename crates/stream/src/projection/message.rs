@@ -44,7 +44,11 @@ impl Role {
 
     /// Parses a role of any dialect: `ai`, `AIMessageChunk`, `assistant`.
     pub fn of(word: &str) -> Role {
-        match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
+        match word
+            .strip_suffix("MessageChunk")
+            .or(word.strip_suffix("Message"))
+            .unwrap_or(word)
+        {
             "human" | "user" | "Human" => Role::Human,
             "ai" | "assistant" | "AI" => Role::Ai,
             "tool" | "Tool" | "function" | "Function" => Role::Tool,
@@ -168,12 +172,17 @@ impl Weigh for Message {
             let invalid = call.invalid.as_ref().map_or(0, String::len);
             size_of::<ToolCall>() + call.id.len() + call.name.len() + call.args.len() + invalid
         });
-        let citations =
-            self.citations.iter().map(|citation| size_of::<Citation>() + citation.title.len() + citation.url.len());
+        let citations = self
+            .citations
+            .iter()
+            .map(|citation| size_of::<Citation>() + citation.title.len() + citation.url.len());
         let parts = self.parts.len() * size_of::<Part>();
         // The id is also the key of an index.
         let names = 2 * arc(&self.id) + arc(&self.run_id) + arc(&self.name) + arc(&self.node);
-        let texts = self.text.len() + self.reasoning.len() + self.spans.weight() + self.reasoning_spans.weight();
+        let texts = self.text.len()
+            + self.reasoning.len()
+            + self.spans.weight()
+            + self.reasoning_spans.weight();
         size_of::<Message>()
             + texts
             + names
@@ -197,17 +206,34 @@ fn cut_middle(text: &mut String, max: usize, evicted: &mut usize) -> Option<Cut>
     if text.len() <= max {
         return None;
     }
-    let note = |evicted: usize| format!("\n[{} evicted: over the memory limit]\n", bytes(evicted as u64));
-    let from = (0..=max / 8).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let to = (text.len() - max / 8 * 3..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let note = |evicted: usize| {
+        format!(
+            "\n[{} evicted: over the memory limit]\n",
+            bytes(evicted as u64)
+        )
+    };
+    let from = (0..=max / 8)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    let to = (text.len() - max / 8 * 3..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len());
     // The placeholder of the previous cut is part of this cut, but was not part of the text.
-    let before = if *evicted > 0 { note(*evicted).len() } else { 0 };
+    let before = if *evicted > 0 {
+        note(*evicted).len()
+    } else {
+        0
+    };
     *evicted += (to - from).saturating_sub(before);
     let note = note(*evicted);
     text.replace_range(from..to, &note);
     // A string that grew may have twice the capacity that it needs.
     text.shrink_to(max);
-    Some(Cut { range: from..to, note })
+    Some(Cut {
+        range: from..to,
+        note,
+    })
 }
 
 /// Adjusts the parts of a message to a cut in its text. `note` replaces the cut range and has `note_len` bytes.
@@ -238,7 +264,10 @@ fn cut_parts(
             out.extend(note.take());
         }
         if range.end > cut.end {
-            out.push(with(part, shifted(range.start.max(cut.end))..shifted(range.end)));
+            out.push(with(
+                part,
+                shifted(range.start.max(cut.end))..shifted(range.end),
+            ));
         }
     }
     out.extend(note);
@@ -257,7 +286,9 @@ pub(super) enum Dialect {
 impl Message {
     /// Returns the text as it was after an event.
     pub fn text_at(&self, seq: Seq) -> &str {
-        self.text.get(..self.spans.end_at(seq)).unwrap_or(&self.text)
+        self.text
+            .get(..self.spans.end_at(seq))
+            .unwrap_or(&self.text)
     }
 
     /// Returns whether it existed after an event.
@@ -276,9 +307,15 @@ impl Message {
     pub fn tokens_per_second(&self) -> Option<f64> {
         let (first, last) = self.token_times?;
         let time = Some(last.duration_since(first)).filter(|time| *time >= MIN_TOKEN_TIME)?;
-        let counted = self.usage.filter(|usage| self.complete && usage.output > 0).map(|usage| usage.output);
+        let counted = self
+            .usage
+            .filter(|usage| self.complete && usage.output > 0)
+            .map(|usage| usage.output);
         // The time starts at the first token, so that token doesn't count.
-        let tokens = counted.unwrap_or(self.chunks).checked_sub(1).filter(|tokens| *tokens > 0)?;
+        let tokens = counted
+            .unwrap_or(self.chunks)
+            .checked_sub(1)
+            .filter(|tokens| *tokens > 0)?;
         Some(tokens as f64 / time.as_secs_f64())
     }
 
@@ -289,7 +326,9 @@ impl Message {
 
     /// Returns the event that delivered a byte of the reasoning.
     pub fn reasoning_seq(&self, at: usize) -> Seq {
-        self.reasoning_spans.delivered_by(at).unwrap_or(self.first_seq)
+        self.reasoning_spans
+            .delivered_by(at)
+            .unwrap_or(self.first_seq)
     }
 
     /// Counts a chunk that contains tokens.
@@ -308,14 +347,31 @@ impl Message {
             is_cut = true;
             self.spans.cut(range.clone(), note.len());
             let line = range.start + 1..range.start + note.len() - 1;
-            let note_part = Part::Note { range: line, size: self.evicted.0, index: None };
-            self.parts = cut_parts(std::mem::take(&mut self.parts), &range, note.len(), note_part, Part::in_text);
+            let note_part = Part::Note {
+                range: line,
+                size: self.evicted.0,
+                index: None,
+            };
+            self.parts = cut_parts(
+                std::mem::take(&mut self.parts),
+                &range,
+                note.len(),
+                note_part,
+                Part::in_text,
+            );
         }
-        if let Some(Cut { range, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
+        if let Some(Cut { range, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1)
+        {
             is_cut = true;
             self.reasoning_spans.cut(range.clone(), note.len());
             let note_part = Part::Reasoning(range.start..range.start + note.len());
-            self.parts = cut_parts(std::mem::take(&mut self.parts), &range, note.len(), note_part, Part::in_reasoning);
+            self.parts = cut_parts(
+                std::mem::take(&mut self.parts),
+                &range,
+                note.len(),
+                note_part,
+                Part::in_reasoning,
+            );
         }
         for call in &mut self.tool_calls {
             is_cut |= cut_middle(&mut call.args, max, &mut call.evicted).is_some();
@@ -369,7 +425,9 @@ impl Message {
         // Some final forms omit the reasoning.
         if content.reasoning.is_empty() && !self.reasoning.is_empty() {
             content.reasoning.clone_from(&self.reasoning);
-            content.parts.insert(0, Part::Reasoning(0..content.reasoning.len()));
+            content
+                .parts
+                .insert(0, Part::Reasoning(0..content.reasoning.len()));
         }
         let mut changed = false;
         if content.reasoning != self.reasoning {
@@ -394,8 +452,16 @@ impl Message {
             return false;
         }
         self.rewrites += u32::from(!text.starts_with(&self.text));
-        let common = self.text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
-        let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        let common = self
+            .text
+            .bytes()
+            .zip(text.bytes())
+            .take_while(|(a, b)| a == b)
+            .count();
+        let common = (0..=common)
+            .rev()
+            .find(|i| text.is_char_boundary(*i))
+            .unwrap_or(0);
         self.spans.truncate(common);
         self.text = text;
         self.evicted.0 = 0;

@@ -6,7 +6,8 @@ use super::order::Neighbors;
 use super::status::Origins;
 use crate::Seq;
 use crate::protocol::{
-    Fields, Items, MESSAGES, MessageId, MessageOrigin, MessagePayload, Payload, StateMessages, Text, text,
+    Fields, Items, MESSAGES, MessageId, MessageOrigin, MessagePayload, Payload, StateMessages,
+    Text, text,
 };
 use jiff::Timestamp;
 use runtail_core::json;
@@ -21,7 +22,13 @@ const OVERWRITE: &str = "__overwrite__";
 impl Messages {
     /// Applies the values of the server's thread state, which was `written` at this time. `origins` contains the time and
     /// run of each message that is in the history.
-    pub(super) fn apply_snapshot(&mut self, seq: Seq, values: &str, written: Option<Timestamp>, origins: &Origins) {
+    pub(super) fn apply_snapshot(
+        &mut self,
+        seq: Seq,
+        values: &str,
+        written: Option<Timestamp>,
+        origins: &Origins,
+    ) {
         self.start_event();
         // A state without messages doesn't mean that they were removed: JavaScript returns the state of the graph that
         // ran last, without the values of other graphs.
@@ -30,7 +37,11 @@ impl Messages {
             return;
         };
         self.key = Some(self.names.get(&key));
-        let is_outdated = self.order.streamed.zip(written).is_some_and(|(streamed, written)| streamed > written);
+        let is_outdated = self
+            .order
+            .streamed
+            .zip(written)
+            .is_some_and(|(streamed, written)| streamed > written);
         let context = EventContext {
             seq,
             is_snapshot: true,
@@ -39,7 +50,8 @@ impl Messages {
             in_state: true,
             ..EventContext::default()
         };
-        let state = self.apply_messages(&list, &context, &MessageOrigin::default(), 0, Some(origins));
+        let state =
+            self.apply_messages(&list, &context, &MessageOrigin::default(), 0, Some(origins));
         let numbers: Vec<u64> = state.iter().map(|(_, number)| *number).collect();
         (self.order.loaded, self.order.written) = (numbers.iter().copied().collect(), written);
         if is_outdated {
@@ -52,7 +64,8 @@ impl Messages {
         };
         for i in 0..self.items().len() {
             let (message, number) = (&self.items()[i], self.number(i));
-            let is_kept = self.order.loaded.contains(&number) || !message.is_loaded && live.contains(&number);
+            let is_kept =
+                self.order.loaded.contains(&number) || !message.is_loaded && live.contains(&number);
             if message.in_state && !is_kept {
                 self.remove(i, &context);
             }
@@ -66,9 +79,16 @@ impl Messages {
     fn forget_loaded(&mut self, seq: Seq) {
         (self.order.loaded, self.order.written) = (HashSet::new(), None);
         let evicted = self.evicted();
-        let current: Vec<u64> = self.last_state.iter().filter_map(|(_, number)| number.checked_sub(evicted)).collect();
+        let current: Vec<u64> = self
+            .last_state
+            .iter()
+            .filter_map(|(_, number)| number.checked_sub(evicted))
+            .collect();
         for i in current.into_iter().filter_map(|i| usize::try_from(i).ok()) {
-            if let Some(message) = self.get_mut(i).filter(|message| message.removed_at.is_some()) {
+            if let Some(message) = self
+                .get_mut(i)
+                .filter(|message| message.removed_at.is_some())
+            {
                 message.removed_at = None;
                 message.touch(seq, None);
             }
@@ -78,8 +98,12 @@ impl Messages {
     /// Sets the time and the run of messages by the history.
     pub(super) fn set_origins(&mut self, origins: &Origins) {
         for i in 0..self.items().len() {
-            let Some(message) = self.item_mut(i) else { continue };
-            let Some((at, run)) = message.id.as_ref().and_then(|id| origins.get(id)) else { continue };
+            let Some(message) = self.item_mut(i) else {
+                continue;
+            };
+            let Some((at, run)) = message.id.as_ref().and_then(|id| origins.get(id)) else {
+                continue;
+            };
             message.run_id = message.run_id.take().or(run.clone());
             if message.is_loaded || message.ended_at.is_none() {
                 let times = (message.started_at.or(*at), message.ended_at.or(*at));
@@ -92,16 +116,29 @@ impl Messages {
 
     /// Applies a state of the root graph, which contains the whole conversation.
     pub(super) fn apply_state(&mut self, state: Option<StateMessages<'_>>, context: &EventContext) {
-        let Some(StateMessages { key, list }) = state else { return };
+        let Some(StateMessages { key, list }) = state else {
+            return;
+        };
         self.key = Some(self.names.get(&key));
         let first = list.len().saturating_sub(MAX_LISTED);
         let earlier = self.missed.earlier(&list).saturating_sub(first);
-        let context = EventContext { in_state: true, ..context.clone() };
-        let current = self.apply_messages(&list[first..], &context, &MessageOrigin::default(), earlier, None);
+        let context = EventContext {
+            in_state: true,
+            ..context.clone()
+        };
+        let current = self.apply_messages(
+            &list[first..],
+            &context,
+            &MessageOrigin::default(),
+            earlier,
+            None,
+        );
         let state: Vec<u64> = current.iter().map(|(_, number)| *number).collect();
         self.set_state(current, &context);
         // An older state has the places of removed messages, but a loaded state decides about its own messages.
-        if !context.is_outdated || self.is_arranged(state.iter().filter(|n| self.order.loaded.contains(n))) {
+        if !context.is_outdated
+            || self.is_arranged(state.iter().filter(|n| self.order.loaded.contains(n)))
+        {
             self.arrange(&state);
         }
     }
@@ -109,16 +146,30 @@ impl Messages {
     /// Applies `{node: {messages: …}}`, the writes of nodes.
     pub(super) fn apply_updates(&mut self, payload: &Payload<'_>, context: &EventContext) {
         for write in payload.writes() {
-            let context = EventContext { in_state: payload.is_root(), ..context.clone() };
-            let origin = MessageOrigin { langgraph_node: Text(Some(write.node.clone())), ..MessageOrigin::default() };
-            let key = self.key.clone().filter(|_| payload.is_root()).unwrap_or_else(|| MESSAGES.into());
+            let context = EventContext {
+                in_state: payload.is_root(),
+                ..context.clone()
+            };
+            let origin = MessageOrigin {
+                langgraph_node: Text(Some(write.node.clone())),
+                ..MessageOrigin::default()
+            };
+            let key = self
+                .key
+                .clone()
+                .filter(|_| payload.is_root())
+                .unwrap_or_else(|| MESSAGES.into());
             for written in write.values(&key) {
                 let replacement = overwritten(written);
                 if replacement.is_some() {
                     self.remove_own(0..self.items().len(), payload.is_root(), &context);
                 }
                 let messages = replacement.unwrap_or(written);
-                let list = if messages.get().starts_with('[') { Items::of(messages) } else { vec![messages] };
+                let list = if messages.get().starts_with('[') {
+                    Items::of(messages)
+                } else {
+                    vec![messages]
+                };
                 self.apply_messages(&list, &context, &origin, 0, None);
             }
         }
@@ -138,7 +189,11 @@ impl Messages {
         let (mut counts, mut next_known) = (HashMap::new(), None);
         let mut context = context.clone();
         let at = context.at;
-        let unseen = if context.in_state && !context.is_snapshot { self.unseen() } else { HashSet::new() };
+        let unseen = if context.in_state && !context.is_snapshot {
+            self.unseen()
+        } else {
+            HashSet::new()
+        };
         for (n, raw) in list.iter().enumerate() {
             let hash = fingerprint(&[raw.get()]);
             // Usually the list has only grown.
@@ -160,11 +215,16 @@ impl Messages {
             }
             if context.in_state {
                 let after = self.next_known(list, n, &mut next_known);
-                context.neighbors = Neighbors { before: current.last().map(|(_, number)| *number), after };
+                context.neighbors = Neighbors {
+                    before: current.last().map(|(_, number)| *number),
+                    after,
+                };
                 context.renamed = self.rename(list, n, &context);
             }
             if let Some(origins) = origins {
-                let id = json::from_str::<MessageId<'_>>(raw.get()).ok().and_then(|message| message.id);
+                let id = json::from_str::<MessageId<'_>>(raw.get())
+                    .ok()
+                    .and_then(|message| message.id);
                 context.placed = id.and_then(|id| origins.get(&*id)).and_then(|(at, _)| *at);
             }
             if let Some(i) = self.apply_listed(raw, &mut counts, &context, origin) {
@@ -174,9 +234,15 @@ impl Messages {
         if !unseen.is_empty() {
             self.move_before_next(&current, &unseen);
         }
-        if let Some((_, last)) = current.last().filter(|_| context.in_state && !context.is_snapshot) {
+        if let Some((_, last)) = current
+            .last()
+            .filter(|_| context.in_state && !context.is_snapshot)
+        {
             self.continue_after(*last);
-            self.order.streamed = context.placed.filter(|_| context.is_timed).max(self.order.streamed);
+            self.order.streamed = context
+                .placed
+                .filter(|_| context.is_timed)
+                .max(self.order.streamed);
         }
         current
     }
@@ -190,13 +256,23 @@ impl Messages {
         let number = self.last_state.get(n)?.1;
         let message = read(list[n])?;
         let id = message.id.some().filter(|id| self.find(id).is_none())?;
-        let known = self.get(number).filter(|_| context.neighbors.after != Some(number))?;
+        let known = self
+            .get(number)
+            .filter(|_| context.neighbors.after != Some(number))?;
         let is_same = known.is_same(&message, &message.text());
         // Such messages are the last ones of a state. A model's message has an id of its own.
         let was_random = |m: &Message| m.is_unseen() && m.role != Role::Ai;
-        let are_random =
-            || context.is_snapshot && !list[n..].iter().any(|raw| read(raw).is_some_and(|m| m.role() == Role::Ai));
-        let were_random = || self.last_state[n..].iter().all(|(_, number)| self.get(*number).is_some_and(was_random));
+        let are_random = || {
+            context.is_snapshot
+                && !list[n..]
+                    .iter()
+                    .any(|raw| read(raw).is_some_and(|m| m.role() == Role::Ai))
+        };
+        let were_random = || {
+            self.last_state[n..]
+                .iter()
+                .all(|(_, number)| self.get(*number).is_some_and(was_random))
+        };
         if !is_same || !(are_random() || were_random()) {
             return None;
         }
@@ -208,7 +284,12 @@ impl Messages {
     }
 
     /// Returns the first known message behind a position of a list. `cache` has the last answer and its position.
-    fn next_known(&self, list: &[&RawValue], n: usize, cache: &mut Option<(usize, Option<u64>)>) -> Option<u64> {
+    fn next_known(
+        &self,
+        list: &[&RawValue],
+        n: usize,
+        cache: &mut Option<(usize, Option<u64>)>,
+    ) -> Option<u64> {
         if let Some((_, number)) = cache.filter(|(at, _)| *at > n) {
             return number;
         }
@@ -216,7 +297,11 @@ impl Messages {
             let id = json::from_str::<MessageId<'_>>(raw.get()).ok()?.id?;
             self.find(&id).map(|i| self.number(i))
         };
-        let found = list.iter().enumerate().skip(n + 1).find_map(|(at, raw)| Some((at, known(raw)?)));
+        let found = list
+            .iter()
+            .enumerate()
+            .skip(n + 1)
+            .find_map(|(at, raw)| Some((at, known(raw)?)));
         let (at, number) = found.map_or((list.len(), None), |(at, number)| (at, Some(number)));
         *cache = Some((at, number));
         number
@@ -226,6 +311,13 @@ impl Messages {
 /// Returns the value that replaces a state's, instead of being added to it.
 fn overwritten(value: &RawValue) -> Option<&RawValue> {
     let fields = Fields::read(value.get())?;
-    let is_typed = fields.get("type").and_then(text).is_some_and(|kind| kind == OVERWRITE);
-    if is_typed { fields.get("value") } else { fields.get(OVERWRITE) }
+    let is_typed = fields
+        .get("type")
+        .and_then(text)
+        .is_some_and(|kind| kind == OVERWRITE);
+    if is_typed {
+        fields.get("value")
+    } else {
+        fields.get(OVERWRITE)
+    }
 }

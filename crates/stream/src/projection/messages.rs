@@ -145,7 +145,9 @@ impl Messages {
             // Its name changed, because there is another one now.
             let named = |message: &&mut Message| message.ns.contains(&first);
             let newest = self.items.iter_mut().rev().take(GROWING);
-            newest.filter(named).for_each(|message| message.rev = message.rev.wrapping_add(1));
+            newest
+                .filter(named)
+                .for_each(|message| message.rev = message.rev.wrapping_add(1));
         }
     }
 
@@ -159,7 +161,9 @@ impl Messages {
     pub(super) fn start_event(&mut self) {
         let MaxBytes(max_bytes) = self.max_bytes;
         for i in std::mem::take(&mut self.touched) {
-            let Some(message) = self.items.get_mut(i) else { continue };
+            let Some(message) = self.items.get_mut(i) else {
+                continue;
+            };
             message.evict_middles(max_bytes / TEXT_PART);
             let weight = message.weight();
             self.bytes = self.bytes + weight - std::mem::replace(&mut message.weighed, weight);
@@ -187,7 +191,8 @@ impl Messages {
 
     /// Returns the message with this number, counting evicted ones.
     pub fn get(&self, number: u64) -> Option<&Message> {
-        self.items.get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
+        self.items
+            .get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
     }
 
     /// Returns the message with this id.
@@ -209,8 +214,14 @@ impl Messages {
 
     /// Links the calls of a message with their results, and a result with its call.
     pub(super) fn link_calls(&mut self, i: usize) {
-        let Some(message) = self.items.get(i) else { return };
-        if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.call_message.is_none()) {
+        let Some(message) = self.items.get(i) else {
+            return;
+        };
+        if let Some(id) = message
+            .tool_call_id
+            .as_deref()
+            .filter(|_| message.call_message.is_none())
+        {
             // Use the newest call without a result, because call ids may repeat, for example with scripted models.
             match self.calls.get(id).copied() {
                 Some((caller, at)) if self.is_unanswered(caller, at) => self.link(caller, at, i),
@@ -235,13 +246,20 @@ impl Messages {
     }
 
     fn is_unanswered(&self, caller: usize, at: usize) -> bool {
-        let call = self.items.get(caller).and_then(|message| message.tool_calls.get(at));
+        let call = self
+            .items
+            .get(caller)
+            .and_then(|message| message.tool_calls.get(at));
         call.is_some_and(|call| call.answer.is_none())
     }
 
     fn link(&mut self, caller: usize, at: usize, answer: usize) {
         let (call_message, answered_by) = (self.number(caller), self.number(answer));
-        if let Some(call) = self.items.get_mut(caller).and_then(|message| message.tool_calls.get_mut(at)) {
+        if let Some(call) = self
+            .items
+            .get_mut(caller)
+            .and_then(|message| message.tool_calls.get_mut(at))
+        {
             call.answer = Some(answered_by);
         }
         if let Some(message) = self.items.get_mut(answer) {
@@ -263,7 +281,9 @@ impl Messages {
 
     /// Returns the messages without a known time.
     pub(super) fn untimed(&mut self) -> impl Iterator<Item = &mut Message> {
-        self.items.iter_mut().filter(|message| message.ended_at.is_none())
+        self.items
+            .iter_mut()
+            .filter(|message| message.ended_at.is_none())
     }
 
     /// Returns the index of the message with this id.
@@ -273,7 +293,9 @@ impl Messages {
 
     /// Gives a message another id.
     pub(super) fn set_id(&mut self, i: usize, id: &str) {
-        let Some(message) = self.items.get_mut(i) else { return };
+        let Some(message) = self.items.get_mut(i) else {
+            return;
+        };
         if let Some(old) = message.id.replace(id.into()) {
             self.index.remove(stem(&old));
         }
@@ -290,14 +312,21 @@ impl Messages {
         let i = self.items.len();
         if let Some(id) = &id {
             let stem = stem(id);
-            let key = if stem.len() == id.len() { id.clone() } else { stem.into() };
+            let key = if stem.len() == id.len() {
+                id.clone()
+            } else {
+                stem.into()
+            };
             self.index.insert(key, i);
         }
         self.items.push(Message {
             first_seq: context.seq,
             last_seq: context.seq,
             id,
-            run_id: self.run.clone().filter(|_| !context.is_snapshot && !context.is_later),
+            run_id: self
+                .run
+                .clone()
+                .filter(|_| !context.is_snapshot && !context.is_later),
             role,
             name: None,
             node: None,
@@ -350,14 +379,22 @@ impl Messages {
     }
 
     /// Gives an id to a message that a node wrote without one. Its state adds the id.
-    pub(super) fn assign_id(&mut self, id: &str, fingerprint: impl FnOnce() -> u64) -> Option<usize> {
+    pub(super) fn assign_id(
+        &mut self,
+        id: &str,
+        fingerprint: impl FnOnce() -> u64,
+    ) -> Option<usize> {
         if self.unnamed.is_empty() {
             return None;
         }
         let fingerprint = fingerprint();
         let i = self.find_unnamed(fingerprint, 0)?;
         let number = self.number(i);
-        if self.last_state.iter().any(|(_, of_state)| *of_state == number) {
+        if self
+            .last_state
+            .iter()
+            .any(|(_, of_state)| *of_state == number)
+        {
             return None;
         }
         self.unnamed.get_mut(&fingerprint)?.remove(0);
@@ -383,7 +420,12 @@ impl Messages {
     }
 
     /// Marks messages as removed that are those of the event's own graph: the root graph, or a subgraph with its own state.
-    pub(super) fn remove_own(&mut self, range: Range<usize>, is_root: bool, context: &EventContext) {
+    pub(super) fn remove_own(
+        &mut self,
+        range: Range<usize>,
+        is_root: bool,
+        context: &EventContext,
+    ) {
         for i in range {
             let is_own = self.items.get(i).is_some_and(|message| match is_root {
                 true => message.in_state || message.ns.is_empty(),
@@ -399,7 +441,11 @@ impl Messages {
     pub(super) fn set_state(&mut self, state: Vec<(u64, u64)>, context: &EventContext) {
         let before = std::mem::replace(&mut self.last_state, state);
         // Usually the state has only grown.
-        let unchanged = before.iter().zip(&self.last_state).take_while(|(a, b)| a.1 == b.1).count();
+        let unchanged = before
+            .iter()
+            .zip(&self.last_state)
+            .take_while(|(a, b)| a.1 == b.1)
+            .count();
         if unchanged == before.len() {
             return;
         }
@@ -415,7 +461,11 @@ impl Messages {
 
     /// Evicts the oldest messages.
     fn evict(&mut self, count: usize) {
-        self.bytes -= self.items.drain(..count).map(|message| message.weighed).sum::<usize>();
+        self.bytes -= self
+            .items
+            .drain(..count)
+            .map(|message| message.weighed)
+            .sum::<usize>();
         self.evicted += count as u64;
         self.order.evict(count);
         let shift = |i: &mut usize| {
@@ -446,7 +496,9 @@ pub(super) fn stem(id: &str) -> &str {
     };
     match id.strip_suffix("-0") {
         Some(stem) => {
-            let run = ["lc_run--", "run--", "run-"].iter().find_map(|prefix| stem.strip_prefix(prefix));
+            let run = ["lc_run--", "run--", "run-"]
+                .iter()
+                .find_map(|prefix| stem.strip_prefix(prefix));
             if run.is_some_and(is_uuid) { stem } else { id }
         }
         None => id,
@@ -465,7 +517,11 @@ mod tests {
     use super::*;
 
     fn context(seq: u64) -> EventContext {
-        EventContext { seq: Seq(seq), at: Some(Timestamp::UNIX_EPOCH), ..EventContext::default() }
+        EventContext {
+            seq: Seq(seq),
+            at: Some(Timestamp::UNIX_EPOCH),
+            ..EventContext::default()
+        }
     }
 
     #[test]
@@ -489,11 +545,23 @@ mod tests {
         message.extend(Seq(3), |content| content.push_text("Let "));
         message.extend(Seq(5), |content| content.push_text("me"));
         assert_eq!(
-            (message.text_at(Seq(2)), message.text_at(Seq(3)), message.text_at(Seq(4)), message.text_at(Seq(9))),
+            (
+                message.text_at(Seq(2)),
+                message.text_at(Seq(3)),
+                message.text_at(Seq(4)),
+                message.text_at(Seq(9))
+            ),
             ("", "Let ", "Let ", "Let me")
         );
         assert!(message.replace("Less é".into(), Seq(7)));
-        assert_eq!((message.text_at(Seq(3)), message.text_at(Seq(5)), message.text_at(Seq(7))), ("Le", "Le", "Less é"));
+        assert_eq!(
+            (
+                message.text_at(Seq(3)),
+                message.text_at(Seq(5)),
+                message.text_at(Seq(7))
+            ),
+            ("Le", "Le", "Less é")
+        );
     }
 
     #[test]
@@ -505,15 +573,30 @@ mod tests {
         for seq in 0..100 {
             messages.start_event();
             let i = messages.add(None, Role::Tool, &context(seq));
-            messages.get_mut(i).unwrap().extend(Seq(seq), |content| content.push_text(&part));
+            messages
+                .get_mut(i)
+                .unwrap()
+                .extend(Seq(seq), |content| content.push_text(&part));
         }
-        let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
-        assert!((MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept), "{kept}");
+        let kept: usize = messages
+            .items()
+            .iter()
+            .map(|message| message.text.len())
+            .sum();
+        assert!(
+            (MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept),
+            "{kept}"
+        );
         assert_eq!(messages.evicted() + messages.items().len() as u64, 100);
         // The newest message is kept even if it exceeds the limit.
         let i = messages.items().len() - 1;
-        messages.get_mut(i).unwrap().tool_calls =
-            vec![ToolCall { args: "y".repeat(MAX_BYTES / 8), ..ToolCall::default() }; 9];
+        messages.get_mut(i).unwrap().tool_calls = vec![
+            ToolCall {
+                args: "y".repeat(MAX_BYTES / 8),
+                ..ToolCall::default()
+            };
+            9
+        ];
         messages.start_event();
         assert_eq!((messages.items().len(), messages.evicted()), (1, 99));
     }
@@ -535,27 +618,56 @@ mod tests {
                 content.push_reasoning(&piece);
                 content.push_reasoning(&piece);
             });
-            message.grow_call(&CallChunk { index: Some("0"), ..CallChunk::default() }, &context(seq));
+            message.grow_call(
+                &CallChunk {
+                    index: Some("0"),
+                    ..CallChunk::default()
+                },
+                &context(seq),
+            );
             message.tool_calls[0].args.push_str(&piece.repeat(4));
         }
         messages.start_event();
         let message = &messages.items()[0];
         let (text, args) = (&message.text, &message.tool_calls[0].args);
-        assert_eq!((message.evicted.0, text.len()), (0, whole), "a text within the limit is unchanged");
-        let note = |text: &str| text.lines().find(|line| line.starts_with('[')).map(str::to_string);
-        for (text, evicted, whole) in
-            [(args, message.tool_calls[0].evicted, 4 * whole), (&message.reasoning, message.evicted.1, 2 * whole)]
-        {
-            assert_eq!(text.lines().count(), if evicted > 0 { 3 } else { 1 }, "one note");
+        assert_eq!(
+            (message.evicted.0, text.len()),
+            (0, whole),
+            "a text within the limit is unchanged"
+        );
+        let note = |text: &str| {
+            text.lines()
+                .find(|line| line.starts_with('['))
+                .map(str::to_string)
+        };
+        for (text, evicted, whole) in [
+            (args, message.tool_calls[0].evicted, 4 * whole),
+            (&message.reasoning, message.evicted.1, 2 * whole),
+        ] {
+            assert_eq!(
+                text.lines().count(),
+                if evicted > 0 { 3 } else { 1 },
+                "one note"
+            );
             let note = note(text).map_or(0, |note| note.len() + 2);
-            assert_eq!(text.len() - note + evicted, whole, "each byte is kept or counted");
-            assert!(text.len() <= MAX && text.starts_with("é000000001") && text.ends_with("é000003000 "));
+            assert_eq!(
+                text.len() - note + evicted,
+                whole,
+                "each byte is kept or counted"
+            );
+            assert!(
+                text.len() <= MAX
+                    && text.starts_with("é000000001")
+                    && text.ends_with("é000003000 ")
+            );
         }
         assert!(message.tool_calls[0].evicted > 0);
         // Cutting the text also adjusts its parts and the events that delivered them.
         for seq in 3001..=9000 {
             messages.start_event();
-            messages.get_mut(i).unwrap().extend(Seq(seq), |content| content.push_text(&format!("é{seq:09} ")));
+            messages.get_mut(i).unwrap().extend(Seq(seq), |content| {
+                content.push_text(&format!("é{seq:09} "))
+            });
         }
         messages.start_event();
         let message = &messages.items()[0];
@@ -568,10 +680,18 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert_eq!(shown, message.text.replace('\n', ""), "the parts cover the whole text");
+        assert_eq!(
+            shown,
+            message.text.replace('\n', ""),
+            "the parts cover the whole text"
+        );
         let at = message.text.find("é000009000").unwrap();
         assert_eq!(
-            (message.text_seq(at), message.text_seq(2), message.text_at(Seq(1))),
+            (
+                message.text_seq(at),
+                message.text_seq(2),
+                message.text_at(Seq(1))
+            ),
             (Seq(9000), Seq(1), "é000000001 ")
         );
     }
@@ -584,7 +704,12 @@ mod tests {
             messages.add(Some(&i.to_string()), Role::Ai, &context);
         }
         assert_eq!(messages.evicted(), 5000);
-        assert_eq!(messages.items()[messages.find("5000").unwrap()].id.as_deref(), Some("5000"));
+        assert_eq!(
+            messages.items()[messages.find("5000").unwrap()]
+                .id
+                .as_deref(),
+            Some("5000")
+        );
         assert_eq!(messages.find("4999"), None);
     }
 }

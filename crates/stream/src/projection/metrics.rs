@@ -98,12 +98,25 @@ impl Metrics {
     /// Returns the calls in messages that were loaded from the server's state and that no run counts, as of one run.
     pub fn loaded(&self, messages: &Messages) -> RunMetrics {
         let mut all = RunMetrics::default();
-        for (i, message) in messages.items().iter().enumerate().filter(|(_, message)| message.is_loaded) {
-            let is_counted = self.counted.get(i).is_some_and(|counted| counted.run.is_some());
-            let Some(usage) = message.usage.filter(|_| !is_counted) else { continue };
+        for (i, message) in messages
+            .items()
+            .iter()
+            .enumerate()
+            .filter(|(_, message)| message.is_loaded)
+        {
+            let is_counted = self
+                .counted
+                .get(i)
+                .is_some_and(|counted| counted.run.is_some());
+            let Some(usage) = message.usage.filter(|_| !is_counted) else {
+                continue;
+            };
             all.work.usage.add_change(Usage::default(), usage);
             all.work.calls += 1;
-            let model = message.model.as_ref().and_then(|(name, _)| all.model(name.clone()));
+            let model = message
+                .model
+                .as_ref()
+                .and_then(|(name, _)| all.model(name.clone()));
             if let Some(model) = model.and_then(|model| all.models.get_mut(model)) {
                 model.usage.add_change(Usage::default(), usage);
                 model.calls += 1;
@@ -114,7 +127,10 @@ impl Metrics {
 
     /// Returns the run with this id.
     pub fn run(&self, id: &str) -> Option<&RunMetrics> {
-        self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
+        self.runs
+            .iter()
+            .rev()
+            .find(|run| run.run_id.as_deref() == Some(id))
     }
 
     /// Applies an event that was already applied to the messages and contained this many tokens.
@@ -130,16 +146,23 @@ impl Metrics {
             self.apply_lifecycle(payload);
         }
         if self.runs.last().is_none_or(|run| run.done) {
-            self.start_run(RunMetrics { seq: event.seq, attempts: 1, ..RunMetrics::default() });
+            self.start_run(RunMetrics {
+                seq: event.seq,
+                attempts: 1,
+                ..RunMetrics::default()
+            });
         }
         let number = self.number();
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
         let is_input = payload.name == "values" && payload.is_root() && run.states == 0;
         run.states += u64::from(payload.name == "values" && payload.is_root());
         run.events += 1;
         run.bytes += event.data.text().len() as u64;
         let time = event.time();
-        (run.last_seq, run.last_event, run.is_timed) = (event.seq, time.or(run.last_event), time.is_some());
+        (run.last_seq, run.last_event, run.is_timed) =
+            (event.seq, time.or(run.last_event), time.is_some());
         run.first_event = run.first_event.or(time);
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
@@ -154,7 +177,13 @@ impl Metrics {
     /// Fills in the times of a run from the server's record if the stream didn't contain them.
     pub(super) fn apply_run(&mut self, recorded: &RunEntry) {
         let matches = |run: &&mut RunMetrics| run.run_id.is_some() && run.run_id == recorded.run_id;
-        if let Some(run) = self.runs.iter_mut().rev().find(matches).filter(|_| recorded.is_recorded) {
+        if let Some(run) = self
+            .runs
+            .iter_mut()
+            .rev()
+            .find(matches)
+            .filter(|_| recorded.is_recorded)
+        {
             run.began = run.began.or(recorded.began);
             if recorded.outcome.is_over() {
                 (run.ended, run.over) = (run.ended.or(recorded.ended), true);
@@ -171,17 +200,27 @@ impl Metrics {
             // Only reported for runs that this stream started.
             Item::Started { run_id, .. } if self.run(run_id).is_none() => {
                 let (run_id, asked) = (Some(self.names.get(run_id)), self.requested);
-                self.start_run(RunMetrics { run_id, asked, attempts: 1, ..RunMetrics::default() });
+                self.start_run(RunMetrics {
+                    run_id,
+                    asked,
+                    attempts: 1,
+                    ..RunMetrics::default()
+                });
             }
-            Item::Record(Record::Gap { .. }) => match self.runs.last_mut().filter(|run| run.is_open()) {
-                Some(run) => {
-                    run.lacks_first_event |= run.first_event.is_none();
-                    run.lacks_first_token |= run.work.first_token.is_none();
+            Item::Record(Record::Gap { .. }) => {
+                match self.runs.last_mut().filter(|run| run.is_open()) {
+                    Some(run) => {
+                        run.lacks_first_event |= run.first_event.is_none();
+                        run.lacks_first_token |= run.work.first_token.is_none();
+                    }
+                    None => self.is_after_gap = true,
                 }
-                None => self.is_after_gap = true,
-            },
+            }
             Item::Record(Record::End(end)) => self.end_run(end, None),
-            Item::Record(Record::Run(run)) => run.end().iter().for_each(|end| self.end_run(end, Some(&run.run_id))),
+            Item::Record(Record::Run(run)) => run
+                .end()
+                .iter()
+                .for_each(|end| self.end_run(end, Some(&run.run_id))),
             _ => {}
         }
     }
@@ -189,12 +228,22 @@ impl Metrics {
     /// Ends the newest run, if it has this id.
     fn end_run(&mut self, end: &End, run_id: Option<&str>) {
         let is_its = |run: &&mut RunMetrics| run_id.is_none() || run.run_id.as_deref() == run_id;
-        if let Some(run) =
-            self.runs.last_mut().filter(|run| !run.done && end.outcome != Outcome::Detached).filter(is_its)
+        if let Some(run) = self
+            .runs
+            .last_mut()
+            .filter(|run| !run.done && end.outcome != Outcome::Detached)
+            .filter(is_its)
         {
             // A finished run ended with its last event. Otherwise the run may have continued until now.
-            let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error);
-            let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
+            let is_done = matches!(
+                end.outcome,
+                Outcome::Success | Outcome::Interrupted | Outcome::Error
+            );
+            let until = if is_done || !run.is_timed {
+                run.last_event
+            } else {
+                Some(end.at)
+            };
             run.ended = run.ended.or(until);
             (run.outcome, run.over) = (Some(end.outcome), true);
         }
@@ -208,20 +257,35 @@ impl Metrics {
     fn start_run(&mut self, run: RunMetrics) {
         self.tasks.clear();
         let is_late = std::mem::take(&mut self.is_after_gap) && run.began.is_none();
-        self.runs.push(RunMetrics { lacks_first_event: is_late, lacks_first_token: is_late, ..run });
+        self.runs.push(RunMetrics {
+            lacks_first_event: is_late,
+            lacks_first_token: is_late,
+            ..run
+        });
     }
 
     /// Applies the start, retry or end of a run. Returns whether the event is one of these.
     fn apply_metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
-        let Some(metadata) = payload.metadata() else { return false };
-        let Some(run_id) = metadata.run_id.0.as_deref() else { return false };
+        let Some(metadata) = payload.metadata() else {
+            return false;
+        };
+        let Some(run_id) = metadata.run_id.0.as_deref() else {
+            return false;
+        };
         let run_id = self.names.get(run_id);
         let is_done = metadata.is_done();
-        let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
+        let known = self
+            .runs
+            .last_mut()
+            .filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
         // If a thread was joined in the middle of a run, only the end of the run contains its id.
         let Some(run) = known.filter(|run| run.run_id.is_some() || is_done && run.is_open()) else {
-            if let Some(previous) = self.runs.last_mut().filter(|run| run.is_open() && run.events > 0) {
+            if let Some(previous) = self
+                .runs
+                .last_mut()
+                .filter(|run| run.is_open() && run.events > 0)
+            {
                 (previous.ended, previous.over) = (previous.last_event, true);
             }
             let ended = at.filter(|_| is_done);
@@ -260,7 +324,11 @@ impl Metrics {
             "running" | "started" => {
                 if self.runs.last().is_none_or(|run| !run.is_open()) {
                     self.is_after_gap = false;
-                    self.start_run(RunMetrics { seq, attempts: 1, ..RunMetrics::default() });
+                    self.start_run(RunMetrics {
+                        seq,
+                        attempts: 1,
+                        ..RunMetrics::default()
+                    });
                 }
                 if let Some(run) = self.runs.last_mut() {
                     run.began = run.began.or(at);
@@ -282,7 +350,9 @@ impl Metrics {
     }
 
     fn apply_attempt(&mut self, attempt: u64, at: Option<Timestamp>) {
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
         if attempt > run.attempts
             && let Some((at, began)) = at.zip(run.attempt_began)
         {
@@ -300,7 +370,10 @@ impl Metrics {
     }
 
     fn apply_debug(&mut self, payload: &Payload<'_>) {
-        if payload.debug().is_some_and(|debug| debug.kind.is("task") || debug.kind.is("task_result")) {
+        if payload
+            .debug()
+            .is_some_and(|debug| debug.kind.is("task") || debug.kind.is("task_result"))
+        {
             self.apply_task(payload);
         }
     }
@@ -308,11 +381,20 @@ impl Metrics {
     /// Applies the start or the end of a task. If two modes report it, only the first counts.
     fn apply_task(&mut self, payload: &Payload<'_>) {
         let Some(task) = payload.task() else { return };
-        let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else { return };
+        let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else {
+            return;
+        };
         let (seq, number) = (payload.event.seq, self.number());
-        let name = self.names.get(&node_path(payload.ns.iter().map(|segment| &**segment), Some(name)));
-        let Some(run) = self.runs.last_mut() else { return };
-        let Some(node) = run.node(name, seq) else { return };
+        let name = self.names.get(&node_path(
+            payload.ns.iter().map(|segment| &**segment),
+            Some(name),
+        ));
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
+        let Some(node) = run.node(name, seq) else {
+            return;
+        };
         if task.input.is_some() {
             if self.tasks.len() >= MAX_TASKS {
                 self.tasks.clear();
@@ -339,7 +421,9 @@ impl Metrics {
 
     fn drop_evicted(&mut self, messages: &Messages) {
         let evicted = messages.evicted() - self.counted_from;
-        let evicted = usize::try_from(evicted).unwrap_or(usize::MAX).min(self.counted.len());
+        let evicted = usize::try_from(evicted)
+            .unwrap_or(usize::MAX)
+            .min(self.counted.len());
         self.counted.drain(..evicted);
         self.counted_from = messages.evicted();
     }
@@ -352,11 +436,20 @@ impl Metrics {
         !std::mem::replace(&mut self.counted[i].is_known, true)
     }
 
-    fn count_messages(&mut self, payload: &Payload<'_>, messages: &Messages, number: u64, is_input: bool, tokens: u64) {
+    fn count_messages(
+        &mut self,
+        payload: &Payload<'_>,
+        messages: &Messages,
+        number: u64,
+        is_input: bool,
+        tokens: u64,
+    ) {
         self.drop_evicted(messages);
         let last = messages.touched().last().copied();
         for &i in messages.touched() {
-            let Some(message) = messages.items().get(i) else { continue };
+            let Some(message) = messages.items().get(i) else {
+                continue;
+            };
             // Messages in the first state of a run are older than the run, unless the run already streamed them.
             if self.mark_known(i) && !is_input {
                 self.counted[i].run = Some(number);
@@ -370,10 +463,18 @@ impl Metrics {
 
     fn count_message(&mut self, payload: &Payload<'_>, message: &Message, i: usize, tokens: u64) {
         // The first tokens may be missing.
-        let at = payload.event.time().filter(|_| message.token_times.is_some());
-        let Some(run) = self.runs.last_mut() else { return };
+        let at = payload
+            .event
+            .time()
+            .filter(|_| message.token_times.is_some());
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
         let counted = &mut self.counted[i];
-        let node = message.path.clone().and_then(|name| run.node(name, payload.event.seq));
+        let node = message
+            .path
+            .clone()
+            .and_then(|name| run.node(name, payload.event.seq));
         if tokens > 0 {
             run.work.add_tokens(at, counted.is_streamed, tokens);
             if let Some(node) = node.map(|n| &mut run.nodes[n]) {
@@ -384,9 +485,19 @@ impl Metrics {
             }
             counted.is_streamed = true;
         }
-        add_new(&mut run.work, &mut counted.in_run, message, counted.is_streamed);
+        add_new(
+            &mut run.work,
+            &mut counted.in_run,
+            message,
+            counted.is_streamed,
+        );
         if let Some(node) = node {
-            add_new(&mut run.nodes[node].work, &mut counted.in_node, message, counted.is_streamed);
+            add_new(
+                &mut run.nodes[node].work,
+                &mut counted.in_node,
+                message,
+                counted.is_streamed,
+            );
         }
         if message.usage.is_some() {
             self.count_model(message, i);
@@ -396,29 +507,43 @@ impl Metrics {
     /// Counts the usage of a message for its model. Any event may be the first to name it.
     fn count_model(&mut self, message: &Message, i: usize) {
         let counted = &mut self.counted[i];
-        let Some(run) = self.runs.last_mut() else { return };
+        let Some(run) = self.runs.last_mut() else {
+            return;
+        };
         if counted.model.is_none_or(|(_, is_named)| !is_named)
             && let Some((name, is_named)) = &message.model
             && let Some(model) = run.model(name.clone())
             && counted.model.is_none_or(|(known, _)| known != model)
         {
-            if let Some(before) = counted.model.and_then(|(known, _)| run.models.get_mut(known)) {
-                before.usage.add_change(std::mem::take(&mut counted.in_model), Usage::default());
+            if let Some(before) = counted
+                .model
+                .and_then(|(known, _)| run.models.get_mut(known))
+            {
+                before
+                    .usage
+                    .add_change(std::mem::take(&mut counted.in_model), Usage::default());
                 before.calls -= 1;
             }
             run.models[model].calls += 1;
             counted.model = Some((model, *is_named));
         }
         let usage = message.usage.unwrap_or_default();
-        if let Some(model) = counted.model.and_then(|(model, _)| run.models.get_mut(model)) {
-            model.usage.add_change(std::mem::replace(&mut counted.in_model, usage), usage);
+        if let Some(model) = counted
+            .model
+            .and_then(|(model, _)| run.models.get_mut(model))
+        {
+            model
+                .usage
+                .add_change(std::mem::replace(&mut counted.in_model, usage), usage);
         }
     }
 }
 
 /// Adds what is new in a message since it was last counted.
 fn add_new(work: &mut Work, seen: &mut Seen, message: &Message, is_streamed: bool) {
-    if !std::mem::replace(&mut seen.known, true) && !matches!(message.role, Role::Human | Role::System) {
+    if !std::mem::replace(&mut seen.known, true)
+        && !matches!(message.role, Role::Human | Role::System)
+    {
         work.messages += 1;
     }
     if message.is_error && !std::mem::replace(&mut seen.failed, true) {
@@ -434,7 +559,11 @@ fn add_new(work: &mut Work, seen: &mut Seen, message: &Message, is_streamed: boo
     }
     // As in the rate of the message: the time starts at the first token, so that token doesn't count.
     let is_timed = is_streamed && message.token_times.is_some();
-    let streamed = if is_timed { seen.usage.output.saturating_sub(1) } else { 0 };
+    let streamed = if is_timed {
+        seen.usage.output.saturating_sub(1)
+    } else {
+        0
+    };
     work.streamed += streamed.saturating_sub(seen.streamed);
     seen.streamed = seen.streamed.max(streamed);
 }

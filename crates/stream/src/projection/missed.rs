@@ -23,7 +23,10 @@ pub(super) struct Missed {
 impl Missed {
     /// Applies a gap, such as a late join.
     pub fn gap(&mut self) {
-        *self = Missed { is_after_gap: true, ..Missed::default() };
+        *self = Missed {
+            is_after_gap: true,
+            ..Missed::default()
+        };
     }
 
     /// Applies the start of a run: none of its events are missing.
@@ -35,9 +38,13 @@ impl Missed {
     /// state of a run, only the user's last messages are its input.
     pub fn earlier(&mut self, messages: &[&RawValue]) -> usize {
         let is_input = |raw: &&&RawValue| {
-            json::from_str::<MessagePayload<'_>>(raw.get()).is_ok_and(|message| message.role() == Role::Human)
+            json::from_str::<MessagePayload<'_>>(raw.get())
+                .is_ok_and(|message| message.role() == Role::Human)
         };
-        match (std::mem::replace(&mut self.has_state, true), self.is_after_gap) {
+        match (
+            std::mem::replace(&mut self.has_state, true),
+            self.is_after_gap,
+        ) {
             (true, _) => 0,
             (false, true) => messages.len(),
             (false, false) => messages.len() - messages.iter().rev().take_while(is_input).count(),
@@ -45,7 +52,12 @@ impl Missed {
     }
 
     /// Returns whether tokens of a new message may be missing: it is the first that is known of its step after a gap.
-    pub fn is_inside(&mut self, starts: &Starts, ns: &Namespace, origin: &MessageOrigin<'_>) -> bool {
+    pub fn is_inside(
+        &mut self,
+        starts: &Starts,
+        ns: &Namespace,
+        origin: &MessageOrigin<'_>,
+    ) -> bool {
         if !self.is_after_gap || starts.has_seen(ns, origin) {
             return false;
         }
@@ -66,8 +78,19 @@ impl Messages {
     }
 
     /// Adds a message whose first tokens may be missing. Returns its index.
-    pub(super) fn add_inside(&mut self, message: &MessagePayload<'_>, context: &EventContext) -> usize {
-        let i = self.add(message.id.some(), message.role(), &EventContext { at: None, ..context.clone() });
+    pub(super) fn add_inside(
+        &mut self,
+        message: &MessagePayload<'_>,
+        context: &EventContext,
+    ) -> usize {
+        let i = self.add(
+            message.id.some(),
+            message.role(),
+            &EventContext {
+                at: None,
+                ..context.clone()
+            },
+        );
         if let Some(message) = self.get_mut(i) {
             message.lacks_start = true;
         }
@@ -87,7 +110,10 @@ mod tests {
     }
 
     fn gap() -> Item {
-        Item::Record(Record::Gap { at: at(0), why: "joined at 00:00:00; earlier output isn't available".into() })
+        Item::Record(Record::Gap {
+            at: at(0),
+            why: "joined at 00:00:00; earlier output isn't available".into(),
+        })
     }
 
     /// An event that is received live, at the second of its number.
@@ -106,13 +132,20 @@ mod tests {
 
     fn token(seq: u64, id: &str, step: i64) -> Item {
         let chunk = json!({"type": "AIMessageChunk", "id": id, "content": "x"});
-        event(seq, "messages", &json!([chunk, {"langgraph_node": "chat", "langgraph_step": step}]))
+        event(
+            seq,
+            "messages",
+            &json!([chunk, {"langgraph_node": "chat", "langgraph_step": step}]),
+        )
     }
 
     fn state(seq: u64, ids: &[&str]) -> Item {
-        let message =
-            |id: &&str| json!({"type": if id.starts_with('h') { "human" } else { "ai" }, "id": id, "content": id});
-        event(seq, "values", &json!({"messages": ids.iter().map(message).collect::<Vec<_>>()}))
+        let message = |id: &&str| json!({"type": if id.starts_with('h') { "human" } else { "ai" }, "id": id, "content": id});
+        event(
+            seq,
+            "values",
+            &json!({"messages": ids.iter().map(message).collect::<Vec<_>>()}),
+        )
     }
 
     fn applied(items: &[Item]) -> Projections {
@@ -123,9 +156,17 @@ mod tests {
 
     /// When each message started, as the second.
     fn starts(projections: &Projections) -> Vec<(String, Option<i64>)> {
-        let start = |message: &crate::projection::Message| message.started_at.map(Timestamp::as_second);
-        let id = |message: &crate::projection::Message| message.id.as_deref().unwrap_or_default().to_string();
-        projections.messages.items().iter().map(|message| (id(message), start(message))).collect()
+        let start =
+            |message: &crate::projection::Message| message.started_at.map(Timestamp::as_second);
+        let id = |message: &crate::projection::Message| {
+            message.id.as_deref().unwrap_or_default().to_string()
+        };
+        projections
+            .messages
+            .items()
+            .iter()
+            .map(|message| (id(message), start(message)))
+            .collect()
     }
 
     #[test]
@@ -139,12 +180,29 @@ mod tests {
         ]);
         let none = |id: &str| (id.to_string(), None);
         let some = |id: &str, at: i64| (id.to_string(), Some(at));
-        assert_eq!(starts(&late), [none("a1"), none("h0"), none("a0"), none("h1"), some("a2", 8)]);
+        assert_eq!(
+            starts(&late),
+            [
+                none("a1"),
+                none("h0"),
+                none("a0"),
+                none("h1"),
+                some("a2", 8)
+            ]
+        );
         let joined = &late.messages.items()[0];
-        assert_eq!((joined.tokens_per_second(), joined.first_token()), (None, None));
+        assert_eq!(
+            (joined.tokens_per_second(), joined.first_token()),
+            (None, None)
+        );
         assert_eq!(late.metrics.runs().last().unwrap().to_first_token(), None);
         // A message of a later step began in the stream, even where no event marks the step.
-        let later = applied(&[gap(), token(5, "a1", 3), token(6, "b", 3), token(7, "a2", 4)]);
+        let later = applied(&[
+            gap(),
+            token(5, "a1", 3),
+            token(6, "b", 3),
+            token(7, "a2", 4),
+        ]);
         assert_eq!(starts(&later), [none("a1"), none("b"), some("a2", 7)]);
         // The next run is read from its beginning.
         let run = event(8, "metadata", &json!({"run_id": "r", "attempt": 1}));
@@ -155,10 +213,27 @@ mod tests {
     #[test]
     fn older_messages_of_a_first_state_have_no_time() {
         let run = event(1, "metadata", &json!({"run_id": "r", "attempt": 1}));
-        let read = applied(&[run, state(2, &["h0", "a0", "h1"]), state(3, &["h0", "a0", "h1", "a1"])]);
+        let read = applied(&[
+            run,
+            state(2, &["h0", "a0", "h1"]),
+            state(3, &["h0", "a0", "h1", "a1"]),
+        ]);
         let start = |id: &str, at: Option<i64>| (id.to_string(), at);
-        assert_eq!(starts(&read), [start("h0", None), start("a0", None), start("h1", Some(2)), start("a1", Some(3))]);
-        let runs: Vec<_> = read.messages.items().iter().map(|message| message.run_id.as_deref()).collect();
+        assert_eq!(
+            starts(&read),
+            [
+                start("h0", None),
+                start("a0", None),
+                start("h1", Some(2)),
+                start("a1", Some(3))
+            ]
+        );
+        let runs: Vec<_> = read
+            .messages
+            .items()
+            .iter()
+            .map(|message| message.run_id.as_deref())
+            .collect();
         assert_eq!(runs, [None, None, Some("r"), Some("r")]);
     }
 }

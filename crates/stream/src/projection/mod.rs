@@ -53,7 +53,8 @@ pub use spans::Spans;
 pub use starts::{CallStart, FirstToken};
 pub use status::{AsOf, Checkpoint, Loaded, RunEntry, RunOutcome, Status};
 pub use timeline::{
-    Attempt, Bar, BarKind, BarSource, BarState, Clock, Segment, Span, Timeline, critical_path, message_key, own_time,
+    Attempt, Bar, BarKind, BarSource, BarState, Clock, Segment, Span, Timeline, critical_path,
+    message_key, own_time,
 };
 pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;
@@ -174,7 +175,8 @@ impl Projections {
                 self.values.apply(&payload);
                 self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
-                self.timeline.apply_event(&payload, self.messages.called_before(event.time()));
+                self.timeline
+                    .apply_event(&payload, self.messages.called_before(event.time()));
                 self.landmarks.apply(&payload);
             }
             item => {
@@ -190,15 +192,23 @@ impl Projections {
 
     /// Applies a snapshot of the thread.
     fn apply_snapshot(&mut self, event: &Event) {
-        let Some(fields) = event.data.json().and_then(|json| SnapshotFields::read(json)) else { return };
+        let Some(fields) = event
+            .data
+            .json()
+            .and_then(|json| SnapshotFields::read(json))
+        else {
+            return;
+        };
         self.status.apply_snapshot(event.seq, event.at, &fields);
         // Prefer the current state: the thread's own values are those of its last run.
-        let loaded = ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread));
+        let loaded =
+            ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread));
         let origins = self.status.origins();
         if let Some(loaded) = loaded {
             let written = self.status.state().and_then(|state| state.created_at);
             self.values.apply_snapshot(event, loaded.get(), written);
-            self.messages.apply_snapshot(event.seq, loaded.get(), written, &origins);
+            self.messages
+                .apply_snapshot(event.seq, loaded.get(), written, &origins);
         }
         self.messages.set_origins(&origins);
         if fields.history.is_some() {
@@ -209,7 +219,11 @@ impl Projections {
             let id = run.run_id.as_deref().unwrap_or_default();
             let history = RunHistory {
                 resumed: self.status.resumed(id),
-                checkpoints: self.status.checkpoints(id).map(|known| &known.facts).collect(),
+                checkpoints: self
+                    .status
+                    .checkpoints(id)
+                    .map(|known| &known.facts)
+                    .collect(),
             };
             self.timeline.apply_run(run, &history);
             self.metrics.apply_run(run);

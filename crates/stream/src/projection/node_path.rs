@@ -6,8 +6,9 @@ use runtail_core::graph::SEPARATOR;
 /// a namespace is `node:task id`; a node that calls a graph several times also numbers the calls.
 pub fn node_path<'a>(segments: impl Iterator<Item = &'a str>, node: Option<&str>) -> String {
     let mut path = String::new();
-    let names =
-        segments.filter(|segment| !is_number(segment)).map(|segment| segment.split(':').next().unwrap_or(segment));
+    let names = segments
+        .filter(|segment| !is_number(segment))
+        .map(|segment| segment.split(':').next().unwrap_or(segment));
     for name in names.chain(node) {
         if !path.is_empty() {
             path.push(SEPARATOR);
@@ -27,7 +28,8 @@ mod tests {
 
     #[test]
     fn calls_of_a_graph_have_no_part_of_their_own() {
-        let path = |ns: &str, node| node_path(ns.split('|').filter(|segment| !segment.is_empty()), node);
+        let path =
+            |ns: &str, node| node_path(ns.split('|').filter(|segment| !segment.is_empty()), node);
         assert_eq!(path("critic:1f|1|read:2e", None), "critic:read");
         assert_eq!(path("critic:1f", Some("read")), "critic:read");
         assert_eq!(path("", Some("chat")), "chat");

@@ -27,7 +27,10 @@ pub struct NodeSum<'a> {
 impl NodeSum<'_> {
     /// Returns the time of all executions with known times.
     pub fn time(&self) -> Option<Duration> {
-        self.activity.as_ref().filter(|activity| !activity.has_no_times).map(|activity| activity.total)
+        self.activity
+            .as_ref()
+            .filter(|activity| !activity.has_no_times)
+            .map(|activity| activity.total)
     }
 
     /// Returns whether it is a node of the main graph. The time of other nodes is part of the time of these.
@@ -52,22 +55,33 @@ pub fn node_sums<'a>(run: &'a RunMetrics, timeline: &Timeline, now: Timestamp) -
         (Some(of), Some(id)) => of == id,
         _ => run.seq <= attempt.first_seq && attempt.first_seq <= run.last_seq,
     };
-    let attempts = timeline.attempts().map(|(_, attempt)| attempt).filter(|attempt| is_of_run(attempt));
+    let attempts = timeline
+        .attempts()
+        .map(|(_, attempt)| attempt)
+        .filter(|attempt| is_of_run(attempt));
     let activity = GraphActivity::of(timeline, attempts, now);
     let mut sums: Vec<NodeSum<'a>> = activity
         .order()
         .iter()
         .filter_map(|id| {
             let known = activity.node(id)?.clone();
-            Some(NodeSum { name: id.as_str().into(), seq: known.first, activity: Some(known), output: None })
+            Some(NodeSum {
+                name: id.as_str().into(),
+                seq: known.first,
+                activity: Some(known),
+                output: None,
+            })
         })
         .collect();
     for output in &run.nodes {
         match place(&sums, &output.name) {
             Some(at) => sums[at].output = Some(output),
-            None => {
-                sums.push(NodeSum { name: output.name.clone(), seq: output.seq, activity: None, output: Some(output) })
-            }
+            None => sums.push(NodeSum {
+                name: output.name.clone(),
+                seq: output.seq,
+                activity: None,
+                output: Some(output),
+            }),
         }
     }
     sums
@@ -78,14 +92,19 @@ fn place(sums: &[NodeSum<'_>], path: &str) -> Option<usize> {
     if let Some(at) = sums.iter().position(|sum| &*sum.name == path) {
         return Some(at);
     }
-    let is_named = |sum: &NodeSum<'_>| sum.activity.is_some() && sum.output.is_none() && sum.own_name() == path;
+    let is_named = |sum: &NodeSum<'_>| {
+        sum.activity.is_some() && sum.output.is_none() && sum.own_name() == path
+    };
     let mut named = (0..sums.len()).filter(|at| is_named(&sums[*at]));
     named.next().filter(|_| named.next().is_none())
 }
 
 /// Returns the time of the nodes of the main graph, which contains that of all others.
 pub fn time_of_nodes(sums: &[NodeSum<'_>]) -> Duration {
-    sums.iter().filter(|sum| sum.is_root()).filter_map(NodeSum::time).sum()
+    sums.iter()
+        .filter(|sum| sum.is_root())
+        .filter_map(NodeSum::time)
+        .sum()
 }
 
 /// Returns the nodes as a tree, the longest first, each with its depth: a node of a subgraph follows the node that contains it, whose
@@ -93,22 +112,35 @@ pub fn time_of_nodes(sums: &[NodeSum<'_>]) -> Duration {
 pub fn nested<'b, 'a>(sums: &'b [NodeSum<'a>]) -> Vec<(usize, &'b NodeSum<'a>)> {
     let is_known = |path: &str| sums.iter().any(|sum| &*sum.name == path);
     let parent = |sum: &'b NodeSum<'a>| {
-        let above = std::iter::successors(sum.name.rsplit_once(SEPARATOR), |(path, _)| path.rsplit_once(SEPARATOR));
+        let above = std::iter::successors(sum.name.rsplit_once(SEPARATOR), |(path, _)| {
+            path.rsplit_once(SEPARATOR)
+        });
         above.map(|(path, _)| path).find(|path| is_known(path))
     };
     let mut inside: BTreeMap<Option<&str>, Vec<&'b NodeSum<'a>>> = BTreeMap::new();
-    sums.iter().for_each(|sum| inside.entry(parent(sum)).or_default().push(sum));
+    sums.iter()
+        .for_each(|sum| inside.entry(parent(sum)).or_default().push(sum));
     // The longest is last, because it is taken first.
     inside.values_mut().for_each(|nodes| {
         nodes.sort_by_key(|node| std::cmp::Reverse(node.time()));
         nodes.reverse();
     });
-    let mut next: Vec<(usize, &NodeSum<'a>)> =
-        inside.remove(&None).unwrap_or_default().into_iter().map(|node| (0, node)).collect();
+    let mut next: Vec<(usize, &NodeSum<'a>)> = inside
+        .remove(&None)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|node| (0, node))
+        .collect();
     let mut out = Vec::with_capacity(sums.len());
     while let Some((depth, node)) = next.pop() {
         out.push((depth, node));
-        next.extend(inside.remove(&Some(&*node.name)).unwrap_or_default().into_iter().map(|inner| (depth + 1, inner)));
+        next.extend(
+            inside
+                .remove(&Some(&*node.name))
+                .unwrap_or_default()
+                .into_iter()
+                .map(|inner| (depth + 1, inner)),
+        );
     }
     out
 }

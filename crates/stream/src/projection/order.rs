@@ -92,7 +92,8 @@ impl Messages {
 
     /// Returns the position of the message with this number.
     pub fn position_of(&self, number: u64) -> Option<u64> {
-        self.rank_of(number).map(|rank| self.evicted() + rank as u64)
+        self.rank_of(number)
+            .map(|rank| self.evicted() + rank as u64)
     }
 
     fn rank_of(&self, number: u64) -> Option<usize> {
@@ -131,24 +132,33 @@ impl Messages {
     /// Places a new message.
     pub(super) fn place(&mut self, i: usize, context: &EventContext) {
         let Neighbors { before, after } = context.neighbors;
-        let follows = |number: Option<u64>| number.and_then(|number| self.rank_of(number)).map(|rank| rank + 1);
+        let follows = |number: Option<u64>| {
+            number
+                .and_then(|number| self.rank_of(number))
+                .map(|rank| rank + 1)
+        };
         let (after_before, successor) = (follows(before), follows(after).map(|rank| rank - 1));
         let items = self.items();
         let message = |at: usize| self.order.shown.get(at).map(|i| &items[*i]);
         let time = items[i].placed;
-        let is_earlier = |other: &Message| match time.zip(other.placed).filter(|_| context.is_timed) {
+        let is_earlier = |other: &Message| match time.zip(other.placed).filter(|_| context.is_timed)
+        {
             Some((time, other)) => other <= time,
             None => !context.replayed,
         };
         // Whether the message, which a first state has, came before what the stream showed since a gap.
         let was_missed = |at: usize| {
             let since = |i: &usize| context.is_later && self.number(*i) >= self.order.since;
-            self.order.shown.get(at).is_some_and(|i| since(i) && items[*i].is_streamed && !items[*i].in_state)
+            self.order
+                .shown
+                .get(at)
+                .is_some_and(|i| since(i) && items[*i].is_streamed && !items[*i].in_state)
         };
         let at = if context.is_snapshot {
             let mut at = successor.unwrap_or(self.order.shown.len());
             let is_later = |at: usize| {
-                let other = message(at).and_then(|message| message.placed.filter(|_| message.is_streamed));
+                let other =
+                    message(at).and_then(|message| message.placed.filter(|_| message.is_streamed));
                 time.zip(other).is_some_and(|(time, other)| other >= time)
             };
             while at > after_before.unwrap_or(0) && is_later(at - 1) {
@@ -156,16 +166,30 @@ impl Messages {
             }
             at
         } else if let Some(mut at) = successor {
-            let is_unseen = |at: usize| message(at).is_some_and(|other| other.is_unseen() && !is_earlier(other));
+            let is_unseen = |at: usize| {
+                message(at).is_some_and(|other| other.is_unseen() && !is_earlier(other))
+            };
             while at > after_before.unwrap_or(0) && (is_unseen(at - 1) || was_missed(at - 1)) {
                 at -= 1;
             }
             at
         } else {
-            let resumed = || self.order.shown.iter().rposition(|i| items[*i].is_streamed).map(|at| at + 1);
-            let mut at = after_before.max(follows(self.order.cursor).or_else(resumed)).unwrap_or(0);
-            let is_missed = |at: &usize| message(*at).is_some_and(|other| other.is_unseen() && is_earlier(other));
-            at = (at..self.order.shown.len()).rfind(is_missed).map_or(at, |at| at + 1);
+            let resumed = || {
+                self.order
+                    .shown
+                    .iter()
+                    .rposition(|i| items[*i].is_streamed)
+                    .map(|at| at + 1)
+            };
+            let mut at = after_before
+                .max(follows(self.order.cursor).or_else(resumed))
+                .unwrap_or(0);
+            let is_missed = |at: &usize| {
+                message(*at).is_some_and(|other| other.is_unseen() && is_earlier(other))
+            };
+            at = (at..self.order.shown.len())
+                .rfind(is_missed)
+                .map_or(at, |at| at + 1);
             while message(at).is_some_and(|message| !message.in_state) {
                 at += 1;
             }
@@ -180,13 +204,22 @@ impl Messages {
     /// Returns the numbers of the loaded messages that the stream has not shown.
     pub(super) fn unseen(&self) -> HashSet<u64> {
         let is_unseen = |number: &u64| self.get(*number).is_some_and(Message::is_unseen);
-        self.order.loaded.iter().copied().filter(is_unseen).collect()
+        self.order
+            .loaded
+            .iter()
+            .copied()
+            .filter(is_unseen)
+            .collect()
     }
 
     /// Moves messages of a list that the stream showed for the first time in front of what follows them there, as if they
     /// had not been loaded before.
     pub(super) fn move_before_next(&mut self, list: &[(u64, u64)], first_shown: &HashSet<u64>) {
-        for pair in list.windows(2).rev().filter(|pair| first_shown.contains(&pair[0].1)) {
+        for pair in list
+            .windows(2)
+            .rev()
+            .filter(|pair| first_shown.contains(&pair[0].1))
+        {
             if let (Some(from), Some(to)) = (self.rank_of(pair[0].1), self.rank_of(pair[1].1))
                 && from > to
             {
@@ -199,13 +232,19 @@ impl Messages {
 
     /// Returns whether messages, given by number, are in this order.
     pub(super) fn is_arranged<'a>(&self, numbers: impl Iterator<Item = &'a u64>) -> bool {
-        numbers.filter_map(|number| self.rank_of(*number)).is_sorted()
+        numbers
+            .filter_map(|number| self.rank_of(*number))
+            .is_sorted()
     }
 
     /// Puts the messages of a state, given by number, in the state's order. The messages that follow one move with it.
     pub(super) fn arrange(&mut self, state: &[u64]) {
         let mut seen = HashSet::with_capacity(state.len());
-        let state: Vec<usize> = state.iter().filter(|n| seen.insert(**n)).filter_map(|n| self.rank_of(*n)).collect();
+        let state: Vec<usize> = state
+            .iter()
+            .filter(|n| seen.insert(**n))
+            .filter_map(|n| self.rank_of(*n))
+            .collect();
         if state.is_sorted() {
             return;
         }
@@ -220,7 +259,11 @@ impl Messages {
         let mut of_state = HashMap::with_capacity(wanted.len());
         let members: HashSet<usize> = wanted.iter().copied().collect();
         let mut slots = Vec::with_capacity(wanted.len());
-        for (slot, block) in blocks.iter_mut().enumerate().filter(|(_, block)| members.contains(&block[0])) {
+        for (slot, block) in blocks
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, block)| members.contains(&block[0]))
+        {
             of_state.insert(block[0], std::mem::take(block));
             slots.push(slot);
         }

@@ -19,7 +19,10 @@ pub struct Rate {
 
 impl Rate {
     fn max(self, other: Rate) -> Rate {
-        Rate { events: self.events.max(other.events), tokens: self.tokens.max(other.tokens) }
+        Rate {
+            events: self.events.max(other.events),
+            tokens: self.tokens.max(other.tokens),
+        }
     }
 }
 
@@ -27,7 +30,10 @@ impl std::ops::Add for Rate {
     type Output = Rate;
 
     fn add(self, other: Rate) -> Rate {
-        Rate { events: self.events.saturating_add(other.events), tokens: self.tokens.saturating_add(other.tokens) }
+        Rate {
+            events: self.events.saturating_add(other.events),
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
     }
 }
 
@@ -55,7 +61,9 @@ impl Rates {
     /// Counts the tokens of a live event.
     pub(super) fn add_tokens(&mut self, at: Timestamp, tokens: u64) {
         if let Some(bucket) = self.bucket(at.as_second()).filter(|_| tokens > 0) {
-            bucket.tokens = bucket.tokens.saturating_add(u32::try_from(tokens).unwrap_or(u32::MAX));
+            bucket.tokens = bucket
+                .tokens
+                .saturating_add(u32::try_from(tokens).unwrap_or(u32::MAX));
         }
     }
 
@@ -85,8 +93,12 @@ impl Rates {
 
     /// Returns whether the connection was open at any time of a second; `None` before the first connection.
     fn was_connected(&self, second: i64) -> Option<bool> {
-        let after = self.changes.partition_point(|(at, _)| at.as_second() <= second);
-        let before = after.checked_sub(1).and_then(|last| self.changes.get(last))?;
+        let after = self
+            .changes
+            .partition_point(|(at, _)| at.as_second() <= second);
+        let before = after
+            .checked_sub(1)
+            .and_then(|last| self.changes.get(last))?;
         // It was open for a part of the second in which it closed.
         Some(before.1 || before.0.as_second() == second)
     }
@@ -98,10 +110,17 @@ impl Rates {
         let end = now.as_second().div_euclid(size) * size;
         let bucket = |back: i64| {
             let from = end - back * size;
-            let connected: Vec<bool> = (from..from + size).filter_map(|second| self.was_connected(second)).collect();
+            let connected: Vec<bool> = (from..from + size)
+                .filter_map(|second| self.was_connected(second))
+                .collect();
             let counted = self.seconds.partition_point(|(second, _)| *second < from);
-            let inside = self.seconds.range(counted..).take_while(|(second, _)| *second < from + size);
-            let max = inside.fold(None, |max: Option<Rate>, (_, rate)| Some(max.unwrap_or_default().max(*rate)));
+            let inside = self
+                .seconds
+                .range(counted..)
+                .take_while(|(second, _)| *second < from + size);
+            let max = inside.fold(None, |max: Option<Rate>, (_, rate)| {
+                Some(max.unwrap_or_default().max(*rate))
+            });
             match (max, connected.contains(&true), connected.is_empty()) {
                 (Some(max), ..) => Some(Some(max)),
                 (None, true, _) => Some(Some(Rate::default())),
@@ -116,14 +135,21 @@ impl Rates {
 
     /// Returns whether the last seconds before a time, or the current one, have events, so that a strip of them still changes.
     pub fn is_recent(&self, now: Timestamp, seconds: usize) -> bool {
-        let oldest = now.as_second().saturating_sub(i64::try_from(seconds).unwrap_or(i64::MAX));
-        self.seconds.back().is_some_and(|(second, _)| *second >= oldest)
+        let oldest = now
+            .as_second()
+            .saturating_sub(i64::try_from(seconds).unwrap_or(i64::MAX));
+        self.seconds
+            .back()
+            .is_some_and(|(second, _)| *second >= oldest)
     }
 
     /// Returns the mean number of events and tokens per second over the last few whole seconds before a time.
     pub fn mean(&self, now: Timestamp) -> (f64, f64) {
         let now = now.as_second();
-        let recent = self.seconds.iter().filter(|(second, _)| (now - MEAN_OVER..now).contains(second));
+        let recent = self
+            .seconds
+            .iter()
+            .filter(|(second, _)| (now - MEAN_OVER..now).contains(second));
         let (mut events, mut tokens, mut first) = (0.0, 0.0, now);
         for (second, rate) in recent {
             first = first.min(*second);
@@ -147,7 +173,10 @@ mod tests {
     }
 
     fn events(buckets: &[Option<Rate>]) -> Vec<Option<u32>> {
-        buckets.iter().map(|rate| rate.map(|rate| rate.events)).collect()
+        buckets
+            .iter()
+            .map(|rate| rate.map(|rate| rate.events))
+            .collect()
     }
 
     #[test]
@@ -159,7 +188,19 @@ mod tests {
         rates.set_connected(at(5), true);
         rates.add_event(at(6));
         let buckets = rates.buckets(at(8), 1, 20);
-        assert_eq!(events(&buckets), [Some(0), Some(5), Some(0), None, None, Some(0), Some(1), Some(0)]);
+        assert_eq!(
+            events(&buckets),
+            [
+                Some(0),
+                Some(5),
+                Some(0),
+                None,
+                None,
+                Some(0),
+                Some(1),
+                Some(0)
+            ]
+        );
         // The open bucket is not shown.
         rates.add_event(at(8));
         assert_eq!(rates.buckets(at(8), 1, 20), buckets);
@@ -173,7 +214,19 @@ mod tests {
         rates.add_tokens(at(3), 4);
         rates.add_event(at(12));
         let buckets = rates.buckets(at(20), 10, 30);
-        assert_eq!(buckets, [Some(Rate { events: 7, tokens: 4 }), Some(Rate { events: 1, tokens: 0 })]);
+        assert_eq!(
+            buckets,
+            [
+                Some(Rate {
+                    events: 7,
+                    tokens: 4
+                }),
+                Some(Rate {
+                    events: 1,
+                    tokens: 0
+                })
+            ]
+        );
         assert_eq!((rates.peak(), rates.mean(at(4))), (7, (7.0, 4.0)));
         assert_eq!(rates.mean(at(30)), (0.0, 0.0));
         assert!(rates.is_recent(at(32), 20) && !rates.is_recent(at(33), 20));

@@ -17,7 +17,9 @@ impl Weigh for Seq {
 
 /// Returns the memory size of a namespace in bytes.
 pub(super) fn namespace_weight(ns: &Namespace) -> usize {
-    ns.iter().map(|segment| size_of::<usize>() * 2 + segment.len()).sum()
+    ns.iter()
+        .map(|segment| size_of::<usize>() * 2 + segment.len())
+        .sum()
 }
 
 /// A list that is bounded by the number and the memory size of its rows. Dereferences to a slice.
@@ -35,7 +37,14 @@ pub struct Rows<T> {
 #[expect(private_bounds, reason = "only projections make and fill lists")]
 impl<T: Weigh> Rows<T> {
     pub(super) fn new(max: usize) -> Self {
-        Rows { rows: Vec::new(), weights: Vec::new(), bytes: 0, max, max_bytes: usize::MAX, evicted: 0 }
+        Rows {
+            rows: Vec::new(),
+            weights: Vec::new(),
+            bytes: 0,
+            max,
+            max_bytes: usize::MAX,
+            evicted: 0,
+        }
     }
 
     /// Sets the maximum memory size of the rows in bytes. The newest row is always kept.
@@ -85,7 +94,11 @@ impl<T: Weigh> Rows<T> {
 
     fn evict(&mut self, count: usize) {
         self.rows.drain(..count);
-        self.bytes -= self.weights.drain(..count).map(|weight| weight as usize).sum::<usize>();
+        self.bytes -= self
+            .weights
+            .drain(..count)
+            .map(|weight| weight as usize)
+            .sum::<usize>();
         self.evicted += count as u64;
     }
 
@@ -151,7 +164,14 @@ mod tests {
         rows.last_mut().unwrap().push_str(&"y".repeat(5000));
         rows.push("z".repeat(5000));
         rows.push("z".into());
-        assert_eq!((rows.len(), rows.bytes(), rows.iter().map(String::len).sum::<usize>()), (1, 1, 1));
+        assert_eq!(
+            (
+                rows.len(),
+                rows.bytes(),
+                rows.iter().map(String::len).sum::<usize>()
+            ),
+            (1, 1, 1)
+        );
         rows.pop();
         assert_eq!((rows.len(), rows.bytes()), (0, 0));
     }

@@ -29,16 +29,22 @@ impl Siblings {
             "values" | "checkpoints" => drop(self.current.remove(&payload.ns)),
             "updates" => {
                 if let Some(nodes) = self.current.get_mut(&payload.ns) {
-                    nodes.retain(|node, _| payload.writes().iter().any(|write| write.node == **node));
+                    nodes.retain(|node, _| {
+                        payload.writes().iter().any(|write| write.node == **node)
+                    });
                 }
             }
             _ => {}
         }
-        (0..payload.ns.len()).fold(None, |first, depth| self.add(&payload.ns[..depth], &payload.ns[depth]).or(first))
+        (0..payload.ns.len()).fold(None, |first, depth| {
+            self.add(&payload.ns[..depth], &payload.ns[depth]).or(first)
+        })
     }
 
     fn add(&mut self, graph: &[Arc<str>], segment: &Arc<str>) -> Option<Arc<str>> {
-        let (node, _) = segment.split_once(':').filter(|_| segment.len() <= MAX_NAME)?;
+        let (node, _) = segment
+            .split_once(':')
+            .filter(|_| segment.len() <= MAX_NAME)?;
         if !self.current.contains_key(graph) {
             if self.current.len() >= MAX_EACH {
                 self.current.clear();

@@ -38,7 +38,9 @@ impl Spans {
     pub(super) fn record(&mut self, seq: Seq, end: usize) {
         let end = u32::try_from(end).unwrap_or(u32::MAX);
         if let Some(block) = self.blocks.last_mut() {
-            let since = seq.checked_since(block.base).and_then(|since| u32::try_from(since).ok());
+            let since = seq
+                .checked_since(block.base)
+                .and_then(|since| u32::try_from(since).ok());
             if block.last().is_some_and(|last| last.0 == seq) {
                 if let Some(last) = Arc::make_mut(block).spans.last_mut() {
                     last.1 = end;
@@ -49,7 +51,10 @@ impl Spans {
                 return Arc::make_mut(block).spans.push((since, end));
             }
         }
-        self.blocks.push(Arc::new(Block { base: seq, spans: vec![(0, end)] }));
+        self.blocks.push(Arc::new(Block {
+            base: seq,
+            spans: vec![(0, end)],
+        }));
     }
 
     /// Limits all lengths to `end`, because the text became shorter.
@@ -60,14 +65,21 @@ impl Spans {
             if block.last().is_none_or(|last| last.1 <= end) {
                 return;
             }
-            Arc::make_mut(block).spans.iter_mut().for_each(|span| span.1 = span.1.min(end));
+            Arc::make_mut(block)
+                .spans
+                .iter_mut()
+                .for_each(|span| span.1 = span.1.min(end));
         }
     }
 
     /// Adjusts the lengths after `range` of the text was replaced by `new_len` bytes.
     pub(super) fn cut(&mut self, range: Range<usize>, new_len: usize) {
         let (from, to) = (range.start, range.end);
-        for span in self.blocks.iter_mut().flat_map(|block| Arc::make_mut(block).spans.iter_mut()) {
+        for span in self
+            .blocks
+            .iter_mut()
+            .flat_map(|block| Arc::make_mut(block).spans.iter_mut())
+        {
             let end = match span.1 as usize {
                 end if end <= from => end,
                 end if end < to => from,
@@ -80,34 +92,54 @@ impl Spans {
     /// Returns the length of the text after an event.
     pub(super) fn end_at(&self, seq: Seq) -> usize {
         let known = self.blocks.partition_point(|block| block.base <= seq);
-        let Some(block) = known.checked_sub(1).and_then(|index| self.blocks.get(index)) else { return 0 };
-        let known = block.spans.partition_point(|span| block.base + span.0.into() <= seq);
-        known.checked_sub(1).map_or(0, |index| block.spans[index].1 as usize)
+        let Some(block) = known
+            .checked_sub(1)
+            .and_then(|index| self.blocks.get(index))
+        else {
+            return 0;
+        };
+        let known = block
+            .spans
+            .partition_point(|span| block.base + span.0.into() <= seq);
+        known
+            .checked_sub(1)
+            .map_or(0, |index| block.spans[index].1 as usize)
     }
 
     /// Returns the event that delivered a byte of the text, or the newest event if the byte is beyond the text.
     pub(super) fn delivered_by(&self, at: usize) -> Option<Seq> {
         let ends_before = |end: u32| end as usize <= at;
-        let index = self.blocks.partition_point(|block| block.last().is_some_and(|last| ends_before(last.1)));
-        let Some(block) = self.blocks.get(index) else { return Some(self.blocks.last()?.last()?.0) };
+        let index = self
+            .blocks
+            .partition_point(|block| block.last().is_some_and(|last| ends_before(last.1)));
+        let Some(block) = self.blocks.get(index) else {
+            return Some(self.blocks.last()?.last()?.0);
+        };
         Some(block.seq(block.spans.partition_point(|span| ends_before(span.1))))
     }
 
     /// Returns whether an event changed the text.
     pub fn has(&self, seq: Seq) -> bool {
         let known = self.blocks.partition_point(|block| block.base <= seq);
-        let block = known.checked_sub(1).and_then(|index| self.blocks.get(index));
+        let block = known
+            .checked_sub(1)
+            .and_then(|index| self.blocks.get(index));
         block.is_some_and(|block| {
             let since = u32::try_from(seq - block.base);
-            since.is_ok_and(|since| block.spans.binary_search_by_key(&since, |span| span.0).is_ok())
+            since.is_ok_and(|since| {
+                block
+                    .spans
+                    .binary_search_by_key(&since, |span| span.0)
+                    .is_ok()
+            })
         })
     }
 
     /// Returns the events, each with the length of the text after it.
     pub fn iter(&self) -> impl Iterator<Item = (Seq, u32)> {
-        self.blocks
-            .iter()
-            .flat_map(|block| (0..block.spans.len()).map(|index| (block.seq(index), block.spans[index].1)))
+        self.blocks.iter().flat_map(|block| {
+            (0..block.spans.len()).map(|index| (block.seq(index), block.spans[index].1))
+        })
     }
 
     /// Returns the approximate memory size in bytes.

@@ -27,7 +27,10 @@ impl CallStart {
     pub(super) fn first_token(self, at: Timestamp) -> Option<FirstToken> {
         let after = Duration::try_from(at.duration_since(self.at)).ok()?;
         // An estimated start that is the time of the token itself says nothing.
-        (self.is_exact || after >= Duration::from_millis(1)).then_some(FirstToken { after, is_exact: self.is_exact })
+        (self.is_exact || after >= Duration::from_millis(1)).then_some(FirstToken {
+            after,
+            is_exact: self.is_exact,
+        })
     }
 }
 
@@ -85,10 +88,19 @@ impl Starts {
     /// [`Starts::after_message`].
     pub fn before_message(&mut self, ns: &Namespace, origin: &MessageOrigin<'_>) {
         let own = depth_of(ns, origin);
-        let Some(step) = ns.get(..own).and_then(|graph| self.steps.get_mut(graph)) else { return };
+        let Some(step) = ns.get(..own).and_then(|graph| self.steps.get_mut(graph)) else {
+            return;
+        };
         let number = origin.langgraph_step.0;
-        if number.zip(step.number).is_some_and(|(number, current)| number > current) {
-            *step = Step { start: step.message, number, message: None };
+        if number
+            .zip(step.number)
+            .is_some_and(|(number, current)| number > current)
+        {
+            *step = Step {
+                start: step.message,
+                number,
+                message: None,
+            };
         }
         step.number = step.number.or(number);
     }
@@ -103,15 +115,28 @@ impl Starts {
     }
 
     /// Returns when the model call that writes a message started.
-    pub fn of_call(&mut self, id: Option<&str>, ns: &Namespace, origin: &MessageOrigin<'_>) -> Option<CallStart> {
+    pub fn of_call(
+        &mut self,
+        id: Option<&str>,
+        ns: &Namespace,
+        origin: &MessageOrigin<'_>,
+    ) -> Option<CallStart> {
         if let Some(at) = id.and_then(|id| self.calls.get(message_key(id))) {
-            return Some(CallStart { at: *at, is_exact: true });
+            return Some(CallStart {
+                at: *at,
+                is_exact: true,
+            });
         }
         let (depth, at) = self.of_task(ns, origin)?;
         let at = at?;
         let task: Vec<&str> = match origin.langgraph_checkpoint_ns.some() {
             Some(path) => path.split('|').take(depth + 1).collect(),
-            None => ns.iter().map(|segment| &**segment).chain(origin.langgraph_node.some()).take(depth + 1).collect(),
+            None => ns
+                .iter()
+                .map(|segment| &**segment)
+                .chain(origin.langgraph_node.some())
+                .take(depth + 1)
+                .collect(),
         };
         let task = task.join("|");
         if task.len() > MAX_NAME {
@@ -121,7 +146,10 @@ impl Starts {
             self.given.clear();
         }
         let is_first = self.given.insert(task.into(), at) != Some(at);
-        is_first.then_some(CallStart { at, is_exact: false })
+        is_first.then_some(CallStart {
+            at,
+            is_exact: false,
+        })
     }
 
     /// Forgets what was current before a gap.
@@ -136,12 +164,17 @@ impl Starts {
     }
 
     /// Returns when the task of a message started, or its step, and the depth of the graph that this is known of.
-    fn of_task(&self, ns: &Namespace, origin: &MessageOrigin<'_>) -> Option<(usize, Option<Timestamp>)> {
+    fn of_task(
+        &self,
+        ns: &Namespace,
+        origin: &MessageOrigin<'_>,
+    ) -> Option<(usize, Option<Timestamp>)> {
         let (own, node) = (depth_of(ns, origin), origin.langgraph_node.some());
         // JavaScript names the node itself as the innermost namespace, so its graph may be the one above.
         for depth in (0..=ns.len()).rev() {
             let graph = Namespace::from(&ns[..depth]);
-            if let Some(start) = node.and_then(|node| self.tasks.get(&(graph.clone(), node.into()))) {
+            if let Some(start) = node.and_then(|node| self.tasks.get(&(graph.clone(), node.into())))
+            {
                 return Some((depth, *start));
             }
             if let Some(step) = self.steps.get(&graph) {
@@ -157,12 +190,24 @@ impl Starts {
         if self.steps.len() >= MAX_EACH {
             self.steps.clear();
         }
-        self.steps.insert(payload.ns.clone(), Step { start: at, ..Step::default() });
+        self.steps.insert(
+            payload.ns.clone(),
+            Step {
+                start: at,
+                ..Step::default()
+            },
+        );
     }
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(task) = payload.task() else { return };
-        let Some(name) = task.name.some().filter(|_| task.triggers.is_some() && task.result.is_none()) else { return };
+        let Some(name) = task
+            .name
+            .some()
+            .filter(|_| task.triggers.is_some() && task.result.is_none())
+        else {
+            return;
+        };
         if self.tasks.len() >= MAX_EACH {
             self.tasks.clear();
         }
@@ -170,9 +215,19 @@ impl Starts {
     }
 
     fn callback(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
-        let Some(callback) = payload.callback() else { return };
-        let is_start = matches!(callback.event.as_str(), "on_chat_model_start" | "on_llm_start");
-        let Some((id, at)) = callback.run_id.some().filter(|id| is_start && id.len() <= MAX_NAME).zip(at) else {
+        let Some(callback) = payload.callback() else {
+            return;
+        };
+        let is_start = matches!(
+            callback.event.as_str(),
+            "on_chat_model_start" | "on_llm_start"
+        );
+        let Some((id, at)) = callback
+            .run_id
+            .some()
+            .filter(|id| is_start && id.len() <= MAX_NAME)
+            .zip(at)
+        else {
             return;
         };
         if self.calls.len() >= MAX_EACH {
@@ -184,7 +239,10 @@ impl Starts {
 
 /// Returns the depth of the graph whose node sent a message.
 fn depth_of(ns: &Namespace, origin: &MessageOrigin<'_>) -> usize {
-    origin.langgraph_checkpoint_ns.some().map_or(ns.len(), |path| path.split('|').count() - 1)
+    origin
+        .langgraph_checkpoint_ns
+        .some()
+        .map_or(ns.len(), |path| path.split('|').count() - 1)
 }
 
 #[cfg(test)]
@@ -193,10 +251,21 @@ mod tests {
 
     #[test]
     fn an_estimated_start_at_the_first_token_gives_no_time() {
-        let start = |is_exact| CallStart { at: Timestamp::UNIX_EPOCH, is_exact };
+        let start = |is_exact| CallStart {
+            at: Timestamp::UNIX_EPOCH,
+            is_exact,
+        };
         let later = Timestamp::from_millisecond(59).unwrap();
         assert_eq!(start(false).first_token(Timestamp::UNIX_EPOCH), None);
-        assert_eq!(start(true).first_token(Timestamp::UNIX_EPOCH).map(|first| first.after), Some(Duration::ZERO));
-        assert_eq!(start(false).first_token(later).map(|first| first.after), Some(Duration::from_millis(59)));
+        assert_eq!(
+            start(true)
+                .first_token(Timestamp::UNIX_EPOCH)
+                .map(|first| first.after),
+            Some(Duration::ZERO)
+        );
+        assert_eq!(
+            start(false).first_token(later).map(|first| first.after),
+            Some(Duration::from_millis(59))
+        );
     }
 }

@@ -9,7 +9,9 @@ pub(super) fn summary(raw: &str, max: usize) -> String {
     let head = runtail_core::text::head(raw, max * 6 + 8);
     let end = head.len();
     let head = match head.strip_prefix('"') {
-        Some(inner) if end == raw.len() => json::unescaped(inner.strip_suffix('"').unwrap_or(inner)),
+        Some(inner) if end == raw.len() => {
+            json::unescaped(inner.strip_suffix('"').unwrap_or(inner))
+        }
         Some(inner) => Cow::Borrowed(inner),
         None => runtail_core::text::readable(head),
     };

@@ -30,8 +30,10 @@ pub struct UpdateRow {
 
 impl Weigh for UpdateRow {
     fn weight(&self) -> usize {
-        let keys =
-            self.keys.iter().map(|(name, value)| size_of::<(Arc<str>, String)>() + name.len() + value.capacity());
+        let keys = self
+            .keys
+            .iter()
+            .map(|(name, value)| size_of::<(Arc<str>, String)>() + name.len() + value.capacity());
         size_of::<UpdateRow>() + namespace_weight(&self.ns) + self.node.len() + keys.sum::<usize>()
     }
 }
@@ -45,7 +47,10 @@ pub struct Updates {
 
 impl Default for Updates {
     fn default() -> Self {
-        Updates { rows: Rows::new(MAX_ROWS), names: Interner::default() }
+        Updates {
+            rows: Rows::new(MAX_ROWS),
+            names: Interner::default(),
+        }
     }
 }
 
@@ -70,7 +75,10 @@ impl Updates {
             let keys = match write.fields() {
                 Some(Fields(keys)) => {
                     let keys = keys.iter().take(MAX_KEYS);
-                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), MAX_SUMMARY))).collect()
+                    keys.map(|(key, value)| {
+                        (self.names.get(key), summary(value.get(), MAX_SUMMARY))
+                    })
+                    .collect()
                 }
                 // A value that is not an object has no keys.
                 None if json == "null" => Vec::new(),

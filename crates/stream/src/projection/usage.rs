@@ -21,13 +21,22 @@ impl Usage {
     /// Parses `usage_metadata`, or the newer protocol's `usage`, which has the same fields.
     pub(super) fn read(raw: &RawValue) -> Option<Usage> {
         let usage: UsageMetadata = json::from_str(raw.get()).ok()?;
-        let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
+        let (input, output) = (
+            usage.input_tokens.unwrap_or(0),
+            usage.output_tokens.unwrap_or(0),
+        );
         Some(Usage {
             input,
             output,
             total: usage.total_tokens.unwrap_or(input.saturating_add(output)),
-            cached: usage.input_token_details.and_then(|d| d.cache_read).unwrap_or(0),
-            reasoning: usage.output_token_details.and_then(|d| d.reasoning).unwrap_or(0),
+            cached: usage
+                .input_token_details
+                .and_then(|d| d.cache_read)
+                .unwrap_or(0),
+            reasoning: usage
+                .output_token_details
+                .and_then(|d| d.reasoning)
+                .unwrap_or(0),
         })
     }
 

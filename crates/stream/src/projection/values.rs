@@ -86,9 +86,18 @@ pub struct KeyState {
 
 impl Weigh for Snapshot {
     fn weight(&self) -> usize {
-        let keys = self.keys.iter().map(|key| size_of::<KeyState>() + key.name.len());
-        let removed = self.removed.iter().map(|name| size_of::<Arc<str>>() + name.len());
-        size_of::<Snapshot>() + namespace_weight(&self.ns) + keys.sum::<usize>() + removed.sum::<usize>()
+        let keys = self
+            .keys
+            .iter()
+            .map(|key| size_of::<KeyState>() + key.name.len());
+        let removed = self
+            .removed
+            .iter()
+            .map(|name| size_of::<Arc<str>>() + name.len());
+        size_of::<Snapshot>()
+            + namespace_weight(&self.ns)
+            + keys.sum::<usize>()
+            + removed.sum::<usize>()
     }
 }
 
@@ -164,7 +173,10 @@ impl Values {
 
     /// Returns the state that an event contains.
     pub fn at(&self, seq: Seq) -> Option<&Snapshot> {
-        self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|i| &self.rows[i])
+        self.rows
+            .binary_search_by_key(&seq, |row| row.seq)
+            .ok()
+            .map(|i| &self.rows[i])
     }
 
     /// Returns the newest state of the graph itself at or before an event.
@@ -176,9 +188,19 @@ impl Values {
     /// Returns the keys with a value other than null in the newest state of the graph itself; `None` if there is no such state, or
     /// it has too many keys to know all of them.
     pub fn keys_with_value(&self) -> Option<Vec<Arc<str>>> {
-        let last = self.last.get(&Namespace::default()).filter(|last| last.keys.len() < MAX_KEYS)?;
-        let has_value = |from: usize, to: usize| last.text.get(from..to).is_some_and(|value| value != "null");
-        Some(last.keys.iter().filter(|(_, from, to)| has_value(*from, *to)).map(|(name, ..)| name.clone()).collect())
+        let last = self
+            .last
+            .get(&Namespace::default())
+            .filter(|last| last.keys.len() < MAX_KEYS)?;
+        let has_value =
+            |from: usize, to: usize| last.text.get(from..to).is_some_and(|value| value != "null");
+        Some(
+            last.keys
+                .iter()
+                .filter(|(_, from, to)| has_value(*from, *to))
+                .map(|(name, ..)| name.clone())
+                .collect(),
+        )
     }
 
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {
@@ -186,7 +208,9 @@ impl Values {
         if payload.name == "metadata" {
             self.best = StateSource::Debug;
         }
-        let Some(((state, source), whole)) = state(payload).zip(payload.event.data.json()) else { return };
+        let Some(((state, source), whole)) = state(payload).zip(payload.event.data.json()) else {
+            return;
+        };
         // Don't repeat a state from a less reliable mode.
         if source < self.best {
             return;
@@ -205,7 +229,11 @@ impl Values {
             }
         }
         let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
-        let context = StateContext { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
+        let context = StateContext {
+            seq: payload.event.seq,
+            at: payload.event.time(),
+            ns: payload.ns.clone(),
+        };
         let read;
         let fields = match source {
             StateSource::Values => payload.fields(),
@@ -218,11 +246,29 @@ impl Values {
     }
 
     /// Applies the server's state, if it differs from the newest known one.
-    pub(super) fn apply_snapshot(&mut self, event: &Event, state: &str, written: Option<Timestamp>) {
+    pub(super) fn apply_snapshot(
+        &mut self,
+        event: &Event,
+        state: &str,
+        written: Option<Timestamp>,
+    ) {
         if let Some(whole) = event.data.json() {
-            let context = StateContext { seq: event.seq, at: written, ns: Namespace::default() };
-            let (before, last) = (self.last.get(&context.ns).cloned(), self.rows.last().map(|row| row.seq));
-            self.push_state((state, Fields::read(state).as_ref()), StateSource::Server, whole, 0, context);
+            let context = StateContext {
+                seq: event.seq,
+                at: written,
+                ns: Namespace::default(),
+            };
+            let (before, last) = (
+                self.last.get(&context.ns).cloned(),
+                self.rows.last().map(|row| row.seq),
+            );
+            self.push_state(
+                (state, Fields::read(state).as_ref()),
+                StateSource::Server,
+                whole,
+                0,
+                context,
+            );
             if self.rows.last().map(|row| row.seq) != last {
                 self.before_server = Some(before);
             }
@@ -255,25 +301,40 @@ impl Values {
             if keys.len() >= MAX_KEYS {
                 continue;
             }
-            let known = before.and_then(|b| b.range_of(name, ranges.len()).map(|(from, to)| &b.text[from..to]));
+            let known = before.and_then(|b| {
+                b.range_of(name, ranges.len())
+                    .map(|(from, to)| &b.text[from..to])
+            });
             let name = self.names.get(name);
             let from = offset(whole, text);
             ranges.push((name.clone(), from, from + text.len()));
             // The server writes some values of a state differently than in its stream.
-            let is_same = |known: &str| known == text || source == StateSource::Server && means_same(known, text);
-            keys.push(KeyState { name, size: text.len(), changed: !known.is_some_and(is_same) });
+            let is_same = |known: &str| {
+                known == text || source == StateSource::Server && means_same(known, text)
+            };
+            keys.push(KeyState {
+                name,
+                size: text.len(),
+                changed: !known.is_some_and(is_same),
+            });
         }
         // JavaScript and Aegra report an interrupt in a state without other keys. Later states are not compared with it.
         let is_interrupt_only = keys.is_empty() && interrupts > 0;
         let removed: Vec<Arc<str>> = match before {
             // Beyond the limit it is unknown which keys were removed.
-            Some(before) if keys.len() < MAX_KEYS && !is_interrupt_only && !before.has_names_of(&ranges) => {
-                let missing = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
+            Some(before)
+                if keys.len() < MAX_KEYS && !is_interrupt_only && !before.has_names_of(&ranges) =>
+            {
+                let missing = before
+                    .keys
+                    .iter()
+                    .filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
                 missing.map(|(name, ..)| name.clone()).collect()
             }
             _ => Vec::new(),
         };
-        let is_unchanged = before.is_some() && removed.is_empty() && !keys.iter().any(|key| key.changed);
+        let is_unchanged =
+            before.is_some() && removed.is_empty() && !keys.iter().any(|key| key.changed);
         if source == StateSource::Server && is_unchanged {
             return;
         }
@@ -281,11 +342,27 @@ impl Values {
         let before = before.map(|before| before.number);
         if !is_interrupt_only {
             self.make_room(&ns, whole.len());
-            let last = LastState { text: whole.clone(), keys: ranges, seq, number };
+            let last = LastState {
+                text: whole.clone(),
+                keys: ranges,
+                seq,
+                number,
+            };
             self.last.insert(ns.clone(), last);
         }
         let (size, from) = (state.len(), offset(whole, state));
-        self.rows.push(Snapshot { seq, at, ns, size, from, source, before, keys, removed, interrupts });
+        self.rows.push(Snapshot {
+            seq,
+            at,
+            ns,
+            size,
+            from,
+            source,
+            before,
+            keys,
+            removed,
+            interrupts,
+        });
     }
 
     /// Makes room for a state in an event of this many bytes by dropping the oldest states.
@@ -293,8 +370,14 @@ impl Values {
         self.last.remove(ns);
         let mut total: usize = bytes + self.remembered();
         while self.last.len() >= MAX_NAMESPACES || total > MAX_REMEMBERED {
-            let oldest = self.last.iter().min_by_key(|(_, last)| last.seq).map(|(ns, _)| ns.clone());
-            let Some(dropped) = oldest.and_then(|ns| self.last.remove(&ns)) else { return };
+            let oldest = self
+                .last
+                .iter()
+                .min_by_key(|(_, last)| last.seq)
+                .map(|(ns, _)| ns.clone());
+            let Some(dropped) = oldest.and_then(|ns| self.last.remove(&ns)) else {
+                return;
+            };
             total -= dropped.weight();
         }
     }
@@ -304,7 +387,9 @@ impl Values {
 /// message are equal, also where they moved to its `additional_kwargs`.
 fn means_same(a: &str, b: &str) -> bool {
     let read = |text: &str| {
-        let mut value = json::from_str::<Value>(text).ok().filter(|_| text.len() <= MAX_PARSED)?;
+        let mut value = json::from_str::<Value>(text)
+            .ok()
+            .filter(|_| text.len() <= MAX_PARSED)?;
         normalize(&mut value);
         Some(value)
     };
@@ -321,7 +406,8 @@ fn normalize(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(normalize),
         Value::Object(fields) => {
-            if let Some(Value::Object(moved)) = fields.get_mut("additional_kwargs").map(Value::take) {
+            if let Some(Value::Object(moved)) = fields.get_mut("additional_kwargs").map(Value::take)
+            {
                 for (name, moved) in moved {
                     let field = fields.entry(name).or_insert(Value::Null);
                     if is_empty(field) {
@@ -343,7 +429,10 @@ fn offset(whole: &str, part: &str) -> usize {
 
 impl LastState {
     fn weight(&self) -> usize {
-        let keys = self.keys.iter().map(|(name, ..)| size_of::<(Arc<str>, usize, usize)>() + name.len());
+        let keys = self
+            .keys
+            .iter()
+            .map(|(name, ..)| size_of::<(Arc<str>, usize, usize)>() + name.len());
         self.text.len() + keys.sum::<usize>()
     }
 
@@ -355,7 +444,11 @@ impl LastState {
     /// order.
     fn range_of(&self, name: &str, hint: usize) -> Option<(usize, usize)> {
         let matches = |key: &&(Arc<str>, usize, usize)| *key.0 == *name;
-        let key = self.keys.get(hint).filter(matches).or_else(|| self.keys.iter().find(matches))?;
+        let key = self
+            .keys
+            .get(hint)
+            .filter(matches)
+            .or_else(|| self.keys.iter().find(matches))?;
         Some((key.1, key.2))
     }
 }
@@ -367,11 +460,15 @@ mod tests {
 
     #[test]
     fn values_that_mean_the_same_are_equal() {
-        let streamed =
-            r#"[{"id":"1","content":"hi","usage_metadata":{"input_tokens":1},"additional_kwargs":{},"name":null}]"#;
+        let streamed = r#"[{"id":"1","content":"hi","usage_metadata":{"input_tokens":1},"additional_kwargs":{},"name":null}]"#;
         let stored = r#"[{"content":"hi","id":"1","usage_metadata":null,"additional_kwargs":{"usage_metadata":{"input_tokens":1},"invalid_tool_calls":[]}}]"#;
         assert!(means_same(streamed, stored));
-        for (a, b) in [(streamed, "[]"), (r#"{"a":null}"#, "{}"), (r#"[{"a":[]}]"#, "[{}]"), ("1", "2")] {
+        for (a, b) in [
+            (streamed, "[]"),
+            (r#"{"a":null}"#, "{}"),
+            (r#"[{"a":[]}]"#, "[{}]"),
+            ("1", "2"),
+        ] {
             assert!(!means_same(a, b), "{a} {b}");
         }
     }
@@ -381,10 +478,22 @@ mod tests {
     }
 
     fn apply_named(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
-        let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+        let ns: Namespace = ns
+            .split('|')
+            .filter(|s| !s.is_empty())
+            .map(Into::into)
+            .collect();
         let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
-        let event =
-            Event { seq: Seq(seq), at, conn: 1, replayed: false, name, ns, id: None, data: Data::Json(data.into()) };
+        let event = Event {
+            seq: Seq(seq),
+            at,
+            conn: 1,
+            replayed: false,
+            name,
+            ns,
+            id: None,
+            data: Data::Json(data.into()),
+        };
         values.apply(&Payload::of(&event));
     }
 
@@ -394,7 +503,12 @@ mod tests {
         apply(&mut values, 1, "", r#"{"a":1,"b":[1, 2]}"#);
         apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
         apply(&mut values, 3, "", r#"{"b":[1, 2],"c":{"x":1}}"#);
-        apply(&mut values, 4, "", r#"{"__interrupt__":[{"id":"1"},{"id":"2"}]}"#);
+        apply(
+            &mut values,
+            4,
+            "",
+            r#"{"__interrupt__":[{"id":"1"},{"id":"2"}]}"#,
+        );
         apply(&mut values, 5, "", r#"{"b":[1, 2],"c":{"x":2}}"#);
         let changed = |i: usize| -> Vec<String> {
             let keys = values.rows()[i].keys.iter().filter(|k| k.changed);
@@ -402,8 +516,14 @@ mod tests {
         };
         assert_eq!(changed(0), ["a:1", "b:6"]);
         assert_eq!(changed(1), ["a:1"]);
-        assert_eq!((changed(2), &*values.rows()[2].removed), (vec!["c:7".to_string()], &["a".into()][..]));
-        assert_eq!((values.rows()[3].interrupts, values.rows()[3].keys.len()), (2, 0));
+        assert_eq!(
+            (changed(2), &*values.rows()[2].removed),
+            (vec!["c:7".to_string()], &["a".into()][..])
+        );
+        assert_eq!(
+            (values.rows()[3].interrupts, values.rows()[3].keys.len()),
+            (2, 0)
+        );
         assert_eq!(changed(4), ["c:7"]);
         assert_eq!(values.as_of(Seq(2)).unwrap().seq, Seq(1));
     }
@@ -423,8 +543,20 @@ mod tests {
         for (seq, data) in (1..).zip(["\"a\"", "null", "[1]", "{\"a\":1}", "7"]) {
             apply(&mut values, seq, "", data);
         }
-        let rows = values.rows().iter().map(|row| (row.seq.0, row.size, row.keys.len(), row.removed.len()));
-        assert_eq!(rows.collect::<Vec<_>>(), [(1, 3, 0, 0), (2, 4, 0, 0), (3, 3, 0, 0), (4, 7, 1, 0), (5, 1, 0, 1)]);
+        let rows = values
+            .rows()
+            .iter()
+            .map(|row| (row.seq.0, row.size, row.keys.len(), row.removed.len()));
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            [
+                (1, 3, 0, 0),
+                (2, 4, 0, 0),
+                (3, 3, 0, 0),
+                (4, 7, 1, 0),
+                (5, 1, 0, 1)
+            ]
+        );
     }
 
     #[test]
@@ -442,7 +574,10 @@ mod tests {
             "states are not compared with a state that has only an interrupt"
         );
         let last = &values.rows()[3];
-        assert_eq!((&update[last.from..last.from + last.size], last.source), (r#"{"a":2}"#, StateSource::Update));
+        assert_eq!(
+            (&update[last.from..last.from + last.size], last.source),
+            (r#"{"a":2}"#, StateSource::Update)
+        );
     }
 
     #[test]
@@ -451,20 +586,41 @@ mod tests {
         let debug = format!(r#"{{"step":0,"type":"checkpoint","payload":{checkpoint}}}"#);
         let mut values = Values::default();
         apply_named(&mut values, 1, "debug", "", &debug);
-        apply_named(&mut values, 2, "debug", "", r#"{"step":0,"type":"task","payload":{"values":{}}}"#);
+        apply_named(
+            &mut values,
+            2,
+            "debug",
+            "",
+            r#"{"step":0,"type":"task","payload":{"values":{}}}"#,
+        );
         apply_named(&mut values, 3, "checkpoints", "", checkpoint);
         apply_named(&mut values, 4, "debug", "", &debug);
-        apply_named(&mut values, 5, "checkpoints", "", r#"{"id":"1","parent_id":null,"step":1}"#);
+        apply_named(
+            &mut values,
+            5,
+            "checkpoints",
+            "",
+            r#"{"id":"1","parent_id":null,"step":1}"#,
+        );
         apply(&mut values, 6, "", r#"{"a":1}"#);
         apply_named(&mut values, 7, "checkpoints", "", checkpoint);
         apply_named(&mut values, 8, "checkpoints", "sub:1", checkpoint);
         apply_named(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
         apply_named(&mut values, 10, "checkpoints", "", checkpoint);
-        let sources: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq.0, row.source)).collect();
+        let sources: Vec<(u64, StateSource)> = values
+            .rows()
+            .iter()
+            .map(|row| (row.seq.0, row.source))
+            .collect();
         let (debug, checkpoint) = (StateSource::Debug, StateSource::Checkpoint);
         assert_eq!(
             sources,
-            [(1, debug), (3, checkpoint), (6, StateSource::Values), (10, checkpoint)],
+            [
+                (1, debug),
+                (3, checkpoint),
+                (6, StateSource::Values),
+                (10, checkpoint)
+            ],
             "the next run may have other modes"
         );
     }
@@ -482,20 +638,46 @@ mod tests {
             apply(&mut values, i, &format!("sub:{i}"), &large);
         }
         assert_eq!(values.last.len(), 3);
-        apply(&mut values, 1010, "", &format!("[{}1]", "1,".repeat(MAX_REMEMBERED)));
+        apply(
+            &mut values,
+            1010,
+            "",
+            &format!("[{}1]", "1,".repeat(MAX_REMEMBERED)),
+        );
         assert_eq!(values.last.len(), 1);
     }
 
     #[test]
     fn a_state_with_a_million_keys_is_processed_quickly() {
-        let keys = |from: usize| (from..from + 100_000).map(|i| format!("\"k{i}\":{i}")).collect::<Vec<_>>().join(",");
+        let keys = |from: usize| {
+            (from..from + 100_000)
+                .map(|i| format!("\"k{i}\":{i}"))
+                .collect::<Vec<_>>()
+                .join(",")
+        };
         let mut values = Values::default();
         apply(&mut values, 1, "", &format!("{{{}}}", keys(0)));
         // Every key has moved: a linear search for each of them would take minutes.
-        apply(&mut values, 2, "", &format!("{{\"new\":1,{},\"__interrupt__\":[{{\"id\":\"1\"}}]}}", keys(0)));
+        apply(
+            &mut values,
+            2,
+            "",
+            &format!(
+                "{{\"new\":1,{},\"__interrupt__\":[{{\"id\":\"1\"}}]}}",
+                keys(0)
+            ),
+        );
         let row = &values.rows()[1];
-        assert_eq!((row.keys.len(), row.removed.len(), row.interrupts), (MAX_KEYS, 0, 1));
-        let changed: Vec<&str> = row.keys.iter().filter(|key| key.changed).map(|key| &*key.name).collect();
+        assert_eq!(
+            (row.keys.len(), row.removed.len(), row.interrupts),
+            (MAX_KEYS, 0, 1)
+        );
+        let changed: Vec<&str> = row
+            .keys
+            .iter()
+            .filter(|key| key.changed)
+            .map(|key| &*key.name)
+            .collect();
         assert_eq!(changed, ["new"]);
     }
 }

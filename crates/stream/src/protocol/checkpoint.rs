@@ -29,7 +29,10 @@ struct CheckpointMetadata {
 impl Checkpoint<'_> {
     /// Returns the number of the finished step.
     pub fn step(&self) -> Option<i64> {
-        self.metadata.as_ref().and_then(|metadata| metadata.step.0).or(self.step.0)
+        self.metadata
+            .as_ref()
+            .and_then(|metadata| metadata.step.0)
+            .or(self.step.0)
     }
 }
 

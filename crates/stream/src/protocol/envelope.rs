@@ -38,6 +38,8 @@ impl<'a> Envelope<'a> {
         if !head.starts_with(b"{") || memchr::memmem::find(head, b"\"method\"").is_none() {
             return None;
         }
-        json::from_str(text).ok().filter(|envelope: &Envelope<'_>| envelope.kind.is("event"))
+        json::from_str(text)
+            .ok()
+            .filter(|envelope: &Envelope<'_>| envelope.kind.is("event"))
     }
 }

@@ -30,7 +30,9 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Text(text(<&'de RawValue>::deserialize(deserializer)?).map(bounded)))
+        Ok(Text(
+            text(<&'de RawValue>::deserialize(deserializer)?).map(bounded),
+        ))
     }
 }
 
@@ -40,7 +42,9 @@ pub(crate) struct LongText<'a>(pub Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(LongText(text(<&'de RawValue>::deserialize(deserializer)?).unwrap_or_default()))
+        Ok(LongText(
+            text(<&'de RawValue>::deserialize(deserializer)?).unwrap_or_default(),
+        ))
     }
 }
 
@@ -50,7 +54,12 @@ pub(crate) struct Number(pub Option<i64>);
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Number(<&'de RawValue>::deserialize(deserializer)?.get().parse().ok()))
+        Ok(Number(
+            <&'de RawValue>::deserialize(deserializer)?
+                .get()
+                .parse()
+                .ok(),
+        ))
     }
 }
 
@@ -117,7 +126,10 @@ impl<'a> Fields<'a> {
 
     /// Returns the field with this name: of several, the last.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rfind(|(key, _)| key == name).map(|(_, raw)| *raw)
+        self.0
+            .iter()
+            .rfind(|(key, _)| key == name)
+            .map(|(_, raw)| *raw)
     }
 }
 
@@ -154,6 +166,8 @@ impl<'a> Items<'a> {
 
     /// Returns the elements of a raw list; none if the value is not a list.
     pub fn of(raw: &'a RawValue) -> Vec<&'a RawValue> {
-        json::from_str::<Items<'_>>(raw.get()).map(|i| i.0).unwrap_or_default()
+        json::from_str::<Items<'_>>(raw.get())
+            .map(|i| i.0)
+            .unwrap_or_default()
     }
 }

@@ -46,23 +46,32 @@ impl<'a> MessagePayload<'a> {
             Ok((role, content)) if role.some().is_some() => (role, content),
             _ => (Text(Some("text".into())), raw),
         };
-        MessagePayload { kind: role, content: Some(content), ..MessagePayload::default() }
+        MessagePayload {
+            kind: role,
+            content: Some(content),
+            ..MessagePayload::default()
+        }
     }
 
     /// Returns whether this is a chunk of a message. Python marks chunks in their type; JavaScript's chunks are recognized by a
     /// key that whole messages don't have. A tool's result is whole in each class: Aegra sends it as a `ToolMessageChunk`.
     pub fn is_chunk(&self) -> bool {
         let kind = self.kind.as_str();
-        kind.ends_with("Chunk") && kind != "ToolMessageChunk" || (self.kind.is("ai") && self.tool_call_chunks.is_some())
+        kind.ends_with("Chunk") && kind != "ToolMessageChunk"
+            || (self.kind.is("ai") && self.tool_call_chunks.is_some())
     }
 
     /// Returns whether this is the last chunk of its message. The newest Python servers mark it; otherwise it contains the
     /// model's reason for stopping.
     pub fn is_finish(&self) -> bool {
-        let has = |raw: &&RawValue, key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
+        let has = |raw: &&RawValue, key: &str| {
+            memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some()
+        };
         let metadata = self.response_metadata.as_ref();
         self.chunk_position.is("last")
-            || metadata.is_some_and(|raw| has(raw, "\"finish_reason\":\"") || has(raw, "\"stop_reason\":\""))
+            || metadata.is_some_and(|raw| {
+                has(raw, "\"finish_reason\":\"") || has(raw, "\"stop_reason\":\"")
+            })
     }
 }
 
@@ -126,7 +135,8 @@ impl<'a> AdditionalKwargs<'a> {
     /// Parses the field. It is usually `{}`.
     pub fn read(raw: Option<&'a RawValue>) -> AdditionalKwargs<'a> {
         let raw = raw.filter(|raw| raw.get().len() > 2);
-        raw.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default()
+        raw.and_then(|raw| json::from_str(raw.get()).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -146,7 +156,9 @@ impl ResponseMetadata<'_> {
             return None;
         }
         let ResponseMetadata { model_name, model } = json::from_str(raw.get()).ok()?;
-        [model_name, model].into_iter().find_map(|name| name.0.filter(|name| !name.is_empty()))
+        [model_name, model]
+            .into_iter()
+            .find_map(|name| name.0.filter(|name| !name.is_empty()))
     }
 }
 

@@ -25,14 +25,21 @@ pub(super) fn read<'a>(json: &'a str, known: &'a mut PairMetadata) -> Option<Mes
     let inner = json.trim_start().strip_prefix('[')?;
     let mut values = serde_json::Deserializer::from_str(inner).into_iter();
     let message = values.next()?.ok()?;
-    let rest = inner[values.byte_offset()..].trim_start().strip_prefix(',')?.trim_end().strip_suffix(']')?;
+    let rest = inner[values.byte_offset()..]
+        .trim_start()
+        .strip_prefix(',')?
+        .trim_end()
+        .strip_suffix(']')?;
     if rest != known.text || rest.is_empty() {
         known.origin = json::from_str::<MessageOrigin<'_>>(rest).ok()?.into_owned();
         // Metadata above the limit is parsed each time.
         let remembered = if rest.len() <= MAX_METADATA { rest } else { "" };
         remembered.clone_into(&mut known.text);
     }
-    Some(MessagePair { message, origin: &known.origin })
+    Some(MessagePair {
+        message,
+        origin: &known.origin,
+    })
 }
 
 #[cfg(test)]
@@ -42,14 +49,35 @@ mod tests {
     #[test]
     fn repeated_metadata_is_not_parsed_again() {
         let mut known = PairMetadata::default();
-        let mut node = |json: &str| read(json, &mut known).map(|pair| pair.origin.langgraph_node.as_str().to_string());
-        assert_eq!(node(r#" [ {"id":"a"} , {"langgraph_node":"x"} ] "#).as_deref(), Some("x"));
-        assert_eq!(node(r#"[{"id":"a"},{"langgraph_node":"x"} ]"#).as_deref(), Some("x"));
-        assert_eq!(node(r#"[{"id":"a"},{"langgraph_node":"y"}]"#).as_deref(), Some("y"));
-        for broken in [r#"[{"id":"a"}]"#, r#"[{"id":"a"},7]"#, r#"[{"id":"a"},{},{}]"#, r#"["a",{}]"#, "{}", "[]", "["]
-        {
+        let mut node = |json: &str| {
+            read(json, &mut known).map(|pair| pair.origin.langgraph_node.as_str().to_string())
+        };
+        assert_eq!(
+            node(r#" [ {"id":"a"} , {"langgraph_node":"x"} ] "#).as_deref(),
+            Some("x")
+        );
+        assert_eq!(
+            node(r#"[{"id":"a"},{"langgraph_node":"x"} ]"#).as_deref(),
+            Some("x")
+        );
+        assert_eq!(
+            node(r#"[{"id":"a"},{"langgraph_node":"y"}]"#).as_deref(),
+            Some("y")
+        );
+        for broken in [
+            r#"[{"id":"a"}]"#,
+            r#"[{"id":"a"},7]"#,
+            r#"[{"id":"a"},{},{}]"#,
+            r#"["a",{}]"#,
+            "{}",
+            "[]",
+            "[",
+        ] {
             assert_eq!(node(broken), None, "{broken}");
         }
-        assert_eq!(node(r#"[{"id":"a"},{"langgraph_node":"y"}]"#).as_deref(), Some("y"));
+        assert_eq!(
+            node(r#"[{"id":"a"},{"langgraph_node":"y"}]"#).as_deref(),
+            Some("y")
+        );
     }
 }

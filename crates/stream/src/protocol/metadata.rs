@@ -18,7 +18,11 @@ pub(crate) struct Metadata<'a> {
 impl Metadata<'_> {
     /// Returns the number of the attempt, from 1.
     pub fn attempt(&self) -> u64 {
-        self.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1)
+        self.attempt
+            .0
+            .and_then(|n| u64::try_from(n).ok())
+            .unwrap_or(1)
+            .max(1)
     }
 
     /// Returns whether the run has finished.

@@ -31,7 +31,8 @@ pub(crate) use interrupt::Interrupt;
 pub(crate) use lenient::{Fields, Items, LongText, Number, Text, text};
 pub(crate) use lifecycle::Phase;
 pub(crate) use message::{
-    AdditionalKwargs, AnnouncedMessage, MessageId, MessageOrigin, MessagePayload, RequestedCall, ResponseMetadata,
+    AdditionalKwargs, AnnouncedMessage, MessageId, MessageOrigin, MessagePayload, RequestedCall,
+    ResponseMetadata,
 };
 pub(crate) use message_pair::{MessagePair, PairMetadata};
 pub(crate) use metadata::Metadata;

@@ -23,7 +23,8 @@ impl<'a> ModeTuple<'a> {
     pub fn of(event: &str, json: &'a str) -> Option<ModeTuple<'a>> {
         let (ns, mode, chunk) = match json.as_bytes() {
             [b'[', b'"', ..] => {
-                let (mode, chunk) = <(Cow<'a, str>, &'a RawValue)>::deserialize(&mut deserializer(json)).ok()?;
+                let (mode, chunk) =
+                    <(Cow<'a, str>, &'a RawValue)>::deserialize(&mut deserializer(json)).ok()?;
                 (Vec::new(), mode, chunk)
             }
             [b'[', b'[', ..] => {
@@ -53,7 +54,9 @@ impl Event {
 
 /// Returns the mode of an event with this name and data.
 pub(crate) fn mode<'a>(name: &'a str, data: &Data) -> &'a str {
-    data.json().and_then(|json| ModeTuple::of(name, json)).map_or(name, |tuple| tuple.name)
+    data.json()
+        .and_then(|json| ModeTuple::of(name, json))
+        .map_or(name, |tuple| tuple.name)
 }
 
 #[cfg(test)]
@@ -62,11 +65,22 @@ mod tests {
 
     #[test]
     fn tuples_of_known_modes_are_parsed() {
-        let of = |event, json| ModeTuple::of(event, json).map(|t| (t.name, t.ns.join("/"), t.chunk.get().to_string()));
+        let of = |event, json| {
+            ModeTuple::of(event, json).map(|t| (t.name, t.ns.join("/"), t.chunk.get().to_string()))
+        };
         let tuple = |name, ns: &str, chunk: &str| Some((name, ns.to_string(), chunk.to_string()));
-        assert_eq!(of("message", r#"["values",{"a":[1, 2]}]"#), tuple("values", "", r#"{"a":[1, 2]}"#));
-        assert_eq!(of("data", r#"["messages-tuple",[{},{}]]"#), tuple("messages", "", "[{},{}]"));
-        assert_eq!(of("values", r#"[["sub:1","in:2"],"updates",{}]"#), tuple("updates", "sub:1/in:2", "{}"));
+        assert_eq!(
+            of("message", r#"["values",{"a":[1, 2]}]"#),
+            tuple("values", "", r#"{"a":[1, 2]}"#)
+        );
+        assert_eq!(
+            of("data", r#"["messages-tuple",[{},{}]]"#),
+            tuple("messages", "", "[{},{}]")
+        );
+        assert_eq!(
+            of("values", r#"[["sub:1","in:2"],"updates",{}]"#),
+            tuple("updates", "sub:1/in:2", "{}")
+        );
         assert_eq!(of("custom", r#"["custom",7]"#), tuple("custom", "", "7"));
         for (event, json) in [
             // A graph may send anything as `custom`.

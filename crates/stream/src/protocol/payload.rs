@@ -1,8 +1,9 @@
 //! An event's payload: unwrapped once, and parsed at most once, when the first projection needs it.
 
 use super::{
-    AnnouncedMessage, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items, MessageOrigin,
-    MessagePair, MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task, message_pair,
+    AnnouncedMessage, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items,
+    MessageOrigin, MessagePair, MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task,
+    message_pair,
 };
 use crate::{Event, ModeTuple, Namespace, bounded_namespace};
 use runtail_core::json;
@@ -59,25 +60,42 @@ pub(crate) struct Write<'a> {
 
 impl<'a> Write<'a> {
     fn new(node: Cow<'a, str>, json: &'a str) -> Write<'a> {
-        Write { node, json, fields: OnceCell::new() }
+        Write {
+            node,
+            json,
+            fields: OnceCell::new(),
+        }
     }
 
     /// Returns the fields of the update, if it is an object, or a list of such updates, as tools write that return commands.
     pub fn fields(&self) -> Option<&Fields<'a>> {
         let all = || {
             let updates = Items::read(self.json)?.0;
-            let read = |raw: &&'a RawValue| Fields::read(raw.get()).filter(|fields| fields.get("content").is_none());
-            let fields: Option<Vec<Fields<'a>>> = updates.iter().filter(|raw| raw.get() != "null").map(read).collect();
-            Some(Fields(fields?.into_iter().flat_map(|fields| fields.0).collect()))
+            let read = |raw: &&'a RawValue| {
+                Fields::read(raw.get()).filter(|fields| fields.get("content").is_none())
+            };
+            let fields: Option<Vec<Fields<'a>>> = updates
+                .iter()
+                .filter(|raw| raw.get() != "null")
+                .map(read)
+                .collect();
+            Some(Fields(
+                fields?.into_iter().flat_map(|fields| fields.0).collect(),
+            ))
         };
-        self.fields.get_or_init(|| Fields::read(self.json).or_else(all)).as_ref()
+        self.fields
+            .get_or_init(|| Fields::read(self.json).or_else(all))
+            .as_ref()
     }
 
     /// Returns what the update, or each one of a list, writes to a key.
     pub fn values(&self, key: &str) -> Vec<&'a RawValue> {
         let of = |json: &'a str| Fields::read(json)?.get(key);
         match Items::read(self.json) {
-            Some(Items(updates)) => updates.into_iter().filter_map(|raw| of(raw.get())).collect(),
+            Some(Items(updates)) => updates
+                .into_iter()
+                .filter_map(|raw| of(raw.get()))
+                .collect(),
             None => of(self.json).into_iter().collect(),
         }
     }
@@ -100,7 +118,8 @@ impl<'a> Payload<'a> {
         };
         let Some(json) = json else { return payload };
         let namespace = if let Some(Envelope { method, params, .. }) = Envelope::read(json) {
-            (payload.name, payload.json, payload.enveloped) = (method, Some(params.data.get()), true);
+            (payload.name, payload.json, payload.enveloped) =
+                (method, Some(params.data.get()), true);
             (payload.node, payload.interrupts) = (params.node.0, params.interrupts);
             params.namespace
         } else if let Some(ModeTuple { name, ns, chunk }) = ModeTuple::of(&event.name, json) {
@@ -162,7 +181,10 @@ impl<'a> Payload<'a> {
 
     /// Returns a thread's new state.
     pub fn state_update(&self) -> Option<&StateUpdate<'a>> {
-        self.parsed.state_update.get_or_init(|| self.read()).as_ref()
+        self.parsed
+            .state_update
+            .get_or_init(|| self.read())
+            .as_ref()
     }
 
     /// Returns the phase of a graph or a tool in the v2 protocol.
@@ -172,16 +194,25 @@ impl<'a> Payload<'a> {
 
     /// Returns the event of a message in the v2 protocol.
     pub fn block(&self) -> Option<&Block<'a>> {
-        self.parsed.block.get_or_init(|| self.read().map(Box::new)).as_deref()
+        self.parsed
+            .block
+            .get_or_init(|| self.read().map(Box::new))
+            .as_deref()
     }
 
     pub fn callback(&self) -> Option<&Callback<'a>> {
-        self.parsed.callback.get_or_init(|| self.read().map(Box::new)).as_deref()
+        self.parsed
+            .callback
+            .get_or_init(|| self.read().map(Box::new))
+            .as_deref()
     }
 
     /// Returns the `input.requested` of the v2 protocol.
     pub fn interrupt(&self) -> Option<&Interrupt<'a>> {
-        self.parsed.interrupt.get_or_init(|| self.read().map(Box::new)).as_deref()
+        self.parsed
+            .interrupt
+            .get_or_init(|| self.read().map(Box::new))
+            .as_deref()
     }
 
     /// Returns the message of a pair.
@@ -201,46 +232,78 @@ impl<'a> Payload<'a> {
     }
 
     fn whole_pair(&self) -> Option<&(MessagePayload<'a>, MessageOrigin<'a>)> {
-        self.parsed.message.get_or_init(|| self.read().map(Box::new)).as_deref()
+        self.parsed
+            .message
+            .get_or_init(|| self.read().map(Box::new))
+            .as_deref()
     }
 
     /// Returns the messages of `messages/partial` and `messages/complete`. Malformed ones are skipped.
     pub fn messages(&self) -> &[MessagePayload<'a>] {
         self.parsed.messages.get_or_init(|| {
-            let list = self.json.and_then(Items::read).map(|items| items.0).unwrap_or_default();
-            list.into_iter().filter_map(|raw| json::from_str(raw.get()).ok()).collect()
+            let list = self
+                .json
+                .and_then(Items::read)
+                .map(|items| items.0)
+                .unwrap_or_default();
+            list.into_iter()
+                .filter_map(|raw| json::from_str(raw.get()).ok())
+                .collect()
         })
     }
 
     /// Returns the messages announced by `messages/metadata`, with their ids.
     pub fn announced(&self) -> &[(Cow<'a, str>, AnnouncedMessage<'a>)] {
         self.parsed.announced.get_or_init(|| {
-            let fields = self.json.and_then(Fields::read).map(|fields| fields.0).unwrap_or_default();
-            fields.into_iter().filter_map(|(id, raw)| Some((id, json::from_str(raw.get()).ok()?))).collect()
+            let fields = self
+                .json
+                .and_then(Fields::read)
+                .map(|fields| fields.0)
+                .unwrap_or_default();
+            fields
+                .into_iter()
+                .filter_map(|(id, raw)| Some((id, json::from_str(raw.get()).ok()?)))
+                .collect()
         })
     }
 
     /// Returns the payload's own fields, if it is an object.
     pub fn fields(&self) -> Option<&Fields<'a>> {
-        self.parsed.fields.get_or_init(|| self.json.and_then(Fields::read)).as_ref()
+        self.parsed
+            .fields
+            .get_or_init(|| self.json.and_then(Fields::read))
+            .as_ref()
     }
 
     /// Returns the interrupts in a state or an update. Most have none, which a text search detects without parsing.
     pub fn named_interrupts(&self) -> Option<&'a RawValue> {
-        let mentions = |json: &str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
-        let read = || self.json.filter(|json| mentions(json)).and_then(|_| self.fields()?.get("__interrupt__"));
+        let mentions =
+            |json: &str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
+        let read = || {
+            self.json
+                .filter(|json| mentions(json))
+                .and_then(|_| self.fields()?.get("__interrupt__"))
+        };
         *self.parsed.named_interrupts.get_or_init(read)
     }
 
     /// Returns the write of each node in an update. An envelope names its node next to the payload.
     pub fn writes(&self) -> &[Write<'a>] {
-        self.parsed.writes.get_or_init(|| match (&self.node, self.json) {
-            (Some(node), Some(json)) => vec![Write::new(node.clone(), json)],
-            _ => {
-                let fields = self.fields().map(|fields| fields.0.as_slice()).unwrap_or_default();
-                fields.iter().map(|(node, raw)| Write::new(node.clone(), raw.get())).collect()
-            }
-        })
+        self.parsed
+            .writes
+            .get_or_init(|| match (&self.node, self.json) {
+                (Some(node), Some(json)) => vec![Write::new(node.clone(), json)],
+                _ => {
+                    let fields = self
+                        .fields()
+                        .map(|fields| fields.0.as_slice())
+                        .unwrap_or_default();
+                    fields
+                        .iter()
+                        .map(|(node, raw)| Write::new(node.clone(), raw.get()))
+                        .collect()
+                }
+            })
     }
 
     /// Returns whether the event belongs to the root graph rather than a subgraph.
@@ -267,12 +330,28 @@ mod tests {
         };
         let values = event("message", r#"["values",{"a":1}]"#);
         let payload = Payload::of(&values);
-        assert_eq!((payload.name, payload.json, &*payload.ns[0]), ("values", Some(r#"{"a":1}"#), "a:1"));
-        let nested = event("message", r#"[["sub:2"],"messages-tuple",[{"content":"x"},{}]]"#);
+        assert_eq!(
+            (payload.name, payload.json, &*payload.ns[0]),
+            ("values", Some(r#"{"a":1}"#), "a:1")
+        );
+        let nested = event(
+            "message",
+            r#"[["sub:2"],"messages-tuple",[{"content":"x"},{}]]"#,
+        );
         let mut known = PairMetadata::default();
         let payload = Payload::of(&nested).paired(&mut known);
-        assert_eq!((payload.name, &*payload.ns[0], payload.pair.is_some()), ("messages", "sub:2", true));
-        assert_eq!(Payload::of(&event("custom", r#"["values",{}]"#)).name, "custom");
-        assert_eq!(&**values.data.text(), r#"["values",{"a":1}]"#, "the data stays as received");
+        assert_eq!(
+            (payload.name, &*payload.ns[0], payload.pair.is_some()),
+            ("messages", "sub:2", true)
+        );
+        assert_eq!(
+            Payload::of(&event("custom", r#"["values",{}]"#)).name,
+            "custom"
+        );
+        assert_eq!(
+            &**values.data.text(),
+            r#"["values",{"a":1}]"#,
+            "the data stays as received"
+        );
     }
 }

@@ -28,15 +28,28 @@ impl<'a> StateMessages<'a> {
     pub fn of(fields: &Fields<'a>) -> Option<StateMessages<'a>> {
         let list = |raw: &'a RawValue| raw.get().starts_with('[').then(|| Items::of(raw));
         if let Some(raw) = fields.get(MESSAGES) {
-            return Some(StateMessages { key: MESSAGES.into(), list: list(raw)? });
+            return Some(StateMessages {
+                key: MESSAGES.into(),
+                list: list(raw)?,
+            });
         }
         let has_messages = |raw: &&'a RawValue| {
             let message = json::from_str::<MessagePayload<'_>>(raw.get()).ok();
-            message.is_some_and(|message| message.content.is_some() && !matches!(message.role(), Role::Other(_)))
+            message.is_some_and(|message| {
+                message.content.is_some() && !matches!(message.role(), Role::Other(_))
+            })
         };
-        let lists = fields.0.iter().filter_map(|(key, raw)| Some((key, list(raw)?)));
-        let (key, list) = lists.into_iter().find(|(_, list)| list.first().is_some_and(has_messages))?;
-        Some(StateMessages { key: key.clone(), list })
+        let lists = fields
+            .0
+            .iter()
+            .filter_map(|(key, raw)| Some((key, list(raw)?)));
+        let (key, list) = lists
+            .into_iter()
+            .find(|(_, list)| list.first().is_some_and(has_messages))?;
+        Some(StateMessages {
+            key: key.clone(),
+            list,
+        })
     }
 }
 

@@ -98,12 +98,18 @@ pub(super) enum NextStep {
 
 impl FollowState {
     pub fn new(after: Option<String>) -> FollowState {
-        FollowState { after, missing_reason: None, known_end: None }
+        FollowState {
+            after,
+            missing_reason: None,
+            known_end: None,
+        }
     }
 
     /// Takes the end of the run if it is known; otherwise returns an unknown outcome with this detail.
     pub fn end_or_unknown(&mut self, detail: String) -> Ending {
-        self.known_end.take().map_or((Outcome::Unknown, Some(detail)), |known| known.ending)
+        self.known_end
+            .take()
+            .map_or((Outcome::Unknown, Some(detail)), |known| known.ending)
     }
 
     /// Returns what may be missing after a close, and the next step.
@@ -115,12 +121,25 @@ impl FollowState {
             RunState::NotFound(outcome, detail) => {
                 // A run that is rolled back closes cleanly after it has sent everything, and is deleted immediately.
                 let is_complete = is_clean && *outcome != Outcome::Unknown;
-                ((!is_complete).then_some(Missing::Run), NextStep::End(*outcome, detail.clone()))
+                (
+                    (!is_complete).then_some(Missing::Run),
+                    NextStep::End(*outcome, detail.clone()),
+                )
             }
-            RunState::StatusUnsupported if is_clean || facts.has_end_event => {
-                (None, NextStep::InferOutcome { is_clean: true, is_empty: !facts.has_event })
-            }
-            RunState::NoStatus => (None, NextStep::InferOutcome { is_clean, is_empty: !facts.has_event }),
+            RunState::StatusUnsupported if is_clean || facts.has_end_event => (
+                None,
+                NextStep::InferOutcome {
+                    is_clean: true,
+                    is_empty: !facts.has_event,
+                },
+            ),
+            RunState::NoStatus => (
+                None,
+                NextStep::InferOutcome {
+                    is_clean,
+                    is_empty: !facts.has_event,
+                },
+            ),
             RunState::Active | RunState::Endless | RunState::StatusUnsupported => {
                 (None, NextStep::Resume(facts.closed.message()))
             }
@@ -128,23 +147,31 @@ impl FollowState {
     }
 
     /// Decides whether a stream whose run has finished is complete.
-    fn on_end(&self, outcome: Outcome, detail: Option<String>, facts: &CloseFacts) -> (Option<Missing>, NextStep) {
+    fn on_end(
+        &self,
+        outcome: Outcome,
+        detail: Option<String>,
+        facts: &CloseFacts,
+    ) -> (Option<Missing>, NextStep) {
         let confirming = self.known_end.as_ref().map(|known| known.confirming);
-        let closed_cleanly = facts.has_end_event || (facts.closed == DisconnectReason::Clean && facts.answered_at_once);
+        let closed_cleanly = facts.has_end_event
+            || (facts.closed == DisconnectReason::Clean && facts.answered_at_once);
         // A connection that breaks between two events looks like a clean close. So after any break, the end is only
         // accepted when a connection that was opened after the run's end delivers nothing more.
         let more = confirming.map_or(0, |so_far| so_far.more + u32::from(facts.has_more));
         let is_confirmed = confirming.is_some_and(|so_far| so_far.closed_cleanly)
             && facts.closed == DisconnectReason::Clean
             && (!facts.has_more || more > MAX_END_CONFIRMATIONS);
-        let is_accepted = facts.has_end_event || closed_cleanly && facts.is_first_close || is_confirmed;
+        let is_accepted =
+            facts.has_end_event || closed_cleanly && facts.is_first_close || is_confirmed;
         if is_accepted || !facts.can_resume {
             // Some servers replay nothing after the end. That is only a gap if events are known to be missing.
-            let missing = if facts.is_replay_unproven && confirming.is_none_or(|so_far| so_far.incomplete) {
-                Some(Missing::Rest)
-            } else {
-                (!closed_cleanly && !facts.has_ids).then_some(Missing::End)
-            };
+            let missing =
+                if facts.is_replay_unproven && confirming.is_none_or(|so_far| so_far.incomplete) {
+                    Some(Missing::Rest)
+                } else {
+                    (!closed_cleanly && !facts.has_ids).then_some(Missing::End)
+                };
             return (missing, NextStep::End(outcome, detail));
         }
         let next = Confirming {
@@ -178,8 +205,15 @@ mod tests {
     }
 
     fn state(confirming: Option<Confirming>) -> FollowState {
-        let known_end = confirming.map(|confirming| KnownEnd { ending: (Outcome::Success, None), confirming });
-        FollowState { after: None, missing_reason: None, known_end }
+        let known_end = confirming.map(|confirming| KnownEnd {
+            ending: (Outcome::Success, None),
+            confirming,
+        });
+        FollowState {
+            after: None,
+            missing_reason: None,
+            known_end,
+        }
     }
 
     fn first(facts: CloseFacts) -> (Option<Missing>, NextStep) {
@@ -187,7 +221,11 @@ mod tests {
     }
 
     const END: NextStep = NextStep::End(Outcome::Success, None);
-    const CLEAN_CLOSE: Confirming = Confirming { incomplete: false, closed_cleanly: true, more: 0 };
+    const CLEAN_CLOSE: Confirming = Confirming {
+        incomplete: false,
+        closed_cleanly: true,
+        more: 0,
+    };
 
     #[test]
     fn a_single_clean_connection_confirms_the_end() {
@@ -196,78 +234,183 @@ mod tests {
 
     #[test]
     fn the_end_after_a_break_is_confirmed_by_an_empty_connection() {
-        let later = CloseFacts { is_first_close: false, ..success() };
+        let later = CloseFacts {
+            is_first_close: false,
+            ..success()
+        };
         let (missing, next) = first(later.clone());
-        assert_eq!((missing, next), (None, NextStep::Confirm(Outcome::Success, None, CLEAN_CLOSE, None)));
+        assert_eq!(
+            (missing, next),
+            (
+                None,
+                NextStep::Confirm(Outcome::Success, None, CLEAN_CLOSE, None)
+            )
+        );
         // The connection delivered more events: try another one, after a wait.
         let (_, next) = state(Some(CLEAN_CLOSE)).on_close(later.clone());
-        let more = Confirming { more: 1, ..CLEAN_CLOSE };
-        assert_eq!(next, NextStep::Confirm(Outcome::Success, None, more, Some("connection closed")));
-        let empty = CloseFacts { has_more: false, ..later.clone() };
+        let more = Confirming {
+            more: 1,
+            ..CLEAN_CLOSE
+        };
+        assert_eq!(
+            next,
+            NextStep::Confirm(Outcome::Success, None, more, Some("connection closed"))
+        );
+        let empty = CloseFacts {
+            has_more: false,
+            ..later.clone()
+        };
         assert_eq!(state(Some(CLEAN_CLOSE)).on_close(empty), (None, END));
         // The end of a run that keeps sending events is accepted at some point.
-        let endless = Confirming { more: MAX_END_CONFIRMATIONS, ..CLEAN_CLOSE };
+        let endless = Confirming {
+            more: MAX_END_CONFIRMATIONS,
+            ..CLEAN_CLOSE
+        };
         assert_eq!(state(Some(endless)).on_close(later), (None, END));
     }
 
     #[test]
     fn a_broken_connection_does_not_end_the_run() {
-        let cut = CloseFacts { closed: DisconnectReason::Truncated, ..success() };
+        let cut = CloseFacts {
+            closed: DisconnectReason::Truncated,
+            ..success()
+        };
         let (_, next) = first(cut.clone());
-        let incomplete = Confirming { incomplete: true, closed_cleanly: false, more: 0 };
+        let incomplete = Confirming {
+            incomplete: true,
+            closed_cleanly: false,
+            more: 0,
+        };
         assert_eq!(
             next,
-            NextStep::Confirm(Outcome::Success, None, incomplete, Some("the stream ended in the middle of an event"))
+            NextStep::Confirm(
+                Outcome::Success,
+                None,
+                incomplete,
+                Some("the stream ended in the middle of an event")
+            )
         );
         // A clean close while the server was unreachable is not an end either.
-        assert!(matches!(first(CloseFacts { answered_at_once: false, ..success() }).1, NextStep::Confirm(..)));
+        assert!(matches!(
+            first(CloseFacts {
+                answered_at_once: false,
+                ..success()
+            })
+            .1,
+            NextStep::Confirm(..)
+        ));
         // Without replay the end is accepted, but events may be missing.
-        let no_ids = CloseFacts { can_resume: false, has_ids: false, ..cut };
+        let no_ids = CloseFacts {
+            can_resume: false,
+            has_ids: false,
+            ..cut
+        };
         assert_eq!(first(no_ids), (Some(Missing::End), END));
     }
 
     #[test]
     fn an_error_or_end_event_confirms_the_end() {
-        let reported =
-            CloseFacts { closed: DisconnectReason::Reset, has_end_event: true, is_first_close: false, ..success() };
+        let reported = CloseFacts {
+            closed: DisconnectReason::Reset,
+            has_end_event: true,
+            is_first_close: false,
+            ..success()
+        };
         assert_eq!(first(reported), (None, END));
     }
 
     #[test]
     fn a_server_that_replays_nothing_may_have_lost_the_rest() {
-        let empty = CloseFacts { is_replay_unproven: true, has_more: false, is_first_close: false, ..success() };
-        let incomplete = Confirming { incomplete: true, ..CLEAN_CLOSE };
-        assert_eq!(state(Some(incomplete)).on_close(empty.clone()), (Some(Missing::Rest), END));
-        assert_eq!(state(Some(CLEAN_CLOSE)).on_close(empty), (None, END), "nothing was known to be missing");
+        let empty = CloseFacts {
+            is_replay_unproven: true,
+            has_more: false,
+            is_first_close: false,
+            ..success()
+        };
+        let incomplete = Confirming {
+            incomplete: true,
+            ..CLEAN_CLOSE
+        };
+        assert_eq!(
+            state(Some(incomplete)).on_close(empty.clone()),
+            (Some(Missing::Rest), END)
+        );
+        assert_eq!(
+            state(Some(CLEAN_CLOSE)).on_close(empty),
+            (None, END),
+            "nothing was known to be missing"
+        );
     }
 
     #[test]
     fn a_deleted_or_unknown_run_ends() {
-        let not_found = |outcome| CloseFacts { run_state: RunState::NotFound(outcome, None), ..success() };
-        assert_eq!(first(not_found(Outcome::Cancelled)), (None, NextStep::End(Outcome::Cancelled, None)));
+        let not_found = |outcome| CloseFacts {
+            run_state: RunState::NotFound(outcome, None),
+            ..success()
+        };
+        assert_eq!(
+            first(not_found(Outcome::Cancelled)),
+            (None, NextStep::End(Outcome::Cancelled, None))
+        );
         assert_eq!(first(not_found(Outcome::Unknown)).0, Some(Missing::Run));
         assert_eq!(
-            first(CloseFacts { closed: DisconnectReason::Reset, ..not_found(Outcome::Cancelled) }).0,
+            first(CloseFacts {
+                closed: DisconnectReason::Reset,
+                ..not_found(Outcome::Cancelled)
+            })
+            .0,
             Some(Missing::Run)
         );
         for run_state in [RunState::NoStatus, RunState::StatusUnsupported] {
-            let facts = CloseFacts { run_state, has_event: false, ..success() };
-            assert_eq!(first(facts.clone()), (None, NextStep::InferOutcome { is_clean: true, is_empty: true }));
+            let facts = CloseFacts {
+                run_state,
+                has_event: false,
+                ..success()
+            };
+            assert_eq!(
+                first(facts.clone()),
+                (
+                    None,
+                    NextStep::InferOutcome {
+                        is_clean: true,
+                        is_empty: true
+                    }
+                )
+            );
             // The server was gone after the close.
             let next = match facts.run_state {
-                RunState::NoStatus => NextStep::InferOutcome { is_clean: false, is_empty: true },
+                RunState::NoStatus => NextStep::InferOutcome {
+                    is_clean: false,
+                    is_empty: true,
+                },
                 _ => NextStep::Resume("connection closed"),
             };
-            assert_eq!(first(CloseFacts { answered_at_once: false, ..facts }), (None, next));
+            assert_eq!(
+                first(CloseFacts {
+                    answered_at_once: false,
+                    ..facts
+                }),
+                (None, next)
+            );
         }
     }
 
     #[test]
     fn an_active_run_is_resumed() {
         for run_state in [RunState::Active, RunState::Endless] {
-            assert_eq!(first(CloseFacts { run_state, ..success() }), (None, NextStep::Resume("connection closed")));
+            assert_eq!(
+                first(CloseFacts {
+                    run_state,
+                    ..success()
+                }),
+                (None, NextStep::Resume("connection closed"))
+            );
         }
-        let lost = CloseFacts { run_state: RunState::StatusUnsupported, closed: DisconnectReason::Idle, ..success() };
+        let lost = CloseFacts {
+            run_state: RunState::StatusUnsupported,
+            closed: DisconnectReason::Idle,
+            ..success()
+        };
         assert_eq!(first(lost), (None, NextStep::Resume("heartbeats stopped")));
     }
 }

@@ -16,8 +16,13 @@ pub(crate) fn run_id_of(data: &Data) -> Option<String> {
 
 /// Returns whether an event is the first of its run: it has the run's id and its first attempt.
 pub(crate) fn begins_run(name: &str, data: &str) -> bool {
-    let Ok(metadata) = json::from_str::<Metadata<'_>>(data) else { return false };
-    let is_first = metadata.attempt.0.map_or(name == "metadata", |attempt| attempt <= 1);
+    let Ok(metadata) = json::from_str::<Metadata<'_>>(data) else {
+        return false;
+    };
+    let is_first = metadata
+        .attempt
+        .0
+        .map_or(name == "metadata", |attempt| attempt <= 1);
     metadata.run_id.some().is_some() && metadata.status.some().is_none() && is_first
 }
 
@@ -48,25 +53,45 @@ mod tests {
 
     #[test]
     fn interrupts_are_found_in_mode_tuples() {
-        assert!(has_interrupt(r#"{"__interrupt__":[]}"#) && has_interrupt(r#"["updates",{"__interrupt__":[]}]"#));
-        assert!(!has_interrupt(r#"["updates",{"a":{}}]"#) && !has_interrupt(r#"["__interrupt__",[]]"#));
+        assert!(
+            has_interrupt(r#"{"__interrupt__":[]}"#)
+                && has_interrupt(r#"["updates",{"__interrupt__":[]}]"#)
+        );
+        assert!(
+            !has_interrupt(r#"["updates",{"a":{}}]"#) && !has_interrupt(r#"["__interrupt__",[]]"#)
+        );
     }
 
     #[test]
     fn error_text_is_one_short_line() {
         for (error, text) in [
-            (r#"{"error":"ValueError","message":"one\ntwo"}"#, "ValueError: one two"),
+            (
+                r#"{"error":"ValueError","message":"one\ntwo"}"#,
+                "ValueError: one two",
+            ),
             (
                 r#"{"error":{"type":"overloaded_error","message":"Overloaded","status":529}}"#,
                 "overloaded_error: Overloaded",
             ),
-            (r#"{"type":"error","error":{"type":"api_error","message":"down"}}"#, "api_error: down"),
-            (r#"{"name":"TypeError","message":"x is undefined"}"#, "TypeError: x is undefined"),
+            (
+                r#"{"type":"error","error":{"type":"api_error","message":"down"}}"#,
+                "api_error: down",
+            ),
+            (
+                r#"{"name":"TypeError","message":"x is undefined"}"#,
+                "TypeError: x is undefined",
+            ),
             (r#"{"detail":"Thread is busy"}"#, "Thread is busy"),
             (r#"{"error":"Timeout","message":null}"#, "Timeout"),
             (r#"{"status":500}"#, r#"{"status":500}"#),
-            ("<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", "502 Bad Gateway"),
-            ("<!DOCTYPE html><body><h1>Down</h1><p>Later</p></body>", "Down Later"),
+            (
+                "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>",
+                "502 Bad Gateway",
+            ),
+            (
+                "<!DOCTYPE html><body><h1>Down</h1><p>Later</p></body>",
+                "Down Later",
+            ),
             ("oops", "oops"),
             ("", "no reason reported"),
             ("null", "no reason reported"),
@@ -76,6 +101,10 @@ mod tests {
             assert_eq!(error_text(error), text, "{error}");
         }
         let long = error_text(&format!("\"a{}\"", "é".repeat(1_000_000)));
-        assert!(long.ends_with("é…") && long.len() < ERROR_TEXT + 4, "{}", long.len());
+        assert!(
+            long.ends_with("é…") && long.len() < ERROR_TEXT + 4,
+            "{}",
+            long.len()
+        );
     }
 }

@@ -12,7 +12,11 @@ use std::time::Duration;
 
 impl<L: Transport> Source<L> {
     /// Reads the run's status after a close and returns the next phase.
-    pub(super) async fn after_close(&mut self, closed: DisconnectReason, state: &mut FollowState) -> Phase {
+    pub(super) async fn after_close(
+        &mut self,
+        closed: DisconnectReason,
+        state: &mut FollowState,
+    ) -> Phase {
         if closed != DisconnectReason::Ambiguous {
             self.tail.reset_ambiguity();
         }
@@ -27,14 +31,21 @@ impl<L: Transport> Source<L> {
             Err(detail) => return Phase::Ended(state.end_or_unknown(detail)),
         };
         let has_end_event = self.live_error.is_some() || self.has_end;
-        if run_state == RunState::StatusUnsupported && !has_end_event && self.transport.is_run_missing().await {
+        if run_state == RunState::StatusUnsupported
+            && !has_end_event
+            && self.transport.is_run_missing().await
+        {
             let why = "the server no longer has the run: it was restarted, or the run was deleted";
             run_state = RunState::NotFound(Outcome::Unknown, Some(why.into()));
         }
         if run_state == RunState::Active {
             self.report_silence();
         }
-        let replay_start = self.options.first_after.as_deref().or(self.transport.capabilities().everything);
+        let replay_start = self
+            .options
+            .first_after
+            .as_deref()
+            .or(self.transport.capabilities().everything);
         let (missing, next) = state.on_close(CloseFacts {
             closed,
             run_state,
@@ -50,18 +61,29 @@ impl<L: Transport> Source<L> {
         match missing {
             None => {}
             Some(Missing::Rest) => {
-                self.report_outage_gap("the server did not replay the remaining events; some may be missing");
+                self.report_outage_gap(
+                    "the server did not replay the remaining events; some may be missing",
+                );
             }
-            Some(Missing::End) => self.report_gap("the run ended while the connection was lost".into()),
+            Some(Missing::End) => {
+                self.report_gap("the run ended while the connection was lost".into())
+            }
             Some(Missing::Run) => {
-                self.report_gap("the server no longer has this run; later events cannot be recovered".into());
+                self.report_gap(
+                    "the server no longer has this run; later events cannot be recovered".into(),
+                );
             }
         }
         match next {
             NextStep::End(outcome, detail) => Phase::Ended(self.resolve_outcome(outcome, detail)),
-            NextStep::InferOutcome { is_clean, is_empty } => Phase::Ended(self.infer_outcome(is_clean, is_empty)),
+            NextStep::InferOutcome { is_clean, is_empty } => {
+                Phase::Ended(self.infer_outcome(is_clean, is_empty))
+            }
             NextStep::Confirm(outcome, detail, confirming, why) => {
-                state.known_end = Some(KnownEnd { ending: self.resolve_outcome(outcome, detail), confirming });
+                state.known_end = Some(KnownEnd {
+                    ending: self.resolve_outcome(outcome, detail),
+                    confirming,
+                });
                 Phase::Resuming(why)
             }
             NextStep::Resume(why) => {
@@ -73,15 +95,24 @@ impl<L: Transport> Source<L> {
 
     /// Reads the run's state, retrying until the server answers. Also returns whether the first request succeeded: if
     /// the server was unreachable, the close doesn't mean that the run ended. The error says why it gave up.
-    pub(super) async fn run_state(&mut self, closed: DisconnectReason) -> Result<(RunState, bool), String> {
+    pub(super) async fn run_state(
+        &mut self,
+        closed: DisconnectReason,
+    ) -> Result<(RunState, bool), String> {
         self.flush().await;
-        let max_attempts = if self.live_error.is_some() { STATUS_RETRIES_AFTER_ERROR } else { STATUS_RETRIES };
+        let max_attempts = if self.live_error.is_some() {
+            STATUS_RETRIES_AFTER_ERROR
+        } else {
+            STATUS_RETRIES
+        };
         let (mut attempts, mut answered_at_once) = (0, true);
         loop {
             attempts += 1;
             match self.transport.run_state().await {
                 // The server closes the stream, or sends the error, before it updates the run's status.
-                Ok(RunState::Active) if closed == DisconnectReason::Clean && attempts < max_attempts => {
+                Ok(RunState::Active)
+                    if closed == DisconnectReason::Clean && attempts < max_attempts =>
+                {
                     tokio::time::sleep(self.options.retries.base / 2).await;
                 }
                 Ok(run_state) => return Ok((run_state, answered_at_once)),
@@ -89,7 +120,10 @@ impl<L: Transport> Source<L> {
                     answered_at_once = false;
                     if !self.wait_after(&error).await {
                         if self.live_error.is_some() {
-                            return Ok((RunState::Finished(Outcome::Error, None), answered_at_once));
+                            return Ok((
+                                RunState::Finished(Outcome::Error, None),
+                                answered_at_once,
+                            ));
                         }
                         let detail = error.to_string();
                         self.report_gap(format!("the run's status could not be read: {detail}"));
@@ -104,8 +138,13 @@ impl<L: Transport> Source<L> {
     /// Returns the final outcome, with the cause by the server's records and the stream.
     pub(super) fn resolve_outcome(&mut self, outcome: Outcome, detail: Option<String>) -> Ending {
         match outcome {
-            Outcome::Error => (outcome, cause(detail.into_iter().chain(self.live_error.take()))),
-            Outcome::Unknown if self.live_error.is_some() => (Outcome::Error, self.live_error.take()),
+            Outcome::Error => (
+                outcome,
+                cause(detail.into_iter().chain(self.live_error.take())),
+            ),
+            Outcome::Unknown if self.live_error.is_some() => {
+                (Outcome::Error, self.live_error.take())
+            }
             // The server reports an interrupted run as a success, and its thread's status may lag behind.
             Outcome::Success if self.was_interrupted() => (Outcome::Interrupted, detail),
             _ => (outcome, detail),
@@ -120,7 +159,9 @@ impl<L: Transport> Source<L> {
         }
         if !is_clean && !self.has_end {
             let why = match self.transport.capabilities().everything {
-                Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
+                Some(_) => {
+                    "the connection was lost before the server named the run, so the run can't be joined again"
+                }
                 None => "the connection was lost, and a stateless run can't be joined again",
             };
             self.report_gap(why.into());
@@ -130,14 +171,27 @@ impl<L: Transport> Source<L> {
             if self.closes > 1 {
                 self.report_outage_gap("the server sent no more events; some may be missing");
             }
-            return (Outcome::Unknown, Some("the stream ended without an event that shows how the run ended".into()));
+            return (
+                Outcome::Unknown,
+                Some("the stream ended without an event that shows how the run ended".into()),
+            );
         }
-        (if self.was_interrupted() { Outcome::Interrupted } else { Outcome::Success }, None)
+        (
+            if self.was_interrupted() {
+                Outcome::Interrupted
+            } else {
+                Outcome::Success
+            },
+            None,
+        )
     }
 
     /// Returns whether the newest state or update of the root graph contains an interrupt.
     fn was_interrupted(&self) -> bool {
-        self.last_state.as_ref().and_then(Data::json).is_some_and(|text| has_interrupt(text))
+        self.last_state
+            .as_ref()
+            .and_then(Data::json)
+            .is_some_and(|text| has_interrupt(text))
     }
 
     /// Reports, before the end record, what may be missing from a run that sent no events or has other readers.
@@ -148,7 +202,9 @@ impl<L: Transport> Source<L> {
             self.report_gap(why);
         }
         if self.has_other_reader && !self.has_end {
-            self.report_gap("another reader received events of this run; the last ones may be missing".into());
+            self.report_gap(
+                "another reader received events of this run; the last ones may be missing".into(),
+            );
         }
     }
 
@@ -157,7 +213,10 @@ impl<L: Transport> Source<L> {
         let silent = self.last_event.elapsed();
         if silent >= self.next_silence && !self.is_endless {
             self.next_silence = next_report_threshold(self.next_silence, silent);
-            self.emit(Item::Silent { at: Timestamp::now(), silent });
+            self.emit(Item::Silent {
+                at: Timestamp::now(),
+                silent,
+            });
         }
     }
 
@@ -166,7 +225,10 @@ impl<L: Transport> Source<L> {
         match self.transport.run_state().await {
             Ok(RunState::Active) => self.report_silence(),
             // If the run has finished, the connection will close.
-            _ => self.next_silence = next_report_threshold(self.next_silence, self.last_event.elapsed()),
+            _ => {
+                self.next_silence =
+                    next_report_threshold(self.next_silence, self.last_event.elapsed())
+            }
         }
     }
 

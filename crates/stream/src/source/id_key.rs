@@ -13,10 +13,21 @@ pub struct IdKey {
 impl IdKey {
     /// Parses an id. Returns nothing for an id of another form.
     pub fn of(id: &str) -> Option<IdKey> {
-        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let number = |text: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_digit())
+                .then(|| text.parse().ok())
+                .flatten()
+        };
         Some(match id.split_once('-') {
-            Some((major, minor)) => IdKey { major: number(major)?, minor: number(minor)? },
-            None => IdKey { major: number(id)?, minor: 0 },
+            Some((major, minor)) => IdKey {
+                major: number(major)?,
+                minor: number(minor)?,
+            },
+            None => IdKey {
+                major: number(id)?,
+                minor: 0,
+            },
         })
     }
 }

@@ -146,7 +146,11 @@ struct Source<L> {
 impl<L: Transport> Source<L> {
     fn new(transport: L, options: SourceOptions, out: Sender<Vec<Item>>) -> Self {
         Source {
-            modes: options.modes.as_ref().map(|modes| modes.borrow().clone()).unwrap_or_default(),
+            modes: options
+                .modes
+                .as_ref()
+                .map(|modes| modes.borrow().clone())
+                .unwrap_or_default(),
             terms: None,
             is_endless: transport.capabilities().is_endless,
             transport,
@@ -212,7 +216,9 @@ impl<L: Transport> Source<L> {
         loop {
             phase = match phase {
                 Phase::Connecting => self.connect(&mut state).await?,
-                Phase::Reading(opened) => Phase::CheckingStatus(self.read_connection(opened, &state).await),
+                Phase::Reading(opened) => {
+                    Phase::CheckingStatus(self.read_connection(opened, &state).await)
+                }
                 Phase::CheckingStatus(closed) => self.after_close(closed, &mut state).await,
                 Phase::Resuming(why) => {
                     (state.after, state.missing_reason) = self.resume_point();
@@ -244,7 +250,10 @@ impl<L: Transport> Source<L> {
         let (stream, conn) = (self.label(), self.totals.connections + 1);
         let (after, missing_reason) = (state.after.as_deref(), state.missing_reason);
         tracing::info!(%stream, conn, after, missing_reason, "stream: connecting");
-        self.emit(Item::Connecting { at: Timestamp::now(), conn });
+        self.emit(Item::Connecting {
+            at: Timestamp::now(),
+            conn,
+        });
         self.flush().await;
         let error = match self.open(state.after.as_deref()).await {
             Ok(Ok(opened)) => return Ok(Phase::Reading(opened)),
@@ -253,13 +262,18 @@ impl<L: Transport> Source<L> {
                 self.report_gap(nothing.why.into());
                 return Ok(Phase::Ended((nothing.outcome, nothing.detail)));
             }
-            Err(error) if error.kind == Kind::NotOffered && self.totals.connections == 0 => return Err(error),
+            Err(error) if error.kind == Kind::NotOffered && self.totals.connections == 0 => {
+                return Err(error);
+            }
             Err(error) => error,
         };
         if self.wait_after(&error).await {
             return Ok(Phase::Connecting);
         }
-        if let Some(known) = state.known_end.take_if(|known| !known.confirming.incomplete && !error.is_transient()) {
+        if let Some(known) = state
+            .known_end
+            .take_if(|known| !known.confirming.incomplete && !error.is_transient())
+        {
             return Ok(Phase::Ended(known.ending));
         }
         if self.totals.connections == 0 {
@@ -274,7 +288,11 @@ impl<L: Transport> Source<L> {
     }
 
     /// Reads a connection until it closes.
-    async fn read_connection(&mut self, mut opened: Connection, state: &FollowState) -> DisconnectReason {
+    async fn read_connection(
+        &mut self,
+        mut opened: Connection,
+        state: &FollowState,
+    ) -> DisconnectReason {
         if state.known_end.is_some() {
             opened.past = Replayed::All;
         }
@@ -300,12 +318,19 @@ impl<L: Transport> Source<L> {
         self.is_reopened = closed == DisconnectReason::Modes;
         let (stream, reason, events) = (self.label(), closed.as_str(), self.totals.events);
         tracing::info!(%stream, conn, reason, events, "stream: closed");
-        self.emit(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: reason.into() }));
+        self.emit(Item::Record(Record::Close {
+            at: Timestamp::now(),
+            conn,
+            reason: reason.into(),
+        }));
         closed
     }
 
     /// Opens the next connection. The inner error is a finished run without events to read.
-    async fn open(&mut self, after: Option<&str>) -> Result<Result<Connection, NoEvents>, ApiError> {
+    async fn open(
+        &mut self,
+        after: Option<&str>,
+    ) -> Result<Result<Connection, NoEvents>, ApiError> {
         if !self.is_prepared {
             if let Some(nothing) = self.transport.prepare().await? {
                 return Ok(Err(nothing));
@@ -314,7 +339,10 @@ impl<L: Transport> Source<L> {
         }
         // Events that are no longer requested are not replayed either.
         self.tail.connecting(after, &self.transport);
-        self.transport.connect(after, self.options.max_event).await.map(Ok)
+        self.transport
+            .connect(after, self.options.max_event)
+            .await
+            .map(Ok)
     }
 
     /// Adds the time since the last close to the outage, unless that was already reported. Connections that delivered nothing
@@ -331,8 +359,10 @@ impl<L: Transport> Source<L> {
         if let Some(after) = self.stored.as_mut().and_then(Stored::resume_after) {
             return (Some(after), None);
         }
-        let point =
-            self.tail.resume_point(self.options.first_after.as_deref(), self.transport.capabilities().everything);
+        let point = self.tail.resume_point(
+            self.options.first_after.as_deref(),
+            self.transport.capabilities().everything,
+        );
         (point.after, point.missing_reason)
     }
 
@@ -359,7 +389,12 @@ impl<L: Transport> Source<L> {
 
     /// Applies the currently requested modes. Returns whether the stream must reconnect for them.
     async fn apply_modes(&mut self, is_open: bool) -> bool {
-        let Some(requested) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else {
+        let Some(requested) = self
+            .options
+            .modes
+            .as_mut()
+            .map(|modes| modes.borrow_and_update().clone())
+        else {
             return false;
         };
         if requested == self.modes {
@@ -376,7 +411,10 @@ impl<L: Transport> Source<L> {
     }
 
     fn modes_changed(&self) -> bool {
-        self.options.modes.as_ref().is_some_and(|modes| modes.has_changed().unwrap_or(false))
+        self.options
+            .modes
+            .as_ref()
+            .is_some_and(|modes| modes.has_changed().unwrap_or(false))
     }
 
     /// Records that a connection was opened.
@@ -385,30 +423,49 @@ impl<L: Transport> Source<L> {
         if let Some(id) = &opened.thread_id {
             head.thread_id.get_or_insert_with(|| id.clone());
         }
-        let run_id = opened.run_id.clone().filter(|_| head.run_id.is_none() && !self.is_endless);
+        let run_id = opened
+            .run_id
+            .clone()
+            .filter(|_| head.run_id.is_none() && !self.is_endless);
         if let Some(id) = &run_id {
             head.run_id = Some(id.clone());
         }
         if self.totals.connections == 0 {
             self.emit_head();
-            self.joined = self.transport.joining().map(|joining| (joining, Timestamp::now()));
+            self.joined = self
+                .transport
+                .joining()
+                .map(|joining| (joining, Timestamp::now()));
         }
         self.has_event = false;
-        if let Some(numbering) = self.transport.numbering().filter(|numbering| numbering.repeats_stored) {
-            self.stored.get_or_insert_with(|| Stored::new(numbering.first)).opened();
+        if let Some(numbering) = self
+            .transport
+            .numbering()
+            .filter(|numbering| numbering.repeats_stored)
+        {
+            self.stored
+                .get_or_insert_with(|| Stored::new(numbering.first))
+                .opened();
         }
         self.totals.connections += 1;
         let (conn, status) = (self.totals.connections, opened.status);
         let (stream, after, past) = (self.label(), resumed_after.as_deref(), opened.past);
         tracing::info!(%stream, conn, status, after, ?past, "stream: open");
-        self.emit(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
+        self.emit(Item::Record(Record::Open {
+            at: Timestamp::now(),
+            conn,
+            status,
+            resumed_after,
+        }));
         if let Some(run_id) = run_id {
             self.on_run_started(run_id);
         }
         let terms = self.transport.terms();
         if terms != self.terms {
             self.terms.clone_from(&terms);
-            terms.into_iter().for_each(|terms| self.emit(Item::Terms(terms)));
+            terms
+                .into_iter()
+                .for_each(|terms| self.emit(Item::Terms(terms)));
         }
     }
 
@@ -428,10 +485,21 @@ impl<L: Transport> Source<L> {
     fn head(&self) -> Head {
         let mut head = self.options.head.clone();
         if head.modes.is_empty() {
-            head.modes = self.transport.terms().map(|terms| terms.modes).unwrap_or_default();
+            head.modes = self
+                .transport
+                .terms()
+                .map(|terms| terms.modes)
+                .unwrap_or_default();
         }
         if head.modes.is_empty() {
-            head.modes.push(if self.is_endless { THREAD_MODES[0] } else { ALL_MODES }.into());
+            head.modes.push(
+                if self.is_endless {
+                    THREAD_MODES[0]
+                } else {
+                    ALL_MODES
+                }
+                .into(),
+            );
         }
         if head.at == Timestamp::default() {
             head.at = Timestamp::now();
@@ -442,8 +510,12 @@ impl<L: Transport> Source<L> {
     /// Waits before the next attempt. Returns false if the failure is permanent or no attempts are left.
     async fn wait_after(&mut self, error: &ApiError) -> bool {
         // A proxy's error page in place of a response is transient too, if there was a stream before.
-        let is_transient = error.is_transient() || error.kind == Kind::Protocol && self.totals.connections > 0;
-        is_transient && self.wait(error.cause(), error.request(), error.asked()).await
+        let is_transient =
+            error.is_transient() || error.kind == Kind::Protocol && self.totals.connections > 0;
+        is_transient
+            && self
+                .wait(error.cause(), error.request(), error.asked())
+                .await
     }
 
     /// Waits with full jitter, so that clients that lost the same server don't reconnect all at once. Returns false if
@@ -451,15 +523,32 @@ impl<L: Transport> Source<L> {
     async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
         self.failures += 1;
         self.is_reopened = false;
-        let Retries { base, cap, limit, first_limit } = self.options.retries;
-        let limit = if self.totals.connections == 0 { Some(first_limit) } else { (!self.is_endless).then_some(limit) };
+        let Retries {
+            base,
+            cap,
+            limit,
+            first_limit,
+        } = self.options.retries;
+        let limit = if self.totals.connections == 0 {
+            Some(first_limit)
+        } else {
+            (!self.is_endless).then_some(limit)
+        };
         if limit.is_some_and(|limit| self.failures > limit) {
             return false;
         }
-        let wait = Backoff { base, cap }.wait(self.failures, fastrand::f64()).max(at_least.unwrap_or_default());
+        let wait = Backoff { base, cap }
+            .wait(self.failures, fastrand::f64())
+            .max(at_least.unwrap_or_default());
         let (stream, attempt) = (self.label(), self.failures);
         tracing::warn!(%stream, attempt, ?wait, why, request, "stream: retry");
-        self.emit(Item::Retrying { at: Timestamp::now(), attempt, wait, why, request });
+        self.emit(Item::Retrying {
+            at: Timestamp::now(),
+            attempt,
+            wait,
+            why,
+            request,
+        });
         self.flush().await;
         let until = Instant::now() + wait.max(MIN_RECONNECT_DELAY);
         while tokio::select! {
@@ -476,7 +565,10 @@ impl<L: Transport> Source<L> {
             // Rounded up, because 0s would contradict the gap.
             Some(outage) => {
                 let outage = outage.max(Duration::from_millis(100));
-                format!("disconnected for {}; {why}", runtail_core::text::duration(outage))
+                format!(
+                    "disconnected for {}; {why}",
+                    runtail_core::text::duration(outage)
+                )
             }
             None => why.to_string(),
         });
@@ -485,13 +577,21 @@ impl<L: Transport> Source<L> {
     fn report_gap(&mut self, why: String) {
         self.totals.gaps += 1;
         tracing::warn!(stream = %self.label(), conn = self.totals.connections, events = self.totals.events, why, "stream: gap");
-        self.emit(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+        self.emit(Item::Record(Record::Gap {
+            at: Timestamp::now(),
+            why,
+        }));
     }
 
     /// Returns the stream's thread and run for log messages, as far as they are known.
     fn label(&self) -> String {
-        let Head { thread_id, run_id, .. } = &self.options.head;
-        let ids = thread_id.iter().chain(run_id).map(|id| runtail_core::text::clean(id).into_owned());
+        let Head {
+            thread_id, run_id, ..
+        } = &self.options.head;
+        let ids = thread_id
+            .iter()
+            .chain(run_id)
+            .map(|id| runtail_core::text::clean(id).into_owned());
         ids.collect::<Vec<_>>().join("/")
     }
 
@@ -514,8 +614,22 @@ impl<L: Transport> Source<L> {
     async fn finish(&mut self, (outcome, detail): Ending) {
         // The stream may have been stopped before the first connection.
         self.emit_head();
-        let end = End { at: Timestamp::now(), outcome, detail, ..self.totals.clone() };
-        let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
+        let end = End {
+            at: Timestamp::now(),
+            outcome,
+            detail,
+            ..self.totals.clone()
+        };
+        let End {
+            outcome,
+            detail,
+            events,
+            bytes,
+            connections,
+            duplicates,
+            gaps,
+            ..
+        } = &end;
         let (stream, outcome, detail) = (self.label(), outcome.as_str(), detail.as_deref());
         tracing::info!(%stream, outcome, detail, events, bytes, connections, duplicates, gaps, "stream: finished");
         self.emit(Item::Record(Record::End(end)));

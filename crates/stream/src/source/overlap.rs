@@ -43,7 +43,9 @@ impl Positions {
         };
         match self {
             Positions::One(position) => Some(*position).filter(|position| !is_before(position)),
-            Positions::Many(positions) => positions.get(positions.partition_point(is_before)).copied(),
+            Positions::Many(positions) => {
+                positions.get(positions.partition_point(is_before)).copied()
+            }
         }
     }
 
@@ -97,7 +99,12 @@ pub(crate) struct Overlap {
 impl Overlap {
     /// Starts a new connection. Only a connection that requested a replay can contain a block.
     pub fn opened(&mut self, replays: bool, answered: Option<u64>, known_before: Option<IdKey>) {
-        *self = Overlap { may_repeat: replays, answered, known_before, ..Overlap::default() };
+        *self = Overlap {
+            may_repeat: replays,
+            answered,
+            known_before,
+            ..Overlap::default()
+        };
     }
 
     /// Allows the block to begin at the newest key received before the connection opened.
@@ -112,8 +119,12 @@ impl Overlap {
 
     /// Classifies an event, and remembers it.
     pub fn classify(&mut self, event: &Decoded) -> Dedup {
-        let Some(id) = event.id.as_ref().filter(|_| self.may_repeat) else { return Dedup::New };
-        let Some(at) = self.key_of(id) else { return Dedup::New };
+        let Some(id) = event.id.as_ref().filter(|_| self.may_repeat) else {
+            return Dedup::New;
+        };
+        let Some(at) = self.key_of(id) else {
+            return Dedup::New;
+        };
         let fingerprint = self.fingerprint_of(event);
         let newest = self.seen.back().map(|(key, _)| *key);
         if let Some(next) = self.next {
@@ -136,7 +147,11 @@ impl Overlap {
     }
 
     fn key_of(&mut self, id: &Arc<str>) -> Option<IdKey> {
-        if let Some((_, position)) = self.newest.as_ref().filter(|(newest, _)| Arc::ptr_eq(newest, id)) {
+        if let Some((_, position)) = self
+            .newest
+            .as_ref()
+            .filter(|(newest, _)| Arc::ptr_eq(newest, id))
+        {
             return Some(*position);
         }
         let position = IdKey::of(id)?;
@@ -146,7 +161,9 @@ impl Overlap {
 
     /// Treats an ambiguous event as the start of the block, or as new.
     pub fn resolve(&mut self, event: &Decoded, is_duplicate: bool) {
-        let Some(at) = event.id.as_deref().and_then(IdKey::of) else { return };
+        let Some(at) = event.id.as_deref().and_then(IdKey::of) else {
+            return;
+        };
         let fingerprint = self.fingerprint_of(event);
         match self.find(0, at, fingerprint) {
             Some(i) if is_duplicate => self.match_at(i),
@@ -189,7 +206,11 @@ impl Overlap {
         }
         let times = self.out_of_order.entry((at, fingerprint)).or_insert(0);
         // Either the block begins here, or this is a new event identical to an earlier one.
-        let result = if *times == 0 { Dedup::New } else { Dedup::ProbablyDuplicate };
+        let result = if *times == 0 {
+            Dedup::New
+        } else {
+            Dedup::ProbablyDuplicate
+        };
         if result == Dedup::New {
             *times += 1;
         }
@@ -209,9 +230,15 @@ impl Overlap {
 
     /// Returns the first event from `from` on that equals this one.
     fn find(&self, from: usize, at: IdKey, fingerprint: u64) -> Option<usize> {
-        let position = self.positions.get(&fingerprint)?.first(self.evicted + from as u64)?;
+        let position = self
+            .positions
+            .get(&fingerprint)?
+            .first(self.evicted + from as u64)?;
         let i = usize::try_from(position - self.evicted).ok()?;
-        self.seen.get(i).is_some_and(|(key, _)| *key == at).then_some(i)
+        self.seen
+            .get(i)
+            .is_some_and(|(key, _)| *key == at)
+            .then_some(i)
     }
 
     /// Returns whether the block may begin in this millisecond, which must be close to when the connection opened.
@@ -220,7 +247,8 @@ impl Overlap {
         let is_after = |known: IdKey| at > known || self.may_begin_at_known && at == known;
         (!self.out_of_order.is_empty() || self.known_before.is_none_or(is_after))
             && self.answered.is_some_and(|t| {
-                (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.major)
+                (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1))
+                    .contains(&at.major)
             })
     }
 
@@ -236,7 +264,11 @@ impl Overlap {
         {
             self.newest_evicted = Some(key);
             self.evicted += 1;
-            if self.positions.get_mut(&fingerprint).is_some_and(Positions::pop) {
+            if self
+                .positions
+                .get_mut(&fingerprint)
+                .is_some_and(Positions::pop)
+            {
                 self.positions.remove(&fingerprint);
             }
         }
@@ -268,13 +300,21 @@ mod tests {
 
     fn classify(overlap: &mut Overlap, id: &str, data: &str) -> Dedup {
         let data = Data::Json(data.into());
-        overlap.classify(&Decoded { name: "custom".into(), ns: [].into(), id: Some(id.into()), data })
+        overlap.classify(&Decoded {
+            name: "custom".into(),
+            ns: [].into(),
+            id: Some(id.into()),
+            data,
+        })
     }
 
     fn results(events: &[(&str, &str)], answered: Option<u64>) -> Vec<Dedup> {
         let mut overlap = Overlap::default();
         overlap.opened(true, answered, None);
-        events.iter().map(|(id, data)| classify(&mut overlap, id, data)).collect()
+        events
+            .iter()
+            .map(|(id, data)| classify(&mut overlap, id, data))
+            .collect()
     }
 
     #[test]
@@ -287,31 +327,69 @@ mod tests {
             all.extend([("6-0", "b"), ("7-0", "c"), ("7-0", "c")]);
             let results = results(&all, None);
             assert_eq!(results[4..4 + expected.len()], *expected);
-            assert!(results[4 + expected.len()..].iter().all(|s| *s == New), "{results:?}");
+            assert!(
+                results[4 + expected.len()..].iter().all(|s| *s == New),
+                "{results:?}"
+            );
         }
     }
 
     #[test]
     fn unstored_events_inside_the_block_are_new() {
         let results = results(
-            &[("5-0", "a"), ("6-0", "b"), ("7-0", "c"), ("5-0", "a"), ("6-0", "!"), ("6-0", "b"), ("7-0", "c")],
+            &[
+                ("5-0", "a"),
+                ("6-0", "b"),
+                ("7-0", "c"),
+                ("5-0", "a"),
+                ("6-0", "!"),
+                ("6-0", "b"),
+                ("7-0", "c"),
+            ],
             None,
         );
-        assert_eq!(results, [New, New, New, Duplicate, New, Duplicate, Duplicate]);
+        assert_eq!(
+            results,
+            [New, New, New, Duplicate, New, Duplicate, Duplicate]
+        );
     }
 
     #[test]
     fn identical_events_are_ambiguous_only_near_the_connection_start() {
-        assert_eq!(results(&[("5-0", "a"), ("5-0", "a")], Some(1_000)), [New, Ambiguous]);
-        assert_eq!(results(&[("5-0", "a"), ("5-0", "b")], Some(1_000)), [New, New]);
-        assert_eq!(results(&[("9000-0", "a"), ("9000-0", "a")], Some(1_000)), [New, New]);
-        assert_eq!(results(&[("5", "a"), ("5", "a")], Some(1_000)), [New, Duplicate]);
+        assert_eq!(
+            results(&[("5-0", "a"), ("5-0", "a")], Some(1_000)),
+            [New, Ambiguous]
+        );
+        assert_eq!(
+            results(&[("5-0", "a"), ("5-0", "b")], Some(1_000)),
+            [New, New]
+        );
+        assert_eq!(
+            results(&[("9000-0", "a"), ("9000-0", "a")], Some(1_000)),
+            [New, New]
+        );
+        assert_eq!(
+            results(&[("5", "a"), ("5", "a")], Some(1_000)),
+            [New, Duplicate]
+        );
         let mut known_before = Overlap::default();
         known_before.opened(true, Some(1_000), Some(IdKey { major: 5, minor: 0 }));
-        assert_eq!([classify(&mut known_before, "5-0", "a"), classify(&mut known_before, "5-0", "a")], [New, New]);
+        assert_eq!(
+            [
+                classify(&mut known_before, "5-0", "a"),
+                classify(&mut known_before, "5-0", "a")
+            ],
+            [New, New]
+        );
         let mut live = Overlap::default();
         live.opened(false, Some(1_000), None);
-        assert_eq!([classify(&mut live, "5-0", "a"), classify(&mut live, "5-0", "a")], [New, New]);
+        assert_eq!(
+            [
+                classify(&mut live, "5-0", "a"),
+                classify(&mut live, "5-0", "a")
+            ],
+            [New, New]
+        );
     }
 
     #[test]
@@ -327,11 +405,21 @@ mod tests {
             }
             (COMPARED.get() - before) / EVENTS
         };
-        assert_eq!(compared(&|i| (format!("{i}-0"), "1".into())), 0, "ascending ids");
+        assert_eq!(
+            compared(&|i| (format!("{i}-0"), "1".into())),
+            0,
+            "ascending ids"
+        );
         assert_eq!(compared(&|i| ("5-0".into(), i.to_string())), 0, "one id");
         // A binary search over all remembered positions takes 17 steps.
-        assert!(compared(&|_| ("5-0".into(), "1".into())) <= 20, "one repeated event");
-        assert!(compared(&|i| (format!("{}-0", i % 2), (i / 3).to_string())) <= 20, "alternating ids");
+        assert!(
+            compared(&|_| ("5-0".into(), "1".into())) <= 20,
+            "one repeated event"
+        );
+        assert!(
+            compared(&|i| (format!("{}-0", i % 2), (i / 3).to_string())) <= 20,
+            "alternating ids"
+        );
     }
 
     #[test]

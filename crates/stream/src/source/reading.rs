@@ -1,6 +1,8 @@
 //! Reads the events of one connection.
 
-use super::{BATCH_BYTES, BATCH_ITEMS, BATCH_LINGER, FIRST_SILENCE_REPORT, IDLE_PROBE_INTERVAL, Source};
+use super::{
+    BATCH_BYTES, BATCH_ITEMS, BATCH_LINGER, FIRST_SILENCE_REPORT, IDLE_PROBE_INTERVAL, Source,
+};
 use crate::protocol::mode;
 use crate::source::control_events::{error_text, run_id_of};
 use crate::source::disconnect::DisconnectReason;
@@ -44,10 +46,18 @@ impl<L: Transport> Source<L> {
                 now = Instant::now();
                 (received, last_check, waiting) = (now, now, now);
             }
-            let timeout = self.watchdog.timeout(self.transport.capabilities().sends_heartbeats);
-            let until = timeout.map_or(last_check + IDLE_PROBE_INTERVAL, |timeout| received + timeout);
+            let timeout = self
+                .watchdog
+                .timeout(self.transport.capabilities().sends_heartbeats);
+            let until = timeout.map_or(last_check + IDLE_PROBE_INTERVAL, |timeout| {
+                received + timeout
+            });
             let held = self.stored.as_ref().and_then(Stored::due);
-            let next = if self.batch.is_empty() { held.map_or(until, |held| held.min(until)) } else { due };
+            let next = if self.batch.is_empty() {
+                held.map_or(until, |held| held.min(until))
+            } else {
+                due
+            };
             if alarm.is_elapsed() || next < alarm.deadline() {
                 alarm.as_mut().reset(next);
             }
@@ -92,7 +102,9 @@ impl<L: Transport> Source<L> {
                 let batch = match next.take().or_else(|| body.next().now_or_never()) {
                     None => break,
                     Some(Some(Ok(batch))) => batch,
-                    Some(Some(Err(error))) if error.kind == Kind::Timeout => return DisconnectReason::Timeout,
+                    Some(Some(Err(error))) if error.kind == Kind::Timeout => {
+                        return DisconnectReason::Timeout;
+                    }
                     Some(Some(Err(_))) => return DisconnectReason::Reset,
                     Some(None) => return DisconnectReason::Clean,
                 };
@@ -103,7 +115,11 @@ impl<L: Transport> Source<L> {
             if now.duration_since(self.last_event) >= self.next_silence && !self.is_endless {
                 self.check_silent_run().await;
             }
-            waiting = if self.replay.awaits_pause() { Instant::now() } else { now };
+            waiting = if self.replay.awaits_pause() {
+                Instant::now()
+            } else {
+                now
+            };
         }
     }
 
@@ -153,8 +169,15 @@ impl<L: Transport> Source<L> {
 
     /// Processes an event in delivery order, and records it in the run's order. Returns false if it's unclear whether
     /// it is a duplicate.
-    fn process_in_order(&mut self, event: Decoded, (at, received): (Timestamp, Instant), conn: u32) -> bool {
-        let Some(stored) = &mut self.stored else { return self.process_event(event, at, conn) };
+    fn process_in_order(
+        &mut self,
+        event: Decoded,
+        (at, received): (Timestamp, Instant),
+        conn: u32,
+    ) -> bool {
+        let Some(stored) = &mut self.stored else {
+            return self.process_event(event, at, conn);
+        };
         let mut sorted = Vec::new();
         stored.push(event, received, &mut sorted);
         self.record_sorted(sorted, at, conn);
@@ -174,7 +197,9 @@ impl<L: Transport> Source<L> {
         for event in sorted {
             match event {
                 Sorted::New(event, 0) => self.record(event, Admission::New, at, conn),
-                Sorted::New(event, missing) => self.record(event, Admission::NewAfterMissing(missing), at, conn),
+                Sorted::New(event, missing) => {
+                    self.record(event, Admission::NewAfterMissing(missing), at, conn)
+                }
                 Sorted::Duplicate => self.duplicate(at),
             }
         }
@@ -233,20 +258,31 @@ impl<L: Transport> Source<L> {
         let joined = self.joined.take();
         match (admission, joined) {
             (Admission::NewAfterGap, _) => {
-                self.report_outage_gap("the server did not replay the requested events; some may be missing");
+                self.report_outage_gap(
+                    "the server did not replay the requested events; some may be missing",
+                );
             }
             (_, Some((joining, at))) => {
-                let number = event.id.as_deref().and_then(sequence_ids::split).map(|(_, number)| number);
+                let number = event
+                    .id
+                    .as_deref()
+                    .and_then(sequence_ids::split)
+                    .map(|(_, number)| number);
                 let first = self.transport.numbering().map(|numbering| numbering.first);
-                if let Some(why) = joining.missing_before(&event.name, event.data.text(), at, number, first) {
+                if let Some(why) =
+                    joining.missing_before(&event.name, event.data.text(), at, number, first)
+                {
                     self.report_gap(why);
                 }
             }
             (Admission::NewAfterMissing(missing), None) => {
                 // Events missing right after a reconnect were lost with the connection, not to another reader.
                 self.has_other_reader |= self.has_event && self.transport.numbering().is_some();
-                let (ids, events) =
-                    if missing == 1 { ("event id is", "that event") } else { ("event ids are", "those events") };
+                let (ids, events) = if missing == 1 {
+                    ("event id is", "that event")
+                } else {
+                    ("event ids are", "those events")
+                };
                 self.report_gap(format!(
                     "{} {ids} missing; another reader may have received {events}",
                     runtail_core::text::count(missing)
@@ -270,7 +306,10 @@ impl<L: Transport> Source<L> {
             return;
         }
         if let Some(run_id) = run_id_of(&event.data) {
-            self.options.head.run_id.get_or_insert_with(|| run_id.clone());
+            self.options
+                .head
+                .run_id
+                .get_or_insert_with(|| run_id.clone());
             self.transport.on_run_id(&run_id);
             self.on_run_started(run_id);
         }

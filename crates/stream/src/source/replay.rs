@@ -50,17 +50,32 @@ impl Replay {
         let state = match opened.past {
             Replayed::All => State::Everything,
             Replayed::None => State::Live,
-            Replayed::Unknown | Replayed::Before(_) if after.is_some() => State::Stored { has_event: false },
+            Replayed::Unknown | Replayed::Before(_) if after.is_some() => {
+                State::Stored { has_event: false }
+            }
             Replayed::Unknown | Replayed::Before(_) | Replayed::IfRepeated => State::Live,
         };
         let may_repeat = opened.past == Replayed::IfRepeated;
-        let clock = if let Replayed::Before(clock) = opened.past { Some(clock) } else { opened.answered };
-        *self = Replay { state, clock: clock.filter(|_| state != State::Live), may_repeat, ..Replay::default() };
+        let clock = if let Replayed::Before(clock) = opened.past {
+            Some(clock)
+        } else {
+            opened.answered
+        };
+        *self = Replay {
+            state,
+            clock: clock.filter(|_| state != State::Live),
+            may_repeat,
+            ..Replay::default()
+        };
     }
 
     /// Marks the following events as a replay, which live events may follow.
     pub fn replaying(&mut self, answered: Option<u64>) {
-        *self = Replay { state: State::Stored { has_event: false }, clock: answered, ..Replay::default() };
+        *self = Replay {
+            state: State::Stored { has_event: false },
+            clock: answered,
+            ..Replay::default()
+        };
     }
 
     /// Records that the connection sent an event that was received before.
@@ -82,7 +97,9 @@ impl Replay {
 
     /// Applies a pause during which the server sent nothing.
     pub fn paused(&mut self, pause: Duration) {
-        let State::Stored { has_event } = self.state else { return };
+        let State::Stored { has_event } = self.state else {
+            return;
+        };
         if std::mem::take(&mut self.arrived) == 1 && pause >= PACE {
             self.paced += 1;
         } else {
@@ -102,16 +119,21 @@ impl Replay {
             State::Live if self.clock.is_none() => return false,
             State::Live => {}
         }
-        let (Some(id), Some(clock)) = (&event.id, self.clock) else { return self.state != State::Live };
+        let (Some(id), Some(clock)) = (&event.id, self.clock) else {
+            return self.state != State::Live;
+        };
         if let Some((_, replayed)) = self.last.as_ref().filter(|(last, _)| Arc::ptr_eq(last, id)) {
             return *replayed;
         }
-        let Some(at) = server_time(id) else { return self.state != State::Live };
+        let Some(at) = server_time(id) else {
+            return self.state != State::Live;
+        };
         let at = u64::try_from(at.as_millisecond()).unwrap_or_default();
         if at >= clock.saturating_add(CLOCK_DELAY) {
             self.state = State::Live;
         }
-        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(CLOCK_DELAY);
+        let replayed =
+            at < clock || self.state != State::Live && at < clock.saturating_add(CLOCK_DELAY);
         self.last = Some((id.clone(), replayed));
         replayed
     }
@@ -125,7 +147,14 @@ mod tests {
 
     fn opened(past: Replayed, answered: Option<u64>) -> Connection {
         let body = futures::stream::empty().boxed();
-        Connection { status: 200, thread_id: None, run_id: None, answered, past, body }
+        Connection {
+            status: 200,
+            thread_id: None,
+            run_id: None,
+            answered,
+            past,
+            body,
+        }
     }
 
     fn replay(after: Option<&str>, past: Replayed, answered: Option<u64>) -> Replay {
@@ -136,7 +165,12 @@ mod tests {
 
     fn is_replayed(replay: &mut Replay, id: Option<&str>) -> bool {
         let (name, data) = ("values".into(), Data::Json("1".into()));
-        replay.is_replayed(&Decoded { name, ns: [].into(), id: id.map(Into::into), data })
+        replay.is_replayed(&Decoded {
+            name,
+            ns: [].into(),
+            id: id.map(Into::into),
+            data,
+        })
     }
 
     const BEFORE: Option<&str> = Some("1795224377667-0");
@@ -149,10 +183,19 @@ mod tests {
     fn timestamp_ids_are_compared_with_the_server_clock() {
         let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
         assert!(is_replayed(&mut run, BEFORE) && is_replayed(&mut run, None));
-        assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "all later events are live");
+        assert!(
+            !is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None),
+            "all later events are live"
+        );
         let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
-        assert!(is_replayed(&mut run, SAME_SECOND), "the event may have been stored just before");
-        assert!(is_replayed(&mut run, LATE_HEADER), "the header may be a second old");
+        assert!(
+            is_replayed(&mut run, SAME_SECOND),
+            "the event may have been stored just before"
+        );
+        assert!(
+            is_replayed(&mut run, LATE_HEADER),
+            "the header may be a second old"
+        );
         run.paused(PAUSE);
         assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
         // On a thread's stream, stored events may arrive late, between live ones.
@@ -165,7 +208,10 @@ mod tests {
     fn a_pause_ends_the_replay_of_events_without_timestamps() {
         let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
         run.paused(PAUSE);
-        assert!(is_replayed(&mut run, Some("0")), "the server may take longer to read its store");
+        assert!(
+            is_replayed(&mut run, Some("0")),
+            "the server may take longer to read its store"
+        );
         run.paused(PAUSE - Duration::from_millis(1));
         assert!(is_replayed(&mut run, Some("1")));
         run.paused(PAUSE);
@@ -207,7 +253,10 @@ mod tests {
         let mut over = replay(Some("-1"), Replayed::All, CLOCK);
         over.paused(FIRST_PAUSE);
         assert!(is_replayed(&mut over, Some("3")) && is_replayed(&mut over, SINCE));
-        for mut live in [replay(None, Replayed::Unknown, CLOCK), replay(Some("-1"), Replayed::None, CLOCK)] {
+        for mut live in [
+            replay(None, Replayed::Unknown, CLOCK),
+            replay(Some("-1"), Replayed::None, CLOCK),
+        ] {
             assert!(!is_replayed(&mut live, Some("3")) && !is_replayed(&mut live, BEFORE));
         }
         let mut thread = replay(None, Replayed::Unknown, CLOCK);

@@ -175,7 +175,12 @@ impl Tail {
     /// Classifies an event, and remembers it if it is new.
     pub fn admit(&mut self, event: &Decoded) -> Admission {
         let at = || event.id.as_deref().and_then(IdKey::of);
-        if self.backfill.as_ref().is_some_and(|(_, top)| at() > Some(*top)) || self.seen.len() > MAX_BACKFILL {
+        if self
+            .backfill
+            .as_ref()
+            .is_some_and(|(_, top)| at() > Some(*top))
+            || self.seen.len() > MAX_BACKFILL
+        {
             self.backfill = None;
         }
         match self.overlap.classify(event) {
@@ -221,7 +226,8 @@ impl Tail {
     fn match_expected(&mut self, event: &Decoded) -> Admission {
         let expects_replay = self.expects_replay.take();
         let mut gap = expects_replay.is_some_and(|is_everything| {
-            event.id.is_none() || is_everything && self.first_event.is_some_and(|first| first != &*event.name)
+            event.id.is_none()
+                || is_everything && self.first_event.is_some_and(|first| first != &*event.name)
         });
         if !self.expected.is_empty() {
             if let Some(i) = self.expected.iter().position(|e| e.matches(event)) {
@@ -232,17 +238,30 @@ impl Tail {
                 return Admission::Duplicate;
             }
             // New events follow all replayed ones, so the server no longer has the expected events.
-            let id = event.id.as_ref().filter(|_| !NEVER_REPLAYED.contains(&&*event.name));
-            gap |= id.is_some() && self.backfill.is_none() && !self.began_mid_millisecond && self.is_replay_unproven();
+            let id = event
+                .id
+                .as_ref()
+                .filter(|_| !NEVER_REPLAYED.contains(&&*event.name));
+            gap |= id.is_some()
+                && self.backfill.is_none()
+                && !self.began_mid_millisecond
+                && self.is_replay_unproven();
             self.replayed_any |= gap;
             // After the last id that can be replayed, no event is expected any more.
-            if event.id.as_ref().is_some_and(|id| self.is_after_expected(id)) {
+            if event
+                .id
+                .as_ref()
+                .is_some_and(|id| self.is_after_expected(id))
+            {
                 gap |= self.is_replay_unproven();
                 self.expected.clear();
             }
         }
         self.remember(event);
-        let missing = event.id.as_deref().map_or(0, |id| self.sequence.missing(id));
+        let missing = event
+            .id
+            .as_deref()
+            .map_or(0, |id| self.sequence.missing(id));
         match missing {
             _ if gap => Admission::NewAfterGap,
             0 => Admission::New,
@@ -252,7 +271,12 @@ impl Tail {
 
     /// Returns whether an id is after all ids that can be replayed.
     fn is_after_expected(&self, id: &Arc<str>) -> bool {
-        let last = self.expected_ids.iter().map(|e| IdKey::of(e)).max().flatten();
+        let last = self
+            .expected_ids
+            .iter()
+            .map(|e| IdKey::of(e))
+            .max()
+            .flatten();
         match (IdKey::of(id), last) {
             (Some(id), Some(last)) => id > last,
             _ => !self.expected_ids.contains(id),
@@ -282,22 +306,42 @@ impl Tail {
 
     /// Returns where to resume after a lost connection. `first_after` is the id that the first connection requested;
     /// `everything` is the id that requests all events, if all of them belong to this log.
-    pub fn resume_point(&mut self, first_after: Option<&str>, everything: Option<&str>) -> ResumePoint {
+    pub fn resume_point(
+        &mut self,
+        first_after: Option<&str>,
+        everything: Option<&str>,
+    ) -> ResumePoint {
         self.expected.clear();
-        (self.replayed_any, self.began_mid_millisecond, self.expects_replay) = (false, false, None);
+        (
+            self.replayed_any,
+            self.began_mid_millisecond,
+            self.expects_replay,
+        ) = (false, false, None);
         if let Some((after, _)) = self.backfill.clone() {
             return self.resume_after(after);
         }
         let before = first_after.or(everything);
-        let Some(newest) = self.seen.iter().rev().find(|e| e.id.is_some() && e.is_stored()).and_then(|e| e.id.clone())
+        let Some(newest) = self
+            .seen
+            .iter()
+            .rev()
+            .find(|e| e.id.is_some() && e.is_stored())
+            .and_then(|e| e.id.clone())
         else {
             if self.any_event && !self.has_ids() {
-                return ResumePoint { after: None, missing_reason: Some(NO_IDS) };
+                return ResumePoint {
+                    after: None,
+                    missing_reason: Some(NO_IDS),
+                };
             }
             let after = self.newest.as_deref().or(before).map(str::to_string);
             let expects_replay = after.as_deref().filter(|_| !self.any_event);
-            self.expects_replay = expects_replay.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
-            return ResumePoint { missing_reason: after.is_none().then_some(NOTHING_YET), after };
+            self.expects_replay =
+                expects_replay.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
+            return ResumePoint {
+                missing_reason: after.is_none().then_some(NOTHING_YET),
+                after,
+            };
         };
         let newest_key = IdKey::of(&newest);
         let earlier = |e: &&Seen| match (&e.id, newest_key) {
@@ -307,11 +351,23 @@ impl Tail {
         let other = |e: &&Seen| e.id.as_ref().is_some_and(|id| *id != newest);
         // If ids have an order, use it, so that an out-of-order event doesn't mislead; otherwise use the position. Never
         // resume before a forgotten event, because it would be taken for a new one.
-        let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
+        let earlier = self
+            .seen
+            .iter()
+            .rev()
+            .find(earlier)
+            .and_then(|e| e.id.clone());
         let floor = self.forgotten.clone().filter(|id| IdKey::of(id).is_some());
-        if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| IdKey::of(id)) {
+        if let Some(id) = earlier
+            .into_iter()
+            .chain(floor)
+            .max_by_key(|id| IdKey::of(id))
+        {
             let missing_reason = (IdKey::of(&id) >= newest_key).then_some(WENT_BACK);
-            return ResumePoint { missing_reason, ..self.resume_after(id.to_string()) };
+            return ResumePoint {
+                missing_reason,
+                ..self.resume_after(id.to_string())
+            };
         }
         if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
             self.expected = self.seen.range(i + 1..).cloned().collect();
@@ -325,7 +381,10 @@ impl Tail {
                 self.expected = self.seen.clone();
                 self.point_after(after)
             }
-            None => ResumePoint { after: Some(newest.to_string()), missing_reason: None },
+            None => ResumePoint {
+                after: Some(newest.to_string()),
+                missing_reason: None,
+            },
         }
     }
 
@@ -333,23 +392,33 @@ impl Tail {
     fn resume_after(&mut self, after: String) -> ResumePoint {
         let point = IdKey::of(&after);
         let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| IdKey::of(id) > point);
-        let last = self.seen.iter().rposition(|e| e.id.as_deref() == Some(&after)).unwrap_or(0);
+        let last = self
+            .seen
+            .iter()
+            .rposition(|e| e.id.as_deref() == Some(&after))
+            .unwrap_or(0);
         let expected = self.seen.iter().enumerate();
-        let expected = expected.filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last)).map(|(_, e)| e.clone());
+        let expected = expected
+            .filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last))
+            .map(|(_, e)| e.clone());
         self.expected = expected.collect();
         self.point_after(after)
     }
 
     /// Prepares for a connection that resumes after an id. Only requested events must be replayed.
     pub fn connecting(&mut self, after: Option<&str>, transport: &impl Transport) {
-        self.sequence
-            .requested(transport.capabilities().sends_all, transport.numbering().map(|numbering| numbering.first));
+        self.sequence.requested(
+            transport.capabilities().sends_all,
+            transport.numbering().map(|numbering| numbering.first),
+        );
         self.first_event = transport.capabilities().first_event;
         if std::mem::take(&mut self.modes_changed) && self.backfill.is_none() {
             self.backfill = after.map(str::to_string).zip(self.highest);
         }
-        self.expected_stored =
-            self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && transport.sends(&e.name));
+        self.expected_stored = self
+            .expected
+            .iter()
+            .any(|e| e.id.is_some() && e.is_stored() && transport.sends(&e.name));
     }
 
     fn point_after(&mut self, after: String) -> ResumePoint {
@@ -359,8 +428,14 @@ impl Tail {
                 self.expected_ids.push(id.clone());
             }
         }
-        self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored());
-        ResumePoint { after: Some(after), missing_reason: None }
+        self.expected_stored = self
+            .expected
+            .iter()
+            .any(|e| e.id.is_some() && e.is_stored());
+        ResumePoint {
+            after: Some(after),
+            missing_reason: None,
+        }
     }
 
     fn remember(&mut self, event: &Decoded) {
@@ -382,9 +457,17 @@ impl Tail {
             Fingerprint::Full(data)
         };
         self.seen.push_back(Seen { name, ns, id, data });
-        while self.backfill.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
+        while self.backfill.is_none()
+            && self.seen.len() > WINDOW
+            && self.anchor.is_some_and(|a| a > 0)
+        {
             let evicted = self.seen.pop_front().and_then(|e| e.id);
-            self.forgotten = self.forgotten.take().into_iter().chain(evicted).max_by_key(|id| IdKey::of(id));
+            self.forgotten = self
+                .forgotten
+                .take()
+                .into_iter()
+                .chain(evicted)
+                .max_by_key(|id| IdKey::of(id));
             self.anchor = self.anchor.map(|a| a - 1);
         }
         if self.seen.len() > FULL_DATA {
@@ -412,7 +495,12 @@ mod tests {
 
     fn event(id: Option<&str>, data: &str) -> Decoded {
         let data = Data::Json(data.into());
-        Decoded { name: "values".into(), ns: [].into(), id: id.map(Into::into), data }
+        Decoded {
+            name: "values".into(),
+            ns: [].into(),
+            id: id.map(Into::into),
+            data,
+        }
     }
 
     fn tail(events: &[(Option<&str>, &str)]) -> Tail {
@@ -429,7 +517,12 @@ mod tests {
 
     #[test]
     fn resume_skips_each_replayed_event_once() {
-        let mut tail = tail(&[(Some("1-0"), "1"), (Some("2-0"), "2"), (Some("3-0"), "3"), (Some("3-0"), "3")]);
+        let mut tail = tail(&[
+            (Some("1-0"), "1"),
+            (Some("2-0"), "2"),
+            (Some("3-0"), "3"),
+            (Some("3-0"), "3"),
+        ]);
         assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
         let same = event(Some("3-0"), "3");
         assert_eq!(tail.admit(&same), Admission::Duplicate);
@@ -445,7 +538,10 @@ mod tests {
         let mut tail = tail(&[(Some("5-0"), "1"), (Some("5-0"), "2")]);
         assert_eq!(after(&mut tail).as_deref(), Some("-1"));
         assert_eq!(tail.resume_point(None, None).after.as_deref(), Some("4-0"));
-        assert_eq!(tail.resume_point(Some("-"), None).after.as_deref(), Some("-"));
+        assert_eq!(
+            tail.resume_point(Some("-"), None).after.as_deref(),
+            Some("-")
+        );
         assert_eq!(tail.admit(&event(Some("5-0"), "1")), Admission::Duplicate);
         assert_eq!(predecessor("0").as_deref(), Some("-1"));
         assert_eq!(predecessor("run_event_4"), None);
@@ -454,10 +550,28 @@ mod tests {
     #[test]
     fn streams_without_ids_cannot_resume() {
         let mut some = tail(&[(None, "1")]);
-        assert_eq!(some.resume_point(None, Some("-1")), ResumePoint { after: None, missing_reason: Some(NO_IDS) });
+        assert_eq!(
+            some.resume_point(None, Some("-1")),
+            ResumePoint {
+                after: None,
+                missing_reason: Some(NO_IDS)
+            }
+        );
         let mut none = Tail::default();
-        assert_eq!(none.resume_point(None, Some("-1")), ResumePoint { after: Some("-1".into()), missing_reason: None });
-        assert_eq!(none.resume_point(None, None), ResumePoint { after: None, missing_reason: Some(NOTHING_YET) });
+        assert_eq!(
+            none.resume_point(None, Some("-1")),
+            ResumePoint {
+                after: Some("-1".into()),
+                missing_reason: None
+            }
+        );
+        assert_eq!(
+            none.resume_point(None, None),
+            ResumePoint {
+                after: None,
+                missing_reason: Some(NOTHING_YET)
+            }
+        );
     }
 
     #[test]
@@ -490,11 +604,27 @@ mod tests {
 
     #[test]
     fn large_events_are_recognized_by_hash() {
-        let (one, other) = ("1".repeat(MAX_FULL_BYTES + 1), "2".repeat(MAX_FULL_BYTES + 1));
-        let mut tail = tail(&[(Some("1-0"), "0"), (Some("2-0"), &one), (Some("3-0"), &other)]);
-        assert_eq!(tail.seen.iter().filter(|e| matches!(e.data, Fingerprint::Full(_))).count(), 1);
+        let (one, other) = (
+            "1".repeat(MAX_FULL_BYTES + 1),
+            "2".repeat(MAX_FULL_BYTES + 1),
+        );
+        let mut tail = tail(&[
+            (Some("1-0"), "0"),
+            (Some("2-0"), &one),
+            (Some("3-0"), &other),
+        ]);
+        assert_eq!(
+            tail.seen
+                .iter()
+                .filter(|e| matches!(e.data, Fingerprint::Full(_)))
+                .count(),
+            1
+        );
         assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
-        assert_eq!(tail.admit(&event(Some("3-0"), &other)), Admission::Duplicate);
+        assert_eq!(
+            tail.admit(&event(Some("3-0"), &other)),
+            Admission::Duplicate
+        );
         assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admission::New);
     }
 
@@ -509,10 +639,19 @@ mod tests {
         for i in 0..1000 {
             same.admit(&event(Some("1-0"), &i.to_string()));
         }
-        assert_eq!(same.seen.iter().filter(|e| matches!(e.data, Fingerprint::Full(_))).count(), FULL_DATA);
+        assert_eq!(
+            same.seen
+                .iter()
+                .filter(|e| matches!(e.data, Fingerprint::Full(_)))
+                .count(),
+            FULL_DATA
+        );
         assert_eq!(after(&mut same).as_deref(), Some("-1"));
         for i in 0..1000 {
-            assert_eq!(same.admit(&event(Some("1-0"), &i.to_string())), Admission::Duplicate);
+            assert_eq!(
+                same.admit(&event(Some("1-0"), &i.to_string())),
+                Admission::Duplicate
+            );
         }
     }
 }

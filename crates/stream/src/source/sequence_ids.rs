@@ -34,7 +34,11 @@ impl SequenceTracker {
     /// event, on servers known to number events.
     pub fn requested(&mut self, all: bool, first: Option<u64>) {
         if all == self.is_partial {
-            *self = SequenceTracker { is_partial: !all, is_resumed: true, ..SequenceTracker::default() };
+            *self = SequenceTracker {
+                is_partial: !all,
+                is_resumed: true,
+                ..SequenceTracker::default()
+            };
         }
         self.first = first;
     }
@@ -48,14 +52,21 @@ impl SequenceTracker {
             self.last = None;
             return 0;
         };
-        let before = self.last.as_ref().filter(|(of, _)| **of == *run).map(|(_, number)| *number);
+        let before = self
+            .last
+            .as_ref()
+            .filter(|(of, _)| **of == *run)
+            .map(|(_, number)| *number);
         match before {
             // Out of order; the newest stays.
             Some(last) if number <= last => return 0,
-            Some(last) if number == last + 1 => self.consecutive = self.consecutive.saturating_add(1),
+            Some(last) if number == last + 1 => {
+                self.consecutive = self.consecutive.saturating_add(1)
+            }
             Some(last) => {
-                let is_accepted =
-                    self.first.is_some() || run.ends_with(AEGRA_SEPARATOR) || self.consecutive >= MIN_CONSECUTIVE;
+                let is_accepted = self.first.is_some()
+                    || run.ends_with(AEGRA_SEPARATOR)
+                    || self.consecutive >= MIN_CONSECUTIVE;
                 self.consecutive = 0;
                 self.last = Some((run.into(), number));
                 return if is_accepted { number - last - 1 } else { 0 };
@@ -67,7 +78,9 @@ impl SequenceTracker {
             Some((of, last)) if **of == *run => *last = number,
             other => *other = Some((run.into(), number)),
         }
-        self.first.filter(|_| is_first).map_or(0, |first| number.saturating_sub(first))
+        self.first
+            .filter(|_| is_first)
+            .map_or(0, |first| number.saturating_sub(first))
     }
 }
 
@@ -82,7 +95,15 @@ mod tests {
 
     #[test]
     fn skipped_numbers_are_missing_events() {
-        let aegra = ["r_event_4", "r_event_5", "r_event_9", "r_event_7", "r_event_10", "s_event_3", "s_event_5"];
+        let aegra = [
+            "r_event_4",
+            "r_event_5",
+            "r_event_9",
+            "r_event_7",
+            "r_event_10",
+            "s_event_3",
+            "s_event_5",
+        ];
         assert_eq!(missing(&aegra), [0, 0, 3, 0, 0, 0, 1]);
         let numbers: Vec<String> = (0..=8).chain([11, 13]).map(|n| n.to_string()).collect();
         let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
@@ -92,14 +113,32 @@ mod tests {
 
     #[test]
     fn timestamps_and_partial_streams_have_no_sequence() {
-        assert_eq!(missing(&["1795224332619-0", "1795224332619-7", "1795224332700-0", "x", ""]), [0; 5]);
-        assert_eq!(missing(&["1795224332619", "1795224332620", "1795224332700"]), [0; 3]);
+        assert_eq!(
+            missing(&[
+                "1795224332619-0",
+                "1795224332619-7",
+                "1795224332700-0",
+                "x",
+                ""
+            ]),
+            [0; 5]
+        );
+        assert_eq!(
+            missing(&["1795224332619", "1795224332620", "1795224332700"]),
+            [0; 3]
+        );
         let mut tracker = SequenceTracker::default();
         assert_eq!(tracker.missing("r_event_1"), 0);
         tracker.requested(false, None);
-        assert_eq!([tracker.missing("r_event_5"), tracker.missing("r_event_9")], [0, 0]);
+        assert_eq!(
+            [tracker.missing("r_event_5"), tracker.missing("r_event_9")],
+            [0, 0]
+        );
         tracker.requested(true, None);
-        assert_eq!([tracker.missing("r_event_15"), tracker.missing("r_event_17")], [0, 1]);
+        assert_eq!(
+            [tracker.missing("r_event_15"), tracker.missing("r_event_17")],
+            [0, 1]
+        );
     }
 
     #[test]

@@ -11,8 +11,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Names of the events that are stored. All others are live, and so are events with a namespace.
-const STORED: [&str; 8] =
-    ["values", "messages", "messages/partial", "messages/complete", "messages/metadata", "events", "error", "end"];
+const STORED: [&str; 8] = [
+    "values",
+    "messages",
+    "messages/partial",
+    "messages/complete",
+    "messages/metadata",
+    "events",
+    "error",
+    "end",
+];
 /// How long stored events wait for their live form: after the newest event, and in total.
 const PAUSE: Duration = Duration::from_millis(250);
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -92,19 +100,25 @@ impl Stored {
 
     /// Returns when the held events must be released.
     pub fn due(&self) -> Option<Instant> {
-        self.since.map(|(first, newest)| (newest + PAUSE).min(first + MAX_WAIT))
+        self.since
+            .map(|(first, newest)| (newest + PAUSE).min(first + MAX_WAIT))
     }
 
     /// Processes the connection's next event.
     pub fn push(&mut self, event: Decoded, now: Instant, out: &mut Vec<Sorted>) {
-        let number = event.id.as_deref().and_then(split).filter(|(run, _)| run.ends_with("_event_"));
+        let number = event
+            .id
+            .as_deref()
+            .and_then(split)
+            .filter(|(run, _)| run.ends_with("_event_"));
         let Some(number) = number.map(|(_, number)| number) else {
             self.release(out);
             out.push(Sorted::New(event, 0));
             return;
         };
         if let Some(highest) = self.stored {
-            let may_be_stored = number > highest && event.ns.is_empty() && STORED.contains(&&*event.name);
+            let may_be_stored =
+                number > highest && event.ns.is_empty() && STORED.contains(&&*event.name);
             if may_be_stored {
                 self.stored = Some(number);
                 self.hold(number, event, now, out);
@@ -121,7 +135,10 @@ impl Stored {
         if self.held.remove(&number).is_some() {
             out.push(Sorted::Duplicate);
         }
-        self.since = self.since.filter(|_| !self.held.is_empty()).map(|(first, _)| (first, now));
+        self.since = self
+            .since
+            .filter(|_| !self.held.is_empty())
+            .map(|(first, _)| (first, now));
         if self.held.is_empty() {
             self.held_bytes = 0;
         }
@@ -153,7 +170,12 @@ impl Stored {
 
     /// Returns whether an event was already released.
     fn is_known(&self, number: u64) -> bool {
-        let is_missing = || self.holes.range(..=number).next_back().is_some_and(|(_, last)| *last >= number);
+        let is_missing = || {
+            self.holes
+                .range(..=number)
+                .next_back()
+                .is_some_and(|(_, last)| *last >= number)
+        };
         (self.floor..self.next).contains(&number) && !is_missing()
     }
 
@@ -184,7 +206,12 @@ impl Stored {
 
     /// Removes a number from the missing ones.
     fn fill(&mut self, number: u64) {
-        let Some((first, last)) = self.holes.range(..=number).next_back().map(|(first, last)| (*first, *last)) else {
+        let Some((first, last)) = self
+            .holes
+            .range(..=number)
+            .next_back()
+            .map(|(first, last)| (*first, *last))
+        else {
             return;
         };
         if last < number {
@@ -207,7 +234,12 @@ mod tests {
 
     fn event(name: &str, number: u64, text: &str) -> Decoded {
         let id = Some(format!("r_event_{number}").into());
-        Decoded { name: name.into(), ns: [].into(), id, data: Data::Json(text.into()) }
+        Decoded {
+            name: name.into(),
+            ns: [].into(),
+            id,
+            data: Data::Json(text.into()),
+        }
     }
 
     /// Pushes events and describes the output: the number, with how many are missing before it, or `=` for a duplicate.
@@ -222,9 +254,19 @@ mod tests {
     fn described(out: Vec<Sorted>) -> Vec<String> {
         let describe = |sorted| match sorted {
             Sorted::New(event, missing) => {
-                let number = event.id.as_deref().and_then(split).map(|(_, number)| number);
-                let missing = if missing > 0 { format!("({missing})") } else { String::new() };
-                number.map_or(event.name.to_string(), |number| format!("{missing}{number}"))
+                let number = event
+                    .id
+                    .as_deref()
+                    .and_then(split)
+                    .map(|(_, number)| number);
+                let missing = if missing > 0 {
+                    format!("({missing})")
+                } else {
+                    String::new()
+                };
+                number.map_or(event.name.to_string(), |number| {
+                    format!("{missing}{number}")
+                })
             }
             Sorted::Duplicate => "=".into(),
         };
@@ -240,9 +282,19 @@ mod tests {
     #[tokio::test]
     async fn stored_and_live_forms_are_merged_in_order() {
         let mut stored = opened();
-        let events =
-            [("values", 2), ("values", 4), ("metadata", 1), ("values", 2), ("custom", 3), ("values", 4), ("custom", 5)];
-        assert_eq!(sorted(&mut stored, &events), ["1", "=", "2", "3", "=", "4", "5"]);
+        let events = [
+            ("values", 2),
+            ("values", 4),
+            ("metadata", 1),
+            ("values", 2),
+            ("custom", 3),
+            ("values", 4),
+            ("custom", 5),
+        ];
+        assert_eq!(
+            sorted(&mut stored, &events),
+            ["1", "=", "2", "3", "=", "4", "5"]
+        );
         assert_eq!(stored.due(), None, "no event is held");
     }
 
@@ -254,7 +306,11 @@ mod tests {
             stored.push(event(name, number, text), Instant::now(), &mut out);
         }
         let text = |sorted: &Sorted| {
-            if let Sorted::New(event, _) = sorted { Some(event.data.text().to_string()) } else { None }
+            if let Sorted::New(event, _) = sorted {
+                Some(event.data.text().to_string())
+            } else {
+                None
+            }
         };
         let texts: Vec<_> = out.iter().filter_map(text).collect();
         assert_eq!(texts, ["first", "live"]);
@@ -264,24 +320,44 @@ mod tests {
     async fn events_of_another_reader_are_stored_or_missing() {
         let mut stored = opened();
         let events = [("values", 2), ("values", 4), ("custom", 7), ("custom", 9)];
-        assert_eq!(sorted(&mut stored, &events), ["(1)2", "(1)4", "(2)7", "(1)9"]);
+        assert_eq!(
+            sorted(&mut stored, &events),
+            ["(1)2", "(1)4", "(2)7", "(1)9"]
+        );
         // Out of order, but it was missing.
-        assert_eq!(sorted(&mut stored, &[("custom", 5), ("custom", 5), ("custom", 9)]), ["5", "=", "="]);
-        assert_eq!(stored.holes, BTreeMap::from([(1, 1), (3, 3), (6, 6), (8, 8)]));
+        assert_eq!(
+            sorted(&mut stored, &[("custom", 5), ("custom", 5), ("custom", 9)]),
+            ["5", "=", "="]
+        );
+        assert_eq!(
+            stored.holes,
+            BTreeMap::from([(1, 1), (3, 3), (6, 6), (8, 8)])
+        );
     }
 
     #[tokio::test]
     async fn stored_events_without_live_ones_are_released_after_a_pause() {
         let mut stored = opened();
         assert_eq!(sorted(&mut stored, &[("values", 2)]), [""; 0]);
-        let due = stored.due().map(|due| due.duration_since(Instant::now()) <= PAUSE);
+        let due = stored
+            .due()
+            .map(|due| due.duration_since(Instant::now()) <= PAUSE);
         assert_eq!(due, Some(true));
         let mut out = Vec::new();
         stored.release(&mut out);
-        assert_eq!((described(out), stored.due()), (vec!["(1)2".to_string()], None));
+        assert_eq!(
+            (described(out), stored.due()),
+            (vec!["(1)2".to_string()], None)
+        );
         // An event without a number follows all held events.
         let mut stored = opened();
-        let (mut out, end) = (Vec::new(), Decoded { id: None, ..event("end", 0, "{}") });
+        let (mut out, end) = (
+            Vec::new(),
+            Decoded {
+                id: None,
+                ..event("end", 0, "{}")
+            },
+        );
         stored.push(event("values", 1, "1"), Instant::now(), &mut out);
         stored.push(end, Instant::now(), &mut out);
         assert_eq!(described(out), ["1", "end"]);
@@ -291,11 +367,17 @@ mod tests {
     async fn a_resumed_stream_skips_replayed_events() {
         let mut stored = opened();
         assert_eq!(stored.resume_after(), None);
-        sorted(&mut stored, &[("metadata", 1), ("custom", 2), ("values", 3)]);
+        sorted(
+            &mut stored,
+            &[("metadata", 1), ("custom", 2), ("values", 3)],
+        );
         assert_eq!(stored.resume_after().as_deref(), Some("r_event_3"));
         assert!(stored.is_replay_unproven());
         stored.opened();
-        assert_eq!(sorted(&mut stored, &[("values", 3), ("values", 6), ("custom", 5)]), ["=", "(1)5"]);
+        assert_eq!(
+            sorted(&mut stored, &[("values", 3), ("values", 6), ("custom", 5)]),
+            ["=", "(1)5"]
+        );
         assert!(!stored.is_replay_unproven());
         assert_eq!(sorted(&mut stored, &[("values", 6)]), ["=", "6"]);
     }
@@ -303,14 +385,23 @@ mod tests {
     #[tokio::test]
     async fn memory_is_bounded_without_dropping_events() {
         let mut stored = opened();
-        let events: Vec<_> = (0..3 * MAX_HOLES as u64).map(|n| ("custom", 2 + 2 * n)).collect();
+        let events: Vec<_> = (0..3 * MAX_HOLES as u64)
+            .map(|n| ("custom", 2 + 2 * n))
+            .collect();
         assert_eq!(sorted(&mut stored, &events).len(), events.len());
         assert_eq!(stored.holes.len(), MAX_HOLES);
-        assert_eq!(sorted(&mut stored, &[("custom", 3)]), ["3"], "untracked numbers count as new");
+        assert_eq!(
+            sorted(&mut stored, &[("custom", 3)]),
+            ["3"],
+            "untracked numbers count as new"
+        );
         let mut stored = opened();
         let events: Vec<_> = (1..=MAX_HELD as u64 + 2).map(|n| ("values", n)).collect();
         assert_eq!(sorted(&mut stored, &events).len(), events.len());
         let mut stored = opened();
-        assert_eq!(sorted(&mut stored, &[("custom", u64::MAX)]), ["(18446744073709551614)18446744073709551615"]);
+        assert_eq!(
+            sorted(&mut stored, &[("custom", u64::MAX)]),
+            ["(18446744073709551614)18446744073709551615"]
+        );
     }
 }

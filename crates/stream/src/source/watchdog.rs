@@ -30,9 +30,12 @@ impl Watchdog {
     /// Records a heartbeat. Keeps the longest interval, because several may arrive at once: after a busy period, or
     /// from the several connections of one stream.
     pub fn on_heartbeat(&mut self, now: Instant) {
-        self.has_regular_heartbeats |= self.opened.is_some_and(|opened| now.duration_since(opened) <= MAX_TIMEOUT);
+        self.has_regular_heartbeats |= self
+            .opened
+            .is_some_and(|opened| now.duration_since(opened) <= MAX_TIMEOUT);
         if let Some(last) = self.last_heartbeat.replace(now) {
-            let interval = Some(now.duration_since(last)).filter(|interval| *interval >= MIN_INTERVAL);
+            let interval =
+                Some(now.duration_since(last)).filter(|interval| *interval >= MIN_INTERVAL);
             self.interval = self.interval.max(interval);
         }
     }
@@ -43,7 +46,8 @@ impl Watchdog {
         match self.interval {
             Some(interval) => Some((interval * 3).clamp(MIN_TIMEOUT, MAX_TIMEOUT)),
             // After a first heartbeat a second one is expected, and the connection may go silent in between.
-            None => (self.has_regular_heartbeats || assumed && !self.assumption_failed).then_some(MAX_TIMEOUT),
+            None => (self.has_regular_heartbeats || assumed && !self.assumption_failed)
+                .then_some(MAX_TIMEOUT),
         }
     }
 
@@ -60,7 +64,10 @@ mod tests {
     #[test]
     fn assumed_heartbeats_are_dropped_after_a_timeout() {
         let mut watchdog = Watchdog::default();
-        assert_eq!((watchdog.timeout(false), watchdog.timeout(true)), (None, Some(MAX_TIMEOUT)));
+        assert_eq!(
+            (watchdog.timeout(false), watchdog.timeout(true)),
+            (None, Some(MAX_TIMEOUT))
+        );
         watchdog.on_timeout();
         assert_eq!(watchdog.timeout(true), None);
         watchdog.opened(Instant::now());
@@ -81,7 +88,11 @@ mod tests {
         watchdog.on_heartbeat(at(100));
         assert_eq!(watchdog.timeout(false), Some(MAX_TIMEOUT));
         watchdog.on_heartbeat(at(100));
-        assert_eq!(watchdog.timeout(false), Some(MAX_TIMEOUT), "two heartbeats at once are not an interval");
+        assert_eq!(
+            watchdog.timeout(false),
+            Some(MAX_TIMEOUT),
+            "two heartbeats at once are not an interval"
+        );
         watchdog.on_heartbeat(at(105));
         assert_eq!(watchdog.timeout(false), Some(Duration::from_secs(15)));
         watchdog.on_heartbeat(at(105));

@@ -25,7 +25,16 @@ pub struct Decoded {
 impl Decoded {
     /// Converts it to an event at this position in the log.
     pub fn at(self, seq: Seq, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
-        Event { seq, at, conn, replayed, name: self.name, ns: self.ns, id: self.id, data: self.data }
+        Event {
+            seq,
+            at,
+            conn,
+            replayed,
+            name: self.name,
+            ns: self.ns,
+            id: self.id,
+            data: self.data,
+        }
     }
 }
 
@@ -55,18 +64,26 @@ impl Decoder {
         let id = self.shared_id(&id);
         let data = if event.dropped > 0 {
             let size = data.len() as u64 + event.dropped;
-            Data::TooLarge { size, head: data.trim_end_matches('\u{fffd}').into() }
+            Data::TooLarge {
+                size,
+                head: data.trim_end_matches('\u{fffd}').into(),
+            }
         } else if self.is_json(&data) {
             Data::Json(data.into())
         } else {
-            json::repaired(&data).map_or_else(|| Data::Malformed((*data).into()), |json| Data::Json(json.into()))
+            json::repaired(&data).map_or_else(
+                || Data::Malformed((*data).into()),
+                |json| Data::Json(json.into()),
+            )
         };
         Decoded { name, ns, id, data }
     }
 
     /// Returns whether a text is a single JSON value.
     fn is_json(&mut self, text: &str) -> bool {
-        let Some(inner) = text.strip_prefix('[') else { return json::is_valid(text) };
+        let Some(inner) = text.strip_prefix('[') else {
+            return json::is_valid(text);
+        };
         // If the text before the known tail is one valid value, the whole text is valid.
         if !self.tail.is_empty() && inner.strip_suffix(&*self.tail).is_some_and(json::is_valid) {
             return true;
@@ -76,7 +93,9 @@ impl Decoder {
         }
         let mut first = serde_json::Deserializer::from_str(inner).into_iter::<IgnoredAny>();
         if let Some(Ok(_)) = first.next()
-            && let Some(tail) = inner.get(first.byte_offset()..).filter(|tail| tail.len() <= MAX_TAIL_LEN)
+            && let Some(tail) = inner
+                .get(first.byte_offset()..)
+                .filter(|tail| tail.len() <= MAX_TAIL_LEN)
             && tail.starts_with(',')
             && *tail != *self.tail
         {
@@ -108,47 +127,89 @@ mod tests {
     use bytes::Bytes;
 
     fn decode(text: &[u8]) -> Option<Decoded> {
-        Decoder::default().decode(Block { bytes: Bytes::copy_from_slice(text), dropped: 0 })
+        Decoder::default().decode(Block {
+            bytes: Bytes::copy_from_slice(text),
+            dropped: 0,
+        })
     }
 
     #[test]
     fn names_namespaces_and_ids_are_decoded() {
-        let event = decode(b"event: values|sub:1|inner:2\r\ndata: {\"a\":1}\r\nid: 7-0\r\n").unwrap();
+        let event =
+            decode(b"event: values|sub:1|inner:2\r\ndata: {\"a\":1}\r\nid: 7-0\r\n").unwrap();
         assert_eq!(&*event.name, "values");
-        assert_eq!(event.ns.iter().map(|s| &**s).collect::<Vec<_>>(), ["sub:1", "inner:2"]);
-        assert_eq!((event.id.as_deref(), &**event.data.text()), (Some("7-0"), "{\"a\":1}"));
+        assert_eq!(
+            event.ns.iter().map(|s| &**s).collect::<Vec<_>>(),
+            ["sub:1", "inner:2"]
+        );
+        assert_eq!(
+            (event.id.as_deref(), &**event.data.text()),
+            (Some("7-0"), "{\"a\":1}")
+        );
         let event = decode(b"data:1\r").unwrap();
-        assert_eq!((&*event.name, event.id.as_deref(), event.ns.len()), ("message", None, 0));
+        assert_eq!(
+            (&*event.name, event.id.as_deref(), event.ns.len()),
+            ("message", None, 0)
+        );
         assert_eq!(decode(b"event: x\nid: 1\n"), None);
     }
 
     #[test]
     fn names_and_ids_are_bounded() {
         let long = "x".repeat(MAX_NAME + 1);
-        let event = decode(format!("event: {long}|{long}\nid: {long}\ndata: 1\n").as_bytes()).unwrap();
-        assert_eq!((event.name.len(), event.ns[0].len(), event.id), (MAX_NAME, MAX_NAME, None));
+        let event =
+            decode(format!("event: {long}|{long}\nid: {long}\ndata: 1\n").as_bytes()).unwrap();
+        assert_eq!(
+            (event.name.len(), event.ns[0].len(), event.id),
+            (MAX_NAME, MAX_NAME, None)
+        );
         let event = decode(format!("id: {}\ndata: 1\n", &long[1..]).as_bytes()).unwrap();
         assert_eq!(event.id.as_deref(), Some(&long[1..]));
     }
 
     #[test]
     fn invalid_json_is_kept_as_text() {
-        assert_eq!(decode(b"data: {oops\n").unwrap().data, Data::Malformed("{oops".into()));
+        assert_eq!(
+            decode(b"data: {oops\n").unwrap().data,
+            Data::Malformed("{oops".into())
+        );
         assert_eq!(decode(b"data\n").unwrap().data, Data::Malformed("".into()));
-        assert_eq!(decode(b"data: {\"a\":\ndata: 1}\n").unwrap().data, Data::Json("{\"a\":\n1}".into()));
-        assert_eq!(decode(b"data: \"\xff\"\n").unwrap().data, Data::Json("\"\u{fffd}\"".into()));
-        assert_eq!(decode("\u{feff}data: 1\ndata: 2\n".as_bytes()).unwrap().data, Data::Json("2".into()));
+        assert_eq!(
+            decode(b"data: {\"a\":\ndata: 1}\n").unwrap().data,
+            Data::Json("{\"a\":\n1}".into())
+        );
+        assert_eq!(
+            decode(b"data: \"\xff\"\n").unwrap().data,
+            Data::Json("\"\u{fffd}\"".into())
+        );
+        assert_eq!(
+            decode("\u{feff}data: 1\ndata: 2\n".as_bytes())
+                .unwrap()
+                .data,
+            Data::Json("2".into())
+        );
     }
 
     #[test]
     fn a_known_pair_end_does_not_hide_invalid_json() {
         let mut decoder = Decoder::default();
         let mut json = |data: &str| decoder.is_json(data);
-        assert!(json(r#"[{"content":"a"},{"node":"n"}]"#) && json(r#"[{"content":"b]"},{"node":"n"}]"#));
-        let invalid =
-            ["[,{\"node\":\"n\"}]", "[1 2,{\"node\":\"n\"}]", "[{,{\"node\":\"n\"}]", "[\"a,{\"node\":\"n\"}]"];
+        assert!(
+            json(r#"[{"content":"a"},{"node":"n"}]"#) && json(r#"[{"content":"b]"},{"node":"n"}]"#)
+        );
+        let invalid = [
+            "[,{\"node\":\"n\"}]",
+            "[1 2,{\"node\":\"n\"}]",
+            "[{,{\"node\":\"n\"}]",
+            "[\"a,{\"node\":\"n\"}]",
+        ];
         assert!(invalid.into_iter().all(|text| !json(text)));
-        assert!(json(r#"[1,2,{"node":"n"}]"#) && json(r#"[["x"],{"node":"n"}]"#) && json("[]") && json("[1]"));
+        assert!(
+            json(r#"[1,2,{"node":"n"}]"#)
+                && json(r#"[["x"],{"node":"n"}]"#)
+                && json("[]")
+                && json("[1]")
+        );
     }
 
     #[test]

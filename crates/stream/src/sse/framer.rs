@@ -112,7 +112,10 @@ impl Framer {
                 return None;
             };
             let end = self.pos + offset;
-            let first = self.line_first.take().or_else(|| (end > self.pos).then(|| self.chunk[self.pos]));
+            let first = self
+                .line_first
+                .take()
+                .or_else(|| (end > self.pos).then(|| self.chunk[self.pos]));
             self.after_cr = self.chunk[end] == b'\r';
             match first {
                 None => {
@@ -154,7 +157,8 @@ impl Framer {
 
     /// Takes the block that the blank line at `pos` closes.
     fn take_block(&mut self) -> Option<Block> {
-        let whole = self.carry.is_empty() && self.truncation.is_none() && self.pos - self.start <= self.max;
+        let whole =
+            self.carry.is_empty() && self.truncation.is_none() && self.pos - self.start <= self.max;
         let bytes = if whole {
             self.chunk.slice(self.start..self.pos)
         } else {
@@ -188,11 +192,15 @@ impl Framer {
     }
 
     fn truncate_lines(&mut self, mut bytes: &[u8]) {
-        let Some(truncation) = &mut self.truncation else { return };
+        let Some(truncation) = &mut self.truncation else {
+            return;
+        };
         while !bytes.is_empty() {
             let end = memchr2(b'\r', b'\n', bytes);
             let (line, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
-            let room = LINE_HEAD.saturating_sub(truncation.line).min(BLOCK_HEAD.saturating_sub(self.carry.len()));
+            let room = LINE_HEAD
+                .saturating_sub(truncation.line)
+                .min(BLOCK_HEAD.saturating_sub(self.carry.len()));
             let kept = line.len().min(room);
             self.carry.extend_from_slice(&line[..kept]);
             truncation.dropped += (line.len() - kept) as u64;
@@ -237,11 +245,21 @@ mod tests {
     #[test]
     fn line_breaks_are_found_at_every_chunk_boundary() {
         for end in ["\n", "\r", "\r\n"] {
-            let text = format!("event: a{end}data: 1{end}{end}: beat{end}{end}{end}data: 2{end}id: 3{end}{end}data: x");
-            let want = [format!("event: a{end}data: 1{end}"), "#".into(), format!("data: 2{end}id: 3{end}")];
+            let text = format!(
+                "event: a{end}data: 1{end}{end}: beat{end}{end}{end}data: 2{end}id: 3{end}{end}data: x"
+            );
+            let want = [
+                format!("event: a{end}data: 1{end}"),
+                "#".into(),
+                format!("data: 2{end}id: 3{end}"),
+            ];
             assert_eq!(blocks(&[text.as_bytes()]), want);
             for cut in 0..text.len() {
-                assert_eq!(blocks(&[&text.as_bytes()[..cut], &text.as_bytes()[cut..]]), want, "{end:?} at {cut}");
+                assert_eq!(
+                    blocks(&[&text.as_bytes()[..cut], &text.as_bytes()[cut..]]),
+                    want,
+                    "{end:?} at {cut}"
+                );
             }
             let single: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
             assert_eq!(blocks(&single), want);
@@ -253,7 +271,10 @@ mod tests {
     fn a_byte_order_mark_is_removed_only_at_the_start() {
         let text = b"\xef\xbb\xbfdata: 1\n\n\xef\xbb\xbfdata: 2\n\n";
         for cut in 0..text.len() {
-            assert_eq!(blocks(&[&text[..cut], &text[cut..]]), ["data: 1\n", "\u{feff}data: 2\n"]);
+            assert_eq!(
+                blocks(&[&text[..cut], &text[cut..]]),
+                ["data: 1\n", "\u{feff}data: 2\n"]
+            );
         }
         assert_eq!(frames(&[b"\xef\xbb"], 100).1, Some(2));
         assert_eq!(frames(&[b""], 100).1, None);
@@ -266,18 +287,35 @@ mod tests {
         for size in [text.len(), 1000, 7, 1] {
             let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
             let (found, rest) = frames(&chunks, 50_000);
-            let [Frame::Block(first), Frame::Block(second)] = &found[..] else { panic!("{found:?}") };
+            let [Frame::Block(first), Frame::Block(second)] = &found[..] else {
+                panic!("{found:?}")
+            };
             let kept = std::str::from_utf8(&first.bytes).unwrap();
-            assert!(kept.starts_with("event: a\ndata: xxx") && kept.ends_with("x\nid: 7\n"), "{kept}");
-            assert_eq!(kept.len() as u64 + first.dropped, text.find("\n\n").unwrap() as u64 + 1);
+            assert!(
+                kept.starts_with("event: a\ndata: xxx") && kept.ends_with("x\nid: 7\n"),
+                "{kept}"
+            );
+            assert_eq!(
+                kept.len() as u64 + first.dropped,
+                text.find("\n\n").unwrap() as u64 + 1
+            );
             assert!(kept.len() < 5000);
-            assert_eq!((&second.bytes[..], second.dropped, rest), (&b"data: next\n"[..], 0, None));
+            assert_eq!(
+                (&second.bytes[..], second.dropped, rest),
+                (&b"data: next\n"[..], 0, None)
+            );
         }
     }
 
     #[test]
     fn comments_inside_a_block_do_not_end_it() {
-        assert_eq!(blocks(&[b"data: 1\n: hey\ndata: 2\n\n"]), ["#", "data: 1\n: hey\ndata: 2\n"]);
-        assert_eq!(blocks(&[b": a\n: b\ndata: 1\n\n:\n"]), ["#", "#", "data: 1\n", "#"]);
+        assert_eq!(
+            blocks(&[b"data: 1\n: hey\ndata: 2\n\n"]),
+            ["#", "data: 1\n: hey\ndata: 2\n"]
+        );
+        assert_eq!(
+            blocks(&[b": a\n: b\ndata: 1\n\n:\n"]),
+            ["#", "#", "data: 1\n", "#"]
+        );
     }
 }

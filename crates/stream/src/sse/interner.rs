@@ -26,7 +26,10 @@ pub fn bounded(name: Cow<'_, str>) -> Cow<'_, str> {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     let mark = format!("…{:016x}", hasher.finish());
-    Cow::Owned(format!("{}{mark}", runtail_core::text::head(&name, MAX_NAME - mark.len())))
+    Cow::Owned(format!(
+        "{}{mark}",
+        runtail_core::text::head(&name, MAX_NAME - mark.len())
+    ))
 }
 
 /// Returns how many of the outermost segments of a namespace are kept as they are; the rest is one bounded segment.
@@ -47,7 +50,11 @@ fn kept_segments<'a>(segments: impl Iterator<Item = &'a str> + Clone) -> usize {
 pub fn bounded_namespace(segments: &[Cow<'_, str>]) -> Namespace {
     let kept = kept_segments(segments.iter().map(|segment| &**segment));
     let rest = (kept < segments.len()).then(|| bounded(segments[kept..].join("|").into()).into());
-    segments[..kept].iter().map(|segment| segment.as_ref().into()).chain(rest).collect()
+    segments[..kept]
+        .iter()
+        .map(|segment| segment.as_ref().into())
+        .chain(rest)
+        .collect()
 }
 
 /// Splits the text of a namespace at `|`, bounded.
@@ -152,22 +159,43 @@ mod tests {
         }
         let long = |n: usize| format!("{}|{}{n}|{n}", "ä".repeat(1 << 20), "b".repeat(1 << 20));
         let (name, ns) = names.split(&long(0));
-        assert!(name.starts_with("ää") && name.len() <= MAX_NAME && ns.len() == 1 && ns[0].len() <= MAX_NAME);
-        let deep = (0..100).map(|n| format!("|sub:{n:036}")).collect::<String>();
+        assert!(
+            name.starts_with("ää")
+                && name.len() <= MAX_NAME
+                && ns.len() == 1
+                && ns[0].len() <= MAX_NAME
+        );
+        let deep = (0..100)
+            .map(|n| format!("|sub:{n:036}"))
+            .collect::<String>();
         let ns = names.split(&deep).1;
-        assert_eq!((ns.len(), &*ns[0], &*ns[62]), (64, &*format!("sub:{:036}", 0), &*format!("sub:{:036}", 62)));
+        assert_eq!(
+            (ns.len(), &*ns[0], &*ns[62]),
+            (64, &*format!("sub:{:036}", 0), &*format!("sub:{:036}", 62))
+        );
         let segments: Vec<Cow<'_, str>> = deep[1..].split('|').map(Cow::Borrowed).collect();
         assert_eq!(bounded_namespace(&segments), ns);
         let ns = names.split(&long(0)).1;
-        assert_eq!(names.split(&long(0)), (name.clone(), ns.clone()), "the same name stays the same");
+        assert_eq!(
+            names.split(&long(0)),
+            (name.clone(), ns.clone()),
+            "the same name stays the same"
+        );
         let (same, other) = names.split(&long(1));
-        assert_eq!((&same, other == ns), (&name, false), "names that end differently stay different");
+        assert_eq!(
+            (&same, other == ns),
+            (&name, false),
+            "names that end differently stay different"
+        );
         assert_eq!(bounded(Cow::Borrowed(&name)), &*name);
         for n in 0..2000 {
             names.split(&format!("{n}{}", "|x".repeat(n)));
             names.split(&format!("{n}{}", "y".repeat(1000)));
             assert!(names.bytes <= MAX_NAME_BYTES && names.names.bytes <= MAX_NAME_BYTES);
         }
-        assert_eq!([1, 63, 64, 65, 999].map(|n| names.split(&"|x".repeat(n)).1.len()), [1, 63, 64, 64, 64]);
+        assert_eq!(
+            [1, 63, 64, 65, 999].map(|n| names.split(&"|x".repeat(n)).1.len()),
+            [1, 63, 64, 64, 64]
+        );
     }
 }

@@ -50,16 +50,30 @@ impl RawEvent {
 fn canonical(block: &Bytes) -> Option<RawEvent> {
     let (name, at) = line(block, 0, b"event: ")?;
     let (data, at) = line(block, at, b"data: ")?;
-    let (id, at) = if at == block.len() { (Bytes::new(), at) } else { line(block, at, b"id: ")? };
+    let (id, at) = if at == block.len() {
+        (Bytes::new(), at)
+    } else {
+        line(block, at, b"id: ")?
+    };
     let is_whole = at == block.len() && !name.is_empty() && !id.contains(&0);
-    is_whole.then_some(RawEvent { name, id, data, dropped: 0, is_canonical: true })
+    is_whole.then_some(RawEvent {
+        name,
+        id,
+        data,
+        dropped: 0,
+        is_canonical: true,
+    })
 }
 
 /// Returns the rest of a line that begins with a prefix, and where the next line begins.
 fn line(block: &Bytes, at: usize, prefix: &[u8]) -> Option<(Bytes, usize)> {
     let text = block[at..].strip_prefix(prefix)?;
     let length = memchr::memchr2(b'\r', b'\n', text)?;
-    let end = if text[length] == b'\n' { 1 } else { text[length..].starts_with(b"\r\n").then_some(2)? };
+    let end = if text[length] == b'\n' {
+        1
+    } else {
+        text[length..].starts_with(b"\r\n").then_some(2)?
+    };
     let start = at + prefix.len();
     Some((block.slice(start..start + length), start + length + end))
 }
@@ -71,11 +85,25 @@ fn general(block: &[u8]) -> Option<RawEvent> {
     // A leading comment keeps a U+FEFF from being taken for a byte order mark, on which the crate panics (0.2.3 slices the text
     // inside the character). The crate copies the rest of its input after each line, so it gets the block line by line.
     let lines = Lines(&text).flat_map(|line| [line, "\n"]);
-    let pieces = [":\n"].into_iter().chain(lines).chain(["\n"]).map(Ok::<_, Infallible>);
+    let pieces = [":\n"]
+        .into_iter()
+        .chain(lines)
+        .chain(["\n"])
+        .map(Ok::<_, Infallible>);
     let mut events = pin!(EventStream::new(stream::iter(pieces)));
     let event = events.next().now_or_never()??.ok()?;
-    let name = if event.event.is_empty() { Bytes::from_static(DEFAULT_NAME) } else { event.event.into() };
-    Some(RawEvent { name, id: event.id.into(), data: event.data.into(), dropped: 0, is_canonical: false })
+    let name = if event.event.is_empty() {
+        Bytes::from_static(DEFAULT_NAME)
+    } else {
+        event.event.into()
+    };
+    Some(RawEvent {
+        name,
+        id: event.id.into(),
+        data: event.data.into(),
+        dropped: 0,
+        is_canonical: false,
+    })
 }
 
 /// The lines of a text, ended by CR LF, LF or CR. A last line may have no end.
@@ -90,7 +118,10 @@ impl<'a> Iterator for Lines<'a> {
         }
         let end = memchr::memchr2(b'\r', b'\n', self.0.as_bytes()).unwrap_or(self.0.len());
         let (line, rest) = self.0.split_at(end);
-        self.0 = rest.strip_prefix("\r\n").or_else(|| rest.get(1..)).unwrap_or_default();
+        self.0 = rest
+            .strip_prefix("\r\n")
+            .or_else(|| rest.get(1..))
+            .unwrap_or_default();
         Some(line)
     }
 }
@@ -101,15 +132,24 @@ mod tests {
     use proptest::prelude::*;
 
     fn parsed(text: &str) -> Option<RawEvent> {
-        RawEvent::parse(Block { bytes: Bytes::copy_from_slice(text.as_bytes()), dropped: 0 })
+        RawEvent::parse(Block {
+            bytes: Bytes::copy_from_slice(text.as_bytes()),
+            dropped: 0,
+        })
     }
 
     #[test]
     fn canonical_blocks_are_parsed_in_place() {
-        for text in ["event: values|a:1\ndata: {}\nid: 1-0\n", "event: values|a:1\r\ndata: {}\r\nid: 1-0\r\n"] {
+        for text in [
+            "event: values|a:1\ndata: {}\nid: 1-0\n",
+            "event: values|a:1\r\ndata: {}\r\nid: 1-0\r\n",
+        ] {
             let event = parsed(text).unwrap();
             assert!(event.is_canonical, "{text:?}");
-            assert_eq!((event.base_name(), &*event.id, &*event.data), (&b"values"[..], &b"1-0"[..], &b"{}"[..]));
+            assert_eq!(
+                (event.base_name(), &*event.id, &*event.data),
+                (&b"values"[..], &b"1-0"[..], &b"{}"[..])
+            );
         }
         assert!(parsed("event: x\ndata: 1\n").unwrap().is_canonical);
         for other in [
@@ -126,8 +166,15 @@ mod tests {
     #[test]
     fn other_blocks_use_the_general_parser() {
         let event = parsed("\u{feff}data: 0\ndata: 1\n: comment\ndata:2\nid\nevent:\n").unwrap();
-        assert_eq!((&*event.name, &*event.id, &*event.data), (&b"message"[..], &b""[..], &b"1\n2"[..]));
-        assert_eq!(parsed("event: x\nid: 1\n"), None, "a block without data is not an event");
+        assert_eq!(
+            (&*event.name, &*event.id, &*event.data),
+            (&b"message"[..], &b""[..], &b"1\n2"[..])
+        );
+        assert_eq!(
+            parsed("event: x\nid: 1\n"),
+            None,
+            "a block without data is not an event"
+        );
         assert_eq!(&*parsed("data\n").unwrap().data, b"");
         assert!(parsed("id: a\0b\ndata: 1\n").unwrap().id.is_empty());
     }

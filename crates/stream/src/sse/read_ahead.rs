@@ -52,16 +52,34 @@ pub type Batches = BoxStream<'static, Result<Batch, ApiError>>;
 
 /// Splits a body into frames and truncates events larger than `max_event` bytes.
 pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Batches {
-    Framed { body, framer: Some(Framer::new(max_event)), failure: None, non_canonical: 0 }.boxed()
+    Framed {
+        body,
+        framer: Some(Framer::new(max_event)),
+        failure: None,
+        non_canonical: 0,
+    }
+    .boxed()
 }
 
 /// Splits a body like [`framed`], but reads ahead on its own task. Servers may send tiny chunks, and without this each
 /// of them would wake the reader, perhaps on another thread. Dropping the result stops reading.
-pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Batches {
-    let framed = Framed { body, framer: Some(Framer::new(max_event)), failure: None, non_canonical: 0 };
+pub(crate) fn read_ahead(
+    body: BoxStream<'static, Result<Bytes, ApiError>>,
+    max_event: usize,
+) -> Batches {
+    let framed = Framed {
+        body,
+        framer: Some(Framer::new(max_event)),
+        failure: None,
+        non_canonical: 0,
+    };
     let (sender, waiting) = mpsc::channel(MAX_QUEUED_BATCHES);
     let task = AbortOnDropHandle::new(tokio::spawn(pump(framed, sender)));
-    ReadAhead { waiting, _task: task }.boxed()
+    ReadAhead {
+        waiting,
+        _task: task,
+    }
+    .boxed()
 }
 
 /// A body that is being framed.
@@ -80,7 +98,9 @@ impl Framed {
     /// follow immediately.
     fn fill(&mut self, cx: &mut Context<'_>, batch: &mut Batch, chunks: &mut usize) -> bool {
         while *chunks < MAX_BATCH_CHUNKS && batch.bytes < MAX_BATCH_BYTES as u64 {
-            let Some(framer) = &mut self.framer else { return true };
+            let Some(framer) = &mut self.framer else {
+                return true;
+            };
             match self.body.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
                     *chunks += 1;
@@ -91,8 +111,9 @@ impl Framed {
                             Frame::Comment => batch.feed.push(Feed::Heartbeat),
                             Frame::Block(block) => {
                                 let event = RawEvent::parse(block);
-                                self.non_canonical +=
-                                    u64::from(event.as_ref().is_some_and(|event| !event.is_canonical));
+                                self.non_canonical += u64::from(
+                                    event.as_ref().is_some_and(|event| !event.is_canonical),
+                                );
                                 batch.feed.extend(event.map(Feed::Event));
                             }
                         }
@@ -105,7 +126,10 @@ impl Framed {
                         batch.feed.push(Feed::Unfinished);
                     }
                     if self.non_canonical > 0 {
-                        tracing::debug!(blocks = self.non_canonical, "blocks with an unusual shape");
+                        tracing::debug!(
+                            blocks = self.non_canonical,
+                            "blocks with an unusual shape"
+                        );
                     }
                     return true;
                 }
@@ -212,8 +236,15 @@ mod tests {
                         tokio::task::yield_now().await;
                     }
                     for feed in batch.unwrap().feed {
-                        let Feed::Event(event) = feed else { panic!("{feed:?}") };
-                        seen.push(String::from_utf8(event.data.to_vec()).unwrap().parse::<usize>().unwrap());
+                        let Feed::Event(event) = feed else {
+                            panic!("{feed:?}")
+                        };
+                        seen.push(
+                            String::from_utf8(event.data.to_vec())
+                                .unwrap()
+                                .parse::<usize>()
+                                .unwrap(),
+                        );
                     }
                 }
                 assert_eq!(seen, (0..3000).collect::<Vec<_>>());
@@ -224,22 +255,44 @@ mod tests {
     #[tokio::test]
     async fn received_data_is_delivered_before_the_end() {
         let at = Place::default();
-        let broken = || ApiError { kind: Kind::Network, at: at.clone(), detail: "broken".into(), hint: None };
+        let broken = || ApiError {
+            kind: Kind::Network,
+            at: at.clone(),
+            detail: "broken".into(),
+            hint: None,
+        };
         for read_by_task in [false, true] {
             let all = |chunks: Vec<Chunk>| async move {
                 let body = stream::iter(chunks).boxed();
-                let feeds = if read_by_task { read_ahead(body, MAX) } else { framed(body, MAX) };
+                let feeds = if read_by_task {
+                    read_ahead(body, MAX)
+                } else {
+                    framed(body, MAX)
+                };
                 feeds
-                    .map(|batch| batch.map(|batch| (batch.bytes, batch.feed.len(), batch.feed.last().cloned())))
+                    .map(|batch| {
+                        batch.map(|batch| {
+                            (batch.bytes, batch.feed.len(), batch.feed.last().cloned())
+                        })
+                    })
                     .collect::<Vec<_>>()
                     .await
             };
             let ended = all(vec![event(1), Ok("event: x\ndata: ".into())]).await;
-            assert!(matches!(&ended[..], [Ok((33, 2, Some(Feed::Unfinished)))]), "{ended:?}");
-            let failed = all(vec![event(1), Ok(": beat\n".into()), Err(broken())]).await;
-            assert!(matches!(&failed[..], [Ok((_, 2, Some(Feed::Heartbeat))), Err(_)]), "{failed:?}");
             assert!(
-                matches!(&all(vec![Ok("event: x\n".into())]).await[..], [Ok((9, 1, _))]),
+                matches!(&ended[..], [Ok((33, 2, Some(Feed::Unfinished)))]),
+                "{ended:?}"
+            );
+            let failed = all(vec![event(1), Ok(": beat\n".into()), Err(broken())]).await;
+            assert!(
+                matches!(&failed[..], [Ok((_, 2, Some(Feed::Heartbeat))), Err(_)]),
+                "{failed:?}"
+            );
+            assert!(
+                matches!(
+                    &all(vec![Ok("event: x\n".into())]).await[..],
+                    [Ok((9, 1, _))]
+                ),
                 "a partial event shows that the connection is alive"
             );
             assert!(all(vec![]).await.is_empty());
@@ -269,6 +322,9 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let count = read.try_iter().count();
-        assert!((1..=(MAX_QUEUED_BATCHES + 1) * 3).contains(&count), "{count}");
+        assert!(
+            (1..=(MAX_QUEUED_BATCHES + 1) * 3).contains(&count),
+            "{count}"
+        );
     }
 }

@@ -171,7 +171,12 @@ pub struct Retries {
 
 impl Default for Retries {
     fn default() -> Self {
-        Retries { base: Duration::from_millis(500), cap: Duration::from_secs(30), limit: 12, first_limit: 4 }
+        Retries {
+            base: Duration::from_millis(500),
+            cap: Duration::from_secs(30),
+            limit: 12,
+            first_limit: 4,
+        }
     }
 }
 

@@ -47,7 +47,11 @@ pub(super) enum FrameKind {
 impl FramedConnection {
     /// Creates another connection of the same stream.
     pub(super) fn sibling(&self, feeds: Batches) -> FramedConnection {
-        FramedConnection { feeds, waiting: Vec::new().into_iter(), received: self.received.clone() }
+        FramedConnection {
+            feeds,
+            waiting: Vec::new().into_iter(),
+            received: self.received.clone(),
+        }
     }
 
     /// Returns the next frame. Cancel safe.
@@ -77,7 +81,11 @@ impl Block {
         let run_kind = || {
             let metadata: Metadata<'_> = serde_json::from_slice(&event.data).ok()?;
             let run = metadata.run_id.some()?.to_string();
-            Some(if metadata.is_done() { FrameKind::RunFinished(run) } else { FrameKind::RunStarted(run) })
+            Some(if metadata.is_done() {
+                FrameKind::RunFinished(run)
+            } else {
+                FrameKind::RunStarted(run)
+            })
         };
         let kind = match &*event.name {
             b"metadata" => run_kind().unwrap_or(FrameKind::ThreadLevel),
@@ -96,7 +104,9 @@ impl Block {
 }
 
 /// Returns the next frame of a connection. Waits forever without one.
-pub(super) async fn next_or_pending(connection: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
+pub(super) async fn next_or_pending(
+    connection: &mut Option<FramedConnection>,
+) -> Result<ThreadFrame, ApiError> {
     match connection {
         Some(connection) => connection.next().await,
         None => std::future::pending().await,

@@ -25,9 +25,24 @@ pub struct JoinTransport {
 
 impl JoinTransport {
     /// Creates a link to this run. No modes means all modes that the run was started with.
-    pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinTransport {
+    pub fn new(
+        server: AgentServer,
+        thread: String,
+        run: String,
+        modes: Vec<String>,
+    ) -> JoinTransport {
         let (shared, joining, past) = (false, None, Replayed::Unknown);
-        JoinTransport { server, thread, run, modes, shared, joining, past, terms: None, kind: None }
+        JoinTransport {
+            server,
+            thread,
+            run,
+            modes,
+            shared,
+            joining,
+            past,
+            terms: None,
+            kind: None,
+        }
     }
 
     /// Sets whether to read the run even if that takes events away from other readers. Otherwise the first connection
@@ -62,7 +77,11 @@ impl Transport for JoinTransport {
         let plan = join_plan(kind(&self.server, &mut self.kind).await?, run.as_ref());
         let is_pending = run.as_ref().is_some_and(|run| run.status == "pending");
         let is_over = run.as_ref().is_some_and(|run| !run.is_active());
-        self.joining = Some(Joining { plan, is_pending, is_over });
+        self.joining = Some(Joining {
+            plan,
+            is_pending,
+            is_over,
+        });
         self.terms = run.as_ref().and_then(RunStreamOptions::of_run);
         self.past = match plan {
             _ if is_over => Replayed::All,
@@ -79,25 +98,46 @@ impl Transport for JoinTransport {
             }
             JoinPlan::FinishedWithoutEvents(why) => Ok(match self.run_state().await? {
                 RunState::Finished(outcome, detail) | RunState::NotFound(outcome, detail) => {
-                    Some(NoEvents { why, outcome, detail })
+                    Some(NoEvents {
+                        why,
+                        outcome,
+                        detail,
+                    })
                 }
-                RunState::Active | RunState::Endless | RunState::NoStatus | RunState::StatusUnsupported => None,
+                RunState::Active
+                | RunState::Endless
+                | RunState::NoStatus
+                | RunState::StatusUnsupported => None,
             }),
             _ => Ok(None),
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
-        let stream = self.server.join_run(&self.thread, &self.run, &modes, after).await?;
+        let stream = self
+            .server
+            .join_run(&self.thread, &self.run, &modes, after)
+            .await?;
         let (thread_id, run_id) = (Some(self.thread.clone()), Some(self.run.clone()));
         let past = self.past;
-        let replays_nothing = self.joining.is_some_and(|joining| joining.plan == JoinPlan::FromNow);
+        let replays_nothing = self
+            .joining
+            .is_some_and(|joining| joining.plan == JoinPlan::FromNow);
         if past == Replayed::None && !replays_nothing {
             // A later connection also receives what was sent in between.
             self.past = Replayed::Unknown;
         }
-        Ok(Connection { thread_id, run_id, past, ..Connection::of(stream, max_event) })
+        Ok(Connection {
+            thread_id,
+            run_id,
+            past,
+            ..Connection::of(stream, max_event)
+        })
     }
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {

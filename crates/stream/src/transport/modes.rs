@@ -6,8 +6,17 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 /// The stream modes of runs, the most common ones first.
-pub const RUN_MODES: [&str; 9] =
-    ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
+pub const RUN_MODES: [&str; 9] = [
+    "messages-tuple",
+    "updates",
+    "values",
+    "custom",
+    "tasks",
+    "checkpoints",
+    "debug",
+    "events",
+    "messages",
+];
 
 /// The stream modes of threads.
 pub const THREAD_MODES: [&str; 3] = ["run_modes", "lifecycle", "state_update"];
@@ -28,12 +37,22 @@ impl RunStreamOptions {
         let kwargs = run.extra.get("kwargs")?;
         let modes: Vec<String> = match kwargs.get("stream_mode")? {
             Value::String(mode) => vec![mode.clone()],
-            Value::Array(modes) => modes.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+            Value::Array(modes) => modes
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_string)
+                .collect(),
             _ => return None,
         };
         let flag = |key: &str| kwargs.get(key).and_then(Value::as_bool);
-        let subgraphs = flag("subgraphs").or(flag("stream_subgraphs")).unwrap_or(false);
-        Some(RunStreamOptions { modes, subgraphs, resumable: is_resumable(run).unwrap_or(false) })
+        let subgraphs = flag("subgraphs")
+            .or(flag("stream_subgraphs"))
+            .unwrap_or(false);
+        Some(RunStreamOptions {
+            modes,
+            subgraphs,
+            resumable: is_resumable(run).unwrap_or(false),
+        })
     }
 
     /// Returns the options of a run that is about to be created.
@@ -49,12 +68,17 @@ impl RunStreamOptions {
 /// Returns whether the server keeps the run's events for replay, if its record has the flag.
 pub(crate) fn is_resumable(run: &Run) -> Option<bool> {
     let kwargs = run.extra.get("kwargs")?;
-    ["resumable", "stream_resumable"].iter().find_map(|key| kwargs.get(key)?.as_bool())
+    ["resumable", "stream_resumable"]
+        .iter()
+        .find_map(|key| kwargs.get(key)?.as_bool())
 }
 
 /// Returns why a run's stream must not be opened a second time for other modes, if so. On some servers each event goes
 /// to a single reader, and JavaScript servers ignore the requested modes.
-pub fn reopening_refused(kind: ServerKind, terms: Option<&RunStreamOptions>) -> Option<&'static str> {
+pub fn reopening_refused(
+    kind: ServerKind,
+    terms: Option<&RunStreamOptions>,
+) -> Option<&'static str> {
     match kind {
         ServerKind::EarlyAegra => Some(
             "on Aegra before 0.9.25 each event of a run goes to one reader only: reconnecting with other modes would lose \
@@ -64,7 +88,9 @@ pub fn reopening_refused(kind: ServerKind, terms: Option<&RunStreamOptions>) -> 
         ServerKind::JavaScript if terms.is_some_and(|terms| !terms.resumable) => Some(
             "the run is not resumable, and on a JavaScript server a second reader takes its events away from the first",
         ),
-        ServerKind::JavaScript => Some("JavaScript servers always send all modes that the run was started with"),
+        ServerKind::JavaScript => {
+            Some("JavaScript servers always send all modes that the run was started with")
+        }
         ServerKind::Python | ServerKind::Other => None,
     }
 }
@@ -74,7 +100,10 @@ pub fn reopening_refused(kind: ServerKind, terms: Option<&RunStreamOptions>) -> 
 pub(crate) fn run_gives(modes: &[String], name: &str) -> bool {
     // Each of the two message modes includes the events of both.
     let is_message = name.split('/').next() == Some("messages");
-    modes.is_empty() || modes.iter().any(|mode| mode == name || is_message && mode.starts_with("messages"))
+    modes.is_empty()
+        || modes
+            .iter()
+            .any(|mode| mode == name || is_message && mode.starts_with("messages"))
 }
 
 /// Returns whether a thread's stream with these modes contains events with this name.
@@ -104,35 +133,58 @@ mod tests {
 
     #[test]
     fn events_of_each_mode() {
-        let modes = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        let modes = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| name.to_string())
+                .collect::<Vec<_>>()
+        };
         assert!(run_gives(&[], "anything"));
         assert!(run_gives(&modes(&["messages-tuple"]), "messages"));
         assert!(run_gives(&modes(&["messages"]), "messages/partial"));
-        assert!(!run_gives(&modes(&["values"]), "messages") && !run_gives(&modes(&["values"]), "metadata"));
+        assert!(
+            !run_gives(&modes(&["values"]), "messages")
+                && !run_gives(&modes(&["values"]), "metadata")
+        );
         assert!(thread_gives(&[], "values") && !thread_gives(&[], "state_update"));
-        assert!(thread_gives(&modes(&["lifecycle"]), "metadata") && !thread_gives(&modes(&["lifecycle"]), "values"));
+        assert!(
+            thread_gives(&modes(&["lifecycle"]), "metadata")
+                && !thread_gives(&modes(&["lifecycle"]), "values")
+        );
         assert!(thread_gives(&modes(&["state_update"]), "state_update"));
     }
 
     #[test]
     fn run_terms_are_read_from_the_record() {
         let run = |text| serde_json::from_str::<Run>(text).unwrap();
-        let recorded =
-            run(r#"{"run_id":"r","kwargs":{"stream_mode":["values","custom"],"subgraphs":true,"resumable":true}}"#);
-        let terms =
-            RunStreamOptions { modes: vec!["values".into(), "custom".into()], subgraphs: true, resumable: true };
+        let recorded = run(
+            r#"{"run_id":"r","kwargs":{"stream_mode":["values","custom"],"subgraphs":true,"resumable":true}}"#,
+        );
+        let terms = RunStreamOptions {
+            modes: vec!["values".into(), "custom".into()],
+            subgraphs: true,
+            resumable: true,
+        };
         assert_eq!(RunStreamOptions::of_run(&recorded), Some(terms));
         assert_eq!(
-            RunStreamOptions::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":"values"}}"#)).unwrap().modes,
+            RunStreamOptions::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":"values"}}"#))
+                .unwrap()
+                .modes,
             ["values"]
         );
         assert_eq!(RunStreamOptions::of_run(&run(r#"{"run_id":"r"}"#)), None);
-        assert_eq!(RunStreamOptions::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":7}}"#)), None);
+        assert_eq!(
+            RunStreamOptions::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":7}}"#)),
+            None
+        );
     }
 
     #[test]
     fn reopening_is_refused_if_a_second_reader_loses_events() {
-        let kept = RunStreamOptions { resumable: true, ..RunStreamOptions::default() };
+        let kept = RunStreamOptions {
+            resumable: true,
+            ..RunStreamOptions::default()
+        };
         for kind in [ServerKind::Python, ServerKind::Other] {
             assert_eq!(reopening_refused(kind, None), None);
         }

@@ -63,7 +63,16 @@ pub(crate) struct ListChanges {
 impl RunList {
     pub fn new(kind: ServerKind, shared: bool, replays: bool) -> RunList {
         let (known, queue) = (HashMap::new(), VecDeque::new());
-        RunList { kind, shared, own: Vec::new(), records_only: false, replays, known, newest_at_first: None, queue }
+        RunList {
+            kind,
+            shared,
+            own: Vec::new(),
+            records_only: false,
+            replays,
+            known,
+            newest_at_first: None,
+            queue,
+        }
     }
 
     /// Sets the runs that we started. Reading them affects no other reader.
@@ -81,7 +90,9 @@ impl RunList {
         self.records_only = !reads;
         if self.records_only {
             self.queue.clear();
-            self.known.values_mut().for_each(|known| known.is_read = false);
+            self.known
+                .values_mut()
+                .for_each(|known| known.is_read = false);
         }
     }
 
@@ -92,19 +103,29 @@ impl RunList {
         let is_first = self.newest_at_first.is_none();
         let newest = runs.last().and_then(|run| run.created_at);
         let newest_at_first = *self.newest_at_first.get_or_insert(newest);
-        let replayed = if is_first && self.replays { self.replayable(&runs) } else { Vec::new() };
+        let replayed = if is_first && self.replays {
+            self.replayable(&runs)
+        } else {
+            Vec::new()
+        };
         if is_first && self.replays {
             changes.unkept = self.unkept(&runs, at);
         }
-        self.known.values_mut().for_each(|known| known.is_listed = false);
+        self.known
+            .values_mut()
+            .for_each(|known| known.is_listed = false);
         for run in &runs {
             let is_active = run.is_active();
-            let was_over = is_first || run.created_at.is_some() && run.created_at <= newest_at_first;
+            let was_over =
+                is_first || run.created_at.is_some() && run.created_at <= newest_at_first;
             if let Some(known) = self.known.get_mut(&run.run_id) {
                 known.is_listed = true;
                 if known.record.status != run.status {
                     let outcome = known.record.outcome;
-                    known.record = RunRecord { outcome, ..record(run, at) };
+                    known.record = RunRecord {
+                        outcome,
+                        ..record(run, at)
+                    };
                     known.is_active = is_active;
                     if is_active || !known.is_read {
                         changes.records.push(known.record.clone());
@@ -122,26 +143,51 @@ impl RunList {
             }
             self.known.insert(
                 run.run_id.clone(),
-                KnownRun { record, is_active, is_listed: true, is_read, is_withheld, was_over: was_over && !is_active },
+                KnownRun {
+                    record,
+                    is_active,
+                    is_listed: true,
+                    is_read,
+                    is_withheld,
+                    was_over: was_over && !is_active,
+                },
             );
         }
         let is_complete = runs.len() < limit;
-        for known in self.known.values_mut().filter(|known| is_complete && known.is_active && !known.is_listed) {
+        for known in self
+            .known
+            .values_mut()
+            .filter(|known| is_complete && known.is_active && !known.is_listed)
+        {
             (known.is_active, changes.any_deleted) = (false, true);
-            known.record = RunRecord { at, status: DELETED.into(), ..known.record.clone() };
+            known.record = RunRecord {
+                at,
+                status: DELETED.into(),
+                ..known.record.clone()
+            };
             changes.records.push(known.record.clone());
         }
         // Runs that are neither listed nor active can't change any more.
-        self.known.retain(|_, known| known.is_listed || known.is_active || known.is_read);
+        self.known
+            .retain(|_, known| known.is_listed || known.is_active || known.is_read);
         changes
     }
 
     /// Records that a run's stream ended, or was abandoned (no outcome). Returns the end of the run if the list already
     /// shows it.
-    pub fn ended(&mut self, run_id: &str, outcome: Option<Outcome>, at: Timestamp) -> Option<RunRecord> {
+    pub fn ended(
+        &mut self,
+        run_id: &str,
+        outcome: Option<Outcome>,
+        at: Timestamp,
+    ) -> Option<RunRecord> {
         let known = self.known.get_mut(run_id)?;
         known.is_read = false;
-        known.record = RunRecord { at, outcome, ..known.record.clone() };
+        known.record = RunRecord {
+            at,
+            outcome,
+            ..known.record.clone()
+        };
         (!known.is_active).then(|| known.record.clone())
     }
 
@@ -157,7 +203,10 @@ impl RunList {
 
     /// Counts the active runs that are not read because their events go to a single reader.
     pub fn unread(&self) -> usize {
-        self.known.values().filter(|known| known.is_active && known.is_withheld).count()
+        self.known
+            .values()
+            .filter(|known| known.is_active && known.is_withheld)
+            .count()
     }
 
     /// Returns whether a run had finished before the thread was followed.
@@ -167,14 +216,22 @@ impl RunList {
 
     /// Returns whether a run was created before the thread was followed.
     pub fn precedes(&self, run_id: &str) -> bool {
-        let created = self.known.get(run_id).and_then(|known| known.record.started_at);
+        let created = self
+            .known
+            .get(run_id)
+            .and_then(|known| known.record.started_at);
         created.is_some() && self.newest_at_first.is_some_and(|newest| created <= newest)
     }
 
     /// Returns whether a newer run has started, so it isn't waiting for this one.
     pub fn has_newer_started(&self, run_id: &str) -> bool {
-        let created = self.known.get(run_id).and_then(|known| known.record.started_at);
-        let is_newer = |known: &KnownRun| known.record.started_at > created && known.record.status != "pending";
+        let created = self
+            .known
+            .get(run_id)
+            .and_then(|known| known.record.started_at);
+        let is_newer = |known: &KnownRun| {
+            known.record.started_at > created && known.record.status != "pending"
+        };
         created.is_some() && self.known.values().any(is_newer)
     }
 
@@ -186,7 +243,8 @@ impl RunList {
         }
         let plan = join_plan(self.kind, Some(run));
         // The reader of a run that has just finished may not have received all events from the queue.
-        let may_be_read = !was_over && self.kind == ServerKind::JavaScript && is_resumable(run) != Some(true);
+        let may_be_read =
+            !was_over && self.kind == ServerKind::JavaScript && is_resumable(run) != Some(true);
         let is_shared = matches!(plan, JoinPlan::Shared(_)) || may_be_read;
         if is_shared && !self.shared && !self.is_own(&run.run_id) {
             let id = runtail_core::text::clean(&run.run_id);
@@ -203,18 +261,32 @@ impl RunList {
     /// Returns the newest finished runs that can be replayed. Expects runs in order of creation.
     fn replayable(&self, runs: &[Run]) -> Vec<String> {
         let can = |run: &&Run| {
-            !run.is_active() && matches!(join_plan(self.kind, Some(run)), JoinPlan::Whole | JoinPlan::Unknown)
+            !run.is_active()
+                && matches!(
+                    join_plan(self.kind, Some(run)),
+                    JoinPlan::Whole | JoinPlan::Unknown
+                )
         };
-        runs.iter().rev().filter(can).take(REPLAYED).map(|run| run.run_id.clone()).collect()
+        runs.iter()
+            .rev()
+            .filter(can)
+            .take(REPLAYED)
+            .map(|run| run.run_id.clone())
+            .collect()
     }
 
     /// Returns the newest finished runs whose events the server did not keep. Expects runs in order of creation.
     fn unkept(&self, runs: &[Run], at: Timestamp) -> Vec<(RunRecord, String)> {
-        let newest = runs.iter().rev().filter(|run| !run.is_active()).take(REPLAYED);
+        let newest = runs
+            .iter()
+            .rev()
+            .filter(|run| !run.is_active())
+            .take(REPLAYED);
         let unkept = newest.filter_map(|run| match join_plan(self.kind, Some(run)) {
-            JoinPlan::FinishedWithoutEvents(why) => {
-                Some((record(run, at), format!("run {}: {why}", runtail_core::text::clean(&run.run_id))))
-            }
+            JoinPlan::FinishedWithoutEvents(why) => Some((
+                record(run, at),
+                format!("run {}: {why}", runtail_core::text::clean(&run.run_id)),
+            )),
             _ => None,
         });
         let mut unkept: Vec<_> = unkept.collect();
@@ -251,7 +323,14 @@ mod tests {
 
     fn take(list: &mut RunList, runs: &[Run]) -> (Vec<String>, usize) {
         let changes = list.apply(runs.to_vec(), Timestamp::UNIX_EPOCH, 50);
-        (changes.records.into_iter().map(|r| format!("{} {}", r.run_id, r.status)).collect(), changes.unread.len())
+        (
+            changes
+                .records
+                .into_iter()
+                .map(|r| format!("{} {}", r.run_id, r.status))
+                .collect(),
+            changes.unread.len(),
+        )
     }
 
     fn queue(list: &mut RunList) -> Vec<String> {
@@ -263,7 +342,10 @@ mod tests {
         let mut list = RunList::new(Other, false, false);
         let old = run("r1", 10, "success", true);
         let active = run("r2", 20, "running", true);
-        assert_eq!(take(&mut list, &[active.clone(), old.clone()]), (vec!["r2 running".into()], 0));
+        assert_eq!(
+            take(&mut list, &[active.clone(), old.clone()]),
+            (vec!["r2 running".into()], 0)
+        );
         assert_eq!(queue(&mut list), ["r2"]);
         assert!(list.any_active());
         // No changes; then the end of one run and two new ones, one of them already finished.
@@ -271,42 +353,70 @@ mod tests {
         let over = run("r2", 20, "success", true);
         let (short, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
         let (records, _) = take(&mut list, &[next, short, over, old]);
-        assert_eq!(records, ["r4 pending"], "the end of a run is reported after its events");
+        assert_eq!(
+            records,
+            ["r4 pending"],
+            "the end of a run is reported after its events"
+        );
         assert_eq!(queue(&mut list), ["r3", "r4"]);
         let end = list.ended("r2", Some(Outcome::Success), Timestamp::UNIX_EPOCH);
         assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
-        assert!(list.has_newer_started("r2") && !list.has_newer_started("r3"), "a pending run has not started");
+        assert!(
+            list.has_newer_started("r2") && !list.has_newer_started("r3"),
+            "a pending run has not started"
+        );
     }
 
     #[test]
     fn old_runs_exposed_by_deletions_are_not_new() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r9", 90, "success", true)]);
-        assert_eq!(take(&mut list, &[run("r1", 10, "success", true)]), (vec![], 0));
+        assert_eq!(
+            take(&mut list, &[run("r1", 10, "success", true)]),
+            (vec![], 0)
+        );
         assert_eq!(queue(&mut list), [""; 0]);
     }
 
     #[test]
     fn newest_replayable_runs_are_read_first() {
         let mut list = RunList::new(Other, false, true);
-        let mut runs: Vec<_> = (1..=6).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", n != 5)).collect();
+        let mut runs: Vec<_> = (1..=6)
+            .map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", n != 5))
+            .collect();
         runs.push(run("r7", 70, "running", true));
         let (records, unread) = take(&mut list, &runs);
         assert_eq!((records, unread), (vec!["r7 running".into()], 0));
-        assert_eq!(queue(&mut list), ["r3", "r4", "r6", "r7"], "a run that is not resumable has nothing to replay");
+        assert_eq!(
+            queue(&mut list),
+            ["r3", "r4", "r6", "r7"],
+            "a run that is not resumable has nothing to replay"
+        );
     }
 
     #[test]
     fn finished_runs_without_events_are_reported() {
         let mut list = RunList::new(EarlyAegra, false, true);
-        let mut runs: Vec<_> = (1..=4).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true)).collect();
+        let mut runs: Vec<_> = (1..=4)
+            .map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true))
+            .collect();
         runs.push(run("r5", 50, "running", true));
         let unkept = list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
-        let named: Vec<_> =
-            unkept.iter().map(|(record, why)| (&*record.run_id, why.contains("keeps no events"))).collect();
+        let named: Vec<_> = unkept
+            .iter()
+            .map(|(record, why)| (&*record.run_id, why.contains("keeps no events")))
+            .collect();
         assert_eq!(named, [("r2", true), ("r3", true), ("r4", true)]);
-        assert_eq!(list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept, []);
-        assert_eq!(RunList::new(EarlyAegra, false, false).apply(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
+        assert_eq!(
+            list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept,
+            []
+        );
+        assert_eq!(
+            RunList::new(EarlyAegra, false, false)
+                .apply(runs, Timestamp::UNIX_EPOCH, 50)
+                .unkept,
+            []
+        );
     }
 
     #[test]
@@ -314,7 +424,11 @@ mod tests {
         for (kind, resumable) in [(JavaScript, false), (EarlyAegra, true), (EarlyAegra, false)] {
             let mut list = RunList::new(kind, false, true);
             let (records, unread) = take(&mut list, &[run("r1", 10, "running", resumable)]);
-            assert_eq!((records, unread, queue(&mut list).len()), (vec!["r1 running".to_string()], 1, 0), "{kind:?}");
+            assert_eq!(
+                (records, unread, queue(&mut list).len()),
+                (vec!["r1 running".to_string()], 1, 0),
+                "{kind:?}"
+            );
             // One gap for each run.
             let over = run("r1", 10, "success", resumable);
             assert_eq!(take(&mut list, &[over]), (vec!["r1 success".into()], 0));
@@ -327,7 +441,17 @@ mod tests {
         let mut list = RunList::new(JavaScript, false, true);
         take(&mut list, &[run("r1", 10, "success", false)]);
         assert_eq!(queue(&mut list), ["r1"], "the run had already finished");
-        assert_eq!(take(&mut list, &[run("r1", 10, "success", false), run("r2", 20, "success", false)]).1, 1);
+        assert_eq!(
+            take(
+                &mut list,
+                &[
+                    run("r1", 10, "success", false),
+                    run("r2", 20, "success", false)
+                ]
+            )
+            .1,
+            1
+        );
         assert_eq!(queue(&mut list), [""; 0]);
     }
 
@@ -335,11 +459,25 @@ mod tests {
     fn a_run_missing_from_the_list_was_deleted() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
-        let changes = list.apply(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 1);
-        assert!(!changes.any_deleted && list.any_active(), "the list may be too short");
-        let changes = list.apply(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 50);
+        let changes = list.apply(
+            vec![run("r2", 20, "success", true)],
+            Timestamp::UNIX_EPOCH,
+            1,
+        );
+        assert!(
+            !changes.any_deleted && list.any_active(),
+            "the list may be too short"
+        );
+        let changes = list.apply(
+            vec![run("r2", 20, "success", true)],
+            Timestamp::UNIX_EPOCH,
+            50,
+        );
         assert!(changes.any_deleted && !list.any_active());
-        assert_eq!((changes.records.len(), &*changes.records[0].status), (1, "deleted"));
+        assert_eq!(
+            (changes.records.len(), &*changes.records[0].status),
+            (1, "deleted")
+        );
     }
 
     #[test]
@@ -347,8 +485,16 @@ mod tests {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
         let outcome = Some(Outcome::Interrupted);
-        assert_eq!(list.ended("r1", outcome, Timestamp::UNIX_EPOCH), None, "the list doesn't show the end yet");
-        let changes = list.apply(vec![run("r1", 10, "success", true)], Timestamp::UNIX_EPOCH, 50);
+        assert_eq!(
+            list.ended("r1", outcome, Timestamp::UNIX_EPOCH),
+            None,
+            "the list doesn't show the end yet"
+        );
+        let changes = list.apply(
+            vec![run("r1", 10, "success", true)],
+            Timestamp::UNIX_EPOCH,
+            50,
+        );
         assert_eq!(changes.records[0].outcome, outcome);
         assert!(changes.records[0].ended_at.is_some());
     }

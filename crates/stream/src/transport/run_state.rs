@@ -21,11 +21,16 @@ pub(crate) async fn run_state(
 ) -> Result<RunState, ApiError> {
     let run = match server.run(thread, run).await {
         Ok(run) => run,
-        Err(error) if is_endpoint_missing(server, known, &error).await? => return Ok(RunState::StatusUnsupported),
+        Err(error) if is_endpoint_missing(server, known, &error).await? => {
+            return Ok(RunState::StatusUnsupported);
+        }
         Err(error) if error.kind == Kind::NotFound => {
             return Ok(match server.thread(thread).await {
                 // A cancel with rollback deletes the run.
-                Ok(_) => RunState::NotFound(Outcome::Cancelled, Some("the run was rolled back or deleted".into())),
+                Ok(_) => RunState::NotFound(
+                    Outcome::Cancelled,
+                    Some("the run was rolled back or deleted".into()),
+                ),
                 Err(error) if error.kind == Kind::NotFound => {
                     let why = "the server has neither the run nor its thread: it was restarted, or they were deleted";
                     RunState::NotFound(Outcome::Unknown, Some(why.into()))
@@ -44,14 +49,23 @@ pub(crate) async fn run_state(
             None => RunState::Finished(Outcome::Success, None),
         },
         "error" | "failed" => {
-            let facts = serde_json::to_string(&run).ok().and_then(|json| RunFacts::read(&json).ok());
-            RunState::Finished(Outcome::Error, server.cause_of_run(thread, &facts.unwrap_or_default()).await?)
+            let facts = serde_json::to_string(&run)
+                .ok()
+                .and_then(|json| RunFacts::read(&json).ok());
+            RunState::Finished(
+                Outcome::Error,
+                server
+                    .cause_of_run(thread, &facts.unwrap_or_default())
+                    .await?,
+            )
         }
         "timeout" => RunState::Finished(Outcome::Timeout, None),
         "cancelled" | "canceled" => RunState::Finished(Outcome::Cancelled, None),
         // On Python and JavaScript servers this is a cancelled run, on Aegra a cancelled one or one that stopped.
         "interrupted" => match kind(server, known).await? {
-            ServerKind::Python | ServerKind::JavaScript => RunState::Finished(Outcome::Cancelled, None),
+            ServerKind::Python | ServerKind::JavaScript => {
+                RunState::Finished(Outcome::Cancelled, None)
+            }
             kind => {
                 let state = server.thread_state(thread).await?;
                 let question = question_in_state(&state);
@@ -59,13 +73,20 @@ pub(crate) async fn run_state(
                 let is_paused = kind == ServerKind::Aegra
                     && has_next(&state)
                     && thread_of(server, thread).await?.status == "interrupted";
-                let outcome = if question.is_some() || is_paused { Outcome::Interrupted } else { Outcome::Cancelled };
+                let outcome = if question.is_some() || is_paused {
+                    Outcome::Interrupted
+                } else {
+                    Outcome::Cancelled
+                };
                 RunState::Finished(outcome, question)
             }
         },
         other => RunState::Finished(
             Outcome::Unknown,
-            Some(format!("the run's status is {}", runtail_core::text::clean(other))),
+            Some(format!(
+                "the run's status is {}",
+                runtail_core::text::clean(other)
+            )),
         ),
     })
 }
@@ -86,12 +107,16 @@ async fn pending_question(
         return Ok(None);
     }
     let state = server.thread_state(thread).await?;
-    Ok(question_in_state(&state).map(Some).or(has_next(&state).then_some(None)))
+    Ok(question_in_state(&state)
+        .map(Some)
+        .or(has_next(&state).then_some(None)))
 }
 
 /// Returns whether a state has a node left to run.
 fn has_next(state: &Value) -> bool {
-    state["next"].as_array().is_some_and(|next| !next.is_empty())
+    state["next"]
+        .as_array()
+        .is_some_and(|next| !next.is_empty())
 }
 
 /// Reads the thread. The thread of a stateless run may already be deleted.
@@ -137,17 +162,33 @@ mod tests {
     #[test]
     fn questions_of_interrupted_threads_are_found() {
         let thread = |text| serde_json::from_str::<Thread>(text).unwrap();
-        assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"idle"}"#)), None);
-        assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"interrupted"}"#)), Some(None));
-        let waiting =
-            thread(r#"{"thread_id":"t","status":"interrupted","interrupts":{"x":[{"id":"1","value":"Go?"}]}}"#);
+        assert_eq!(
+            interrupt(&thread(r#"{"thread_id":"t","status":"idle"}"#)),
+            None
+        );
+        assert_eq!(
+            interrupt(&thread(r#"{"thread_id":"t","status":"interrupted"}"#)),
+            Some(None)
+        );
+        let waiting = thread(
+            r#"{"thread_id":"t","status":"interrupted","interrupts":{"x":[{"id":"1","value":"Go?"}]}}"#,
+        );
         assert_eq!(interrupt(&waiting), Some(Some("Go?".into())));
         let two = json!({"thread_id": "t", "interrupts": {"x": [{"id": "1", "value": "Go?"}], "y": [{"id": "2", "value": "Stay?"}]}});
-        assert_eq!(interrupt(&thread(&two.to_string())), Some(Some("2 questions: Go?".into())));
         assert_eq!(
-            question_in_state(&json!({"tasks":[{"interrupts":[]},{"interrupts":[{"value":{"q":1}}]}]})).as_deref(),
+            interrupt(&thread(&two.to_string())),
+            Some(Some("2 questions: Go?".into()))
+        );
+        assert_eq!(
+            question_in_state(
+                &json!({"tasks":[{"interrupts":[]},{"interrupts":[{"value":{"q":1}}]}]})
+            )
+            .as_deref(),
             Some("{\"q\":1}")
         );
-        assert_eq!(question_in_state(&json!({"tasks":[],"interrupts":[]})), None);
+        assert_eq!(
+            question_in_state(&json!({"tasks":[],"interrupts":[]})),
+            None
+        );
     }
 }

@@ -113,7 +113,10 @@ impl RunTransport {
             let detail = format!(
                 "the server was asked to create thread {requested} but returned thread {returned}; nothing was started"
             );
-            return Err(ApiError { kind: Kind::Protocol, ..refused(&detail) });
+            return Err(ApiError {
+                kind: Kind::Protocol,
+                ..refused(&detail)
+            });
         }
         self.thread = Some(thread.thread_id);
         self.to_create = false;
@@ -140,12 +143,22 @@ impl RunTransport {
         {
             self.body = self.server.begin_at_head(thread, self.body.clone()).await;
         }
-        self.start = Start::InDoubt { attempts: 0, lost: refused("the start request got no response") };
-        match self.server.start_run(self.thread.as_deref(), &self.body).await {
+        self.start = Start::InDoubt {
+            attempts: 0,
+            lost: refused("the start request got no response"),
+        };
+        match self
+            .server
+            .start_run(self.thread.as_deref(), &self.body)
+            .await
+        {
             Ok(stream) => {
                 self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
                 let thread_id = stream.thread_id.clone().or(self.thread.clone());
-                Ok(Connection { thread_id, ..Connection::of(stream, self.max_event) })
+                Ok(Connection {
+                    thread_id,
+                    ..Connection::of(stream, self.max_event)
+                })
             }
             Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
@@ -174,34 +187,63 @@ impl RunTransport {
 
     /// Searches for the run whose start got no response, and joins it.
     async fn find_lost_run(&mut self) -> Result<Connection, ApiError> {
-        let Start::InDoubt { attempts, lost } = &mut self.start else { return Err(refused("no start is in doubt")) };
+        let Start::InDoubt { attempts, lost } = &mut self.start else {
+            return Err(refused("no start is in doubt"));
+        };
         *attempts += 1;
         let (attempts, lost) = (*attempts, lost.clone());
-        let unknown = |kind, why: &str| ApiError { kind, detail: format!("{}{why}", lost.cause()), ..lost.clone() };
-        let Some(thread) = self.thread.clone() else {
-            return Err(unknown(Kind::Refused, "; a stateless run can't be looked up, so it may be running"));
+        let unknown = |kind, why: &str| ApiError {
+            kind,
+            detail: format!("{}{why}", lost.cause()),
+            ..lost.clone()
         };
-        let found = match self.server.find_start(&thread, &self.body, self.before.as_ref()).await {
+        let Some(thread) = self.thread.clone() else {
+            return Err(unknown(
+                Kind::Refused,
+                "; a stateless run can't be looked up, so it may be running",
+            ));
+        };
+        let found = match self
+            .server
+            .find_start(&thread, &self.body, self.before.as_ref())
+            .await
+        {
             Ok(FoundStart::Run(run)) => return self.join_found(&thread, *run).await,
             // The run may not be listed yet.
             Ok(_) if attempts < FIND_RUN_ATTEMPTS => return Err(unknown(Kind::Network, "")),
             found => found,
         };
         let why = match &found {
-            Ok(FoundStart::Ambiguous) => "the thread has new runs, but none is certainly this one".into(),
+            Ok(FoundStart::Ambiguous) => {
+                "the thread has new runs, but none is certainly this one".into()
+            }
             Ok(_) => "the thread has no run that could be this one".into(),
             Err(error) => format!("its runs can't be listed: {}", error.cause()),
         };
-        let kind = if found.is_err_and(|error| error.is_transient()) { Kind::Network } else { Kind::Refused };
-        let error = unknown(kind, &format!("; it is unknown whether the run started ({why})"));
+        let kind = if found.is_err_and(|error| error.is_transient()) {
+            Kind::Network
+        } else {
+            Kind::Refused
+        };
+        let error = unknown(
+            kind,
+            &format!("; it is unknown whether the run started ({why})"),
+        );
         let hint = "the request was sent only once; the thread's runs and state show what happened";
-        Err(ApiError { hint: Some(hint.into()), ..error })
+        Err(ApiError {
+            hint: Some(hint.into()),
+            ..error
+        })
     }
 
     async fn join_found(&mut self, thread: &str, run: Run) -> Result<Connection, ApiError> {
         let kind = kind(&self.server, &mut self.kind).await?;
         let (plan, is_over) = (join_plan(kind, Some(&run)), !run.is_active());
-        self.joining = Some(Joining { plan, is_over, is_pending: run.status == "pending" });
+        self.joining = Some(Joining {
+            plan,
+            is_over,
+            is_pending: run.status == "pending",
+        });
         // Until this succeeds the run stays in doubt, because a later connection of a known run would not begin at its start.
         let opened = self.join(thread, &run.run_id, Some(FROM_THE_START)).await?;
         self.start = Start::Run(run.run_id);
@@ -210,14 +252,25 @@ impl RunTransport {
     }
 
     async fn find_unnamed(&self, thread: &str) -> Result<FoundStart, ApiError> {
-        self.server.find_start(thread, &self.body, self.before.as_ref()).await
+        self.server
+            .find_start(thread, &self.body, self.before.as_ref())
+            .await
     }
 
-    async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Connection, ApiError> {
+    async fn join(
+        &mut self,
+        thread: &str,
+        run: &str,
+        after: Option<&str>,
+    ) -> Result<Connection, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(thread, run, &modes, after).await?;
         let opened = Connection::of(stream, self.max_event).of_joined_run(self.kind);
-        Ok(Connection { thread_id: Some(thread.into()), run_id: Some(run.into()), ..opened })
+        Ok(Connection {
+            thread_id: Some(thread.into()),
+            run_id: Some(run.into()),
+            ..opened
+        })
     }
 
     /// Returns whether the server filters by mode.
@@ -237,7 +290,11 @@ impl Transport for RunTransport {
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         self.max_event = max_event;
         if self.to_create {
             self.create_thread().await?;
@@ -259,7 +316,9 @@ impl Transport for RunTransport {
                 )),
             },
             (Start::InDoubt { .. }, _) => self.find_lost_run().await,
-            (Start::Run(_) | Start::Unnamed, None) => Err(refused("a stateless run can't be joined again")),
+            (Start::Run(_) | Start::Unnamed, None) => {
+                Err(refused("a stateless run can't be joined again"))
+            }
         }
     }
 
@@ -338,8 +397,13 @@ impl Transport for RunTransport {
 fn without_retry(error: ApiError) -> ApiError {
     match error.kind {
         Kind::RateLimited(None) => {
-            let hint = "the response has no Retry-After, so the start was not sent again".to_string();
-            ApiError { kind: Kind::Status(429), hint: Some(hint), ..error }
+            let hint =
+                "the response has no Retry-After, so the start was not sent again".to_string();
+            ApiError {
+                kind: Kind::Status(429),
+                hint: Some(hint),
+                ..error
+            }
         }
         _ => error,
     }
@@ -351,13 +415,26 @@ mod tests {
 
     #[test]
     fn only_a_definite_error_is_a_refusal() {
-        let error = |kind| ApiError { kind, ..refused("x") };
-        for kind in
-            [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400), Kind::NoConnection]
-        {
+        let error = |kind| ApiError {
+            kind,
+            ..refused("x")
+        };
+        for kind in [
+            Kind::Conflict,
+            Kind::Invalid(vec![]),
+            Kind::RateLimited(None),
+            Kind::Status(400),
+            Kind::NoConnection,
+        ] {
             assert!(error(kind).is_refusal());
         }
-        for kind in [Kind::Server(502), Kind::Network, Kind::Timeout, Kind::Protocol, Kind::Status(408)] {
+        for kind in [
+            Kind::Server(502),
+            Kind::Network,
+            Kind::Timeout,
+            Kind::Protocol,
+            Kind::Status(408),
+        ] {
             assert!(!error(kind).is_refusal());
         }
     }

@@ -16,20 +16,45 @@ const REQUESTED: [&str; 2] = ["metadata", "error"];
 impl Connection {
     /// Creates a connection from the server's response.
     pub(crate) fn of(stream: EventStream, max_event: usize) -> Connection {
-        let EventStream { status, run_id, thread_id, answered, body } = stream;
-        Connection { status, thread_id, run_id, answered, past: Replayed::Unknown, body: read_ahead(body, max_event) }
+        let EventStream {
+            status,
+            run_id,
+            thread_id,
+            answered,
+            body,
+        } = stream;
+        Connection {
+            status,
+            thread_id,
+            run_id,
+            answered,
+            past: Replayed::Unknown,
+            body: read_ahead(body, max_event),
+        }
     }
 
     /// Sets what is known about earlier events of a joined run. By the contract a run's events are not kept.
     pub(crate) fn of_joined_run(self, kind: Option<ServerKind>) -> Connection {
-        let past = if kind == Some(ServerKind::Other) { Replayed::IfRepeated } else { self.past };
+        let past = if kind == Some(ServerKind::Other) {
+            Replayed::IfRepeated
+        } else {
+            self.past
+        };
         Connection { past, ..self }
     }
 
     /// Marks the connection as a full replay, although the source requested a start.
     pub(crate) fn replaying(self) -> Connection {
-        let first = Batch { feed: vec![Feed::Replaying { answered: self.answered }], bytes: 0 };
-        Connection { body: stream::iter([Ok(first)]).chain(self.body).boxed(), ..self }
+        let first = Batch {
+            feed: vec![Feed::Replaying {
+                answered: self.answered,
+            }],
+            bytes: 0,
+        };
+        Connection {
+            body: stream::iter([Ok(first)]).chain(self.body).boxed(),
+            ..self
+        }
     }
 }
 
@@ -43,7 +68,12 @@ pub(crate) async fn requested_modes(
     if modes.is_empty() || kind(server, known).await? != ServerKind::Python {
         return Ok(Vec::new());
     }
-    Ok(modes.iter().map(String::as_str).chain(REQUESTED).map(str::to_string).collect())
+    Ok(modes
+        .iter()
+        .map(String::as_str)
+        .chain(REQUESTED)
+        .map(str::to_string)
+        .collect())
 }
 
 /// Checks whether a run's stream may be opened again while it is open. The error says why not.
@@ -52,16 +82,26 @@ pub(crate) async fn may_reopen(
     known: &mut Option<ServerKind>,
     terms: Option<&RunStreamOptions>,
 ) -> Result<(), String> {
-    let kind = kind(server, known).await.map_err(|e| format!("the kind of server could not be determined: {e}"))?;
+    let kind = kind(server, known)
+        .await
+        .map_err(|e| format!("the kind of server could not be determined: {e}"))?;
     reopening_refused(kind, terms).map_or(Ok(()), |why| Err(why.to_string()))
 }
 
 pub(crate) fn refused(detail: &str) -> ApiError {
-    ApiError { kind: Kind::Refused, at: Place::default(), detail: detail.into(), hint: None }
+    ApiError {
+        kind: Kind::Refused,
+        at: Place::default(),
+        detail: detail.into(),
+        hint: None,
+    }
 }
 
 /// Returns the kind of server, detected once.
-pub(crate) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -> Result<ServerKind, ApiError> {
+pub(crate) async fn kind(
+    server: &AgentServer,
+    known: &mut Option<ServerKind>,
+) -> Result<ServerKind, ApiError> {
     match known {
         Some(kind) => Ok(*kind),
         None => Ok(*known.insert(server.info().await?.kind)),

@@ -44,31 +44,52 @@ async fn follow_both(
     };
     tokio::join!(follow(run, options.clone(), sender), read);
     let Some(end) = log.end.take() else { return };
-    let Some(thread) = log.thread.take().filter(|_| end.outcome != Outcome::Detached && !log.has_failed) else {
+    let Some(thread) = log
+        .thread
+        .take()
+        .filter(|_| end.outcome != Outcome::Detached && !log.has_failed)
+    else {
         let _ = out.send(vec![Item::Record(Record::End(end))]).await;
         return;
     };
-    let options = SourceOptions { modes: None, first_after: log.last_id.take(), ..options };
+    let options = SourceOptions {
+        modes: None,
+        first_after: log.last_id.take(),
+        ..options
+    };
     let (sender, mut items) = mpsc::channel::<Vec<Item>>(1);
     // Reported with the first news of the thread.
     let mut held = Some(log.record(&end));
     let read = async move {
         while let Some(batch) = items.recv().await {
-            let is_refused = |item: &Item| matches!(item, Item::Failed(error) if error.kind == Kind::NotOffered);
+            let is_refused =
+                |item: &Item| matches!(item, Item::Failed(error) if error.kind == Kind::NotOffered);
             if batch.iter().any(is_refused) {
                 let _ = out.send(vec![Item::Record(Record::End(end))]).await;
                 return;
             }
-            let mut batch: Vec<Item> = batch.into_iter().filter_map(|item| shifted(item, &end)).collect();
-            if batch.iter().any(|item| !matches!(item, Item::Connecting { .. })) {
-                batch.splice(0..0, held.take().map(|record| Item::Record(Record::Run(record))));
+            let mut batch: Vec<Item> = batch
+                .into_iter()
+                .filter_map(|item| shifted(item, &end))
+                .collect();
+            if batch
+                .iter()
+                .any(|item| !matches!(item, Item::Connecting { .. }))
+            {
+                batch.splice(
+                    0..0,
+                    held.take().map(|record| Item::Record(Record::Run(record))),
+                );
             }
             if out.send(batch).await.is_err() {
                 return;
             }
         }
     };
-    tokio::join!(follow_thread(server, thread, Vec::new(), following, options, sender), read);
+    tokio::join!(
+        follow_thread(server, thread, Vec::new(), following, options, sender),
+        read
+    );
 }
 
 /// What the log of a run shows of it.
@@ -94,7 +115,11 @@ impl RunLog {
                 self.run = Some(run_id.clone());
             }
             Item::Record(Record::Event(event)) => {
-                self.last_id = event.id.as_deref().map(String::from).or(self.last_id.take());
+                self.last_id = event
+                    .id
+                    .as_deref()
+                    .map(String::from)
+                    .or(self.last_id.take());
             }
             Item::Failed(_) => self.has_failed = true,
             Item::Record(Record::End(end)) => {
@@ -107,7 +132,10 @@ impl RunLog {
     }
 
     fn record(&self, end: &End) -> RunRecord {
-        let (run_id, status) = (self.run.clone().unwrap_or_default(), end.outcome.as_str().into());
+        let (run_id, status) = (
+            self.run.clone().unwrap_or_default(),
+            end.outcome.as_str().into(),
+        );
         RunRecord {
             at: end.at,
             run_id,
@@ -121,7 +149,10 @@ impl RunLog {
 
 /// Continues the numbers of a run's log, which has a head already.
 fn shifted(item: Item, before: &End) -> Option<Item> {
-    let base = Base { events: before.events, conn: before.connections };
+    let base = Base {
+        events: before.events,
+        conn: before.connections,
+    };
     Some(match item {
         Item::Record(Record::Head(_)) => return None,
         Item::Record(Record::End(end)) => Item::Record(Record::End(End {
@@ -134,7 +165,10 @@ fn shifted(item: Item, before: &End) -> Option<Item> {
             ..end
         })),
         Item::Record(record) => Item::Record(base.shift(record)),
-        Item::Connecting { at, conn } => Item::Connecting { at, conn: base.conn + conn },
+        Item::Connecting { at, conn } => Item::Connecting {
+            at,
+            conn: base.conn + conn,
+        },
         other => other,
     })
 }

@@ -13,7 +13,9 @@ mod replayed;
 
 use crate::source::id_key::IdKey;
 use crate::sse::read_ahead::{Batch, Batches, Feed};
-use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending};
+use crate::transport::framed_connection::{
+    Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending,
+};
 use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
 use crate::transport::thread_transport::Thread;
@@ -105,9 +107,16 @@ impl ThreadMerger {
         answered: Option<u64>,
         memory: Arc<Mutex<MergeMemory>>,
     ) -> ThreadMerger {
-        let active = runs.iter().find(|run| run.status == "running").map(|run| run.run_id.clone());
+        let active = runs
+            .iter()
+            .find(|run| run.status == "running")
+            .map(|run| run.run_id.clone());
         let since = answered.unwrap_or(0).saturating_sub(ID_SLACK);
-        let live = FramedConnection { feeds: live, waiting: Vec::new().into_iter(), received: Arc::default() };
+        let live = FramedConnection {
+            feeds: live,
+            waiting: Vec::new().into_iter(),
+            received: Arc::default(),
+        };
         let (past, run) = (Some(live.sibling(past)), None);
         let (held, edge, newest, delivered) = (None, None, None, HashSet::new());
         let is_first = is_start(after) && !lock(&memory).has_delivered;
@@ -141,10 +150,15 @@ impl ThreadMerger {
         };
         merger.report_unresumable_runs();
         if std::mem::take(&mut lock(&merger.memory).replay_overdue) {
-            merger.report_gap("the replay of the thread was interrupted; some events may be missing".into());
+            merger.report_gap(
+                "the replay of the thread was interrupted; some events may be missing".into(),
+            );
         }
         let finished = merger.runs.iter().filter(|run| is_finished(run));
-        merger.last_run_end = finished.max_by_key(|run| ended(run)).filter(|run| is_kept(run)).and_then(ended);
+        merger.last_run_end = finished
+            .max_by_key(|run| ended(run))
+            .filter(|run| is_kept(run))
+            .and_then(ended);
         merger
     }
 
@@ -153,7 +167,9 @@ impl ThreadMerger {
         stream::unfold(self, |mut merger| async move {
             let mut failure = None;
             // Deliver everything that is already buffered in one batch.
-            while failure.is_none() && merger.phase != MergePhase::Done && (merger.out.is_empty() || merger.has_more())
+            while failure.is_none()
+                && merger.phase != MergePhase::Done
+                && (merger.out.is_empty() || merger.has_more())
             {
                 failure = match merger.phase {
                     MergePhase::Replayed => merger.read_past().await,
@@ -185,7 +201,8 @@ impl ThreadMerger {
             MergePhase::Present => Some(&self.live),
             MergePhase::Done => None,
         };
-        self.out.len() < MAX_BATCH && connection.is_some_and(|connection| connection.waiting.len() > 0)
+        self.out.len() < MAX_BATCH
+            && connection.is_some_and(|connection| connection.waiting.len() > 0)
     }
 
     /// Switches to the active run. Its events from the present are held back.
@@ -193,7 +210,11 @@ impl ThreadMerger {
         let run = match self.active.clone() {
             Some(active) => self.runs.iter().find(|r| r.run_id == active).cloned(),
             None => {
-                let was_over = |run: &Run| self.runs.iter().any(|r| r.run_id == run.run_id && is_finished(r));
+                let was_over = |run: &Run| {
+                    self.runs
+                        .iter()
+                        .any(|r| r.run_id == run.run_id && is_finished(r))
+                };
                 let mut new = self.thread.runs().await?;
                 new.retain(|run| run.status != "pending" && !was_over(run));
                 if new.len() > 1 {
@@ -221,7 +242,11 @@ impl ThreadMerger {
             return Ok(());
         };
         // The run started while we were connected, so it is complete.
-        if self.held.as_ref().is_some_and(|block| block.kind == FrameKind::RunStarted(run.run_id.clone())) {
+        if self
+            .held
+            .as_ref()
+            .is_some_and(|block| block.kind == FrameKind::RunStarted(run.run_id.clone()))
+        {
             self.phase = MergePhase::Present;
             return Ok(());
         }
@@ -233,9 +258,15 @@ impl ThreadMerger {
             self.phase = MergePhase::Present;
             return Ok(());
         }
-        let after = if is_start(&self.after) { "-1" } else { &self.after };
+        let after = if is_start(&self.after) {
+            "-1"
+        } else {
+            &self.after
+        };
         let opened = self.thread.join(&run.run_id, after).await?;
-        self.out.push(Feed::Replaying { answered: opened.answered });
+        self.out.push(Feed::Replaying {
+            answered: opened.answered,
+        });
         self.run = Some(self.live.sibling(opened.body));
         self.active = Some(run.run_id);
         self.edge = self.held.as_ref().and_then(|block| block.id);
@@ -283,7 +314,12 @@ impl ThreadMerger {
     fn on_run_block(&mut self, block: Block) {
         let Some(id) = block.id else {
             // Only events that can be replayed have ids here.
-            self.report_gap(self.active.as_deref().map(|run| self.not_kept(run)).unwrap_or_default());
+            self.report_gap(
+                self.active
+                    .as_deref()
+                    .map(|run| self.not_kept(run))
+                    .unwrap_or_default(),
+            );
             self.edge = None;
             self.leave_run();
             return;
@@ -384,7 +420,8 @@ impl ThreadMerger {
 
     fn deliver(&mut self, block: Block) {
         self.quiet_since = Instant::now();
-        let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.sends(name));
+        let is_wanted =
+            std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.sends(name));
         let mut memory = lock(&self.memory);
         memory.has_delivered = true;
         match block.kind {
@@ -412,7 +449,8 @@ impl ThreadMerger {
 
 /// Returns when a run last changed, in milliseconds. For a finished run this is its end.
 fn ended(run: &Run) -> Option<u64> {
-    run.updated_at.and_then(|at| u64::try_from(at.as_millisecond()).ok())
+    run.updated_at
+        .and_then(|at| u64::try_from(at.as_millisecond()).ok())
 }
 
 fn is_finished(run: &Run) -> bool {

@@ -66,14 +66,21 @@ pub async fn follow_thread(
 ) {
     if !server.lacks_thread_streams() {
         let transport = ThreadTransport::new(server.clone(), thread.clone(), modes.clone());
-        let Some(error) = follow_if_offered(transport, options.clone(), out.clone()).await else { return };
+        let Some(error) = follow_if_offered(transport, options.clone(), out.clone()).await else {
+            return;
+        };
         tracing::debug!(%error, "no thread streams");
         server.note_thread_streams_missing();
     }
     let receiver = out.clone();
     // A page loads the state, so nothing is missing where runs can't be resumed after an id.
-    let first_after = options.first_after.filter(|after| is_start(after) || !following.has_state);
-    let options = SourceOptions { first_after, ..options };
+    let first_after = options
+        .first_after
+        .filter(|after| is_start(after) || !following.has_state);
+    let options = SourceOptions {
+        first_after,
+        ..options
+    };
     let mut follower = Follower::new(server, thread, modes, following, options, out);
     tokio::select! {
         biased;
@@ -123,10 +130,22 @@ impl Base {
     /// Continues the numbers of the log in a record of the other source.
     pub fn shift(self, record: Record) -> Record {
         match record {
-            Record::Open { at, conn, status, resumed_after } => {
-                Record::Open { at, conn: self.conn + conn, status, resumed_after }
-            }
-            Record::Close { at, conn, reason } => Record::Close { at, conn: self.conn + conn, reason },
+            Record::Open {
+                at,
+                conn,
+                status,
+                resumed_after,
+            } => Record::Open {
+                at,
+                conn: self.conn + conn,
+                status,
+                resumed_after,
+            },
+            Record::Close { at, conn, reason } => Record::Close {
+                at,
+                conn: self.conn + conn,
+                reason,
+            },
             Record::Event(mut event) => {
                 event.seq = event.seq + self.events;
                 event.conn += self.conn;
@@ -173,10 +192,24 @@ impl Follower {
             Err(error) => return self.fail(error).await,
         };
         let (sender, mut lists) = mpsc::channel(1);
-        let when = PollSchedule { pace: self.pace.subscribe(), refresh: self.following.refresh.clone() };
-        let poll = poll(self.server.clone(), self.thread.clone(), when, self.options.retries, sender);
+        let when = PollSchedule {
+            pace: self.pace.subscribe(),
+            refresh: self.following.refresh.clone(),
+        };
+        let poll = poll(
+            self.server.clone(),
+            self.thread.clone(),
+            when,
+            self.options.retries,
+            sender,
+        );
         let _poll = AbortOnDropHandle::new(tokio::spawn(poll));
-        self.send(vec![Item::Following { at: Timestamp::now(), every: self.following.idle, unread: 0 }]).await;
+        self.send(vec![Item::Following {
+            at: Timestamp::now(),
+            every: self.following.idle,
+            unread: 0,
+        }])
+        .await;
         loop {
             if let Some(run) = list.next().filter(|_| !self.options.stop.is_cancelled()) {
                 if let Err(error) = self.read(run, &mut list, &mut lists).await {
@@ -210,16 +243,27 @@ impl Follower {
             return Err(error);
         }
         let kind = kind(&self.server, &mut self.kind).await?;
-        if let Some(after) = self.options.first_after.as_deref().filter(|after| !is_start(after)) {
+        if let Some(after) = self
+            .options
+            .first_after
+            .as_deref()
+            .filter(|after| !is_start(after))
+        {
             let after = runtail_core::text::clean(after);
             return Err(self.not_offered(format!(
                 "this server has no thread streams, so it can't resume after {after}; only `-` is possible"
             )));
         }
         if !self.modes.is_empty() && !self.modes.iter().any(|mode| mode != THREAD_MODES[2]) {
-            return Err(self.not_offered("this server has no thread streams, so there are no state updates".into()));
+            return Err(self.not_offered(
+                "this server has no thread streams, so there are no state updates".into(),
+            ));
         }
-        let mut list = RunList::new(kind, self.following.shared, self.options.first_after.is_some());
+        let mut list = RunList::new(
+            kind,
+            self.following.shared,
+            self.options.first_after.is_some(),
+        );
         list.read_events(self.reads_events());
         Ok(list)
     }
@@ -229,7 +273,11 @@ impl Follower {
     }
 
     fn not_offered(&self, detail: String) -> ApiError {
-        self.server.refuse_stream(&["threads", &self.thread, "stream"], Kind::NotOffered, &detail)
+        self.server.refuse_stream(
+            &["threads", &self.thread, "stream"],
+            Kind::NotOffered,
+            &detail,
+        )
     }
 
     async fn send_head(&mut self) {
@@ -245,7 +293,11 @@ impl Follower {
     }
 
     /// Applies a list of runs, or the error of a failed poll.
-    async fn apply_listing(&mut self, listing: Listing, list: &mut RunList) -> Result<(), ApiError> {
+    async fn apply_listing(
+        &mut self,
+        listing: Listing,
+        list: &mut RunList,
+    ) -> Result<(), ApiError> {
         let at = Timestamp::now();
         let runs = match listing {
             Ok(runs) => runs,
@@ -253,7 +305,14 @@ impl Follower {
                 self.failures += 1;
                 let (attempt, why, request) = (self.failures, error.cause(), error.request());
                 let wait = wait_after(&error, attempt, self.options.retries);
-                self.send(vec![Item::Retrying { at, attempt, wait, why, request }]).await;
+                self.send(vec![Item::Retrying {
+                    at,
+                    attempt,
+                    wait,
+                    why,
+                    request,
+                }])
+                .await;
                 return Ok(());
             }
             Err(error) if error.may_lack_call() && self.is_thread_known().await? => {
@@ -276,17 +335,42 @@ impl Follower {
         }
         let mut items: Vec<Item> = Vec::new();
         // If the thread's state is loaded too, its snapshot contains these runs.
-        for (run, why) in changes.unkept.into_iter().filter(|_| !self.following.has_state) {
+        for (run, why) in changes
+            .unkept
+            .into_iter()
+            .filter(|_| !self.following.has_state)
+        {
             self.totals.gaps += 1;
-            items.extend([Item::Record(Record::Run(run)), Item::Record(Record::Gap { at, why })]);
+            items.extend([
+                Item::Record(Record::Run(run)),
+                Item::Record(Record::Gap { at, why }),
+            ]);
         }
-        items.extend(changes.records.into_iter().map(|run| Item::Record(Record::Run(run))));
+        items.extend(
+            changes
+                .records
+                .into_iter()
+                .map(|run| Item::Record(Record::Run(run))),
+        );
         self.totals.gaps += changes.unread.len() as u64;
-        items.extend(changes.unread.into_iter().map(|why| Item::Record(Record::Gap { at, why })));
-        let every = if list.any_active() { self.following.busy } else { self.following.idle };
+        items.extend(
+            changes
+                .unread
+                .into_iter()
+                .map(|why| Item::Record(Record::Gap { at, why })),
+        );
+        let every = if list.any_active() {
+            self.following.busy
+        } else {
+            self.following.idle
+        };
         let unread = list.unread();
         let has_changed = std::mem::replace(&mut self.unread, unread) != unread || has_recovered;
-        if self.pace.send_if_modified(|pace| std::mem::replace(pace, every) != every) || has_changed {
+        if self
+            .pace
+            .send_if_modified(|pace| std::mem::replace(pace, every) != every)
+            || has_changed
+        {
             items.push(Item::Following { at, every, unread });
         }
         self.send(items).await;
@@ -323,18 +407,29 @@ impl Follower {
         let stop = CancellationToken::new();
         let (sender, mut items) = mpsc::channel(2);
         let shared = self.following.shared || list.is_own(&run);
-        let transport =
-            JoinTransport::new(self.server.clone(), self.thread.clone(), run.clone(), Vec::new()).shared(shared);
+        let transport = JoinTransport::new(
+            self.server.clone(),
+            self.thread.clone(),
+            run.clone(),
+            Vec::new(),
+        )
+        .shared(shared);
         let options = SourceOptions {
             max_event: self.options.max_event,
             first_after: Some("-1".into()),
             // Threads are followed forever.
-            retries: Retries { limit: u32::MAX, ..self.options.retries },
+            retries: Retries {
+                limit: u32::MAX,
+                ..self.options.retries
+            },
             stop: stop.clone(),
             ..SourceOptions::default()
         };
         let _source = AbortOnDropHandle::new(tokio::spawn(follow(transport, options, sender)));
-        self.base = Base { events: self.totals.events, conn: self.totals.connections };
+        self.base = Base {
+            events: self.totals.events,
+            conn: self.totals.connections,
+        };
         self.is_past = self.following.has_state && list.was_over(&run);
         self.precedes = list.precedes(&run);
         let mut last_event = Instant::now();
@@ -377,7 +472,12 @@ impl Follower {
         }
         self.close().await;
         let every = *self.pace.borrow();
-        self.send(vec![Item::Following { at: Timestamp::now(), every, unread: self.unread }]).await;
+        self.send(vec![Item::Following {
+            at: Timestamp::now(),
+            every,
+            unread: self.unread,
+        }])
+        .await;
         let outcome = Some(outcome).filter(|outcome| *outcome != Outcome::Detached);
         if let Some(record) = list.ended(&run, outcome, Timestamp::now()) {
             self.send(vec![Item::Record(Record::Run(record))]).await;
@@ -386,7 +486,11 @@ impl Follower {
     }
 
     /// Appends items of a run's stream to the thread's log. Returns the run's outcome once the stream ends.
-    async fn append_run_items(&mut self, batch: Vec<Item>, run: &str) -> Result<Option<Outcome>, ApiError> {
+    async fn append_run_items(
+        &mut self,
+        batch: Vec<Item>,
+        run: &str,
+    ) -> Result<Option<Outcome>, ApiError> {
         let mut ended = None;
         let mut appended = Vec::with_capacity(batch.len());
         for item in batch {
@@ -398,7 +502,9 @@ impl Follower {
                     self.totals.duplicates += end.duplicates;
                     ended = Some(end.outcome);
                 }
-                Item::Failed(error) if matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) => {
+                Item::Failed(error)
+                    if matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) =>
+                {
                     return Err(*error);
                 }
                 Item::Failed(error) => {
@@ -408,11 +514,18 @@ impl Follower {
                         error.cause()
                     );
                     self.totals.gaps += 1;
-                    appended.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+                    appended.push(Item::Record(Record::Gap {
+                        at: Timestamp::now(),
+                        why,
+                    }));
                 }
-                Item::Record(Record::Gap { .. }) if self.is_past && self.totals.events == self.base.events => {}
+                Item::Record(Record::Gap { .. })
+                    if self.is_past && self.totals.events == self.base.events => {}
                 Item::Record(record) => appended.push(Item::Record(self.renumbered(record, run))),
-                Item::Connecting { at, conn } => appended.push(Item::Connecting { at, conn: self.base.conn + conn }),
+                Item::Connecting { at, conn } => appended.push(Item::Connecting {
+                    at,
+                    conn: self.base.conn + conn,
+                }),
                 other => appended.push(other),
             }
         }
@@ -436,7 +549,9 @@ impl Follower {
             other => self.base.shift(other),
         };
         match &record {
-            Record::Open { conn, .. } => (self.totals.connections, self.open) = (*conn, Some(*conn)),
+            Record::Open { conn, .. } => {
+                (self.totals.connections, self.open) = (*conn, Some(*conn))
+            }
             Record::Close { .. } => self.open = None,
             Record::Event(event) => {
                 self.totals.events = event.seq.0;
@@ -451,12 +566,20 @@ impl Follower {
     async fn close(&mut self) {
         if let Some(conn) = self.open.take() {
             let (at, reason) = (Timestamp::now(), "left".to_string());
-            self.send(vec![Item::Record(Record::Close { at, conn, reason })]).await;
+            self.send(vec![Item::Record(Record::Close { at, conn, reason })])
+                .await;
         }
     }
 
     async fn apply_modes(&mut self, list: &mut RunList) {
-        let Some(modes) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else { return };
+        let Some(modes) = self
+            .options
+            .modes
+            .as_mut()
+            .map(|modes| modes.borrow_and_update().clone())
+        else {
+            return;
+        };
         let has_updates = |modes: &[String]| modes.iter().any(|mode| mode == THREAD_MODES[2]);
         if has_updates(&modes) && !has_updates(&self.modes) {
             let why = "this server has no thread streams, so there are no state updates".into();
@@ -468,7 +591,11 @@ impl Follower {
 
     async fn gap(&mut self, why: String) {
         self.totals.gaps += 1;
-        self.send(vec![Item::Record(Record::Gap { at: Timestamp::now(), why })]).await;
+        self.send(vec![Item::Record(Record::Gap {
+            at: Timestamp::now(),
+            why,
+        })])
+        .await;
     }
 
     async fn fail(&mut self, error: ApiError) -> Ending {
@@ -486,7 +613,12 @@ impl Follower {
     }
 
     async fn finish(&mut self, (outcome, detail): Ending) {
-        let end = End { at: Timestamp::now(), outcome, detail, ..self.totals.clone() };
+        let end = End {
+            at: Timestamp::now(),
+            outcome,
+            detail,
+            ..self.totals.clone()
+        };
         self.send(vec![Item::Record(Record::End(end))]).await;
     }
 }
@@ -506,7 +638,10 @@ async fn poll(
 ) {
     let mut failures = 0;
     loop {
-        let listing = server.runs(&thread, LISTED).await.map(|listing| listing.items);
+        let listing = server
+            .runs(&thread, LISTED)
+            .await
+            .map(|listing| listing.items);
         let wait = match &listing {
             Ok(_) => {
                 failures = 0;
@@ -539,12 +674,19 @@ struct PollSchedule {
 
 /// Completes when a refresh is requested; otherwise never.
 async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
-    let Some(requests) = refresh else { return std::future::pending().await };
+    let Some(requests) = refresh else {
+        return std::future::pending().await;
+    };
     if requests.changed().await.is_err() {
         std::future::pending().await
     }
 }
 
 fn wait_after(error: &ApiError, attempt: u32, retries: Retries) -> Duration {
-    Backoff { base: retries.base, cap: retries.cap }.bound(attempt).max(error.asked().unwrap_or_default())
+    Backoff {
+        base: retries.base,
+        cap: retries.cap,
+    }
+    .bound(attempt)
+    .max(error.asked().unwrap_or_default())
 }

@@ -41,7 +41,12 @@ impl ThreadTransport {
     /// default.
     pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadTransport {
         ThreadTransport {
-            thread: Thread { server, id: thread, modes, max_event: usize::MAX },
+            thread: Thread {
+                server,
+                id: thread,
+                modes,
+                max_event: usize::MAX,
+            },
             kind: None,
             memory: Arc::default(),
             was_open: false,
@@ -55,12 +60,21 @@ impl Transport for ThreadTransport {
             is_endless: true,
             sends_heartbeats: self.kind == Some(ServerKind::Python),
             sends_all: false,
-            never_replayed: self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates"),
+            never_replayed: self
+                .thread
+                .modes
+                .iter()
+                .any(|mode| mode == "state_update")
+                .then_some("state updates"),
             ..Capabilities::default()
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
+    async fn connect(
+        &mut self,
+        after: Option<&str>,
+        max_event: usize,
+    ) -> Result<Connection, ApiError> {
         self.thread.max_event = max_event;
         // For an unknown thread the server responds with 200 and sends nothing forever, so check on each connect that
         // it still exists.
@@ -77,7 +91,11 @@ impl Transport for ThreadTransport {
         {
             // The thread exists, so the server has no such endpoint.
             let (kind, detail) = (Kind::NotOffered, "this server has no thread streams".into());
-            return Err(ApiError { kind, detail, ..error.clone() });
+            return Err(ApiError {
+                kind,
+                detail,
+                ..error.clone()
+            });
         }
         self.was_open |= opened.is_ok();
         opened
@@ -91,7 +109,10 @@ impl Transport for ThreadTransport {
         self.thread.modes = modes;
         if !self.thread.has_stored() {
             // The end of the current run will not be received in this mode.
-            self.memory.lock().unwrap_or_else(PoisonError::into_inner).current = None;
+            self.memory
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .current = None;
         }
     }
 
@@ -113,10 +134,24 @@ impl ThreadTransport {
                 let (status, answered) = (live.status, live.answered);
                 let before = answered.map_or(Replayed::Unknown, Replayed::Before);
                 let bodies = (past.body, live.body);
-                let body =
-                    ThreadMerger::new(self.thread.clone(), after, runs, bodies, answered, self.memory.clone()).feeds();
+                let body = ThreadMerger::new(
+                    self.thread.clone(),
+                    after,
+                    runs,
+                    bodies,
+                    answered,
+                    self.memory.clone(),
+                )
+                .feeds();
                 let thread_id = Some(self.thread.id.clone());
-                Ok(Connection { status, thread_id, run_id: None, answered: None, past: before, body })
+                Ok(Connection {
+                    status,
+                    thread_id,
+                    run_id: None,
+                    answered: None,
+                    past: before,
+                    body,
+                })
             }
             _ => self.thread.open(!is_python, after).await,
         }
@@ -126,7 +161,11 @@ impl ThreadTransport {
 impl Thread {
     /// Returns whether any requested events are stored by the server.
     fn has_stored(&self) -> bool {
-        self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes" || mode == "lifecycle")
+        self.modes.is_empty()
+            || self
+                .modes
+                .iter()
+                .any(|mode| mode == "run_modes" || mode == "lifecycle")
     }
 
     /// Returns this thread with `run_modes` requested, because merging past and present needs run events. The merger drops
@@ -145,8 +184,15 @@ impl Thread {
     }
 
     async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Connection, ApiError> {
-        let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await?;
-        Ok(Connection { thread_id: Some(self.id.clone()), run_id: None, ..Connection::of(stream, self.max_event) })
+        let stream = self
+            .server
+            .thread_stream(&self.id, &self.modes, repeat_modes, after)
+            .await?;
+        Ok(Connection {
+            thread_id: Some(self.id.clone()),
+            run_id: None,
+            ..Connection::of(stream, self.max_event)
+        })
     }
 
     pub(crate) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
@@ -163,6 +209,11 @@ impl Thread {
     }
 
     pub(crate) async fn join(&self, run: &str, after: &str) -> Result<Connection, ApiError> {
-        Ok(Connection::of(self.server.join_run(&self.id, run, &[], Some(after)).await?, self.max_event))
+        Ok(Connection::of(
+            self.server
+                .join_run(&self.id, run, &[], Some(after))
+                .await?,
+            self.max_event,
+        ))
     }
 }

@@ -37,13 +37,17 @@ impl App {
             Action::Suspend => return vec![Effect::Suspend],
             Action::Redraw => return vec![Effect::Redraw],
             Action::Freeze => self.frozen = !self.frozen,
-            Action::Copy | Action::CopyPath if self.is_selection_unseen => self.explain_unseen_selection(),
+            Action::Copy | Action::CopyPath if self.is_selection_unseen => {
+                self.explain_unseen_selection()
+            }
             Action::Copy => {
                 let text = self.with_focus(|component, _| component.copied()).flatten();
                 return text.map(|text| self.copy(&text)).unwrap_or_default();
             }
             Action::CopyPath => {
-                let path = self.with_focus(|component, _| component.copied_path()).flatten();
+                let path = self
+                    .with_focus(|component, _| component.copied_path())
+                    .flatten();
                 return path.map(|path| self.copy(&path)).unwrap_or_default();
             }
             Action::Up => self.step(context, -1, false),
@@ -57,7 +61,11 @@ impl App {
             Action::Refresh
                 if !matches!(
                     context,
-                    Context::Journal | Context::Browse | Context::Records | Context::Bisect | Context::Graph
+                    Context::Journal
+                        | Context::Browse
+                        | Context::Records
+                        | Context::Bisect
+                        | Context::Graph
                 ) =>
             {
                 return self.refresh();
@@ -76,9 +84,12 @@ impl App {
             {
                 self.begin_typing()
             }
-            _ if self.is_selection_unseen && action.concerns_selection(context) => self.explain_unseen_selection(),
+            _ if self.is_selection_unseen && action.concerns_selection(context) => {
+                self.explain_unseen_selection()
+            }
             _ => {
-                let requests = self.component_requests(context, |component, cx| component.action(cx, action));
+                let requests =
+                    self.component_requests(context, |component, cx| component.action(cx, action));
                 return self.apply(requests);
             }
         }
@@ -86,7 +97,9 @@ impl App {
     }
 
     pub(super) fn step(&mut self, context: Context, lines: isize, whole_window: bool) {
-        self.with_component(context, |component, cx| component.step(cx, lines, whole_window));
+        self.with_component(context, |component, cx| {
+            component.step(cx, lines, whole_window)
+        });
     }
 
     fn jump_to_edge(&mut self, context: Context, start: bool) {
@@ -101,7 +114,9 @@ impl App {
                 let height = self.viewer().map_or(0, Viewer::height);
                 return (height as isize - 1).max(1);
             }
-            (true, Context::Deployments) => self.pane_cx(Pane::Deployments).area.h.saturating_sub(1),
+            (true, Context::Deployments) => {
+                self.pane_cx(Pane::Deployments).area.h.saturating_sub(1)
+            }
             (true, Context::Revisions) => self.pane_cx(Pane::Revisions).area.h.saturating_sub(1),
             (true, _) => self.pane_cx(Pane::Stream).area.h.saturating_sub(3),
         };
@@ -130,7 +145,10 @@ impl App {
             Pane::Stream => {
                 if !self.stream.tabs.other_half() {
                     let key = self.session.key("stream.split");
-                    self.notify(false, format!("This page has one pane. {key} splits a stream."));
+                    self.notify(
+                        false,
+                        format!("This page has one pane. {key} splits a stream."),
+                    );
                 }
             }
         }
@@ -177,7 +195,9 @@ impl App {
     /// Refreshes everything.
     fn refresh(&mut self) -> Vec<Effect> {
         // A held key refreshes only once.
-        let is_recent = |last: Timestamp| self.session.now.duration_since(last).abs() < SignedDuration::from_secs(1);
+        let is_recent = |last: Timestamp| {
+            self.session.now.duration_since(last).abs() < SignedDuration::from_secs(1)
+        };
         if self.session.refreshed_at.is_some_and(is_recent) {
             return Vec::new();
         }
@@ -187,21 +207,34 @@ impl App {
             viewer.is_asleep = false;
         }
         self.session.restart_polls();
-        self.session.profiles.iter_mut().for_each(|p| p.halted = false);
+        self.session
+            .profiles
+            .iter_mut()
+            .for_each(|p| p.halted = false);
         // The restarted log polls load every line again, so drop the loaded ones.
         if let Some(logs) = &mut self.logs {
             logs.reread(&self.session, |_| {});
         }
-        let asked = self.agent.infos.keys().filter(|server| !self.inbox.is_asleep(server));
+        let asked = self
+            .agent
+            .infos
+            .keys()
+            .filter(|server| !self.inbox.is_asleep(server));
         let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
-        if let Some(server) = self.agent.server.as_ref().filter(|open| open.server.has_address()) {
+        if let Some(server) = self
+            .agent
+            .server
+            .as_ref()
+            .filter(|open| open.server.has_address())
+        {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }
         effects.extend(self.explain_again(|_, _| true));
         self.notify(false, "Refreshing…");
         // A failed stream doesn't reconnect by itself. Reopening drops received events, so only `:reopen` does that.
-        let can_reopen =
-            |viewer: &Viewer| matches!(viewer.connection, ConnectionState::Failed(_)) && viewer.has_only_snapshots();
+        let can_reopen = |viewer: &Viewer| {
+            matches!(viewer.connection, ConnectionState::Failed(_)) && viewer.has_only_snapshots()
+        };
         if self.viewer().is_some_and(can_reopen) {
             let requests = self.stream.reopen(&self.session);
             effects.extend(self.apply(requests));
@@ -215,9 +248,15 @@ impl App {
         let all = text::bytes(text.len() as u64);
         let copied = text::head(text, MAX_COPIED);
         let message = match copied.len() == text.len() {
-            true => format!("Copied {} ({all}) to the clipboard (OSC 52).", text::short_id(text)),
+            true => format!(
+                "Copied {} ({all}) to the clipboard (OSC 52).",
+                text::short_id(text)
+            ),
             false => {
-                format!("Copied the first {} of {all} (the maximum of OSC 52).", text::bytes(copied.len() as u64))
+                format!(
+                    "Copied the first {} of {all} (the maximum of OSC 52).",
+                    text::bytes(copied.len() as u64)
+                )
             }
         };
         self.notify(false, message);

@@ -40,7 +40,10 @@ impl App {
         }
         let chosen_before = self.session.catalog.chosen.clone();
         let with_flags = |mut config: Box<Config>| {
-            config.seal(self.session.catalog.origin.read_only, self.session.catalog.origin.write);
+            config.seal(
+                self.session.catalog.origin.read_only,
+                self.session.catalog.origin.write,
+            );
             config
         };
         let config = match read.map(with_flags) {
@@ -71,15 +74,25 @@ impl App {
         let mut list = self.session.catalog.in_use.clone();
         list.retain(|used| !was_deselected(&used.name) && !was_removed(self, &used.name));
         for name in chosen.iter().filter(|name| !chosen_before.contains(name)) {
-            if let (None, Some(known)) = (list.iter().find(|p| p.name == *name), self.session.catalog.known(name)) {
+            if let (None, Some(known)) = (
+                list.iter().find(|p| p.name == *name),
+                self.session.catalog.known(name),
+            ) {
                 list.push(known.profile.clone());
             }
         }
         // The profiles in use were removed, so use those that the file selects.
         if list.is_empty() {
-            list = chosen.iter().filter_map(|name| Some(self.session.catalog.known(name)?.profile.clone())).collect();
+            list = chosen
+                .iter()
+                .filter_map(|name| Some(self.session.catalog.known(name)?.profile.clone()))
+                .collect();
         }
-        let more = if notes.is_empty() { String::new() } else { format!(" {}.", notes.join("; ")) };
+        let more = if notes.is_empty() {
+            String::new()
+        } else {
+            format!(" {}.", notes.join("; "))
+        };
         self.notify(false, format!("Configuration reloaded.{more}"));
         let requests = self.session.catalog.redefine(list);
         effects.extend(self.apply(requests));
@@ -93,7 +106,9 @@ impl App {
             // A configuration has appeared in the meantime.
             Ok(_) => return Vec::new(),
             Err(why) => {
-                self.first_run().into_iter().for_each(|screen| screen.on_demo_failed(why.clone()));
+                self.first_run()
+                    .into_iter()
+                    .for_each(|screen| screen.on_demo_failed(why.clone()));
                 return Vec::new();
             }
         };
@@ -118,7 +133,10 @@ impl App {
 
     /// Reports an invalid configuration file and keeps the previous configuration.
     fn keep_configuration(&mut self, error: ConfigError) -> Vec<Effect> {
-        self.notify(true, format!("{error}\n  The previous configuration stays in use until this is fixed."));
+        self.notify(
+            true,
+            format!("{error}\n  The previous configuration stays in use until this is fixed."),
+        );
         self.session.catalog.problem = Some(error);
         Vec::new()
     }
@@ -138,7 +156,11 @@ impl App {
             self.session.settings.event_log = config.event_log.clone();
             notes.push("[limits] applies to new streams".into());
         }
-        for warning in config.warnings.iter().filter(|w| !self.session.settings.warnings.contains(w)) {
+        for warning in config
+            .warnings
+            .iter()
+            .filter(|w| !self.session.settings.warnings.contains(w))
+        {
             notes.push(warning.clone());
         }
         self.session.settings.warnings = config.warnings.clone();
@@ -148,7 +170,12 @@ impl App {
     /// Returns whether a response is still valid: its profile is in use, and has pointed to the same server since configuration
     /// `since`.
     pub(crate) fn is_current(&self, profile: Option<&str>, since: Epoch) -> bool {
-        profile.is_none_or(|name| self.session.profiles.iter().any(|p| &*p.name == name && p.generation <= since))
+        profile.is_none_or(|name| {
+            self.session
+                .profiles
+                .iter()
+                .any(|p| &*p.name == name && p.generation <= since)
+        })
     }
 
     /// Activates these profiles. Views of profiles that were removed or now point to another server are closed with a notice;
@@ -159,8 +186,11 @@ impl App {
         }
         let before = std::mem::replace(&mut self.session.catalog.in_use, list.clone());
         let find = |list: &[Profile], name: &str| list.iter().find(|p| p.name == name).cloned();
-        let keeps_target =
-            |name: &str| find(&before, name).zip(find(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
+        let keeps_target = |name: &str| {
+            find(&before, name)
+                .zip(find(&list, name))
+                .is_some_and(|(old, new)| old.same_target(&new))
+        };
         self.session.epoch = self.session.epoch.next();
         // Responses of redirected profiles are dropped, so a search for an id would wait forever.
         self.cancel_search();
@@ -169,31 +199,68 @@ impl App {
         let states = list.iter().map(|profile| {
             let fresh = ProfileState::new(profile, generation);
             let old = find(&before, &profile.name);
-            let known =
-                self.session.profiles.iter().find(|p| *p.name == *profile.name).filter(|_| keeps_target(&profile.name));
+            let known = self
+                .session
+                .profiles
+                .iter()
+                .find(|p| *p.name == *profile.name)
+                .filter(|_| keeps_target(&profile.name));
             let Some(known) = known else {
-                let now = if old.is_some() { "now points to another server" } else { "is in use" };
+                let now = if old.is_some() {
+                    "now points to another server"
+                } else {
+                    "is in use"
+                };
                 notes.push(format!("{} {now}", profile.name));
                 return fresh;
             };
             if known.read_only != fresh.read_only {
-                let now = if fresh.read_only { "is read-only now" } else { "is now writable" };
+                let now = if fresh.read_only {
+                    "is read-only now"
+                } else {
+                    "is now writable"
+                };
                 notes.push(format!("{} {now}", profile.name));
             }
             // The pinned deployments changed, so load the list again.
             let pins_changed = old.is_some_and(|old| old.deployments != profile.deployments);
-            let epoch = if pins_changed { generation } else { known.epoch };
-            let ProfileState { label, read_only, is_unpolled, unpolled, production, .. } = fresh;
-            ProfileState { label, read_only, is_unpolled, unpolled, production, epoch, ..known.clone() }
+            let epoch = if pins_changed {
+                generation
+            } else {
+                known.epoch
+            };
+            let ProfileState {
+                label,
+                read_only,
+                is_unpolled,
+                unpolled,
+                production,
+                ..
+            } = fresh;
+            ProfileState {
+                label,
+                read_only,
+                is_unpolled,
+                unpolled,
+                production,
+                epoch,
+                ..known.clone()
+            }
         });
         self.session.profiles = states.collect();
         let removed = before.iter().filter(|old| find(&list, &old.name).is_none());
         notes.extend(removed.map(|old| format!("{} is no longer used", old.name)));
-        self.deployments.list.rearrange(&list, &self.session.profiles, keeps_target);
+        self.deployments
+            .list
+            .rearrange(&list, &self.session.profiles, keeps_target);
         let is_unchanged = |name: &str| find(&before, name) == find(&list, name);
         let (closed, forget_effects) = self.close_except(keeps_target, is_unchanged);
         if !notes.is_empty() {
-            let closed = if closed.is_empty() { String::new() } else { format!("; closed: {}", closed.join(", ")) };
+            let closed = if closed.is_empty() {
+                String::new()
+            } else {
+                format!("; closed: {}", closed.join(", "))
+            };
             self.notify(false, format!("{}{closed}.", notes.join(", ")));
         }
         self.inbox.retain_profiles(keeps_target);
@@ -225,38 +292,65 @@ impl App {
     ) -> (Vec<String>, Vec<Effect>) {
         let mut forget_effects = Vec::new();
         let mut closed = Vec::new();
-        for viewer in self.stream.tabs.close_except(|v| v.is_recording() || keeps_target(&v.server.profile)) {
-            closed.push(format!("the stream of {} (its run continues)", viewer.server.name));
+        for viewer in self
+            .stream
+            .tabs
+            .close_except(|v| v.is_recording() || keeps_target(&v.server.profile))
+        {
+            closed.push(format!(
+                "the stream of {} (its run continues)",
+                viewer.server.name
+            ));
         }
-        if let Some(server) = self.agent.server.take_if(|s| !keeps_target(&s.server.profile)) {
+        if let Some(server) = self
+            .agent
+            .server
+            .take_if(|s| !keeps_target(&s.server.profile))
+        {
             closed.push(format!("the threads of {}", server.server.name));
         }
-        if let Some(logs) = self.logs.take_if(|l| l.sources.iter().any(|s| !keeps_target(&s.profile))) {
+        if let Some(logs) = self
+            .logs
+            .take_if(|l| l.sources.iter().any(|s| !keeps_target(&s.profile)))
+        {
             let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
             closed.push(format!("the logs of {}", names.join(", ")));
         }
         let watched = self.deployments.watches.len();
-        self.deployments.watches.retain(|of, _| keeps_target(&of.profile));
+        self.deployments
+            .watches
+            .retain(|of, _| keeps_target(&of.profile));
         match watched - self.deployments.watches.len() {
             0 => {}
             1 => closed.push("a watch".into()),
             n => closed.push(format!("{n} watches")),
         }
-        self.deployments.deleting.retain(|(profile, _), _| keeps_target(profile));
-        self.agent.infos.retain(|server, _| keeps_target(&server.profile));
-        self.agent.health.retain(|server, _| keeps_target(&server.profile));
         self.deployments
-            .histories
-            .retain(|row, _| row.split_once('/').is_some_and(|(profile, _)| keeps_target(profile)));
-        self.deployments.compared.retain(|of| keeps_target(&of.profile));
-        self.pending_record.take_if(|what| !keeps_target(what.profile()));
+            .deleting
+            .retain(|(profile, _), _| keeps_target(profile));
+        self.agent
+            .infos
+            .retain(|server, _| keeps_target(&server.profile));
+        self.agent
+            .health
+            .retain(|server, _| keeps_target(&server.profile));
+        self.deployments.histories.retain(|row, _| {
+            row.split_once('/')
+                .is_some_and(|(profile, _)| keeps_target(profile))
+        });
+        self.deployments
+            .compared
+            .retain(|of| keeps_target(&of.profile));
+        self.pending_record
+            .take_if(|what| !keeps_target(what.profile()));
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {
                 // A profile is in use, so the first-run screen is no longer needed.
                 Overlay::FirstRun(_) if !self.session.profiles.is_empty() => {}
                 // The result of a change that is being sent is reported even if its dialog closes.
                 Overlay::Confirm(confirm)
-                    if !is_unchanged(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) =>
+                    if !is_unchanged(&confirm.profile)
+                        && !matches!(confirm.stage, Stage::Sending(_)) =>
                 {
                     closed.push("the pending change (nothing was sent)".into());
                     forget_effects.push(Effect::Forget(confirm.number));
@@ -265,7 +359,9 @@ impl App {
                     forget_effects.extend(page.leave_changed_profiles(&is_unchanged));
                     self.overlays.push(Overlay::BulkAnswer(page));
                 }
-                overlay if overlay.profile().is_none_or(&keeps_target) => self.overlays.push(overlay),
+                overlay if overlay.profile().is_none_or(&keeps_target) => {
+                    self.overlays.push(overlay)
+                }
                 // Keep the draft in case the profile is used again.
                 Overlay::Compose(composer) => self.composing.keep(*composer),
                 Overlay::Edit(editor) if editor.is_changed() => {

@@ -42,7 +42,11 @@ impl Header {
     /// Returns the tab at a column.
     pub(super) fn tab_at(&self, x: u16) -> Option<Tab> {
         let column = usize::from(x).checked_sub(self.start.width())?;
-        let at = self.tabs.places.iter().find(|(_, start, end)| (*start..*end).contains(&column));
+        let at = self
+            .tabs
+            .places
+            .iter()
+            .find(|(_, start, end)| (*start..*end).contains(&column));
         at.map(|(tab, ..)| *tab)
     }
 }
@@ -65,13 +69,22 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
         start.push_accent(if is_brief { "DEMO " } else { "DEMO  " });
     }
     let is_first_run = matches!(app.overlays.first(), Some(Overlay::FirstRun(_)));
-    let health: Vec<Health> = app.session.profiles.iter().map(|profile| health(app, profile)).collect();
+    let health: Vec<Health> = app
+        .session
+        .profiles
+        .iter()
+        .map(|profile| health(app, profile))
+        .collect();
     let mut lists = vec![health_list(&health, false, true)];
     let count_well = health.iter().filter(|h| h.is_well()).count() > 1;
     if count_well {
         lists.push(health_list(&health, true, true));
     }
-    lists.extend([health_list(&health, false, false), health_list(&health, count_well, false), health_counts(&health)]);
+    lists.extend([
+        health_list(&health, false, false),
+        health_list(&health, count_well, false),
+        health_counts(&health),
+    ]);
     let badges = badges(app, is_brief);
     let with = |counters: &Line, list: &Line| {
         let mut line = counters.clone();
@@ -79,28 +92,47 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
         if is_first_run {
             line = line.right(Tone::Dim, "no profile yet");
         }
-        for known in app.session.catalog.all.iter().filter(|known| known.will_be_used()) {
+        for known in app
+            .session
+            .catalog
+            .all
+            .iter()
+            .filter(|known| known.will_be_used())
+        {
             line = line.right(Tone::Moving, &format!("checking {}…", known.profile.name));
         }
         line.right.extend(list.right.iter().cloned());
         line.right(Tone::Plain, " ")
     };
-    let [long, medium, short] = [Counters::Full, Counters::Words, Counters::Numbers].map(|form| counters(app, form));
+    let [long, medium, short] =
+        [Counters::Full, Counters::Words, Counters::Numbers].map(|form| counters(app, form));
     // The names of the profiles say more than how many servers were not checked.
     let named = &lists[..lists.len() - 1];
     let in_words = named.iter().map(|list| with(&long, list));
     let in_words = in_words.chain(named.iter().map(|list| with(&medium, list)));
-    let in_words = in_words.chain(lists.last().map(|list| with(&medium, list))).filter(|_| !is_brief);
-    let choices: Vec<Line> = in_words.chain(lists.iter().map(|list| with(&short, list))).collect();
+    let in_words = in_words
+        .chain(lists.last().map(|list| with(&medium, list)))
+        .filter(|_| !is_brief);
+    let choices: Vec<Line> = in_words
+        .chain(lists.iter().map(|list| with(&short, list)))
+        .collect();
     let tabs = app.tabs();
     let room = |right: &Line| {
-        let used: usize = right.right.iter().map(|piece| text::width(&piece.text)).sum();
+        let used: usize = right
+            .right
+            .iter()
+            .map(|piece| text::width(&piece.text))
+            .sum();
         usize::from(width).saturating_sub(start.width() + used + 2)
     };
     let all = tabs::fitted(&tabs, usize::MAX, is_brief).line.width();
     // First a form beside which all tabs fit, else one beside which the current tab and its neighbors do.
     let fits = |wanted: usize| choices.iter().find(|right| room(right) >= wanted);
-    let right = fits(all).or_else(|| fits(MIN_TABS.min(all))).or(choices.last()).cloned().unwrap_or_default();
+    let right = fits(all)
+        .or_else(|| fits(MIN_TABS.min(all)))
+        .or(choices.last())
+        .cloned()
+        .unwrap_or_default();
     // Without a profile there is no list that the first tab could show.
     let tabs = match is_first_run && tabs.len() == 1 {
         true => Fitted::default(),
@@ -113,15 +145,33 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
 /// was not checked, has a `+`; one with rows that the newest requests did not confirm is dim and has a `?`.
 fn counters(app: &App, form: Counters) -> Line {
     let in_words = form != Counters::Numbers;
-    let Tally { counts, stale, is_whole, is_asking, unchecked } = app.inbox.tally();
+    let Tally {
+        counts,
+        stale,
+        is_whole,
+        is_asking,
+        unchecked,
+    } = app.inbox.tally();
     let mut line = Line::new();
     // The first answers are about to come. A server that takes long counts as not checked.
     if is_asking && unchecked == 0 {
         return line;
     }
     let shown = [
-        (counts.waiting, stale.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
-        (counts.failed, stale.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
+        (
+            counts.waiting,
+            stale.waiting,
+            "◆",
+            "waiting",
+            (Tone::Waiting, Tone::Waiting),
+        ),
+        (
+            counts.failed,
+            stale.failed,
+            "✗",
+            "failed",
+            (Tone::Bad, Tone::Bad),
+        ),
         (counts.stuck, stale.stuck, "?", "stuck", STUCK),
     ];
     let gap = |line: &Line| match (line.right.is_empty(), in_words) {
@@ -135,13 +185,24 @@ fn counters(app: &App, form: Counters) -> Line {
             (false, false) => ("+", tone),
             (false, true) => ("", tone),
         };
-        let text = if in_words { format!("{count}{sign} {word}") } else { format!("{count}{sign}") };
+        let text = if in_words {
+            format!("{count}{sign} {word}")
+        } else {
+            format!("{count}{sign}")
+        };
         let space = gap(&line);
-        line = line.right(Tone::Plain, space).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
+        line = line
+            .right(Tone::Plain, space)
+            .right(tone.0, &format!("{glyph} "))
+            .right(tone.1, &text);
     }
     // In few columns the signs of the numbers are enough.
     if unchecked > 0 && (form == Counters::Full || line.right.is_empty()) {
-        let said = if in_words { format!("? {unchecked} not checked") } else { "◆ ?".to_string() };
+        let said = if in_words {
+            format!("? {unchecked} not checked")
+        } else {
+            "◆ ?".to_string()
+        };
         let space = gap(&line);
         line = line.right(Tone::Plain, space).right(Tone::Dim, &said);
     }
@@ -162,21 +223,39 @@ fn badges(app: &App, is_brief: bool) -> Line {
     let is_about = |profile: &&ProfileState| server.is_none_or(|name| *name == profile.name);
     let profiles: Vec<&ProfileState> = app.session.profiles.iter().filter(is_about).collect();
     let mut said: Vec<String> = Vec::new();
-    for (label, is_production) in profiles.iter().filter_map(|p| Some((p.label.as_deref()?, p.production))) {
+    for (label, is_production) in profiles
+        .iter()
+        .filter_map(|p| Some((p.label.as_deref()?, p.production)))
+    {
         let label = match is_production {
             true if label.to_lowercase().starts_with("prod") => "PROD".to_string(),
             true => text::fit(&text::clean(label).to_uppercase(), 12).into_owned(),
             false => text::fit(&text::clean(label), 12).into_owned(),
         };
         if !said.contains(&label) {
-            line = line.right(if is_production { Tone::Badge } else { Tone::Strong }, &label).right(Tone::Plain, " ");
+            line = line
+                .right(
+                    if is_production {
+                        Tone::Badge
+                    } else {
+                        Tone::Strong
+                    },
+                    &label,
+                )
+                .right(Tone::Plain, " ");
             said.push(label);
         }
     }
     if !profiles.is_empty() && profiles.iter().all(|profile| profile.read_only) {
-        line = line.right(Tone::Badge, if is_brief { "RO" } else { "READ-ONLY" }).right(Tone::Plain, " ");
+        line = line
+            .right(Tone::Badge, if is_brief { "RO" } else { "READ-ONLY" })
+            .right(Tone::Plain, " ");
     }
-    if line.right.is_empty() { line } else { line.right(Tone::Plain, "  ") }
+    if line.right.is_empty() {
+        line
+    } else {
+        line.right(Tone::Plain, "  ")
+    }
 }
 
 /// Lists the health of each profile. `count_well` shows only the number of healthy ones; `ages` adds the age of stale data.
@@ -184,10 +263,14 @@ fn health_list(health: &[Health], count_well: bool, ages: bool) -> Line {
     let mut line = Line::new();
     let well = health.iter().filter(|h| h.is_well()).count();
     if count_well {
-        line = line.right(Tone::Dim, &format!("  {well} ")).right(Tone::Good, "●");
+        line = line
+            .right(Tone::Dim, &format!("  {well} "))
+            .right(Tone::Good, "●");
     }
     for health in health.iter().filter(|h| !(count_well && h.is_well())) {
-        line = line.right(Tone::Dim, &format!("  {} ", health.tag)).right(health.tone, &health.mark);
+        line = line
+            .right(Tone::Dim, &format!("  {} ", health.tag))
+            .right(health.tone, &health.mark);
         if ages {
             line = line.right(Tone::Dim, &health.age);
         }
@@ -201,7 +284,9 @@ fn health_counts(health: &[Health]) -> Line {
     for (tone, mark) in [(Tone::Good, "●"), (Tone::Moving, "◐"), (Tone::Bad, "✗")] {
         let count = health.iter().filter(|h| h.tone == tone).count();
         if count > 0 {
-            line = line.right(Tone::Dim, &format!("  {count} ")).right(tone, mark);
+            line = line
+                .right(Tone::Dim, &format!("  {count} "))
+                .right(tone, mark);
         }
     }
     line
@@ -212,19 +297,36 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
         true => (profile.problem(), profile.loaded_at.is_some()),
         false => server_health(app, &profile.name),
     };
-    let until = |at: jiff::Timestamp| Duration::try_from(at - app.session.now).ok().filter(|wait| !wait.is_zero());
+    let until = |at: jiff::Timestamp| {
+        Duration::try_from(at - app.session.now)
+            .ok()
+            .filter(|wait| !wait.is_zero())
+    };
     let limited = profile.limited_until.and_then(until);
     let (mark, tone) = match (error, responded) {
         _ if profile.halted => ("✗ 401, r retries".to_string(), Tone::Bad),
-        _ if limited.is_some() => (format!("? 429, {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
+        _ if limited.is_some() => (
+            format!("? 429, {}", limited.map(text::age).unwrap_or_default()),
+            Tone::Moving,
+        ),
         (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
         _ if asking_since(app, profile).is_some() => {
-            let since = asking_since(app, profile).and_then(|at| Duration::try_from(app.session.now - at).ok());
-            (format!("◐ asking {}", text::age(since.unwrap_or_default())), Tone::Moving)
+            let since = asking_since(app, profile)
+                .and_then(|at| Duration::try_from(app.session.now - at).ok());
+            (
+                format!("◐ asking {}", text::age(since.unwrap_or_default())),
+                Tone::Moving,
+            )
         }
         _ if profile.control_plane && failing_servers(app, profile) > 0 => {
             let number = failing_servers(app, profile);
-            (format!("✗ {number} {}", if number == 1 { "server" } else { "servers" }), Tone::Bad)
+            (
+                format!(
+                    "✗ {number} {}",
+                    if number == 1 { "server" } else { "servers" }
+                ),
+                Tone::Bad,
+            )
         }
         (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
         (None, true) => ("●".to_string(), Tone::Good),
@@ -232,20 +334,50 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
     };
     // With a problem, the age of the data and the time of the next attempt are shown.
     let has_problem = error.is_some() || limited.is_some();
-    let stale = profile.loaded_at.filter(|_| has_problem).and_then(|at| Duration::try_from(app.session.now - at).ok());
-    let mut age = stale.map(|age| format!(" {} old", text::age(age))).unwrap_or_default();
-    if let (Some(NextPoll::At(at)), true) = (profile.next_poll, error.is_some() && limited.is_none() && !profile.halted)
-    {
-        age.push_str(&format!(", retry in {}", text::age(until(at).unwrap_or_default())));
+    let stale = profile
+        .loaded_at
+        .filter(|_| has_problem)
+        .and_then(|at| Duration::try_from(app.session.now - at).ok());
+    let mut age = stale
+        .map(|age| format!(" {} old", text::age(age)))
+        .unwrap_or_default();
+    if let (Some(NextPoll::At(at)), true) = (
+        profile.next_poll,
+        error.is_some() && limited.is_none() && !profile.halted,
+    ) {
+        age.push_str(&format!(
+            ", retry in {}",
+            text::age(until(at).unwrap_or_default())
+        ));
     }
     // Profiles that share a region tag are shown by name.
-    let is_unique = app.session.profiles.iter().filter(|p| p.tag() == profile.tag()).count() == 1;
-    Health { tag: if is_unique { profile.tag() } else { &profile.name }.to_string(), mark, tone, age }
+    let is_unique = app
+        .session
+        .profiles
+        .iter()
+        .filter(|p| p.tag() == profile.tag())
+        .count()
+        == 1;
+    Health {
+        tag: if is_unique {
+            profile.tag()
+        } else {
+            &profile.name
+        }
+        .to_string(),
+        mark,
+        tone,
+        age,
+    }
 }
 
 /// Returns when the oldest request of a profile that takes long was sent.
 pub(super) fn asking_since(app: &App, profile: &ProfileState) -> Option<jiff::Timestamp> {
-    profile.asking_since.into_iter().chain(app.inbox.overdue_since(&profile.name)).min()
+    profile
+        .asking_since
+        .into_iter()
+        .chain(app.inbox.overdue_since(&profile.name))
+        .min()
 }
 
 /// Returns how many agent servers of a profile failed at their newest request.
@@ -259,15 +391,30 @@ fn server_health<'a>(app: &'a App, profile: &'a str) -> (Option<&'a ApiError>, b
         return (Some(error), true);
     }
     // The polled list of threads is newer than the server info, which is requested once.
-    if let Some(server) = app.agent.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
+    if let Some(server) = app
+        .agent
+        .server
+        .as_ref()
+        .filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
     {
         // A search that the server refuses says nothing about its health.
-        let error = server.threads.error.as_ref().filter(|error| !matches!(error.kind, Kind::Invalid(_)));
+        let error = server
+            .threads
+            .error
+            .as_ref()
+            .filter(|error| !matches!(error.kind, Kind::Invalid(_)));
         return (error, true);
     }
-    let infos = || app.agent.infos.iter().filter(|(server, _)| &*server.profile == profile);
+    let infos = || {
+        app.agent
+            .infos
+            .iter()
+            .filter(|(server, _)| &*server.profile == profile)
+    };
     // A server that has answered since is well.
-    let failed = infos().filter(|(server, _)| app.reach.of(server).is_none()).find_map(|(_, i)| i.error.as_ref());
+    let failed = infos()
+        .filter(|(server, _)| app.reach.of(server).is_none())
+        .find_map(|(_, i)| i.error.as_ref());
     let answered = app.reach.of_profile(profile).next().is_some();
     (failed, answered || infos().any(|(_, i)| i.value.is_some()))
 }
@@ -279,17 +426,35 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push_accent(prompt.sign);
         push_input(&mut line, &prompt.input);
         let is_search = app.overlays.is_empty() && app.pane_context() == Context::Server;
-        let saved = app.session.prefs.searches.iter().filter(|_| is_search && prompt.input.is_empty());
+        let saved = app
+            .session
+            .prefs
+            .searches
+            .iter()
+            .filter(|_| is_search && prompt.input.is_empty());
         let saved: Vec<&str> = saved.map(|(name, _)| name.as_str()).collect();
         if !saved.is_empty() {
-            line = line.right(Tone::Dim, &format!("saved (:search NAME): {}   ", text::clean(&saved.join(", "))));
+            line = line.right(
+                Tone::Dim,
+                &format!(
+                    "saved (:search NAME): {}   ",
+                    text::clean(&saved.join(", "))
+                ),
+            );
         }
-        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
+        canvas.line(
+            area.x,
+            area.y,
+            area.w,
+            &line.right(Tone::Dim, "⏎ keep  Esc cancel "),
+        );
         return;
     }
     let keys = hint_line(app, usize::from(area.w));
     canvas.line(area.x, area.y, area.w, &keys);
-    let Some(notice) = notice_line(app, area.w.saturating_sub(NOTICE_MARGIN)) else { return };
+    let Some(notice) = notice_line(app, area.w.saturating_sub(NOTICE_MARGIN)) else {
+        return;
+    };
     // The keys keep their place: a notice that doesn't fit beside them is above them.
     let above = u16::from(notice_is_above(&keys, &notice, area.w));
     let (room, y) = (area.w.saturating_sub(1), area.y.saturating_sub(above));
@@ -297,7 +462,12 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let x = area.x + room - width;
     if above > 0 {
         // A page that leaves no row free has a style there, to which that of the notice would be added.
-        canvas.clear(Area { x: x.saturating_sub(1), y, w: width + 2, h: 1 });
+        canvas.clear(Area {
+            x: x.saturating_sub(1),
+            y,
+            w: width + 2,
+            h: 1,
+        });
     }
     canvas.pieces(x, y, width, &notice.left);
 }
@@ -308,8 +478,10 @@ pub(super) fn has_notice_above(app: &App) -> bool {
         return false;
     }
     let width = app.session.size.0;
-    let notice = notice_line(app, width.saturating_sub(NOTICE_MARGIN)).filter(|_| app.prompt.is_none());
-    notice.is_some_and(|notice| notice_is_above(&hint_line(app, usize::from(width)), &notice, width))
+    let notice =
+        notice_line(app, width.saturating_sub(NOTICE_MARGIN)).filter(|_| app.prompt.is_none());
+    notice
+        .is_some_and(|notice| notice_is_above(&hint_line(app, usize::from(width)), &notice, width))
 }
 
 fn notice_is_above(keys: &Line, notice: &Line, width: u16) -> bool {
@@ -337,7 +509,10 @@ fn notice_line(app: &App, width: u16) -> Option<Line> {
         (None, true) => format!("   {key} details"),
         (None, false) => String::new(),
     };
-    line.push_plain(&text::fit(&text::clean(first), room.saturating_sub(text::width(&hint))));
+    line.push_plain(&text::fit(
+        &text::clean(first),
+        room.saturating_sub(text::width(&hint)),
+    ));
     line.push_dim(&hint);
     Some(line)
 }
@@ -346,8 +521,11 @@ fn notice_line(app: &App, width: u16) -> Option<Line> {
 fn hint_line(app: &App, width: usize) -> Line {
     let mut line = Line::plain(" ");
     let mut all = hints(app);
-    let room =
-        |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
+    let room = |all: &[(String, &str)]| {
+        all.iter()
+            .map(|(key, label)| text::width(key) + label.len() + 3)
+            .sum::<usize>()
+    };
     while room(&all) > width && all.len() > 1 {
         all.remove(all.len().saturating_sub(3).min(all.len() - 2));
     }

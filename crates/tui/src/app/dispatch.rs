@@ -20,11 +20,29 @@ impl App {
         let effects = self.dispatch_key(key);
         let opened_by_it = self.overlays.len() > open;
         // The page with the changes of a file opens once they are read.
-        let drafts = effects.iter().any(|effect| matches!(effect, Effect::DraftFile(..) | Effect::DraftRename(..)));
-        let context = if drafts { Context::Save } else { self.context() };
-        if (opened_by_it || drafts) && self.session.keymap.action(context, key).is_some_and(Action::sends) {
+        let drafts = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::DraftFile(..) | Effect::DraftRename(..)));
+        let context = if drafts {
+            Context::Save
+        } else {
+            self.context()
+        };
+        if (opened_by_it || drafts)
+            && self
+                .session
+                .keymap
+                .action(context, key)
+                .is_some_and(Action::sends)
+        {
             // A preview that this key opens could be sent by its repetitions.
-            self.held_key = Some((key, self.session.now.saturating_add(OPENING_KEY).unwrap_or(self.session.now)));
+            self.held_key = Some((
+                key,
+                self.session
+                    .now
+                    .saturating_add(OPENING_KEY)
+                    .unwrap_or(self.session.now),
+            ));
         }
         effects
     }
@@ -32,7 +50,11 @@ impl App {
     /// Returns whether a key may still be held down since it opened the preview. Each repetition extends that.
     fn is_held(&mut self, key: Key) -> bool {
         let now = self.session.now;
-        let Some((_, until)) = self.held_key.take().filter(|(held, until)| *held == key && now < *until) else {
+        let Some((_, until)) = self
+            .held_key
+            .take()
+            .filter(|(held, until)| *held == key && now < *until)
+        else {
             return false;
         };
         self.held_key = Some((key, until.max(now.saturating_add(HELD_KEY).unwrap_or(now))));
@@ -42,24 +64,46 @@ impl App {
     /// Says that a key that may still be held down has to be pressed again, since it may be a new press.
     fn explain_held_key(&mut self, key: Key) {
         let context = self.context();
-        let Some(action) = self.session.keymap.action(context, key).filter(|action| action.sends()) else { return };
-        if self.overlays.last().is_none_or(|top| top.can(&self.overlay_cx(true), action)) {
-            let what = if context == Context::Save { "write" } else { "send" };
+        let Some(action) = self
+            .session
+            .keymap
+            .action(context, key)
+            .filter(|action| action.sends())
+        else {
+            return;
+        };
+        if self
+            .overlays
+            .last()
+            .is_none_or(|top| top.can(&self.overlay_cx(true), action))
+        {
+            let what = if context == Context::Save {
+                "write"
+            } else {
+                "send"
+            };
             self.session.hint(format!("Press {key} again to {what}."));
         }
     }
 
     /// Says that nothing was done, because the key would act on a row that no frame has shown as selected.
     pub(super) fn explain_unseen_selection(&mut self) {
-        self.session.hint("The selection changed just now. Press the key again.".into());
+        self.session
+            .hint("The selection changed just now. Press the key again.".into());
     }
 
     fn dispatch_key(&mut self, key: Key) -> Vec<Effect> {
         let context = self.context();
         // Ignore navigation while frozen: moving a cursor the user cannot see is worse than not moving it.
         if self.frozen {
-            let action = self.session.keymap.action(context, key).filter(|action| action.works_frozen());
-            return action.map(|action| self.handle_action(context, action)).unwrap_or_default();
+            let action = self
+                .session
+                .keymap
+                .action(context, key)
+                .filter(|action| action.works_frozen());
+            return action
+                .map(|action| self.handle_action(context, action))
+                .unwrap_or_default();
         }
         self.hold_rows();
         self.pending_record = None;

@@ -35,7 +35,13 @@ impl FrozenFrame {
                 draw(app, theme, frame);
                 if !says_frozen(app, frame.buffer_mut()) {
                     let paint = theme.paint(&app.session.prefs.themes, app.session.prefs.theme());
-                    frozen_mark(app, &mut Canvas { buffer: frame.buffer_mut(), theme: paint });
+                    frozen_mark(
+                        app,
+                        &mut Canvas {
+                            buffer: frame.buffer_mut(),
+                            theme: paint,
+                        },
+                    );
                     if theme.ascii {
                         to_ascii(frame.buffer_mut());
                     }
@@ -49,17 +55,30 @@ impl FrozenFrame {
 /// Returns whether the row of a stream's views says that the screen is frozen.
 fn says_frozen(app: &App, buffer: &Buffer) -> bool {
     let is_stream = app.overlays.is_empty() && app.viewer().is_some() && app.logs.is_none();
-    let row: String = (0..buffer.area.width).filter_map(|x| Some(buffer.cell((x, VIEWS_ROW))?.symbol())).collect();
+    let row: String = (0..buffer.area.width)
+        .filter_map(|x| Some(buffer.cell((x, VIEWS_ROW))?.symbol()))
+        .collect();
     is_stream && row.contains(FROZEN)
 }
 
 /// Says at the right of the last row that the screen is frozen, in the place of notices.
 fn frozen_mark(app: &App, canvas: &mut Canvas<'_>) {
-    let line = Line::of(Tone::Badge, &format!("{FROZEN} · {}", app.session.key("app.freeze")));
+    let line = Line::of(
+        Tone::Badge,
+        &format!("{FROZEN} · {}", app.session.key("app.freeze")),
+    );
     let (width, area) = (line.width() as u16, canvas.buffer.area);
-    let (x, y) = (area.width.saturating_sub(width + 1), area.height.saturating_sub(1));
+    let (x, y) = (
+        area.width.saturating_sub(width + 1),
+        area.height.saturating_sub(1),
+    );
     // What was there has a style, to which that of the mark would be added.
-    canvas.clear(Area { x: x.saturating_sub(2), y, w: width + 3, h: 1 });
+    canvas.clear(Area {
+        x: x.saturating_sub(2),
+        y,
+        w: width + 3,
+        h: 1,
+    });
     canvas.line(x, y, width, &line);
 }
 
@@ -70,7 +89,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     let mut cursor = None;
     {
         let paint = theme.paint(&app.session.prefs.themes, app.session.prefs.theme());
-        let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
+        let mut canvas = Canvas {
+            buffer: frame.buffer_mut(),
+            theme: paint,
+        };
         if w < SMALLEST.0 || h < SMALLEST.1 {
             too_small(&mut canvas, &app.session.key("app.quit_now"), w, h);
         } else {
@@ -112,19 +134,33 @@ fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
     }
     let cx = |pane| app.pane_cx(pane);
     if let Some(pane) = &regions.deployments {
-        title(canvas, pane, &deployments.list_title(&cx(Pane::Deployments)), app.focus == Pane::Deployments);
+        title(
+            canvas,
+            pane,
+            &deployments.list_title(&cx(Pane::Deployments)),
+            app.focus == Pane::Deployments,
+        );
         deployments.view_list(&cx(Pane::Deployments), canvas);
     }
     let is_outdated = deployments.is_selection_outdated(&app.session);
     if let Some(pane) = &regions.revisions {
-        title(canvas, pane, &deployments.revisions_title(&cx(Pane::Revisions)), app.focus == Pane::Revisions);
+        title(
+            canvas,
+            pane,
+            &deployments.revisions_title(&cx(Pane::Revisions)),
+            app.focus == Pane::Revisions,
+        );
         deployments.view_revisions(&cx(Pane::Revisions), canvas, regions.details.is_some());
         if is_outdated {
             canvas.fade(pane.area);
         }
     }
     if let Some(pane) = &regions.details {
-        let cx = Cx { area: pane.area, is_focused: false, ..cx(Pane::Revisions) };
+        let cx = Cx {
+            area: pane.area,
+            is_focused: false,
+            ..cx(Pane::Revisions)
+        };
         title(canvas, pane, &deployments.details_title(&cx), false);
         deployments.view_details(&cx, canvas);
         if is_outdated {
@@ -132,7 +168,14 @@ fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
         }
     }
     if let Some(area) = regions.summary {
-        deployments.view_summary(&Cx { area, is_focused: false, ..cx(Pane::Deployments) }, canvas);
+        deployments.view_summary(
+            &Cx {
+                area,
+                is_focused: false,
+                ..cx(Pane::Deployments)
+            },
+            canvas,
+        );
         if is_outdated {
             canvas.fade(area);
         }
@@ -143,7 +186,9 @@ fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
 fn title(canvas: &mut Canvas<'_>, pane: &PaneArea, title: &Line, focused: bool) {
     match (pane.frame, pane.title) {
         (Some(frame), _) => canvas.pane_frame(frame, title, focused),
-        (None, Some(area)) => canvas.line_for_right(area.x + 1, area.y, area.w.saturating_sub(2), title),
+        (None, Some(area)) => {
+            canvas.line_for_right(area.x + 1, area.y, area.w.saturating_sub(2), title)
+        }
         (None, None) => {}
     }
 }
@@ -160,9 +205,19 @@ fn page(app: &App, canvas: &mut Canvas<'_>) {
 
 fn too_small(canvas: &mut Canvas<'_>, quit: &str, w: u16, h: u16) {
     let (least_w, least_h) = SMALLEST;
-    let quit = if quit.is_empty() { String::new() } else { format!(" Press {quit} to quit.") };
-    let text = format!("This terminal is too small: runtail needs {least_w}x{least_h}, this is {w}x{h}.{quit}");
-    for (y, line) in crate::widgets::line::wrap(&text, w as usize).iter().enumerate().take(h as usize) {
+    let quit = if quit.is_empty() {
+        String::new()
+    } else {
+        format!(" Press {quit} to quit.")
+    };
+    let text = format!(
+        "This terminal is too small: runtail needs {least_w}x{least_h}, this is {w}x{h}.{quit}"
+    );
+    for (y, line) in crate::widgets::line::wrap(&text, w as usize)
+        .iter()
+        .enumerate()
+        .take(h as usize)
+    {
         canvas.text(0, y as u16, w, line, Style::default());
     }
 }

@@ -17,8 +17,17 @@ impl App {
             return;
         }
         let shown = shown(key, self.session.settings.ascii);
-        let text = match self.session.keymap.elsewhere(key).filter(|row| row.context != context) {
-            Some(row) => format!("{shown} {}: press it in {}.", row.does(), row.context.place()),
+        let text = match self
+            .session
+            .keymap
+            .elsewhere(key)
+            .filter(|row| row.context != context)
+        {
+            Some(row) => format!(
+                "{shown} {}: press it in {}.",
+                row.does(),
+                row.context.place()
+            ),
             None => match self.session.key("app.help") {
                 help if help.is_empty() => format!("{shown} has no action."),
                 help => format!("{shown} has no action. Press {help} for keys."),
@@ -29,7 +38,9 @@ impl App {
 
     /// Runs an action as its key would. If it works elsewhere, goes to the nearest screen where it does, and says how.
     pub(super) fn run_action(&mut self, id: &str) -> Vec<Effect> {
-        let Some(row) = binding(id) else { return Vec::new() };
+        let Some(row) = binding(id) else {
+            return Vec::new();
+        };
         while matches!(self.overlays.last(), Some(Overlay::Help(_))) {
             self.close();
         }
@@ -72,7 +83,10 @@ impl App {
         let last = self.step_to(row);
         self.go_toward(row.context, last).unwrap_or_else(|| {
             let place = row.context.place();
-            self.session.hint(format!("{} works only in {place}, which can't be opened from here.", row.name()));
+            self.session.hint(format!(
+                "{} works only in {place}, which can't be opened from here.",
+                row.name()
+            ));
             Vec::new()
         })
     }
@@ -81,7 +95,10 @@ impl App {
     pub(super) fn go_where_command_works(&mut self, context: Context, name: &str) -> Vec<Effect> {
         let last = format!("{} and type {name}", self.session.key("app.command"));
         self.go_toward(context, last).unwrap_or_else(|| {
-            self.session.hint(format!("{name} works only in {}, which can't be opened from here.", context.place()));
+            self.session.hint(format!(
+                "{name} works only in {}, which can't be opened from here.",
+                context.place()
+            ));
             Vec::new()
         })
     }
@@ -92,7 +109,8 @@ impl App {
         while steps.len() <= MAX_STEPS {
             if let Some(effects) = self.go_to_context(context) {
                 steps.reverse();
-                self.session.hint(format!("Press {}.", steps.join(", then ")));
+                self.session
+                    .hint(format!("Press {}.", steps.join(", then ")));
                 return Some(effects);
             }
             let opener = context.opened_by().and_then(binding)?;
@@ -105,7 +123,10 @@ impl App {
     /// Returns the part of a sentence that says how to use an action: "x to cancel the run".
     fn step_to(&self, row: &Binding) -> String {
         let key = self.session.keymap.keys_of(row.id).first().copied();
-        let key = key.map_or_else(|| ":".to_string(), |key| shown(key, self.session.settings.ascii));
+        let key = key.map_or_else(
+            || ":".to_string(),
+            |key| shown(key, self.session.settings.ascii),
+        );
         let mut name = row.name().to_string();
         if let Some(first) = name.get_mut(..1) {
             first.make_ascii_lowercase();
@@ -117,7 +138,11 @@ impl App {
     fn go_to_context(&mut self, context: Context) -> Option<Vec<Effect>> {
         match context {
             Context::Deployments => Some(self.go_to(Pane::Deployments)),
-            Context::Revisions if self.history().is_some_and(|history| !history.revisions.is_empty()) => {
+            Context::Revisions
+                if self
+                    .history()
+                    .is_some_and(|history| !history.revisions.is_empty()) =>
+            {
                 Some(self.go_to(Pane::Revisions))
             }
             Context::Server => {
@@ -139,7 +164,11 @@ impl App {
             }
             Context::Profiles | Context::Journal => {
                 let mut effects = self.leave_overlays();
-                effects.extend(self.open(if context == Context::Journal { Route::Journal } else { Route::Profiles }));
+                effects.extend(self.open(if context == Context::Journal {
+                    Route::Journal
+                } else {
+                    Route::Profiles
+                }));
                 Some(effects)
             }
             _ => None,

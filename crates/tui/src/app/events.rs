@@ -18,17 +18,27 @@ use std::sync::Arc;
 
 impl App {
     /// Applies an event of a subscription.
-    pub(super) fn on_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
+    pub(super) fn on_event(
+        &mut self,
+        key: SubscriptionId,
+        event: SubscriptionEvent,
+    ) -> Vec<Effect> {
         let listed = match (&key, &event) {
             (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, .. }) => {
                 Some(format!("{profile}/{deployment}"))
             }
             _ => None,
         };
-        let newest = listed.as_deref().and_then(|row| row.split_once('/')).map(|(_, deployment)| deployment);
+        let newest = listed
+            .as_deref()
+            .and_then(|row| row.split_once('/'))
+            .map(|(_, deployment)| deployment);
         let (of_list, is_watched) = (key.clone(), self.is_watched(&key, newest));
         self.note_reach(&key, &event);
-        let (notices, is_history) = (self.session.notified, matches!(key, SubscriptionId::History(_)));
+        let (notices, is_history) = (
+            self.session.notified,
+            matches!(key, SubscriptionId::History(_)),
+        );
         let mut effects = self.apply_event(key, event);
         if is_history {
             // An awaited state may have opened its editor.
@@ -46,7 +56,14 @@ impl App {
         let at = self.session.now;
         let mut effects = Vec::new();
         let requests = match (key, event) {
-            (SubscriptionId::Inbox(_), SubscriptionEvent::Inbox { server, began, result }) => {
+            (
+                SubscriptionId::Inbox(_),
+                SubscriptionEvent::Inbox {
+                    server,
+                    began,
+                    result,
+                },
+            ) => {
                 return self.on_inbox(&server, began, result);
             }
             (SubscriptionId::Deployments(profile), event) => {
@@ -55,17 +72,38 @@ impl App {
                 effects.extend(self.locate_restored(&profile, end));
                 requests
             }
-            (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
-                self.deployments.on_newest(&profile, &deployment, revision)
+            (
+                SubscriptionId::Newest(profile),
+                SubscriptionEvent::Newest {
+                    deployment,
+                    revision,
+                },
+            ) => self.deployments.on_newest(&profile, &deployment, revision),
+            (
+                SubscriptionId::Revisions(profile, deployment),
+                SubscriptionEvent::Revisions(result, next),
+            ) => {
+                self.deployments
+                    .on_revisions(&self.session, (&profile, &deployment), result, next)
             }
-            (SubscriptionId::Revisions(profile, deployment), SubscriptionEvent::Revisions(result, next)) => {
-                self.deployments.on_revisions(&self.session, (&profile, &deployment), result, next)
-            }
-            (SubscriptionId::Past(profile), SubscriptionEvent::Past { deployment, revisions }) => {
+            (
+                SubscriptionId::Past(profile),
+                SubscriptionEvent::Past {
+                    deployment,
+                    revisions,
+                },
+            ) => {
                 self.deployments.on_past(&profile, &deployment, &revisions);
                 Requests::none()
             }
-            (SubscriptionId::Past(_), SubscriptionEvent::CommitSubject { revision, commit, subject }) => {
+            (
+                SubscriptionId::Past(_),
+                SubscriptionEvent::CommitSubject {
+                    revision,
+                    commit,
+                    subject,
+                },
+            ) => {
                 self.deployments.subjects.insert(revision, commit, subject);
                 Requests::none()
             }
@@ -83,13 +121,19 @@ impl App {
                 if let Ok(revision) = &result {
                     effects.extend(self.on_rollout(&of, revision));
                 }
-                self.deployments.on_watched(&self.session, &of, result, next)
+                self.deployments
+                    .on_watched(&self.session, &of, result, next)
             }
             (SubscriptionId::Deletion(profile, id), SubscriptionEvent::Deleting(result, next)) => {
                 self.deployments.on_deletion((profile, id), result, next)
             }
-            (SubscriptionId::Log(number, source), SubscriptionEvent::Lines { lines, incomplete }) => {
-                let Some(logs) = self.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };
+            (
+                SubscriptionId::Log(number, source),
+                SubscriptionEvent::Lines { lines, incomplete },
+            ) => {
+                let Some(logs) = self.logs.as_mut().filter(|l| l.number == number) else {
+                    return Vec::new();
+                };
                 let error = lines.as_ref().err().cloned();
                 logs.take(source, lines, at);
                 logs.note_incomplete(source, incomplete);
@@ -108,7 +152,11 @@ impl App {
                 Requests::none()
             }
             (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) => {
-                self.agent.health.entry(server).or_default().take(health, at);
+                self.agent
+                    .health
+                    .entry(server)
+                    .or_default()
+                    .take(health, at);
                 Requests::none()
             }
             (SubscriptionId::Runs(..), SubscriptionEvent::Runs(result)) => {
@@ -127,10 +175,19 @@ impl App {
                     let parked = self.stream.limit_memory(&self.session);
                     if !parked.is_empty() {
                         let total = bytes(self.session.settings.event_log.total);
-                        let text = format!("The open pages take more than {total} ([limits] total)");
-                        self.notify(false, format!("{text}: {} will be read again when shown.", parked.join(", ")));
+                        let text =
+                            format!("The open pages take more than {total} ([limits] total)");
+                        self.notify(
+                            false,
+                            format!(
+                                "{text}: {} will be read again when shown.",
+                                parked.join(", ")
+                            ),
+                        );
                     }
-                    refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
+                    refusal
+                        .map(|why| Requests::error(format!("The modes are unchanged: {why}.")))
+                        .unwrap_or_default()
                 } else {
                     Requests::none()
                 }
@@ -143,7 +200,9 @@ impl App {
                 }
                 Requests::none()
             }
-            (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
+            (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => {
+                self.on_job(number, &part)
+            }
             (SubscriptionId::History(number), event) => self.stream.on_history(number, event),
             (SubscriptionId::Graph(number), event) => {
                 for overlay in &mut self.overlays {
@@ -155,7 +214,9 @@ impl App {
                 Requests::none()
             }
             (SubscriptionId::Bisect(number), SubscriptionEvent::Bisected(result)) => {
-                self.bisect_page(number).into_iter().for_each(|page| page.on_result(result.clone()));
+                self.bisect_page(number)
+                    .into_iter()
+                    .for_each(|page| page.on_result(result.clone()));
                 Requests::none()
             }
             (SubscriptionId::Doctor(number), SubscriptionEvent::Checked(check)) => {
@@ -169,7 +230,12 @@ impl App {
     }
 
     fn on_list_event(&mut self, profile: &Arc<str>, event: SubscriptionEvent) -> Requests {
-        let Some(number) = self.session.profiles.iter().position(|p| p.name == *profile) else {
+        let Some(number) = self
+            .session
+            .profiles
+            .iter()
+            .position(|p| p.name == *profile)
+        else {
             return Requests::none();
         };
         let state = &mut self.session.profiles[number];
@@ -178,9 +244,22 @@ impl App {
                 self.deployments.on_page(number, state, deployments);
                 Requests::none()
             }
-            SubscriptionEvent::Deployments { result, is_truncated, skew, took, next } => {
-                let report = ListReport { result, is_truncated, skew, took, next };
-                self.deployments.on_list(number, state, report, self.session.now)
+            SubscriptionEvent::Deployments {
+                result,
+                is_truncated,
+                skew,
+                took,
+                next,
+            } => {
+                let report = ListReport {
+                    result,
+                    is_truncated,
+                    skew,
+                    took,
+                    next,
+                };
+                self.deployments
+                    .on_list(number, state, report, self.session.now)
             }
             _ => Requests::none(),
         }
@@ -188,7 +267,9 @@ impl App {
 
     fn on_wait(&mut self, number: u64, event: SubscriptionEvent) -> Requests {
         let error = match &event {
-            SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) => Some(error.clone()),
+            SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) => {
+                Some(error.clone())
+            }
             _ => None,
         };
         if let Some(error) = &error {
@@ -212,7 +293,9 @@ impl App {
 
     fn on_job(&mut self, number: u64, part: &JobProgress) -> Requests {
         Component::on_job(&mut self.stream, number, part);
-        self.overlays.iter_mut().for_each(|overlay| overlay.on_job(number, part));
+        self.overlays
+            .iter_mut()
+            .for_each(|overlay| overlay.on_job(number, part));
         Requests::none()
     }
 
@@ -232,7 +315,10 @@ impl App {
                     let only = report.page.only.as_deref();
                     let known = only.and_then(|only| self.session.catalog.known_mut(&only.name));
                     let known = known.filter(|known| Some(&known.profile) == only);
-                    check.zip(known).into_iter().for_each(|(check, known)| known.on_check(check));
+                    check
+                        .zip(known)
+                        .into_iter()
+                        .for_each(|(check, known)| known.on_check(check));
                 }
                 _ => {}
             }
@@ -250,7 +336,9 @@ impl App {
                 Requests::none()
             }
             Some(SubscriptionId::Bisect(number)) => {
-                self.bisect_page(number).into_iter().for_each(|page| page.on_panic(text));
+                self.bisect_page(number)
+                    .into_iter()
+                    .for_each(|page| page.on_panic(text));
                 Requests::none()
             }
             Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),
@@ -279,7 +367,12 @@ impl App {
             _ => Requests::none(),
         };
         let effects = self.apply(requests);
-        self.notify(true, format!("A background task failed: {text}. Everything else continues; press r to retry."));
+        self.notify(
+            true,
+            format!(
+                "A background task failed: {text}. Everything else continues; press r to retry."
+            ),
+        );
         effects
     }
 
@@ -292,7 +385,9 @@ impl App {
                 Requests::none()
             }
             EffectResult::Assistants(from, result) => {
-                let Some(server) = self.agent.server.as_mut().filter(|s| s.server == from) else { return Vec::new() };
+                let Some(server) = self.agent.server.as_mut().filter(|s| s.server == from) else {
+                    return Vec::new();
+                };
                 server.assistants.apply_list(result, at);
                 let known = server.assistants.value.clone().unwrap_or_default();
                 match self.composer_on(&from) {
@@ -327,13 +422,17 @@ impl App {
                     Overlay::Browse(browse) if browse.number == number => Some(browse),
                     _ => None,
                 });
-                let requests = list.map(|list| list.on_listed(result, at)).unwrap_or_default();
+                let requests = list
+                    .map(|list| list.on_listed(result, at))
+                    .unwrap_or_default();
                 effects.extend(self.apply(requests));
                 return effects;
             }
             EffectResult::SecretsChecked(checked) => {
                 for overlay in &mut self.overlays {
-                    let Overlay::Edit(editor) = overlay else { continue };
+                    let Overlay::Edit(editor) = overlay else {
+                        continue;
+                    };
                     if let Some(form) = &mut editor.form {
                         form.on_secrets_checked(checked.clone());
                     }
@@ -348,7 +447,8 @@ impl App {
                     Overlay::Records(page) if page.waits_for(number) => Some(page),
                     _ => None,
                 });
-                page.map(|page| page.on_listed(number, query, result, at)).unwrap_or_default()
+                page.map(|page| page.on_listed(number, query, result, at))
+                    .unwrap_or_default()
             }
             EffectResult::Authenticated(number, result) => {
                 let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
@@ -398,13 +498,19 @@ impl App {
             }
             EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
             EffectResult::Sent(number, sent) => return self.on_sent(number, sent),
-            EffectResult::PlannedAction(number, planned) => return self.on_planned_action(number, planned),
-            EffectResult::Acted(number, thread, result) => return self.on_acted(number, thread, result),
+            EffectResult::PlannedAction(number, planned) => {
+                return self.on_planned_action(number, planned);
+            }
+            EffectResult::Acted(number, thread, result) => {
+                return self.on_acted(number, thread, result);
+            }
             EffectResult::CancelFollowed(thread, targets) => {
                 self.on_cancel_followed(&thread, &targets);
                 Requests::none()
             }
-            EffectResult::ThreadLoaded(number, loaded) => return self.on_thread_loaded(number, loaded),
+            EffectResult::ThreadLoaded(number, loaded) => {
+                return self.on_thread_loaded(number, loaded);
+            }
             EffectResult::Journal(entries) => {
                 let journal = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::Journal(journal) => Some(journal),
@@ -415,25 +521,41 @@ impl App {
                 }
                 Requests::none()
             }
-            EffectResult::TargetChecked(number, result) => return self.on_target_checked(number, result),
-            EffectResult::Tried(number, result) => self.session.catalog.on_tested(number, result, at),
+            EffectResult::TargetChecked(number, result) => {
+                return self.on_target_checked(number, result);
+            }
+            EffectResult::Tried(number, result) => {
+                self.session.catalog.on_tested(number, result, at)
+            }
             EffectResult::Drafted(Ok(draft)) => {
                 self.open_save(Save::new(draft, None));
                 Requests::none()
             }
             EffectResult::ImportsFound(found) => {
-                let is_nothing = self.first_run().is_some_and(|screen| screen.on_imports(&found));
-                if is_nothing { nothing_to_import(&found) } else { Requests::none() }
+                let is_nothing = self
+                    .first_run()
+                    .is_some_and(|screen| screen.on_imports(&found));
+                if is_nothing {
+                    nothing_to_import(&found)
+                } else {
+                    Requests::none()
+                }
             }
             EffectResult::ImportDrafted(Ok((found, Some(draft)))) => {
                 self.open_save(Save::new(draft, Some(found)));
                 Requests::none()
             }
             EffectResult::ImportDrafted(Ok((found, None))) => nothing_to_import(&found),
-            EffectResult::ImportDrafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
-            EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
+            EffectResult::ImportDrafted(Err(error)) => {
+                Requests::error(format!("{error}\n  Nothing was written."))
+            }
+            EffectResult::Drafted(Err(error)) => {
+                Requests::error(format!("{error}\n  Nothing was written."))
+            }
             EffectResult::LocalServer(found) => {
-                self.first_run().into_iter().for_each(|screen| screen.on_local_server(found.clone()));
+                self.first_run()
+                    .into_iter()
+                    .for_each(|screen| screen.on_local_server(found.clone()));
                 Requests::none()
             }
             EffectResult::DemoStarted(started) => return self.begin_demo(started),
@@ -444,7 +566,9 @@ impl App {
             EffectResult::Saved(result) => {
                 // The draft that renames a profile was kept in case that nothing is written.
                 if let Some(old) = result.as_ref().ok().and_then(|draft| draft.renamed()) {
-                    self.changes.drafts.remove(&Subject::Profile(Some(old.into())));
+                    self.changes
+                        .drafts
+                        .remove(&Subject::Profile(Some(old.into())));
                 }
                 self.session.catalog.on_saved(result)
             }
@@ -458,7 +582,8 @@ impl App {
 
     fn open_save(&mut self, page: Save) {
         // A second request replaces the page of the first one.
-        self.overlays.retain(|overlay| !matches!(overlay, Overlay::Save(_)));
+        self.overlays
+            .retain(|overlay| !matches!(overlay, Overlay::Save(_)));
         self.overlays.push(crate::session::Paged::new(page).into());
     }
 
@@ -475,11 +600,16 @@ impl App {
                 // An error of an agent server says nothing about the control plane.
                 if !matches!(
                     what,
-                    Described::Thread(..) | Described::Run(..) | Described::Schemas(..) | Described::Graph(..)
+                    Described::Thread(..)
+                        | Described::Run(..)
+                        | Described::Schemas(..)
+                        | Described::Graph(..)
                 ) {
                     self.report_error(&error);
                 }
-                if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
+                if let (Described::Deployment(profile, id, _), Kind::NotFound) =
+                    (&what, &error.kind)
+                {
                     self.deployments.list.mark_gone(&format!("{profile}/{id}"));
                 }
                 // An object that was never listed may never have existed.
@@ -492,7 +622,14 @@ impl App {
                     | Described::ForgeSession(..) => "was not found",
                 };
                 let deleted = format!("{title} {missing}.\n{}", error.story());
-                self.notify(true, if error.kind == Kind::NotFound { deleted } else { error.story() });
+                self.notify(
+                    true,
+                    if error.kind == Kind::NotFound {
+                        deleted
+                    } else {
+                        error.story()
+                    },
+                );
             }
         }
         Vec::new()
@@ -507,13 +644,20 @@ impl App {
         }
         let page = runtail_core::text::clean(&link);
         let short = page.split_once("://").map_or(&*page, |(_, rest)| rest);
-        self.notify(true, format!("Couldn't open the browser. URL copied: {short}\n{why}"));
+        self.notify(
+            true,
+            format!("Couldn't open the browser. URL copied: {short}\n{why}"),
+        );
         vec![Effect::Copy(link)]
     }
 }
 
 fn nothing_to_import(found: &Import) -> Requests {
-    let skipped: String = found.skipped.iter().map(|one| format!("\n  {one}")).collect();
+    let skipped: String = found
+        .skipped
+        .iter()
+        .map(|one| format!("\n  {one}"))
+        .collect();
     match skipped.is_empty() {
         true => Requests::info(found.nothing()),
         false => Requests::error(format!("{}{skipped}", found.nothing())),
@@ -521,12 +665,21 @@ fn nothing_to_import(found: &Import) -> Requests {
 }
 
 fn report(error: Option<ApiError>) -> Requests {
-    error.map(|error| crate::session::Request::ReportError(error).into()).unwrap_or_default()
+    error
+        .map(|error| crate::session::Request::ReportError(error).into())
+        .unwrap_or_default()
 }
 
 /// Returns whether a list has all deployments of its profile, if this is its last part.
 fn list_end(event: &SubscriptionEvent) -> Option<bool> {
-    let SubscriptionEvent::Deployments { result, is_truncated, .. } = event else { return None };
+    let SubscriptionEvent::Deployments {
+        result,
+        is_truncated,
+        ..
+    } = event
+    else {
+        return None;
+    };
     let is_whole = |listing: &Listing<Deployment>| listing.incomplete.is_none() && !is_truncated;
     Some(result.as_ref().is_ok_and(is_whole))
 }

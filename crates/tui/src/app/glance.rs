@@ -28,7 +28,9 @@ impl App {
             self.has_strip = false;
             return;
         }
-        let has_room = self.session.size.1 >= MIN_HEIGHT && self.focus != Pane::Stream && self.overlays.is_empty();
+        let has_room = self.session.size.1 >= MIN_HEIGHT
+            && self.focus != Pane::Stream
+            && self.overlays.is_empty();
         match self.has_strip || !has_room {
             true => self.open_glance(),
             false => self.has_strip = true,
@@ -44,13 +46,18 @@ impl App {
 
     /// Returns the lines of the strip above the deployments.
     pub(super) fn strip_height(&self) -> u16 {
-        let is_shown = self.has_strip && self.focus != Pane::Stream && self.session.size.1 >= MIN_HEIGHT;
+        let is_shown =
+            self.has_strip && self.focus != Pane::Stream && self.session.size.1 >= MIN_HEIGHT;
         if is_shown { STRIP } else { 0 }
     }
 
     /// Passes what is known now to the open page.
     pub(super) fn refresh_glance(&mut self) {
-        if !self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Glance(_))) {
+        if !self
+            .overlays
+            .iter()
+            .any(|overlay| matches!(overlay, Overlay::Glance(_)))
+        {
             return;
         }
         let facts = self.glance_facts();
@@ -68,35 +75,74 @@ impl App {
         // None found is only known if every server answered: a zero means that all is well.
         let number = |found: usize| (found > 0 || tally.is_whole).then_some(found);
         let of = |group: InboxGroup| -> Vec<&InboxRow> {
-            listing.rows.iter().map(|row| &row.row).filter(|row| row.group() == group).collect()
+            listing
+                .rows
+                .iter()
+                .map(|row| &row.row)
+                .filter(|row| row.group() == group)
+                .collect()
         };
         let (waiting, failed) = (of(InboxGroup::Waiting), of(InboxGroup::Failed));
         let age = |row: &InboxRow| {
             let now = self.session.server_time(&row.profile);
-            let age = row.since().and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+            let age = row
+                .since()
+                .and_then(|since| Duration::try_from(now.duration_since(since)).ok());
             age.map(text::age).unwrap_or_default()
         };
         let place = |row: &InboxRow| crate::features::inbox::place_name(row);
         let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| {
             let (age, place) = one.map(|row| (age(row), place(row))).unwrap_or_default();
-            let detail = if age.is_empty() { String::new() } else { format!("{word} {age}") };
-            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place, ..Count::default() }
+            let detail = if age.is_empty() {
+                String::new()
+            } else {
+                format!("{word} {age}")
+            };
+            Count {
+                number: number(rows.len()),
+                detail,
+                brief: (age, place.clone()),
+                place,
+                ..Count::default()
+            }
         };
         // Without every answer there may be more; a number with rows that are not confirmed may be anything.
         let sign = |count: Count, stale: usize| {
             let more = if tally.is_whole { "" } else { "+" };
-            Count { sign: if stale > 0 { "?" } else { more }, ..count }
+            Count {
+                sign: if stale > 0 { "?" } else { more },
+                ..count
+            }
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
-        let rows = || self.deployments.list.rows.iter().filter(|row| row.counts.running() > 0);
+        let rows = || {
+            self.deployments
+                .list
+                .rows
+                .iter()
+                .filter(|row| row.counts.running() > 0)
+        };
         let running: usize = rows().map(|row| row.counts.running()).sum();
-        let outdated = rows().filter(|row| matches!(self.known_of(row), Some(ThreadsKnown::AsOf(_)))).count();
-        let updated = self.session.profiles.iter().filter_map(|profile| profile.loaded_at).max();
+        let outdated = rows()
+            .filter(|row| matches!(self.known_of(row), Some(ThreadsKnown::AsOf(_))))
+            .count();
+        let updated = self
+            .session
+            .profiles
+            .iter()
+            .filter_map(|profile| profile.loaded_at)
+            .max();
         Facts {
             waiting: sign(count(&waiting, oldest, "oldest"), tally.stale.waiting),
             failed: sign(count(&failed, newest, "newest"), tally.stale.failed),
-            running: sign(Count { number: number(running), ..self.rate_now() }, outdated),
+            running: sign(
+                Count {
+                    number: number(running),
+                    ..self.rate_now()
+                },
+                outdated,
+            ),
             unchecked: tally.unchecked,
             tiles: self.glance_tiles(),
             updated_at: updated,
@@ -106,16 +152,31 @@ impl App {
 
     /// Returns the rate of the open streams as the detail of a count; an empty one if nothing arrives.
     fn rate_now(&self) -> Count {
-        let Some(sum) = sum_of_rates(self.stream.tabs.all().iter(), self.session.now) else { return Count::default() };
+        let Some(sum) = sum_of_rates(self.stream.tabs.all().iter(), self.session.now) else {
+            return Count::default();
+        };
         let rate = format!("{} {}/s", text::count(sum.rate), sum.unit);
-        let streams = if sum.streams == 1 { "1 open stream".into() } else { format!("{} open streams", sum.streams) };
+        let streams = if sum.streams == 1 {
+            "1 open stream".into()
+        } else {
+            format!("{} open streams", sum.streams)
+        };
         let brief = (rate.clone(), format!("in {} open", sum.streams));
-        Count { detail: format!("{rate} in {streams}"), place: sum.strip, brief, ..Count::default() }
+        Count {
+            detail: format!("{rate} in {streams}"),
+            place: sum.strip,
+            brief,
+            ..Count::default()
+        }
     }
 
     /// Returns whether the rate of the open streams changes with the next second.
     pub(super) fn is_measuring(&self) -> bool {
-        self.stream.tabs.all().iter().any(|viewer| viewer.has_recent_rate(self.session.now))
+        self.stream
+            .tabs
+            .all()
+            .iter()
+            .any(|viewer| viewer.has_recent_rate(self.session.now))
     }
 
     fn glance_tiles(&self) -> Vec<Tile> {
@@ -123,7 +184,10 @@ impl App {
         let rows = self.deployments.list.problems_first().into_iter();
         let rows = rows.filter(|row| !row.gone).map(|row| self.tile(row));
         let unlisted = self.session.profiles.iter().filter_map(|profile| {
-            let error = profile.error.as_ref().filter(|_| profile.loaded_at.is_none())?;
+            let error = profile
+                .error
+                .as_ref()
+                .filter(|_| profile.loaded_at.is_none())?;
             Some(Tile {
                 id: format!("profile {}", profile.name),
                 rank: Rank::Unknown,
@@ -149,12 +213,26 @@ impl App {
         let as_of = self.outdated_since(row);
         let first = states.first();
         // What the control plane reports of the revision is current while it answers.
-        let is_listed = self.session.profiles.get(row.profile).is_some_and(|profile| profile.problem().is_none());
-        let is_current = |one: &State| is_listed && matches!(one.about, About::Deployment) && one.rank != Rank::Good;
+        let is_listed = self
+            .session
+            .profiles
+            .get(row.profile)
+            .is_some_and(|profile| profile.problem().is_none());
+        let is_current = |one: &State| {
+            is_listed && matches!(one.about, About::Deployment) && one.rank != Rank::Good
+        };
         let is_outdated = as_of.is_some() && !first.is_some_and(is_current);
         let (rank, glyph, tone) = match (first, is_outdated) {
             // The last known state stays in words.
-            (Some(one), true) => (if one.rank == Rank::Good { Rank::Unknown } else { one.rank }, "?", Tone::Dim),
+            (Some(one), true) => (
+                if one.rank == Rank::Good {
+                    Rank::Unknown
+                } else {
+                    one.rank
+                },
+                "?",
+                Tone::Dim,
+            ),
             (Some(one), false) => (one.rank, one.glyph, one.tone),
             (None, _) => (Rank::Unknown, "?", Tone::Dim),
         };
@@ -170,7 +248,11 @@ impl App {
             glyph,
             tone,
             name: row.name.clone(),
-            region: if *row.tag == *row.name { String::new() } else { row.tag.to_string() },
+            region: if *row.tag == *row.name {
+                String::new()
+            } else {
+                row.tag.to_string()
+            },
             reasons: states
                 .into_iter()
                 .map(|state| state.reason)
@@ -184,13 +266,20 @@ impl App {
 
     /// Returns how current the numbers of a row's threads are; `None` without an agent server.
     fn known_of(&self, row: &Row) -> Option<ThreadsKnown> {
-        row.server(&self.session.profiles).map(|server| self.threads_known(&server))
+        row.server(&self.session.profiles)
+            .map(|server| self.threads_known(&server))
     }
 
     /// Returns the time of what is known of a row, if its control plane or its agent server no longer answers.
     fn outdated_since(&self, row: &Row) -> Option<Timestamp> {
-        let profile = self.session.profiles.get(row.profile).filter(|_| row.deployment.is_some());
-        let listed = profile.filter(|profile| profile.problem().is_some()).and_then(|profile| profile.loaded_at);
+        let profile = self
+            .session
+            .profiles
+            .get(row.profile)
+            .filter(|_| row.deployment.is_some());
+        let listed = profile
+            .filter(|profile| profile.problem().is_some())
+            .and_then(|profile| profile.loaded_at);
         let read = match self.known_of(row) {
             Some(ThreadsKnown::AsOf(at)) => Some(at),
             _ => None,
@@ -200,43 +289,97 @@ impl App {
 
     /// Returns what is to be said of a row: of its threads, and of its newest revision or an unusual status.
     fn states(&self, row: &Row) -> Vec<State> {
-        let state = |rank, glyph, tone, about, reason: Reason| State { rank, glyph, tone, about, reason };
-        let number = |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
-        let of_row = if row.deployment.is_some() { self.state_of_revision(row) } else { self.state_of_server(row) };
+        let state = |rank, glyph, tone, about, reason: Reason| State {
+            rank,
+            glyph,
+            tone,
+            about,
+            reason,
+        };
+        let number =
+            |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
+        let of_row = if row.deployment.is_some() {
+            self.state_of_revision(row)
+        } else {
+            self.state_of_server(row)
+        };
         let (counts, mut states) = (row.counts, vec![of_row]);
         let known = self.known_of(row);
         if counts.failed > 0 {
             let reason = number(counts.failed, "failed");
-            states.push(state(Rank::Failed, "✗", Tone::Bad, About::FailedThreads, reason));
+            states.push(state(
+                Rank::Failed,
+                "✗",
+                Tone::Bad,
+                About::FailedThreads,
+                reason,
+            ));
         }
         if counts.waiting > 0 {
             let age = self.oldest_waiting(row);
-            let said = |words: &str| age.as_ref().map(|age| format!("{words}{age}")).unwrap_or_default();
+            let said = |words: &str| {
+                age.as_ref()
+                    .map(|age| format!("{words}{age}"))
+                    .unwrap_or_default()
+            };
             let (detail, brief) = (said(", oldest "), said(", "));
-            let reason = Reason { detail, brief, ..number(counts.waiting, "waiting") };
-            states.push(state(Rank::Waiting, "◆", Tone::Waiting, About::Waiting, reason));
+            let reason = Reason {
+                detail,
+                brief,
+                ..number(counts.waiting, "waiting")
+            };
+            states.push(state(
+                Rank::Waiting,
+                "◆",
+                Tone::Waiting,
+                About::Waiting,
+                reason,
+            ));
         }
         if counts.stuck > 0 {
-            states.push(state(Rank::Stuck, "?", STUCK.1, About::Stuck, number(counts.stuck, "stuck")));
+            states.push(state(
+                Rank::Stuck,
+                "?",
+                STUCK.1,
+                About::Stuck,
+                number(counts.stuck, "stuck"),
+            ));
         }
         if counts.running() > 0 {
             // Without its newest revision it is unknown how the deployment is.
             let is_known = row.newest.is_some() || row.deployment.is_none();
-            let (rank, glyph, tone) =
-                if is_known { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
-            states.push(state(rank, glyph, tone, About::Deployment, number(counts.running(), "running")));
+            let (rank, glyph, tone) = if is_known {
+                (Rank::Good, "●", Tone::Good)
+            } else {
+                (Rank::Unknown, "?", Tone::Dim)
+            };
+            states.push(state(
+                rank,
+                glyph,
+                tone,
+                About::Deployment,
+                number(counts.running(), "running"),
+            ));
         }
         // Nothing says that a deployment is well while its threads are not known. One that is being deleted or has no use isn't.
         let unknown = match known.filter(|_| row.state().is_usual()) {
             Some(ThreadsKnown::Asking) => Some(Reason::from("asking…".to_string())),
-            Some(ThreadsKnown::Unread(why)) => {
-                Some(Reason { text: "threads not read".into(), detail: format!(": {why}"), brief: String::new() })
-            }
+            Some(ThreadsKnown::Unread(why)) => Some(Reason {
+                text: "threads not read".into(),
+                detail: format!(": {why}"),
+                brief: String::new(),
+            }),
             Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_) | ThreadsKnown::Asleep) | None => None,
         };
         if let Some(said) = unknown {
             states.retain(|state| state.rank != Rank::Good);
-            states.push(state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said));
+            states.push(state(
+                Rank::Unknown,
+                "?",
+                Tone::Dim,
+                About::Deployment,
+                said,
+            ));
         }
         if states.len() > 1 {
             states.retain(|state| state.reason.text != IDLE && state.reason.text != UP);
@@ -246,10 +389,27 @@ impl App {
 
     /// Returns the state of an agent server without a control plane: up, if it answers.
     fn state_of_server(&self, row: &Row) -> State {
-        let is_up = matches!(self.known_of(row), Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)));
-        let (rank, glyph, tone) = if is_up { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
-        let reason = if is_up { UP.to_string().into() } else { Reason::default() };
-        State { rank, glyph, tone, about: About::Deployment, reason }
+        let is_up = matches!(
+            self.known_of(row),
+            Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_))
+        );
+        let (rank, glyph, tone) = if is_up {
+            (Rank::Good, "●", Tone::Good)
+        } else {
+            (Rank::Unknown, "?", Tone::Dim)
+        };
+        let reason = if is_up {
+            UP.to_string().into()
+        } else {
+            Reason::default()
+        };
+        State {
+            rank,
+            glyph,
+            tone,
+            about: About::Deployment,
+            reason,
+        }
     }
 
     /// Returns the state of the newest revision, or an unusual status of the deployment: one that is being deleted or has no use
@@ -259,40 +419,72 @@ impl App {
         let phase = newest.map(|revision| revision.phase());
         let (rank, (glyph, tone)) = match phase {
             _ if !row.state().is_usual() => {
-                let own = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+                let own = row
+                    .deployment
+                    .as_ref()
+                    .and_then(|deployment| deployment.status.as_deref());
                 let (glyph, tone, word) = deployment_badge(own);
-                let word = if row.url.is_none() { format!("{word}, no URL") } else { word };
-                return State { rank: Rank::Ended, glyph, tone, about: About::Deployment, reason: word.into() };
+                let word = if row.url.is_none() {
+                    format!("{word}, no URL")
+                } else {
+                    word
+                };
+                return State {
+                    rank: Rank::Ended,
+                    glyph,
+                    tone,
+                    about: About::Deployment,
+                    reason: word.into(),
+                };
             }
             Some(phase @ Phase::Failed) => (Rank::Failed, phase_glyph(phase)),
-            Some(phase @ (Phase::Moving | Phase::Waiting | Phase::Unknown)) => (Rank::Moving, phase_glyph(phase)),
+            Some(phase @ (Phase::Moving | Phase::Waiting | Phase::Unknown)) => {
+                (Rank::Moving, phase_glyph(phase))
+            }
             Some(Phase::Interrupted | Phase::Skipped) => (Rank::Ended, ("■", Tone::Plain)),
             Some(phase @ Phase::Deployed) => (Rank::Good, phase_glyph(phase)),
             None => (Rank::Unknown, ("?", Tone::Dim)),
         };
         let profile = self.session.profiles.get(row.profile);
         let since = |at| profile.map(|profile| text::age(profile.since(at, self.session.now)));
-        let age = newest.and_then(|revision| revision.created_at).and_then(since).unwrap_or_default();
+        let age = newest
+            .and_then(|revision| revision.created_at)
+            .and_then(since)
+            .unwrap_or_default();
         let reason = match (phase, newest) {
             (Some(Phase::Deployed), _) => IDLE.to_string().into(),
             (_, Some(revision)) => {
                 let age = format!(" {age}");
-                Reason { text: revision.status.clone(), detail: age.clone(), brief: age }
+                Reason {
+                    text: revision.status.clone(),
+                    detail: age.clone(),
+                    brief: age,
+                }
             }
             (_, None) => Reason::default(),
         };
-        State { rank, glyph, tone, about: About::Deployment, reason }
+        State {
+            rank,
+            glyph,
+            tone,
+            about: About::Deployment,
+            reason,
+        }
     }
 
     /// Returns since when the oldest thread of a row waits for a person.
     fn oldest_waiting(&self, row: &Row) -> Option<String> {
         let rows = self.inbox.listing().rows.iter().map(|listed| &listed.row);
         let is_its = |one: &&InboxRow| {
-            one.group() == InboxGroup::Waiting && one.profile == *row.profile_name && one.deployment == row.name
+            one.group() == InboxGroup::Waiting
+                && one.profile == *row.profile_name
+                && one.deployment == row.name
         };
         let since = rows.filter(is_its).filter_map(InboxRow::since).min()?;
         let now = self.session.server_time(&row.profile_name);
-        Duration::try_from(now.duration_since(since)).ok().map(text::age)
+        Duration::try_from(now.duration_since(since))
+            .ok()
+            .map(text::age)
     }
 }
 

@@ -36,7 +36,10 @@ fn six(ids: &[&'static str]) -> Vec<&'static str> {
 }
 
 /// Actions that the footer shows as one: `+ - zoom`.
-const PAIRS: [(&str, &str); 2] = [("move.left", "move.right"), ("stream.unfold_all", "stream.fold_all")];
+const PAIRS: [(&str, &str); 2] = [
+    ("move.left", "move.right"),
+    ("stream.unfold_all", "stream.fold_all"),
+];
 
 /// An action of the footer, with a label that replaces the table's where that would mislead.
 type Hint = (&'static str, Option<&'static str>);
@@ -50,25 +53,41 @@ pub fn hints(app: &App) -> Hints {
             stream_hints(viewer, offers, can_act, &|id| app.can(id))
         }
         _ => {
-            let framed = app.overlays.last().map(|top| top.framed_keys(&app.overlay_cx(true))).unwrap_or_default();
+            let framed = app
+                .overlays
+                .last()
+                .map(|top| top.framed_keys(&app.overlay_cx(true)))
+                .unwrap_or_default();
             let is_shown = |id: &&str| app.can(id) && !framed.contains(id);
             let ids: Vec<&'static str> = listed_ids(app).into_iter().filter(is_shown).collect();
-            six(&ids).into_iter().map(|id| (id, label(app, id))).collect()
+            six(&ids)
+                .into_iter()
+                .map(|id| (id, label(app, id)))
+                .collect()
         }
     };
     let (keymap, ascii) = (&app.session.keymap, app.session.settings.ascii);
     let hint = |(id, label): Hint| {
         let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;
         let numbers = match app.overlays.last() {
-            Some(Overlay::FirstRun(screen)) => Some(screen.numbers()).filter(|(first, _)| *first == id),
+            Some(Overlay::FirstRun(screen)) => {
+                Some(screen.numbers()).filter(|(first, _)| *first == id)
+            }
             _ => None,
         };
         if let Some((first, last)) = numbers
-            && let (Some(first), Some(last)) = (keymap.keys_of(first).first(), keymap.keys_of(last).first())
+            && let (Some(first), Some(last)) =
+                (keymap.keys_of(first).first(), keymap.keys_of(last).first())
         {
-            return Some((format!("{}–{}", key_glyph(*first, ascii), key_glyph(*last, ascii)), "choose"));
+            return Some((
+                format!("{}–{}", key_glyph(*first, ascii), key_glyph(*last, ascii)),
+                "choose",
+            ));
         }
-        Some((pair_of_keys(keymap, id, ascii).unwrap_or(key), label.unwrap_or(default_label)))
+        Some((
+            pair_of_keys(keymap, id, ascii).unwrap_or(key),
+            label.unwrap_or(default_label),
+        ))
     };
     ids.into_iter().filter_map(hint).collect()
 }
@@ -96,8 +115,7 @@ fn listed_ids(app: &App) -> Vec<&'static str> {
 /// Returns the label of an action where the table's would mislead.
 fn label(app: &App, id: &str) -> Option<&'static str> {
     // A profile has no preview: its servers are checked.
-    let is_profile =
-        matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
+    let is_profile = matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
     match id {
         "editor.preview" if is_profile => Some("check"),
         // The same key leaves the page.
@@ -110,7 +128,10 @@ fn label(app: &App, id: &str) -> Option<&'static str> {
 /// Returns what the key that leaves a preview does, where it cancels nothing.
 fn way_back(top: &Overlay) -> Option<&'static str> {
     let (is_open, is_sending) = match top {
-        Overlay::Confirm(confirm) => (matches!(confirm.stage, Stage::Planning | Stage::Ready(_)), false),
+        Overlay::Confirm(confirm) => (
+            matches!(confirm.stage, Stage::Planning | Stage::Ready(_)),
+            false,
+        ),
         Overlay::Bulk(bulk) => (bulk.is_open(), bulk.is_active()),
         Overlay::BulkAnswer(page) => (page.is_open(), page.is_sending()),
         _ => return None,
@@ -131,12 +152,20 @@ fn pair_of_keys(keymap: &Keymap, id: &str, ascii: bool) -> Option<String> {
         _ => None,
     };
     let (first, second) = (keymap.keys_of(one), keymap.keys_of(other));
-    let arrows = first.iter().find_map(arrow).zip(second.iter().find_map(arrow)).filter(|_| !ascii);
+    let arrows = first
+        .iter()
+        .find_map(arrow)
+        .zip(second.iter().find_map(arrow))
+        .filter(|_| !ascii);
     match arrows {
         Some((left, right)) => Some(format!("{left}{right}")),
         None => {
             // A letter is shorter than the name of a key.
-            let short = |keys: &[Key]| keys.iter().map(|key| key_glyph(*key, ascii)).min_by_key(String::len);
+            let short = |keys: &[Key]| {
+                keys.iter()
+                    .map(|key| key_glyph(*key, ascii))
+                    .min_by_key(String::len)
+            };
             Some(format!("{} {}", short(first)?, short(second)?))
         }
     }
@@ -145,9 +174,12 @@ fn pair_of_keys(keymap: &Keymap, id: &str, ascii: bool) -> Option<String> {
 impl App {
     /// Returns whether an action of the footer does something now.
     fn can(&self, id: &str) -> bool {
-        let Some(row) = binding(id).filter(|row| self.works(row)) else { return false };
+        let Some(row) = binding(id).filter(|row| self.works(row)) else {
+            return false;
+        };
         let context = self.context();
-        let is_of_page = row.context != Context::Global || row.is_movement() || row.action == Action::Copy;
+        let is_of_page =
+            row.context != Context::Global || row.is_movement() || row.action == Action::Copy;
         if !is_of_page {
             return true;
         }
@@ -155,15 +187,23 @@ impl App {
             (Some(top), _) => top.can(&self.overlay_cx(true), row.action),
             // The layout asks for the footer, so its areas must not be asked for here.
             (None, Context::Stream) => self.stream.can(&self.overlay_cx(true), row.action),
-            (None, Context::Deployments | Context::Revisions) => self.deployments.can(context, row.action),
-            (None, Context::Logs) => self.logs.as_ref().is_none_or(|logs| logs.can(&self.overlay_cx(true), row.action)),
+            (None, Context::Deployments | Context::Revisions) => {
+                self.deployments.can(context, row.action)
+            }
+            (None, Context::Logs) => self
+                .logs
+                .as_ref()
+                .is_none_or(|logs| logs.can(&self.overlay_cx(true), row.action)),
             _ => true,
         }
     }
 
     /// Returns the top overlay without the help and the palette.
     pub(super) fn page_under_help(&self) -> Option<&Overlay> {
-        self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Help(_) | Overlay::Command(_)))
+        self.overlays
+            .iter()
+            .rev()
+            .find(|overlay| !matches!(overlay, Overlay::Help(_) | Overlay::Command(_)))
     }
 
     /// Returns whether there are panes to give the whole screen to one of them.
@@ -178,18 +218,28 @@ impl App {
             return page.profile();
         }
         match context {
-            Context::Stream => {
-                self.viewer().filter(|viewer| !viewer.is_recording()).map(|viewer| &*viewer.server.profile)
-            }
+            Context::Stream => self
+                .viewer()
+                .filter(|viewer| !viewer.is_recording())
+                .map(|viewer| &*viewer.server.profile),
             Context::Server => self.agent.server.as_ref().map(|open| &*open.server.profile),
-            Context::Deployments | Context::Revisions => self.deployments.list.selected().map(|row| &*row.profile_name),
+            Context::Deployments | Context::Revisions => self
+                .deployments
+                .list
+                .selected()
+                .map(|row| &*row.profile_name),
             _ => None,
         }
     }
 }
 
 /// Returns the hints of a stream, which depend on the thread's status, the view, an active search and the scroll position.
-fn stream_hints(viewer: &Viewer, offers: Offers, can_act: bool, can: &dyn Fn(&str) -> bool) -> Vec<Hint> {
+fn stream_hints(
+    viewer: &Viewer,
+    offers: Offers,
+    can_act: bool,
+    can: &dyn Fn(&str) -> bool,
+) -> Vec<Hint> {
     let view = viewer.view();
     let in_tree = view == View::State;
     let is_searching = !(viewer.searched().is_empty() || in_tree && viewer.shows_changes());
@@ -234,9 +284,14 @@ fn thread_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
     if viewer.is_recording() {
         // There is no server to act on.
         let has_events = viewer.event_log.first_seq().is_some();
-        return has_events.then_some(("stream.again", Some("play"))).into_iter().collect();
+        return has_events
+            .then_some(("stream.again", Some("play")))
+            .into_iter()
+            .collect();
     }
-    let Some(checkpoint) = viewer.shown_checkpoint() else { return status_hints(viewer, offers, can_act) };
+    let Some(checkpoint) = viewer.shown_checkpoint() else {
+        return status_hints(viewer, offers, can_act);
+    };
     // The keys act on the shown checkpoint.
     let mut ids = checkpoint_hints(checkpoint.is_head, offers, can_act);
     ids.extend([("stream.details", None), ("stream.follow", None)]);
@@ -247,7 +302,10 @@ fn thread_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
 fn view_hints(viewer: &Viewer) -> Vec<Hint> {
     match viewer.view() {
         View::State if viewer.shows_changes() => {
-            vec![("stream.open", Some("go there")), ("stream.compare", Some("whole state"))]
+            vec![
+                ("stream.open", Some("go there")),
+                ("stream.compare", Some("whole state")),
+            ]
         }
         View::State => vec![("stream.open", Some("fold")), ("stream.compare", None)],
         View::Timeline => vec![
@@ -257,7 +315,11 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
             ("stream.export", Some("sort")),
         ],
         View::Raw | View::Custom => {
-            let label = if viewer.as_received { "summary" } else { "as received" };
+            let label = if viewer.as_received {
+                "summary"
+            } else {
+                "as received"
+            };
             vec![("stream.open", None), ("stream.as_received", Some(label))]
         }
         View::Delivery => vec![
@@ -271,7 +333,14 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
                 ("stream.open", Some("go to last visit")),
                 ("move.left", Some("fold")),
                 ("stream.collapse", Some("collapse idle")),
-                ("stream.split", Some(if viewer.half.is_some() { "one stream" } else { "split" })),
+                (
+                    "stream.split",
+                    Some(if viewer.half.is_some() {
+                        "one stream"
+                    } else {
+                        "split"
+                    }),
+                ),
                 ("stream.play", Some("breakpoint")),
             ];
             if !viewer.graph.follows() {
@@ -295,7 +364,10 @@ fn checkpoint_hints(is_head: bool, offers: Offers, can_act: bool) -> Vec<Hint> {
         ids.push(("stream.again", Some("run again from here")));
     }
     if can_act && (is_head || offers.continues) {
-        ids.push(("stream.edit_state", (!is_head).then_some("edit state and run")));
+        ids.push((
+            "stream.edit_state",
+            (!is_head).then_some("edit state and run"),
+        ));
     }
     ids
 }
@@ -310,9 +382,19 @@ fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
             None => vec![explain, ("stream.new_run", None)],
         },
         ThreadStatus::Waiting { questions, .. } if can_act => {
-            let all = if questions.len() > 1 { "approve all" } else { "approve" };
-            let approve = questions.iter().all(Question::can_be_approved).then_some(("stream.approve", Some(all)));
-            [("stream.answer", None)].into_iter().chain(approve).collect()
+            let all = if questions.len() > 1 {
+                "approve all"
+            } else {
+                "approve"
+            };
+            let approve = questions
+                .iter()
+                .all(Question::can_be_approved)
+                .then_some(("stream.approve", Some(all)));
+            [("stream.answer", None)]
+                .into_iter()
+                .chain(approve)
+                .collect()
         }
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_continue => {
             vec![explain, ("stream.answer", Some("continue"))]
@@ -328,7 +410,11 @@ fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
         {
             vec![explain, ("stream.answer", Some("continue"))]
         }
-        ThreadStatus::Idle { .. } | ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } if can_act => {
+        ThreadStatus::Idle { .. }
+        | ThreadStatus::Cancelled { .. }
+        | ThreadStatus::Edited { .. }
+            if can_act =>
+        {
             vec![("stream.new_run", None), ("stream.details", None)]
         }
         ThreadStatus::Loading => Vec::new(),

@@ -5,7 +5,9 @@ use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{
     Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name,
 };
-use crate::session::msg::{Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId, ThreadRef};
+use crate::session::msg::{
+    Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId, ThreadRef,
+};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
@@ -27,7 +29,11 @@ impl App {
     /// Opens the inbox on the oldest thread that waits on a server.
     pub(super) fn open_inbox_at(&mut self, server: &ServerRef) {
         // It may be below the page that opens it.
-        if let Some(at) = self.overlays.iter().position(|overlay| matches!(overlay, Overlay::Inbox(_))) {
+        if let Some(at) = self
+            .overlays
+            .iter()
+            .position(|overlay| matches!(overlay, Overlay::Inbox(_)))
+        {
             let overlay = self.overlays.remove(at);
             self.overlays.push(overlay);
         }
@@ -39,9 +45,17 @@ impl App {
 
     /// Returns what to return to from a thread that is about to be opened.
     pub(super) fn page_to_return_to(&self, thread: &ThreadRef) -> Option<FromInbox> {
-        let (Overlay::Inbox(_), below) = self.overlays.split_last()? else { return None };
-        let below = below.last().filter(|overlay| matches!(overlay, Overlay::Glance(_))).cloned();
-        Some(FromInbox { thread: thread.clone(), below })
+        let (Overlay::Inbox(_), below) = self.overlays.split_last()? else {
+            return None;
+        };
+        let below = below
+            .last()
+            .filter(|overlay| matches!(overlay, Overlay::Glance(_)))
+            .cloned();
+        Some(FromInbox {
+            thread: thread.clone(),
+            below,
+        })
     }
 
     /// Opens the inbox again, if the stream that is left was opened there.
@@ -55,7 +69,10 @@ impl App {
     /// Forgets that a thread was opened from the inbox, once another page is shown.
     pub(super) fn forget_inbox(&mut self) {
         let is_shown = |from: &FromInbox| {
-            self.focus == Pane::Stream && self.viewer().is_some_and(|viewer| viewer.is_of(&from.thread))
+            self.focus == Pane::Stream
+                && self
+                    .viewer()
+                    .is_some_and(|viewer| viewer.is_of(&from.thread))
         };
         if !self.from_inbox.as_ref().is_some_and(is_shown) {
             self.from_inbox = None;
@@ -64,7 +81,11 @@ impl App {
 
     /// Opens the inbox, with the selection that it had.
     pub(super) fn open_inbox(&mut self) {
-        if self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Inbox(_))) {
+        if self
+            .overlays
+            .iter()
+            .any(|overlay| matches!(overlay, Overlay::Inbox(_)))
+        {
             return;
         }
         let listing = self.inbox.listing().clone();
@@ -88,29 +109,42 @@ impl App {
     pub(super) fn sync_inbox(&mut self) {
         let rows = &self.deployments.list.rows;
         let serverless = rows.iter().filter(|row| row.is_serverless());
-        self.session.serverless = serverless.filter_map(|row| row.server(&self.session.profiles)).collect();
-        let profiles = self.session.profiles.iter().enumerate().map(|(number, state)| {
-            let of_profile = rows.iter().filter(|row| row.profile == number && is_kept(row));
-            let servers = of_profile.filter_map(|row| row.server(&self.session.profiles));
-            let unknown = match (state.control_plane, state.loaded_at, &state.error) {
-                (false, ..) | (true, Some(_), _) => None,
-                (true, None, Some(error)) => Some(Some(error.badge())),
-                (true, None, None) => Some(None),
-            };
-            ProfileServers {
-                profile: state.name.clone(),
-                region: state.region.clone(),
-                servers: servers
-                    .filter(|server| self.server_exists(server))
-                    .map(|server| (self.session.is_quiet(&server), server))
-                    .collect(),
-                unknown,
-            }
-        });
+        self.session.serverless = serverless
+            .filter_map(|row| row.server(&self.session.profiles))
+            .collect();
+        let profiles = self
+            .session
+            .profiles
+            .iter()
+            .enumerate()
+            .map(|(number, state)| {
+                let of_profile = rows
+                    .iter()
+                    .filter(|row| row.profile == number && is_kept(row));
+                let servers = of_profile.filter_map(|row| row.server(&self.session.profiles));
+                let unknown = match (state.control_plane, state.loaded_at, &state.error) {
+                    (false, ..) | (true, Some(_), _) => None,
+                    (true, None, Some(error)) => Some(Some(error.badge())),
+                    (true, None, None) => Some(None),
+                };
+                ProfileServers {
+                    profile: state.name.clone(),
+                    region: state.region.clone(),
+                    servers: servers
+                        .filter(|server| self.server_exists(server))
+                        .map(|server| (self.session.is_quiet(&server), server))
+                        .collect(),
+                    unknown,
+                }
+            });
         let profiles = profiles.collect();
-        self.inbox.retain_revisions(|id| self.deployments.list.row(id).is_some_and(is_kept));
-        let failed: Vec<(String, Option<FailedDeployment>)> =
-            rows.iter().filter(|row| row.deployment.is_some()).map(|row| (row.id.clone(), failed_of(row))).collect();
+        self.inbox
+            .retain_revisions(|id| self.deployments.list.row(id).is_some_and(is_kept));
+        let failed: Vec<(String, Option<FailedDeployment>)> = rows
+            .iter()
+            .filter(|row| row.deployment.is_some())
+            .map(|row| (row.id.clone(), failed_of(row)))
+            .collect();
         for (row, failed) in failed {
             self.inbox.set_revision(&row, failed);
         }
@@ -119,8 +153,19 @@ impl App {
 
     /// Tells the inbox which servers are open: those are asked anyway.
     pub(super) fn sync_awake(&mut self) {
-        let lists = self.agent.server.as_ref().filter(|_| self.shows_lists()).map(|open| &open.server);
-        let pages = self.stream.tabs.all().iter().filter(|viewer| viewer.is_open()).map(|viewer| &viewer.server);
+        let lists = self
+            .agent
+            .server
+            .as_ref()
+            .filter(|_| self.shows_lists())
+            .map(|open| &open.server);
+        let pages = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .filter(|viewer| viewer.is_open())
+            .map(|viewer| &viewer.server);
         for server in self.inbox.set_awake(lists.into_iter().chain(pages)) {
             self.count_threads(&server);
         }
@@ -128,12 +173,17 @@ impl App {
 
     /// Returns whether a server can exist: most servers of simulated deployments don't.
     pub(super) fn server_exists(&self, server: &ServerRef) -> bool {
-        !self.session.settings.demo || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
+        !self.session.settings.demo
+            || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
     }
 
     /// Updates the inbox after an event of the lists. `is_watched`: whether the user watched the revision, who is notified by
     /// another way then.
-    pub(super) fn inbox_after_list(&mut self, key: &SubscriptionId, is_watched: bool) -> Vec<Effect> {
+    pub(super) fn inbox_after_list(
+        &mut self,
+        key: &SubscriptionId,
+        is_watched: bool,
+    ) -> Vec<Effect> {
         let row = match key {
             SubscriptionId::Newest(_) => return Vec::new(),
             SubscriptionId::Revisions(profile, deployment) => format!("{profile}/{deployment}"),
@@ -149,15 +199,26 @@ impl App {
 
     /// Updates the inbox after the newest revision of a row was read.
     pub(super) fn inbox_after_newest(&mut self, row: &str, is_watched: bool) -> Vec<Effect> {
-        let Some(failed) = self.deployments.list.row(row).map(failed_of) else { return Vec::new() };
+        let Some(failed) = self.deployments.list.row(row).map(failed_of) else {
+            return Vec::new();
+        };
         if !self.inbox.set_revision(row, failed.clone()) {
             return Vec::new();
         }
         self.inbox.relist();
-        let Some(failed) = failed.filter(|_| !is_watched) else { return Vec::new() };
+        let Some(failed) = failed.filter(|_| !is_watched) else {
+            return Vec::new();
+        };
         // Revisions that failed before the dashboard started are no news.
-        let skew = self.session.profile(&failed.profile).map(|state| state.skew).unwrap_or_default();
-        let started = self.started_at.saturating_add(skew).unwrap_or(self.started_at);
+        let skew = self
+            .session
+            .profile(&failed.profile)
+            .map(|state| state.skew)
+            .unwrap_or_default();
+        let started = self
+            .started_at
+            .saturating_add(skew)
+            .unwrap_or(self.started_at);
         if failed.revision.since.is_none_or(|since| since < started) {
             return Vec::new();
         }
@@ -169,12 +230,16 @@ impl App {
     pub(super) fn is_watched(&self, key: &SubscriptionId, deployment: Option<&str>) -> bool {
         match key {
             SubscriptionId::Watch(_) => true,
-            SubscriptionId::Newest(profile) => {
-                self.deployments.watches.keys().any(|of| of.profile == *profile && deployment == Some(&*of.deployment))
-            }
-            SubscriptionId::Revisions(profile, id) => {
-                self.deployments.watches.keys().any(|of| of.profile == *profile && of.deployment == *id)
-            }
+            SubscriptionId::Newest(profile) => self
+                .deployments
+                .watches
+                .keys()
+                .any(|of| of.profile == *profile && deployment == Some(&*of.deployment)),
+            SubscriptionId::Revisions(profile, id) => self
+                .deployments
+                .watches
+                .keys()
+                .any(|of| of.profile == *profile && of.deployment == *id),
             _ => false,
         }
     }
@@ -185,8 +250,15 @@ impl App {
             return Vec::new();
         }
         let key = format!("{}/{}", of.profile, of.deployment);
-        let name = self.deployments.list.row(&key).map_or(of.deployment.to_string(), |row| row.name.clone());
-        let region = self.session.profile(&of.profile).and_then(|state| state.region.clone());
+        let name = self
+            .deployments
+            .list
+            .row(&key)
+            .map_or(of.deployment.to_string(), |row| row.name.clone());
+        let region = self
+            .session
+            .profile(&of.profile)
+            .and_then(|state| state.region.clone());
         let failed = FailedDeployment {
             profile: of.profile.clone(),
             region,
@@ -194,7 +266,10 @@ impl App {
             name,
             revision: facts_of(revision),
         };
-        let news = News { when: NotifyWhen::Rollout, ..self.inbox.revision_failed(&key, &failed) };
+        let news = News {
+            when: NotifyWhen::Rollout,
+            ..self.inbox.revision_failed(&key, &failed)
+        };
         self.hooks(std::slice::from_ref(&news))
     }
 
@@ -205,10 +280,18 @@ impl App {
         began: Timestamp,
         result: Result<ServerInbox, ApiError>,
     ) -> Vec<Effect> {
-        let open: Vec<u64> = self.stream.tabs.all().iter().map(|viewer| viewer.id).collect();
+        let open: Vec<u64> = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .map(|viewer| viewer.id)
+            .collect();
         self.inbox.retain_pages(|stream| open.contains(&stream));
         self.report_unread(server, &result);
-        let mut news = self.inbox.on_read(server, (began, self.session.now), result);
+        let mut news = self
+            .inbox
+            .on_read(server, (began, self.session.now), result);
         // Open pages know more than a list: copies that wait, and what happened since.
         for stream in open {
             news.extend(self.page_news(stream, true));
@@ -217,7 +300,8 @@ impl App {
         news.extend(self.stuck_news());
         let mut effects = self.publish(news);
         for name in self.inbox.take_settled(server) {
-            let said = format!("{name} no longer needs anyone: it was answered, continued or ended.");
+            let said =
+                format!("{name} no longer needs anyone: it was answered, continued or ended.");
             effects.push(Effect::Alert("Runtail".into(), said.clone()));
             self.session.toast(StatusRole::Good, said);
         }
@@ -226,14 +310,22 @@ impl App {
 
     /// Notifies that the threads of a server could not be read: once per profile, until all its servers answer again.
     fn report_unread(&mut self, server: &ServerRef, result: &Result<ServerInbox, ApiError>) {
-        let error = result.as_ref().map_or_else(Some, |answer| answer.failures.first());
-        let Some(error) = error.filter(|_| !self.inbox.has_failed(&server.profile)) else { return };
+        let error = result
+            .as_ref()
+            .map_or_else(Some, |answer| answer.failures.first());
+        let Some(error) = error.filter(|_| !self.inbox.has_failed(&server.profile)) else {
+            return;
+        };
         // A rejected key has its own notice.
         if error.kind == Kind::Unauthorized && self.session.may_poll(&server.profile) {
             return;
         }
         let key = self.session.key("app.inbox");
-        let (name, cause, request) = (self.inbox.server_title(server), error.cause(), error.request());
+        let (name, cause, request) = (
+            self.inbox.server_title(server),
+            error.cause(),
+            error.request(),
+        );
         let more = format!("{key} lists what was not checked.\n  {request}");
         self.notify(true, format!("{name}: threads not read: {cause}\n  {more}"));
     }
@@ -241,8 +333,21 @@ impl App {
     /// Passes the numbers of a server's threads to its row in the list of deployments.
     fn count_threads(&mut self, server: &ServerRef) {
         let (busy, counts) = self.inbox.counts_of(server);
-        let Counts { waiting, failed, stuck, .. } = counts;
-        self.deployments.list.set_counts(server, ThreadCounts { busy, waiting, failed, stuck });
+        let Counts {
+            waiting,
+            failed,
+            stuck,
+            ..
+        } = counts;
+        self.deployments.list.set_counts(
+            server,
+            ThreadCounts {
+                busy,
+                waiting,
+                failed,
+                stuck,
+            },
+        );
     }
 
     /// Applies the details of a row of the inbox.
@@ -259,9 +364,16 @@ impl App {
 
     /// Applies the status of an open page after its stream sent something.
     pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
-        let changed =
-            self.stream.tabs.all().iter().find(|viewer| viewer.id == stream).and_then(|viewer| {
-                self.inbox.page_changed(stream, viewer.thread_status()).then(|| viewer.server.clone())
+        let changed = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.id == stream)
+            .and_then(|viewer| {
+                self.inbox
+                    .page_changed(stream, viewer.thread_status())
+                    .then(|| viewer.server.clone())
             });
         let news: Vec<News> = self.page_news(stream, false).into_iter().collect();
         if let Some(server) = changed {
@@ -272,7 +384,12 @@ impl App {
 
     fn page_news(&mut self, stream: u64, again: bool) -> Option<News> {
         let (session, inbox) = (&self.session, &mut self.inbox);
-        let viewer = self.stream.tabs.all().iter().find(|viewer| viewer.id == stream)?;
+        let viewer = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.id == stream)?;
         if !again && !inbox.page_changed(stream, viewer.thread_status()) {
             return None;
         }
@@ -294,7 +411,9 @@ impl App {
             if !is_stuck && !inbox.was_stuck(viewer.id) {
                 continue;
             }
-            let Some(page) = page_of(viewer, session) else { continue };
+            let Some(page) = page_of(viewer, session) else {
+                continue;
+            };
             inbox.set_stuck(&page);
             if let Some(sign) = &page.stuck {
                 news.extend(inbox.on_stuck_page(&page, sign, session.now));
@@ -317,9 +436,15 @@ impl App {
         let rules = &self.session.prefs.notify;
         let is_wanted = |news: &&News| match rules.is_empty() {
             true => news.when.is_default(),
-            false => rules.iter().any(|rule| rule.applies(news.when, news.place())),
+            false => rules
+                .iter()
+                .any(|rule| rule.applies(news.when, news.place())),
         };
-        let told: Vec<&News> = news.iter().filter(is_wanted).filter(|news| !self.is_in_view(news)).collect();
+        let told: Vec<&News> = news
+            .iter()
+            .filter(is_wanted)
+            .filter(|news| !self.is_in_view(news))
+            .collect();
         let message = match told.as_slice() {
             [] => None,
             [one] => Some((role_of(one.when), sentence(one))),
@@ -336,8 +461,13 @@ impl App {
 
     /// Returns whether the user is looking at the thread.
     fn is_in_view(&self, news: &News) -> bool {
-        let Some(thread) = &news.thread else { return false };
-        let is_visible = self.session.window_focused && self.overlays.is_empty() && self.logs.is_none() && !self.frozen;
+        let Some(thread) = &news.thread else {
+            return false;
+        };
+        let is_visible = self.session.window_focused
+            && self.overlays.is_empty()
+            && self.logs.is_none()
+            && !self.frozen;
         let area = self.pane_cx(Pane::Stream).area;
         is_visible && self.stream.visible(area).any(|viewer| viewer.is_of(thread))
     }
@@ -345,22 +475,39 @@ impl App {
     /// Returns the programs of the rules that apply to events.
     fn hooks(&mut self, news: &[News]) -> Vec<Effect> {
         let now = self.session.now;
-        let rules = self.session.prefs.notify.iter().filter(|rule| !rule.command.is_empty());
+        let rules = self
+            .session
+            .prefs
+            .notify
+            .iter()
+            .filter(|rule| !rule.command.is_empty());
         let wanted: Vec<(&News, &Vec<String>)> = rules
             .flat_map(|rule| {
                 let applies = |news: &&News| rule.applies(news.when, news.place());
-                news.iter().filter(applies).map(|news| (news, &rule.command))
+                news.iter()
+                    .filter(applies)
+                    .map(|news| (news, &rule.command))
             })
             .collect();
         let left_out = wanted.len().saturating_sub(MAX_HOOKS);
-        let hidden: Vec<String> = if wanted.is_empty() { Vec::new() } else { self.key_variables() };
+        let hidden: Vec<String> = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.key_variables()
+        };
         let effects = wanted.iter().take(MAX_HOOKS).map(|(news, command)| {
             let event = format!("{}\n", news.to_json(now));
-            Effect::Hook(Box::new(Hook { command: command.to_vec(), event, hidden: hidden.clone() }))
+            Effect::Hook(Box::new(Hook {
+                command: command.to_vec(),
+                event,
+                hidden: hidden.clone(),
+            }))
         });
         let effects = effects.collect();
         if left_out > 0 {
-            let text = format!("{left_out} more events at once: no notification program was started for them.");
+            let text = format!(
+                "{left_out} more events at once: no notification program was started for them."
+            );
             self.notify(false, text);
         }
         effects
@@ -368,12 +515,21 @@ impl App {
 
     /// Returns the environment variables that hold the keys of all profiles.
     fn key_variables(&self) -> Vec<String> {
-        let known = self.session.catalog.all.iter().map(|known| &known.profile).chain(self.session.catalog.in_use());
+        let known = self
+            .session
+            .catalog
+            .all
+            .iter()
+            .map(|known| &known.profile)
+            .chain(self.session.catalog.in_use());
         let of_source = |source: &Option<SecretSource>| match source {
             Some(SecretSource::Env(name)) => Some(name.clone()),
             _ => None,
         };
-        known.flat_map(|profile| [of_source(&profile.key), of_source(&profile.bearer)]).flatten().collect()
+        known
+            .flat_map(|profile| [of_source(&profile.key), of_source(&profile.bearer)])
+            .flatten()
+            .collect()
     }
 
     /// Reports that a notification program failed, once for the same reason.
@@ -387,14 +543,22 @@ impl App {
 
 /// Returns whether the inbox covers a row of the deployments list.
 fn is_kept(row: &Row) -> bool {
-    let status = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+    let status = row
+        .deployment
+        .as_ref()
+        .and_then(|deployment| deployment.status.as_deref());
     !row.gone
-        && !status.is_some_and(|status| status.starts_with("AWAITING_DELETE") || status == "AWAITING_FINAL_DELETE")
+        && !status.is_some_and(|status| {
+            status.starts_with("AWAITING_DELETE") || status == "AWAITING_FINAL_DELETE"
+        })
 }
 
 /// Returns the failed newest revision of a row.
 fn failed_of(row: &Row) -> Option<FailedDeployment> {
-    let revision = row.newest.as_ref().filter(|revision| revision.phase() == Phase::Failed && is_kept(row))?;
+    let revision = row
+        .newest
+        .as_ref()
+        .filter(|revision| revision.phase() == Phase::Failed && is_kept(row))?;
     Some(FailedDeployment {
         profile: row.profile_name.clone(),
         region: Some(row.tag.to_string()).filter(|tag| !tag.is_empty()),
@@ -417,14 +581,22 @@ fn page_of<'a>(
     viewer: &'a crate::features::stream::viewer::Viewer,
     session: &'a crate::session::Session,
 ) -> Option<PageStatus<'a>> {
-    let id = viewer.thread_id.clone().filter(|_| !viewer.is_recording() && viewer.is_open())?;
+    let id = viewer
+        .thread_id
+        .clone()
+        .filter(|_| !viewer.is_recording() && viewer.is_open())?;
     Some(PageStatus {
         stream: viewer.id,
-        thread: crate::session::msg::ThreadRef { server: viewer.server.clone(), id },
+        thread: crate::session::msg::ThreadRef {
+            server: viewer.server.clone(),
+            id,
+        },
         facts: viewer.loaded_thread().thread.unwrap_or_default(),
         status: viewer.thread_status(),
         stuck: viewer.stuck(session).into_iter().next(),
-        region: session.profile(&viewer.server.profile).and_then(|state| state.region.as_deref()),
+        region: session
+            .profile(&viewer.server.profile)
+            .and_then(|state| state.region.as_deref()),
     })
 }
 
@@ -448,14 +620,18 @@ fn sentence(news: &News) -> String {
     };
     let name = match &row.item {
         InboxItem::Thread(_) => format!("{place} › {}", thread_name(row)),
-        InboxItem::Revision(revision) => format!("{place} {}", text::short_id(&revision.revision_id)),
+        InboxItem::Revision(revision) => {
+            format!("{place} {}", text::short_id(&revision.revision_id))
+        }
     };
     let how = match (news.when, &row.item) {
         (NotifyWhen::Waiting, _) if row.state() == "paused" => {
             format!("paused at a breakpoint {said}").trim_end().into()
         }
         (NotifyWhen::Waiting, _) => with("waits for you"),
-        (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => format!("is {}", revision.status),
+        (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => {
+            format!("is {}", revision.status)
+        }
         (NotifyWhen::Failed, _) => with("failed"),
         (NotifyWhen::Stuck, _) => with("is stuck"),
         (NotifyWhen::Finished | NotifyWhen::Rollout, _) => "finished".into(),
@@ -471,13 +647,18 @@ fn summary(news: &[&News]) -> String {
         (NotifyWhen::Stuck, "is stuck", "are stuck"),
         (NotifyWhen::Finished, "finished", "finished"),
     ];
-    let parts = words.iter().filter_map(|(when, one, more)| match news.iter().filter(|n| n.when == *when).count() {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        n => Some(format!("{n} {more}")),
+    let parts = words.iter().filter_map(|(when, one, more)| {
+        match news.iter().filter(|n| n.when == *when).count() {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {more}")),
+        }
     });
     let parts: Vec<String> = parts.collect();
-    let places: std::collections::BTreeSet<&str> = news.iter().map(|news| news.row.deployment.as_str()).collect();
+    let places: std::collections::BTreeSet<&str> = news
+        .iter()
+        .map(|news| news.row.deployment.as_str())
+        .collect();
     let places: Vec<&str> = places.into_iter().take(3).collect();
     format!("{}: {}", places.join(", "), parts.join(", "))
 }

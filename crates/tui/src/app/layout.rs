@@ -44,7 +44,12 @@ pub struct Regions {
 
 /// Returns the lines between header and footer.
 pub fn body((w, h): (u16, u16)) -> Area {
-    Area { x: 0, y: 1, w, h: h.saturating_sub(2) }
+    Area {
+        x: 0,
+        y: 1,
+        w,
+        h: h.saturating_sub(2),
+    }
 }
 
 /// Lays out a screen.
@@ -52,13 +57,26 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
     let (w, h) = size;
     let body = body(size);
     let mut regions = Regions {
-        header: Area { x: 0, y: 0, w, h: 1.min(h) },
-        footer: Area { x: 0, y: h.saturating_sub(1), w, h: 1.min(h) },
+        header: Area {
+            x: 0,
+            y: 0,
+            w,
+            h: 1.min(h),
+        },
+        footer: Area {
+            x: 0,
+            y: h.saturating_sub(1),
+            w,
+            h: 1.min(h),
+        },
         ..Regions::default()
     };
     // A notice that doesn't fit into the footer is above it, and must not hide a row or the frame of a pane.
     let notice = u16::from(super::bars::has_notice_above(app));
-    let body = Area { h: body.h.saturating_sub(notice), ..body };
+    let body = Area {
+        h: body.h.saturating_sub(notice),
+        ..body
+    };
     let strip = app.strip_height();
     regions.strip = (strip > 0).then_some(Area { h: strip, ..body });
     let body = below(body, strip);
@@ -73,40 +91,81 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
 /// Shows only the pane with the focus.
 fn single(app: &App, body: Area, regions: &mut Regions) {
     // The tab in the header already names the list.
-    let has_title = app.focus == Pane::Revisions || body.h >= TALL || app.deployments.has_title(&app.session, app);
+    let has_title = app.focus == Pane::Revisions
+        || body.h >= TALL
+        || app.deployments.has_title(&app.session, app);
     let pane = |area: Area| match has_title {
-        true => PaneArea { area: below(area, 1), frame: None, title: Some(Area { h: 1, ..area }) },
-        false => PaneArea { area, frame: None, title: None },
+        true => PaneArea {
+            area: below(area, 1),
+            frame: None,
+            title: Some(Area { h: 1, ..area }),
+        },
+        false => PaneArea {
+            area,
+            frame: None,
+            title: None,
+        },
     };
     if app.focus == Pane::Revisions {
         regions.revisions = Some(pane(body));
         return;
     }
-    let has_summary = !app.zoom && body.h >= MIN_LIST + SUMMARY && app.deployments.list.selected().is_some();
+    let has_summary =
+        !app.zoom && body.h >= MIN_LIST + SUMMARY && app.deployments.list.selected().is_some();
     let summary = if has_summary { SUMMARY } else { 0 };
-    regions.deployments = Some(pane(Area { h: body.h - summary, ..body }));
-    regions.summary = has_summary.then_some(Area { y: body.y + body.h - summary, h: summary, ..body });
+    regions.deployments = Some(pane(Area {
+        h: body.h - summary,
+        ..body
+    }));
+    regions.summary = has_summary.then_some(Area {
+        y: body.y + body.h - summary,
+        h: summary,
+        ..body
+    });
 }
 
 /// Shows the list, and below it the revisions of the selected deployment beside the details of one.
 fn panes(app: &App, body: Area, regions: &mut Regions) {
     // Without rows there are only words, such as why a server can't be listed, and nothing to select.
     if app.deployments.list.rows.is_empty() {
-        regions.deployments = Some(PaneArea { area: inside(body), frame: Some(body), title: None });
+        regions.deployments = Some(PaneArea {
+            area: inside(body),
+            frame: Some(body),
+            title: None,
+        });
         return;
     }
     // The list gets the lines that it needs, its frame and its column headers; the others get the rest.
-    let wanted = u16::try_from(app.deployments.list.len().max(3)).unwrap_or(u16::MAX).saturating_add(3);
+    let wanted = u16::try_from(app.deployments.list.len().max(3))
+        .unwrap_or(u16::MAX)
+        .saturating_add(3);
     let list = wanted.min(body.h - (body.h / 3).max(MIN_REVISIONS));
     let upper = Area { h: list, ..body };
-    let lower = Area { y: body.y + list, h: body.h - list, ..body };
-    let framed = |frame: Area| PaneArea { area: inside(frame), frame: Some(frame), title: None };
+    let lower = Area {
+        y: body.y + list,
+        h: body.h - list,
+        ..body
+    };
+    let framed = |frame: Area| PaneArea {
+        area: inside(frame),
+        frame: Some(frame),
+        title: None,
+    };
     regions.deployments = Some(framed(upper));
-    if app.deployments.list.selected().is_some_and(|row| row.deployment.is_none()) {
+    if app
+        .deployments
+        .list
+        .selected()
+        .is_some_and(|row| row.deployment.is_none())
+    {
         regions.revisions = Some(framed(lower));
         return;
     }
     let left = lower.w / 2;
     regions.revisions = Some(framed(Area { w: left, ..lower }));
-    regions.details = Some(framed(Area { x: left, w: lower.w - left, ..lower }));
+    regions.details = Some(framed(Area {
+        x: left,
+        w: lower.w - left,
+        ..lower
+    }));
 }

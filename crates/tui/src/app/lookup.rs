@@ -35,21 +35,34 @@ impl App {
     /// Returns the numbers of the open streams, each with its server and id.
     fn numbered_streams(&self) -> impl Iterator<Item = Named> {
         let note = |v: &Viewer| {
-            let id = v.run_id.as_deref().or(v.thread_id.as_deref()).map(short_id).unwrap_or_default();
+            let id = v
+                .run_id
+                .as_deref()
+                .or(v.thread_id.as_deref())
+                .map(short_id)
+                .unwrap_or_default();
             format!("{} {id}", v.server.name)
         };
-        self.stream.tabs.all().iter().enumerate().map(move |(n, v)| ((n + 1).to_string(), note(v)))
+        self.stream
+            .tabs
+            .all()
+            .iter()
+            .enumerate()
+            .map(move |(n, v)| ((n + 1).to_string(), note(v)))
     }
 
     fn deployment_names(&self) -> Vec<Named> {
         let rows = &self.deployments.list.rows;
         let mut counts: HashMap<&str, usize> = HashMap::new();
-        rows.iter().for_each(|row| *counts.entry(&row.name).or_default() += 1);
+        rows.iter()
+            .for_each(|row| *counts.entry(&row.name).or_default() += 1);
         let name = |row: &crate::features::deployments::list::Row| match counts.get(&*row.name) {
             Some(count) if *count > 1 => format!("{}/{}", row.profile_name, row.name),
             _ => row.name.clone(),
         };
-        rows.iter().map(|row| (name(row), format!("{} {}", row.profile_name, row.tag))).collect()
+        rows.iter()
+            .map(|row| (name(row), format!("{} {}", row.profile_name, row.tag)))
+            .collect()
     }
 }
 
@@ -60,12 +73,22 @@ fn named(id: &str) -> String {
 
 impl Lookup for App {
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus> {
-        let page = self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread) && viewer.is_open());
+        let page = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.is_of(thread) && viewer.is_open());
         page.map(|viewer| viewer.thread_status().clone())
     }
 
     fn page_state_keys(&self, thread: &ThreadRef) -> Option<Vec<Arc<str>>> {
-        let page = self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread) && viewer.is_open());
+        let page = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.is_of(thread) && viewer.is_open());
         page?.projections.values.keys_with_value()
     }
 
@@ -80,7 +103,10 @@ impl Lookup for App {
     }
 
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
-        let is_halted = self.session.profile(&server.profile).is_some_and(|profile| profile.halted);
+        let is_halted = self
+            .session
+            .profile(&server.profile)
+            .is_some_and(|profile| profile.halted);
         match self.inbox.threads_known(server) {
             // Most servers of simulated deployments don't exist, so they have no threads.
             _ if !self.server_exists(server) => ThreadsKnown::Now,
@@ -101,8 +127,12 @@ impl Lookup for App {
         };
         let listing = self.inbox.listing();
         let failed = listing.failed.iter().filter(|(name, _)| has_list(name));
-        let failed: Vec<(&str, &str)> = failed.map(|(name, why)| (name.as_str(), why.as_str())).collect();
-        let number = listing.unchecked.saturating_sub(listing.failed.len() - failed.len());
+        let failed: Vec<(&str, &str)> = failed
+            .map(|(name, why)| (name.as_str(), why.as_str()))
+            .collect();
+        let number = listing
+            .unchecked
+            .saturating_sub(listing.failed.len() - failed.len());
         (failed, number)
     }
 
@@ -111,16 +141,33 @@ impl Lookup for App {
     }
 
     fn has_page(&self, thread: &ThreadRef) -> bool {
-        self.stream.tabs.all().iter().any(|viewer| viewer.is_of(thread))
+        self.stream
+            .tabs
+            .all()
+            .iter()
+            .any(|viewer| viewer.is_of(thread))
     }
 
     fn run_name(&self, thread: &ThreadRef, run: &str) -> Option<String> {
-        let pages = self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
-        pages.filter_map(|viewer| viewer.run_entry(run)).map(|entry| entry.name()).next()
+        let pages = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .filter(|viewer| viewer.is_of(thread));
+        pages
+            .filter_map(|viewer| viewer.run_entry(run))
+            .map(|entry| entry.name())
+            .next()
     }
 
     fn tab_name(&self, thread: &ThreadRef) -> Option<String> {
-        self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread)).map(tab_bar::name)
+        self.stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.is_of(thread))
+            .map(tab_bar::name)
     }
 
     fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>> {
@@ -128,7 +175,13 @@ impl Lookup for App {
     }
 
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError> {
-        self.agent.server.as_ref().filter(|open| open.server == *server)?.assistants.error.as_ref()
+        self.agent
+            .server
+            .as_ref()
+            .filter(|open| open.server == *server)?
+            .assistants
+            .error
+            .as_ref()
     }
 
     fn health(&self, profile: &ProfileState) -> Health {
@@ -151,28 +204,49 @@ impl Lookup for App {
                 servers.sort();
                 servers.dedup();
                 let name = |server: &ServerRef| format!("{}/{}", server.profile, server.name);
-                servers.iter().map(|server| (name(server), server.url.to_string())).collect()
+                servers
+                    .iter()
+                    .map(|server| (name(server), server.url.to_string()))
+                    .collect()
             }
-            ArgumentKind::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
+            ArgumentKind::View => VIEWS
+                .iter()
+                .map(|view| (view.title().to_lowercase(), String::new()))
+                .collect(),
             ArgumentKind::Stream => self.numbered_streams().collect(),
             ArgumentKind::Beside => {
                 let own = self.stream.tabs.at().map(|at| (at + 1).to_string());
-                let others = self.numbered_streams().filter(|(number, _)| Some(number) != own.as_ref());
+                let others = self
+                    .numbered_streams()
+                    .filter(|(number, _)| Some(number) != own.as_ref());
                 others.chain(self.known(ArgumentKind::Thread)).collect()
             }
             ArgumentKind::Export => {
-                let graph = self.overlays.iter().rev().find_map(|overlay| match overlay {
-                    Overlay::Graph(page) => Some(page),
-                    _ => None,
-                });
+                let graph = self
+                    .overlays
+                    .iter()
+                    .rev()
+                    .find_map(|overlay| match overlay {
+                        Overlay::Graph(page) => Some(page),
+                        _ => None,
+                    });
                 if let Some(page) = graph {
-                    return page.exports(&self.session).into_iter().map(|line| (line, String::new())).collect();
+                    return page
+                        .exports(&self.session)
+                        .into_iter()
+                        .map(|line| (line, String::new()))
+                        .collect();
                 }
-                let Some(viewer) = self.viewer() else { return Vec::new() };
+                let Some(viewer) = self.viewer() else {
+                    return Vec::new();
+                };
                 let line = |(word, format): &(&str, Format)| {
                     format!("{word} {}", proposed_path(&self.session, viewer, *format))
                 };
-                Format::WORDS.iter().map(|word| (line(word), String::new())).collect()
+                Format::WORDS
+                    .iter()
+                    .map(|word| (line(word), String::new()))
+                    .collect()
             }
             ArgumentKind::Thread => {
                 let threads = server.into_iter().flat_map(|server| server.threads.iter());
@@ -180,25 +254,54 @@ impl Lookup for App {
                     Some(name) => format!("{} {name}", thread.status),
                     None => thread.status.clone(),
                 };
-                threads.map(|thread| (thread.thread_id.clone(), note(thread))).collect()
+                threads
+                    .map(|thread| (thread.thread_id.clone(), note(thread)))
+                    .collect()
             }
             ArgumentKind::Run => {
-                let runs = server.and_then(|s| s.runs.value.as_deref()).unwrap_or_default();
-                let note = |run: &Run| format!("{} on thread {}", run.status, short_id(&run.thread_id));
-                runs.iter().map(|run| (run.run_id.clone(), note(run))).collect()
+                let runs = server
+                    .and_then(|s| s.runs.value.as_deref())
+                    .unwrap_or_default();
+                let note =
+                    |run: &Run| format!("{} on thread {}", run.status, short_id(&run.thread_id));
+                runs.iter()
+                    .map(|run| (run.run_id.clone(), note(run)))
+                    .collect()
             }
             ArgumentKind::Assistant => {
-                let assistants = server.and_then(|s| s.assistants.value.as_deref()).unwrap_or_default();
+                let assistants = server
+                    .and_then(|s| s.assistants.value.as_deref())
+                    .unwrap_or_default();
                 let note = |a: &Assistant| {
-                    let name = a.name.as_deref().filter(|name| *name != a.graph_id).unwrap_or_default();
+                    let name = a
+                        .name
+                        .as_deref()
+                        .filter(|name| *name != a.graph_id)
+                        .unwrap_or_default();
                     format!("{} {name}", a.graph_id)
                 };
-                assistants.iter().map(|a| (a.assistant_id.clone(), note(a))).collect()
+                assistants
+                    .iter()
+                    .map(|a| (a.assistant_id.clone(), note(a)))
+                    .collect()
             }
             ArgumentKind::AssistantName => {
-                let assistants = server.and_then(|s| s.assistants.value.as_deref()).unwrap_or_default();
-                let name = |a: &Assistant| a.name.clone().filter(|name| !name.is_empty()).unwrap_or(a.graph_id.clone());
-                let is_shared = |a: &Assistant| assistants.iter().filter(|other| name(other) == name(a)).count() > 1;
+                let assistants = server
+                    .and_then(|s| s.assistants.value.as_deref())
+                    .unwrap_or_default();
+                let name = |a: &Assistant| {
+                    a.name
+                        .clone()
+                        .filter(|name| !name.is_empty())
+                        .unwrap_or(a.graph_id.clone())
+                };
+                let is_shared = |a: &Assistant| {
+                    assistants
+                        .iter()
+                        .filter(|other| name(other) == name(a))
+                        .count()
+                        > 1
+                };
                 let named = |a: &Assistant| match is_shared(a) {
                     true => (a.assistant_id.clone(), name(a)),
                     false => (name(a), a.graph_id.clone()),
@@ -219,19 +322,38 @@ impl Lookup for App {
 
     fn deployments_in_full(&self) -> Vec<Named> {
         let rows = self.deployments.list.rows.iter();
-        rows.map(|row| (format!("{}/{}", row.profile_name, row.name), format!("{} {}", row.profile_name, row.tag)))
-            .collect()
+        rows.map(|row| {
+            (
+                format!("{}/{}", row.profile_name, row.name),
+                format!("{} {}", row.profile_name, row.tag),
+            )
+        })
+        .collect()
     }
 
     fn servers(&self) -> Vec<ServerRef> {
-        let streams = self.stream.tabs.all().iter().filter(|v| !v.is_recording()).map(|v| v.server.clone());
+        let streams = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .filter(|v| !v.is_recording())
+            .map(|v| v.server.clone());
         let listed = self.deployments.list.rows.iter().filter(|row| !row.gone);
         let listed = listed.filter_map(|row| row.server(&self.session.profiles));
         // Most servers of simulated deployments don't exist.
-        let is_local = |url: &str| url::Url::parse(url).is_ok_and(|url| runtail_core::config::is_loopback(&url));
-        let exists =
-            |server: &ServerRef| server.has_address() && (!self.session.settings.demo || is_local(&server.url));
-        self.open_server().into_iter().chain(streams).chain(listed).filter(exists).collect()
+        let is_local = |url: &str| {
+            url::Url::parse(url).is_ok_and(|url| runtail_core::config::is_loopback(&url))
+        };
+        let exists = |server: &ServerRef| {
+            server.has_address() && (!self.session.settings.demo || is_local(&server.url))
+        };
+        self.open_server()
+            .into_iter()
+            .chain(streams)
+            .chain(listed)
+            .filter(exists)
+            .collect()
     }
 
     fn open_server(&self) -> Option<ServerRef> {
@@ -239,23 +361,42 @@ impl Lookup for App {
     }
 
     fn chosen_server(&self) -> Option<ServerRef> {
-        let selected = matches!(self.focus, Pane::Deployments | Pane::Revisions)
-            .then(|| self.deployments.list.selected()?.server(&self.session.profiles));
+        let selected = matches!(self.focus, Pane::Deployments | Pane::Revisions).then(|| {
+            self.deployments
+                .list
+                .selected()?
+                .server(&self.session.profiles)
+        });
         selected.flatten().or_else(|| self.open_server())
     }
 
     fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)> {
         let known = |row: &crate::features::deployments::list::Row| {
             let id = row.deployment.as_ref().filter(|_| !row.gone)?.id.as_str();
-            Some((row.profile_name.clone(), id.into(), row.name.as_str().into()))
+            Some((
+                row.profile_name.clone(),
+                id.into(),
+                row.name.as_str().into(),
+            ))
         };
-        self.deployments.list.rows.iter().filter_map(known).collect()
+        self.deployments
+            .list
+            .rows
+            .iter()
+            .filter_map(known)
+            .collect()
     }
 
     fn revision(&self, of: &RevisionRef) -> Option<&Revision> {
-        let row = self.deployments.list.row(&format!("{}/{}", of.profile, of.deployment))?;
+        let row = self
+            .deployments
+            .list
+            .row(&format!("{}/{}", of.profile, of.deployment))?;
         let history = self.deployments.histories.get(&row.id);
-        let mut known = history.into_iter().flat_map(|history| &history.revisions).chain(&row.newest);
+        let mut known = history
+            .into_iter()
+            .flat_map(|history| &history.revisions)
+            .chain(&row.newest);
         known.find(|revision| revision.id == *of.revision)
     }
 
@@ -269,7 +410,9 @@ impl Lookup for App {
 
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions> {
         let rows = &self.deployments.list.rows;
-        let row = rows.iter().find(|row| row.profile_name == server.profile && row.name == *server.name)?;
+        let row = rows
+            .iter()
+            .find(|row| row.profile_name == server.profile && row.name == *server.name)?;
         let deployment = row.deployment.as_ref()?;
         let newest = row.newest_id().map(str::to_string);
         let history = self.deployments.histories.get(&row.id);
@@ -282,8 +425,15 @@ impl Lookup for App {
             (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
         });
         // In an unused deployment it's unknown whether the active revision serves.
-        let serving = deployment.active_revision_id.clone().filter(|_| row.state().is_usual());
-        Some(KnownRevisions { newest, serving, listed: listed.collect() })
+        let serving = deployment
+            .active_revision_id
+            .clone()
+            .filter(|_| row.state().is_usual());
+        Some(KnownRevisions {
+            newest,
+            serving,
+            listed: listed.collect(),
+        })
     }
 
     fn screens(&self) -> &'static [(&'static str, &'static str)] {
@@ -308,14 +458,20 @@ impl Lookup for App {
     }
 
     fn modes(&self, stream: u64) -> Option<ModesView> {
-        let viewer = self.stream.tabs.all().iter().find(|viewer| viewer.id == stream)?;
+        let viewer = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.id == stream)?;
         Some(ModesView {
             target: viewer.target.clone(),
             thread_id: viewer.thread_id.clone(),
             run_id: viewer.run_id.clone(),
             server: viewer.server.clone(),
             is_open: viewer.is_open(),
-            follows_thread: viewer.modes.follows_thread && matches!(viewer.target, StreamTarget::Start { .. }),
+            follows_thread: viewer.modes.follows_thread
+                && matches!(viewer.target, StreamTarget::Start { .. }),
             wanted: viewer.modes.wanted.clone(),
             terms: viewer.modes.terms.clone(),
         })
@@ -332,12 +488,22 @@ impl Lookup for App {
             }
             Context::Stream | Context::Why => {
                 let viewer = self.viewer();
-                objects.extend(viewer.and_then(|viewer| viewer.thread_id.as_deref()).map(|id| ("thread", named(id))));
+                objects.extend(
+                    viewer
+                        .and_then(|viewer| viewer.thread_id.as_deref())
+                        .map(|id| ("thread", named(id))),
+                );
             }
             Context::Server => {
-                let selection = self.agent.server.as_ref().map(|server| &server.thread_selection);
+                let selection = self
+                    .agent
+                    .server
+                    .as_ref()
+                    .map(|server| &server.thread_selection);
                 objects.extend(
-                    selection.and_then(|selection| selection.selected.as_deref()).map(|id| ("thread", named(id))),
+                    selection
+                        .and_then(|selection| selection.selected.as_deref())
+                        .map(|id| ("thread", named(id))),
                 );
             }
             _ => {}
@@ -346,14 +512,19 @@ impl Lookup for App {
     }
 
     fn shown_view(&self) -> Option<&'static str> {
-        let viewer = self.viewer().filter(|_| self.help_context() == Context::Stream);
+        let viewer = self
+            .viewer()
+            .filter(|_| self.help_context() == Context::Stream);
         viewer.map(|viewer| viewer.view().title())
     }
 
     fn works(&self, row: &Binding) -> bool {
         let here = self.page_context();
         let page = self.page_under_help();
-        let is_sealed = || self.profile_of(here).is_some_and(|profile| self.is_read_only(profile));
+        let is_sealed = || {
+            self.profile_of(here)
+                .is_some_and(|profile| self.is_read_only(profile))
+        };
         if row.writes && is_sealed() {
             return false;
         }
@@ -370,12 +541,17 @@ impl Lookup for App {
     }
 
     fn page_context(&self) -> Context {
-        self.page_under_help().map_or_else(|| self.pane_context(), |page| page.context())
+        self.page_under_help()
+            .map_or_else(|| self.pane_context(), |page| page.context())
     }
 
     fn help_context(&self) -> Context {
         // A page of text has no keys of its own.
         let context = self.page_context();
-        if context == Context::Page { self.pane_context() } else { context }
+        if context == Context::Page {
+            self.pane_context()
+        } else {
+            context
+        }
     }
 }

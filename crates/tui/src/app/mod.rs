@@ -126,9 +126,17 @@ pub struct App {
 
 impl App {
     /// Creates the initial state. Returns it with the effects to run first.
-    pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
+    pub fn new(
+        profiles: &[Profile],
+        settings: Settings,
+        size: (u16, u16),
+        now: Timestamp,
+    ) -> (App, Vec<Effect>) {
         let (keymap, problems) = Keymap::new(&settings.keys);
-        let states: Vec<ProfileState> = profiles.iter().map(|p| ProfileState::new(p, Epoch::default())).collect();
+        let states: Vec<ProfileState> = profiles
+            .iter()
+            .map(|p| ProfileState::new(p, Epoch::default()))
+            .collect();
         let list = DeploymentList::new(profiles, &states);
         let warnings = settings.warnings.clone();
         let mut session = Session::new(settings, keymap, states, size, now);
@@ -166,9 +174,16 @@ impl App {
             app.notify(false, text);
         }
         app.report_key_problems(&problems);
-        let servers: Vec<ServerRef> =
-            app.deployments.list.rows.iter().filter_map(|r| r.server(&app.session.profiles)).collect();
-        let asked = servers.iter().filter(|server| !app.session.is_quiet(server));
+        let servers: Vec<ServerRef> = app
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter_map(|r| r.server(&app.session.profiles))
+            .collect();
+        let asked = servers
+            .iter()
+            .filter(|server| !app.session.is_quiet(server));
         let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
         // One server and no control plane: there is nothing else to choose.
         if let [only] = servers.as_slice()
@@ -198,7 +213,9 @@ impl App {
 
     /// Returns the context that receives keys.
     pub fn context(&self) -> Context {
-        self.overlays.last().map_or_else(|| self.pane_context(), |top| top.context())
+        self.overlays
+            .last()
+            .map_or_else(|| self.pane_context(), |top| top.context())
     }
 
     /// Returns the context of the pane with the focus, ignoring overlays.
@@ -239,8 +256,16 @@ impl App {
 
     /// Hides the notice before a key: the failure of the previous key at once, another one if it was shown long enough to be read.
     fn dismiss_notice(&mut self) {
-        let is_of_key = self.notice_place.as_ref().is_some_and(|(of, _)| *of == self.session.notified);
-        match is_of_key && self.session.notice().is_some_and(|notice| notice.error && notice.news.is_none()) {
+        let is_of_key = self
+            .notice_place
+            .as_ref()
+            .is_some_and(|(of, _)| *of == self.session.notified);
+        match is_of_key
+            && self
+                .session
+                .notice()
+                .is_some_and(|notice| notice.error && notice.news.is_none())
+        {
             true => self.session.notice_until = None,
             false => self.session.dismiss_read_notice(),
         }
@@ -250,7 +275,11 @@ impl App {
     /// before the current key.
     fn leave_notice(&mut self, before: u64) {
         let number = self.session.notified;
-        let place = (self.overlays.len(), self.context(), self.viewer().map(|viewer| (viewer.id, viewer.view())));
+        let place = (
+            self.overlays.len(),
+            self.context(),
+            self.viewer().map(|viewer| (viewer.id, viewer.view())),
+        );
         match self.notice_place {
             _ if number != before => self.notice_place = Some((number, place)),
             Some((of, at)) if of == number && at != place && !self.session.shows_news() => {
@@ -266,8 +295,11 @@ impl App {
             [] => {}
             [problem] => self.notify(true, problem),
             several => {
-                let text =
-                    format!("[keys] {} problems; :keys shows the keys in use\n{}", several.len(), several.join("\n"));
+                let text = format!(
+                    "[keys] {} problems; :keys shows the keys in use\n{}",
+                    several.len(),
+                    several.join("\n")
+                );
                 self.notify(true, text);
             }
         }

@@ -11,9 +11,13 @@ fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, Area)> {
     let inside = |a: &Area| x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
     let deployments = regions.deployments.map(|pane| pane.area);
     let revisions = regions.revisions.map(|pane| pane.area);
-    [(Pane::Deployments, deployments), (Pane::Revisions, revisions), (Pane::Stream, regions.page)]
-        .into_iter()
-        .find_map(|(pane, area)| area.filter(inside).map(|area| (pane, area)))
+    [
+        (Pane::Deployments, deployments),
+        (Pane::Revisions, revisions),
+        (Pane::Stream, regions.page),
+    ]
+    .into_iter()
+    .find_map(|(pane, area)| area.filter(inside).map(|area| (pane, area)))
 }
 
 pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
@@ -45,16 +49,22 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     }
     if !app.overlays.is_empty() {
         let area = app.session.overlay_area();
-        let Some(y) = y.checked_sub(area.y) else { return Vec::new() };
+        let Some(y) = y.checked_sub(area.y) else {
+            return Vec::new();
+        };
         let clicked = app.with_top(|top, cx| top.click(cx, x.saturating_sub(area.x), y));
         return app.apply(clicked.unwrap_or_default());
     }
-    let Some((pane, area)) = pane_at(app, x, y) else { return Vec::new() };
+    let Some((pane, area)) = pane_at(app, x, y) else {
+        return Vec::new();
+    };
     app.focus = pane;
     app.hold_rows();
     // Keep the typed text, as Enter does.
     app.end_typing();
-    let clicked = app.with_pane(app.pane_context(), |pane, cx| pane.click(cx, x - area.x, y - area.y));
+    let clicked = app.with_pane(app.pane_context(), |pane, cx| {
+        pane.click(cx, x - area.x, y - area.y)
+    });
     app.apply(clicked.unwrap_or_default())
 }
 

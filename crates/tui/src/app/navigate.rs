@@ -36,7 +36,12 @@ impl App {
             Destination::Tab(number) => self.go_to_tab(&number),
             Destination::Beside(what) => self.show_beside(&what),
             Destination::Stream(server, target) => self.open_at(server, target),
-            Destination::Row { deployment, revision, or, told } => match self.row_of(&deployment) {
+            Destination::Row {
+                deployment,
+                revision,
+                or,
+                told,
+            } => match self.row_of(&deployment) {
                 Some(row) => self.go_to_row(row, revision),
                 None => {
                     if !told.is_empty() {
@@ -96,10 +101,16 @@ impl App {
                 }
                 Err(why) => self.report_failure(&why),
             },
-            Address::Thread { server, thread, run } => {
+            Address::Thread {
+                server,
+                thread,
+                run,
+            } => {
                 let known = server.as_ref().map(|url| self.server_at(url));
                 match (known, run) {
-                    (Some(Ok(server)), Some(run)) => self.open_at(server, StreamTarget::Join { thread, run }),
+                    (Some(Ok(server)), Some(run)) => {
+                        self.open_at(server, StreamTarget::Join { thread, run })
+                    }
                     (Some(Ok(server)), None) => self.open_at(server, StreamTarget::Tail { thread }),
                     // A server may have several URLs, so the thread may be on a known server even if no profile has this one.
                     (Some(Err(why)), run) => self.find(&thread, run, Some(why)),
@@ -118,7 +129,9 @@ impl App {
             },
             Address::Elsewhere(url) => {
                 let host = url.host_str().unwrap_or_default();
-                self.report_failure(&format!("This page of {host} is not a deployment, revision, thread or run."))
+                self.report_failure(&format!(
+                    "This page of {host} is not a deployment, revision, thread or run."
+                ))
             }
         }
     }
@@ -130,7 +143,9 @@ impl App {
         }
         let is_open = |v: &crate::features::stream::viewer::Viewer| {
             let is_run = v.run_id.as_deref() == Some(id);
-            is_run || v.thread_id.as_deref() == Some(id) && matches!(v.target, StreamTarget::Tail { .. })
+            is_run
+                || v.thread_id.as_deref() == Some(id)
+                    && matches!(v.target, StreamTarget::Tail { .. })
         };
         if let Some(at) = self.stream.tabs.all().iter().position(is_open) {
             return self.go_to_stream(at);
@@ -145,7 +160,12 @@ impl App {
         let listed = |server: &Server| {
             let thread = server.threads.get(id).is_some();
             let run = server.runs.value.iter().flatten().any(|r| r.run_id == id);
-            let assistant = server.assistants.value.iter().flatten().any(|a| a.assistant_id == id);
+            let assistant = server
+                .assistants
+                .value
+                .iter()
+                .flatten()
+                .any(|a| a.assistant_id == id);
             (thread, run, assistant)
         };
         match self.agent.server.as_ref().map(listed) {
@@ -158,12 +178,30 @@ impl App {
 
     /// Goes to a run by its id and its thread's id, without knowing its server.
     fn go_to_run_of(&mut self, thread: &str, run: &str) -> Vec<Effect> {
-        if let Some(at) = self.stream.tabs.all().iter().position(|v| v.run_id.as_deref() == Some(run)) {
+        if let Some(at) = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .position(|v| v.run_id.as_deref() == Some(run))
+        {
             return self.go_to_stream(at);
         }
         let is_listed = |server: &Server| server.threads.get(thread).is_some();
-        match self.agent.server.as_ref().filter(|server| is_listed(server)).map(|server| server.server.clone()) {
-            Some(server) => self.open_at(server, StreamTarget::Join { thread: thread.into(), run: run.into() }),
+        match self
+            .agent
+            .server
+            .as_ref()
+            .filter(|server| is_listed(server))
+            .map(|server| server.server.clone())
+        {
+            Some(server) => self.open_at(
+                server,
+                StreamTarget::Join {
+                    thread: thread.into(),
+                    run: run.into(),
+                },
+            ),
             None => self.find(thread, Some(run.to_string()), None),
         }
     }
@@ -173,23 +211,40 @@ impl App {
         let rows = || self.deployments.list.rows.iter();
         let named = |row: &&crate::features::deployments::list::Row| row.name == wanted;
         let qualified = |row: &&crate::features::deployments::list::Row| {
-            wanted.strip_prefix(&*row.profile_name).and_then(|rest| rest.strip_prefix('/')) == Some(&row.name)
+            wanted
+                .strip_prefix(&*row.profile_name)
+                .and_then(|rest| rest.strip_prefix('/'))
+                == Some(&row.name)
         };
-        let row = rows().find(|row| row.is(wanted)).or_else(|| rows().find(qualified)).or_else(|| rows().find(named));
+        let row = rows()
+            .find(|row| row.is(wanted))
+            .or_else(|| rows().find(qualified))
+            .or_else(|| rows().find(named));
         row.map(|row| row.id.clone())
     }
 
     /// Returns the row of the deployment that has a known revision.
     fn row_of_revision(&self, id: &str) -> Option<RowId> {
-        let listed =
-            self.deployments.histories.iter().find(|(_, history)| history.revisions.iter().any(|r| r.id == id));
+        let listed = self
+            .deployments
+            .histories
+            .iter()
+            .find(|(_, history)| history.revisions.iter().any(|r| r.id == id));
         let named = |row: &&crate::features::deployments::list::Row| {
-            let active = row.deployment.as_ref().and_then(|d| d.active_revision_id.as_deref());
+            let active = row
+                .deployment
+                .as_ref()
+                .and_then(|d| d.active_revision_id.as_deref());
             row.newest_id() == Some(id) || active == Some(id)
         };
-        listed
-            .map(|(row, _)| row.clone())
-            .or_else(|| self.deployments.list.rows.iter().find(named).map(|row| row.id.clone()))
+        listed.map(|(row, _)| row.clone()).or_else(|| {
+            self.deployments
+                .list
+                .rows
+                .iter()
+                .find(named)
+                .map(|row| row.id.clone())
+        })
     }
 
     /// Explains why no deployment with this id is listed.
@@ -199,7 +254,13 @@ impl App {
             page.is_some_and(|page| page.host_str() == Some(host))
         };
         let in_use = self.session.catalog.in_use().iter().find(of_host);
-        let unused = self.session.catalog.all.iter().map(|known| &known.profile).find(of_host);
+        let unused = self
+            .session
+            .catalog
+            .all
+            .iter()
+            .map(|known| &known.profile)
+            .find(of_host);
         match (in_use, unused) {
             (Some(profile), _) => format!(
                 "{} has no deployment with the id {}: it may be in another workspace, or deleted.",
@@ -207,19 +268,35 @@ impl App {
                 short_id(id)
             ),
             (None, Some(profile)) => {
-                format!("{} is the console of {}, which is not in use: `:profile {0}`.", profile.name, clean(host))
+                format!(
+                    "{} is the console of {}, which is not in use: `:profile {0}`.",
+                    profile.name,
+                    clean(host)
+                )
             }
-            (None, None) => format!("No profile for {}. Add one with p, or see `runtail config init`.", clean(host)),
+            (None, None) => format!(
+                "No profile for {}. Add one with p, or see `runtail config init`.",
+                clean(host)
+            ),
         }
     }
 
     /// Finds the agent server at a URL: the open one, one of a stream, or a listed one.
     pub(super) fn server_at(&self, url: &Url) -> Result<ServerRef, String> {
-        let same =
-            |server: &ServerRef| Url::parse(&server.url).is_ok_and(|own| parse_target::is_same_server(&own, url));
+        let same = |server: &ServerRef| {
+            Url::parse(&server.url).is_ok_and(|own| parse_target::is_same_server(&own, url))
+        };
         let open = self.agent.server.as_ref().map(|s| s.server.clone());
-        let listed = self.deployments.list.rows.iter().filter_map(|row| row.server(&self.session.profiles));
-        let mut all = open.into_iter().chain(self.stream.tabs.all().iter().map(|v| v.server.clone())).chain(listed);
+        let listed = self
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter_map(|row| row.server(&self.session.profiles));
+        let mut all = open
+            .into_iter()
+            .chain(self.stream.tabs.all().iter().map(|v| v.server.clone()))
+            .chain(listed);
         all.find(same).ok_or_else(|| {
             let shown = clean(url.as_str()).into_owned();
             format!("No profile in use has the agent server {shown}. Open it with `runtail --url {shown}`.")
@@ -235,9 +312,18 @@ impl App {
 
     /// Selects a deployment, and optionally one of its revisions.
     fn go_to_row(&mut self, row: RowId, revision: Option<String>) -> Vec<Effect> {
-        let effects = self.go_to(if revision.is_some() { Pane::Revisions } else { Pane::Deployments });
+        let effects = self.go_to(if revision.is_some() {
+            Pane::Revisions
+        } else {
+            Pane::Deployments
+        });
         self.deployments.list.refresh(self.session.now);
-        if !self.deployments.list.all_shown().any(|shown| shown.id == row) {
+        if !self
+            .deployments
+            .list
+            .all_shown()
+            .any(|shown| shown.id == row)
+        {
             self.deployments.list.set_filter("");
         }
         self.deployments.list.selection.prefer(row);
@@ -253,7 +339,12 @@ impl App {
             None if name.is_empty() => self.go_to(Pane::Deployments),
             None if parse_target::is_id(name) => self.go_to_id(name),
             None => {
-                let why = no_such(&self.overlay_cx(false), "deployment", name, ArgumentKind::Deployment);
+                let why = no_such(
+                    &self.overlay_cx(false),
+                    "deployment",
+                    name,
+                    ArgumentKind::Deployment,
+                );
                 self.report_failure(&why)
             }
         }
@@ -262,14 +353,21 @@ impl App {
     fn go_to_thread(&mut self, id: &str) -> Vec<Effect> {
         let server = self.agent.server.as_ref().map(|s| s.server.clone());
         match (server, id) {
-            (None, "") => self.report_failure("No agent server is open: press Enter on a deployment to open one."),
+            (None, "") => self.report_failure(
+                "No agent server is open: press Enter on a deployment to open one.",
+            ),
             (None, id) => self.go_to_id(id),
             (Some(server), "") => {
                 let mut effects = self.leave_overlays();
                 effects.extend(self.open_server(server));
                 effects
             }
-            (Some(server), id) => self.open_at(server, StreamTarget::Tail { thread: id.to_string() }),
+            (Some(server), id) => self.open_at(
+                server,
+                StreamTarget::Tail {
+                    thread: id.to_string(),
+                },
+            ),
         }
     }
 
@@ -277,17 +375,38 @@ impl App {
         if id.is_empty() {
             return self.report_failure("run ID: the run id is missing.");
         }
-        if let Some(Address::Thread { server: None, thread, run: Some(run) }) = parse_target::read(id) {
+        if let Some(Address::Thread {
+            server: None,
+            thread,
+            run: Some(run),
+        }) = parse_target::read(id)
+        {
             return self.go_to_run_of(&thread, &run);
         }
         let listed = self.agent.server.as_ref().and_then(|server| {
-            let run = server.runs.value.iter().flatten().find(|run| run.run_id == id);
-            let thread = run.map(|run| run.thread_id.clone()).or_else(|| server.runs_of.clone());
-            let of_stream = self.viewer().filter(|v| v.server == server.server).and_then(|v| v.thread_id.clone());
+            let run = server
+                .runs
+                .value
+                .iter()
+                .flatten()
+                .find(|run| run.run_id == id);
+            let thread = run
+                .map(|run| run.thread_id.clone())
+                .or_else(|| server.runs_of.clone());
+            let of_stream = self
+                .viewer()
+                .filter(|v| v.server == server.server)
+                .and_then(|v| v.thread_id.clone());
             Some((server.server.clone(), thread.or(of_stream)?))
         });
         match listed {
-            Some((server, thread)) => self.open_at(server, StreamTarget::Join { thread, run: id.to_string() }),
+            Some((server, thread)) => self.open_at(
+                server,
+                StreamTarget::Join {
+                    thread,
+                    run: id.to_string(),
+                },
+            ),
             None => self.report_failure("A run id needs its thread: paste THREAD/RUN or a URL."),
         }
     }
@@ -295,7 +414,9 @@ impl App {
     fn go_to_assistant(&mut self, id: &str) -> Vec<Effect> {
         let effects = self.leave_overlays();
         let Some(server) = &mut self.agent.server else {
-            return self.report_failure("No agent server is open: press Enter on a deployment to open one.");
+            return self.report_failure(
+                "No agent server is open: press Enter on a deployment to open one.",
+            );
         };
         server.show(Tab::Assistants);
         server.filter.clear();
@@ -315,7 +436,9 @@ impl App {
             return self.go_to_view(View::Graph.title());
         }
         let Some(server) = self.agent.server.as_ref() else {
-            return self.report_failure("No agent server is open: press Enter on a deployment to open one.");
+            return self.report_failure(
+                "No agent server is open: press Enter on a deployment to open one.",
+            );
         };
         let listed = || server.assistants.value.iter().flatten();
         let found = match name {
@@ -328,14 +451,21 @@ impl App {
         let route = match found {
             Some(assistant) => graph_of(&server.server, assistant),
             None if name.is_empty() => {
-                return self.report_failure("graph ASSISTANT: name an assistant of the open server, or select one.");
+                return self.report_failure(
+                    "graph ASSISTANT: name an assistant of the open server, or select one.",
+                );
             }
             // The list may not be loaded. Servers take the name of a graph, too.
             None if server.assistants.value.is_none() => {
                 Route::Graph(server.server.clone(), name.to_string(), short_id(name))
             }
             None => {
-                let why = no_such(&self.overlay_cx(false), "assistant", name, ArgumentKind::AssistantName);
+                let why = no_such(
+                    &self.overlay_cx(false),
+                    "assistant",
+                    name,
+                    ArgumentKind::AssistantName,
+                );
                 return self.report_failure(&why);
             }
         };
@@ -343,7 +473,9 @@ impl App {
     }
 
     fn go_to_view(&mut self, name: &str) -> Vec<Effect> {
-        let view = VIEWS.iter().find(|view| view.title().eq_ignore_ascii_case(name));
+        let view = VIEWS
+            .iter()
+            .find(|view| view.title().eq_ignore_ascii_case(name));
         match (view, self.stream.tabs.shown_mut()) {
             (Some(view), Some(viewer)) => {
                 viewer.show(*view);
@@ -379,7 +511,9 @@ impl App {
 
     /// Goes to a position in the event log of the current stream.
     fn go_to_position(&mut self, seq: Seq) -> Vec<Effect> {
-        let Some(viewer) = self.stream.tabs.shown_mut() else { return Vec::new() };
+        let Some(viewer) = self.stream.tabs.shown_mut() else {
+            return Vec::new();
+        };
         viewer.go_to(seq);
         self.stay_on_stream()
     }
@@ -391,11 +525,19 @@ impl App {
         };
         viewer.leave_checkpoint();
         let position = viewer.event_log.position_of(number);
-        let first = viewer.event_log.first_seq().map(|seq| viewer.event_log.number_of(seq)).unwrap_or_default();
+        let first = viewer
+            .event_log
+            .first_seq()
+            .map(|seq| viewer.event_log.number_of(seq))
+            .unwrap_or_default();
         let last = viewer.event_log.events_until(viewer.event_log.last_seq());
         let why = match number {
-            _ if last == EventNumber::default() => Some("No events in this stream yet.".to_string()),
-            n if n < first => Some(format!("Event {n} was evicted. The oldest in memory is {first}.")),
+            _ if last == EventNumber::default() => {
+                Some("No events in this stream yet.".to_string())
+            }
+            n if n < first => Some(format!(
+                "Event {n} was evicted. The oldest in memory is {first}."
+            )),
             n if n > last => Some(format!("No event {n} yet. The newest is {last}.")),
             _ => None,
         };
@@ -418,7 +560,10 @@ impl App {
         };
         let day = at.to_zoned(self.session.settings.tz.clone());
         let parts = [hour, minute, second].map(|part| part as i8);
-        let wanted = day.date().at(parts[0], parts[1], parts[2], 0).to_zoned(self.session.settings.tz.clone());
+        let wanted = day
+            .date()
+            .at(parts[0], parts[1], parts[2], 0)
+            .to_zoned(self.session.settings.tz.clone());
         let Ok(wanted) = wanted.map(|zoned| zoned.timestamp()) else {
             return self.report_failure("This time does not exist on that day.");
         };

@@ -71,17 +71,30 @@ impl App {
             }
             Route::AnswerByRules(threads) => return self.open_bulk_answer(threads),
             Route::SignIn(profile, request) => {
-                self.push(SignIn::new(self.session.next_stream.take(), profile, *request));
+                self.push(SignIn::new(
+                    self.session.next_stream.take(),
+                    profile,
+                    *request,
+                ));
             }
             Route::Authenticate(profile, provider) => {
                 return self.apply(sign_in::begin(&self.session, profile, &provider));
             }
             Route::Service(profile, what) => {
-                return self.apply(change_service(&self.session, profile, what, &Value::Null, None));
+                return self.apply(change_service(
+                    &self.session,
+                    profile,
+                    what,
+                    &Value::Null,
+                    None,
+                ));
             }
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
             Route::Explanation { of, name, address } => {
-                let row = self.deployments.list.row(&format!("{}/{}", of.profile, of.deployment));
+                let row = self
+                    .deployments
+                    .list
+                    .row(&format!("{}/{}", of.profile, of.deployment));
                 let has_build = row.is_none_or(|row| row.has_builds());
                 let mut page = Explained::new(of, name, address, has_build);
                 let effect = load_explanation(&self.deployments, &mut page, self.session.now);
@@ -90,7 +103,11 @@ impl App {
             }
             Route::DeploymentDocument(profile, id, name) => {
                 // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
-                self.pending_record = Some(Described::Deployment(profile.clone(), id.clone(), name.clone()));
+                self.pending_record = Some(Described::Deployment(
+                    profile.clone(),
+                    id.clone(),
+                    name.clone(),
+                ));
                 return vec![Effect::Write(profile, id, name)];
             }
             Route::Server(server) => return self.open_server(server),
@@ -106,7 +123,9 @@ impl App {
             Route::Answer(from, approve) => return self.open_answer(from, approve),
             Route::Profiles => {
                 if !matches!(self.overlays.last(), Some(Overlay::Profiles(_))) {
-                    self.push(ProfilesPage { selection: self.session.catalog.selection.clone() });
+                    self.push(ProfilesPage {
+                        selection: self.session.catalog.selection.clone(),
+                    });
                 }
             }
             Route::Journal => {
@@ -118,7 +137,8 @@ impl App {
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
             Route::Bisect(argument) => {
-                let page = bisect::parse(&argument).and_then(|query| self.stream.bisect(&self.session, query));
+                let page = bisect::parse(&argument)
+                    .and_then(|query| self.stream.bisect(&self.session, query));
                 match page {
                     Ok(page) => self.push(Paged::new(page)),
                     Err(why) => self.notify(true, why),
@@ -147,7 +167,9 @@ impl App {
                 return effects;
             }
             Route::Graph(server, assistant, name) => {
-                let page = self.stream.graph_page(&self.session, server, &assistant, &name);
+                let page = self
+                    .stream
+                    .graph_page(&self.session, server, &assistant, &name);
                 self.push(page);
             }
             Route::Modes(stream) => {
@@ -178,12 +200,18 @@ impl App {
         let shown = || match &self.viewer()?.target {
             StreamTarget::Recording { file } => Some(SideRef::File(file.clone())),
             StreamTarget::Join { thread, run } => {
-                let thread = ThreadRef { server: self.viewer()?.server.clone(), id: thread.clone() };
+                let thread = ThreadRef {
+                    server: self.viewer()?.server.clone(),
+                    id: thread.clone(),
+                };
                 Some(SideRef::Thread(thread, Some(run.clone())))
             }
             StreamTarget::Start { .. } | StreamTarget::Tail { .. } => {
                 let view = self.shown_thread()?;
-                let thread = ThreadRef { server: view.server.clone(), id: view.thread_id?.to_string() };
+                let thread = ThreadRef {
+                    server: view.server.clone(),
+                    id: view.thread_id?.to_string(),
+                };
                 Some(SideRef::Thread(thread, None))
             }
         };
@@ -193,7 +221,12 @@ impl App {
                 let marked = self.deployments.marked_sides().into_iter();
                 marked.rev().find(|marked| marked != one)
             }
-            [one] => self.agent.marked_sides().pop().or_else(shown).filter(|other| other != one),
+            [one] => self
+                .agent
+                .marked_sides()
+                .pop()
+                .or_else(shown)
+                .filter(|other| other != one),
             _ => None,
         };
         if let Some(other) = other {
@@ -201,16 +234,24 @@ impl App {
         }
         match sides.as_slice() {
             [a, b] if is_configuration(a) != is_configuration(b) => {
-                return self.notify(true, "A deployment can only be compared with another deployment.");
+                return self.notify(
+                    true,
+                    "A deployment can only be compared with another deployment.",
+                );
             }
             [one] if is_configuration(one) => {
                 let key = self.session.key("deployments.mark");
-                return self.notify(true, format!("Compare with what? Mark a deployment with {key}, or name two."));
+                return self.notify(
+                    true,
+                    format!("Compare with what? Mark a deployment with {key}, or name two."),
+                );
             }
             // A saved comparison has both sides.
             [] | [SideRef::Thread(..)] => {
                 let key = self.session.key("server.mark");
-                let text = format!("Compare with what? Mark a thread or a run with {key}, or name two sides.");
+                let text = format!(
+                    "Compare with what? Mark a thread or a run with {key}, or name two sides."
+                );
                 return self.notify(true, text);
             }
             _ => {}
@@ -239,7 +280,9 @@ impl App {
 
     /// Opens a stream on the open server.
     pub fn open_stream(&mut self, target: StreamTarget) {
-        let Some(server) = self.open_server_ref() else { return };
+        let Some(server) = self.open_server_ref() else {
+            return;
+        };
         if target.is_write() && self.is_read_only(&server.profile) {
             let text = self.session.read_only_text(&server.profile);
             return self.notify(true, text);
@@ -274,18 +317,30 @@ impl App {
 
     /// Opens a recording in a tab of its own.
     pub fn open_recording(&mut self, file: PathBuf) {
-        let shown = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+        let shown = file
+            .file_name()
+            .unwrap_or(file.as_os_str())
+            .to_string_lossy();
         let name = clean(&shown).into_owned().into();
         let url = clean(&file.to_string_lossy()).into_owned().into();
-        let server = ServerRef { profile: "recording".into(), name, url };
+        let server = ServerRef {
+            profile: "recording".into(),
+            name,
+            url,
+        };
         self.show_stream(server, StreamTarget::Recording { file });
     }
 
     /// Opens the composer on the open server.
     fn compose(&mut self, from: Origin) -> Vec<Effect> {
-        let Some(server) = &self.agent.server else { return Vec::new() };
+        let Some(server) = &self.agent.server else {
+            return Vec::new();
+        };
         if !server.server.has_address() {
-            let text = format!("Waiting for the list of {}. Nothing can be started yet.", server.server.profile);
+            let text = format!(
+                "Waiting for the list of {}. Nothing can be started yet.",
+                server.server.profile
+            );
             self.notify(false, text);
             return Vec::new();
         }
@@ -295,7 +350,9 @@ impl App {
             return Vec::new();
         }
         let known = server.assistants.value.as_deref().unwrap_or_default();
-        let (composer, mut requests) = self.composing.open(&self.session, server.server.clone(), known, from);
+        let (composer, mut requests) =
+            self.composing
+                .open(&self.session, server.server.clone(), known, from);
         // If loading the assistants failed before, try again.
         if server.assistants.error.is_some() && known.is_empty() {
             requests.push(Effect::FetchAssistants(server.server.clone()));
@@ -315,11 +372,22 @@ impl App {
     /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.
     fn compose_on(&mut self, server: ServerRef, mut from: Origin) -> Vec<Effect> {
         if !server.has_address() {
-            self.notify(false, format!("Waiting for the list of {}. Nothing can be started yet.", server.profile));
+            self.notify(
+                false,
+                format!(
+                    "Waiting for the list of {}. Nothing can be started yet.",
+                    server.profile
+                ),
+            );
             return Vec::new();
         }
         let mut effects = self.open_behind(server);
-        let listed = || self.agent.server.as_ref()?.assistant_of(from.thread.as_deref()?);
+        let listed = || {
+            self.agent
+                .server
+                .as_ref()?
+                .assistant_of(from.thread.as_deref()?)
+        };
         from.assistant = from.assistant.clone().or_else(listed);
         effects.extend(self.compose(from));
         effects
@@ -341,12 +409,18 @@ impl App {
 
     /// Opens the doctor's report. Closing the page stops its checks.
     /// Loads those open explanations of revisions again for which `is_due` is true, given the known record of the revision.
-    pub(super) fn explain_again(&mut self, is_due: impl Fn(&Explained, Option<&Revision>) -> bool) -> Vec<Effect> {
+    pub(super) fn explain_again(
+        &mut self,
+        is_due: impl Fn(&Explained, Option<&Revision>) -> bool,
+    ) -> Vec<Effect> {
         let (deployments, now) = (&self.deployments, self.session.now);
-        let pages = self.overlays.iter_mut().filter_map(|overlay| match overlay {
-            Overlay::Explain(explained) => Some(&mut explained.page),
-            _ => None,
-        });
+        let pages = self
+            .overlays
+            .iter_mut()
+            .filter_map(|overlay| match overlay {
+                Overlay::Explain(explained) => Some(&mut explained.page),
+                _ => None,
+            });
         pages
             .filter(|page| is_due(page, deployments.known_revision(&page.of)))
             .map(|page| load_explanation(deployments, page, now))
@@ -355,13 +429,23 @@ impl App {
 
     /// Opens the page of the doctor, for all profiles in use or for one.
     pub fn open_doctor(&mut self, only: Option<Arc<Profile>>) {
-        self.push(Paged::new(Doctor { only, ..Doctor::new(self.session.next_stream.take()) }));
+        self.push(Paged::new(Doctor {
+            only,
+            ..Doctor::new(self.session.next_stream.take())
+        }));
     }
 
     /// Opens a list of other resources, such as integrations or listeners.
     fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: &str) -> Vec<Effect> {
-        if !self.session.profile(&profile).is_some_and(|profile| profile.control_plane) {
-            self.notify(false, format!("{profile} has no control plane, so no {}.", of.plural()));
+        if !self
+            .session
+            .profile(&profile)
+            .is_some_and(|profile| profile.control_plane)
+        {
+            self.notify(
+                false,
+                format!("{profile} has no control plane, so no {}.", of.plural()),
+            );
             return Vec::new();
         }
         let mut list = Browse::new(of, profile, owner);
@@ -371,7 +455,12 @@ impl App {
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.
-    pub(super) fn edit(&mut self, subject: Subject, text: &str, current: Option<SpecForm>) -> Vec<Effect> {
+    pub(super) fn edit(
+        &mut self,
+        subject: Subject,
+        text: &str,
+        current: Option<SpecForm>,
+    ) -> Vec<Effect> {
         let (editor, is_restored) = self.changes.editor(subject, text);
         if is_restored {
             self.notify(false, "Restored your draft; ctrl-n starts over.");
@@ -391,7 +480,10 @@ impl App {
             return Vec::new();
         }
         if let Proposal::Thread(server, intent) = &proposal {
-            let thread = ThreadRef { server: server.clone(), id: intent.thread().to_string() };
+            let thread = ThreadRef {
+                server: server.clone(),
+                id: intent.thread().to_string(),
+            };
             if self.refuses_second(&thread) {
                 return Vec::new();
             }
@@ -403,7 +495,12 @@ impl App {
     }
 
     /// Plans an action on several threads and opens its preview. For a read-only profile it only shows a notice.
-    fn open_bulk(&mut self, server: ServerRef, action: BulkAction, threads: Vec<(String, String)>) -> Vec<Effect> {
+    fn open_bulk(
+        &mut self,
+        server: ServerRef,
+        action: BulkAction,
+        threads: Vec<(String, String)>,
+    ) -> Vec<Effect> {
         if self.is_read_only(&server.profile) {
             let text = self.session.read_only_text(&server.profile);
             self.notify(true, text);
@@ -432,7 +529,10 @@ impl App {
     fn refuses_second(&mut self, thread: &ThreadRef) -> bool {
         let is_in_flight = self.thread.is_in_flight(thread, self.session.now);
         if is_in_flight {
-            self.notify(true, "An action on this thread was sent and has no result yet. Wait for its result.");
+            self.notify(
+                true,
+                "An action on this thread was sent and has no result yet. Wait for its result.",
+            );
         }
         is_in_flight
     }
@@ -446,12 +546,21 @@ impl App {
         };
         let number = || self.session.next_change.take();
         let (card, load): (_, Option<Load>) = match from {
-            AnswerFrom::Server(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadThread)),
-            AnswerFrom::Waiting(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadWaitingThread)),
-            AnswerFrom::Loaded(thread, loaded) => (AnswerCard::loaded(number(), thread, *loaded), None),
-            AnswerFrom::Stream(thread, questions, assistant) => {
-                (AnswerCard::of_stream(number(), thread, questions, assistant), None)
+            AnswerFrom::Server(thread) => (
+                AnswerCard::loading(number(), thread),
+                Some(Effect::LoadThread),
+            ),
+            AnswerFrom::Waiting(thread) => (
+                AnswerCard::loading(number(), thread),
+                Some(Effect::LoadWaitingThread),
+            ),
+            AnswerFrom::Loaded(thread, loaded) => {
+                (AnswerCard::loaded(number(), thread, *loaded), None)
             }
+            AnswerFrom::Stream(thread, questions, assistant) => (
+                AnswerCard::of_stream(number(), thread, questions, assistant),
+                None,
+            ),
             AnswerFrom::Nothing(thread, status, is_rejected) => {
                 let requests = answer_by_status(&self.session, thread, &status, is_rejected);
                 return self.apply(requests);
@@ -475,17 +584,24 @@ impl App {
 
     /// Uses the questions in the stream of a thread's page if its server has no call that reads them.
     fn answer_from_page(&self, thread: ThreadRef) -> AnswerFrom {
-        let is_asking =
-            |viewer: &&Viewer| viewer.is_of(&thread) && viewer.is_stream_only() && !viewer.questions().is_empty();
+        let is_asking = |viewer: &&Viewer| {
+            viewer.is_of(&thread) && viewer.is_stream_only() && !viewer.questions().is_empty()
+        };
         match self.stream.tabs.all().iter().find(is_asking) {
-            Some(viewer) => AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant()),
+            Some(viewer) => AnswerFrom::Stream(
+                thread,
+                viewer.questions().to_vec(),
+                viewer.started_assistant(),
+            ),
             None => AnswerFrom::Server(thread),
         }
     }
 
     /// Restores drafts into an answer card whose questions are known.
     pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
-        let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else { return Vec::new() };
+        let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else {
+            return Vec::new();
+        };
         let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts);
         self.apply(requests)
     }
@@ -493,5 +609,8 @@ impl App {
 
 /// Loads the explanation of a revision with the times that the polls observed.
 fn load_explanation(deployments: &Deployments, page: &mut Explained, now: Timestamp) -> Effect {
-    page.load(deployments.known_revision(&page.of), deployments.status_times(&page.of, now))
+    page.load(
+        deployments.known_revision(&page.of),
+        deployments.status_times(&page.of, now),
+    )
 }

@@ -30,11 +30,17 @@ impl App {
     }
 
     pub(super) fn close_confirm(&mut self, number: u64) {
-        self.overlays.retain(|overlay| !matches!(overlay, Overlay::Confirm(confirm) if confirm.number == number));
+        self.overlays.retain(
+            |overlay| !matches!(overlay, Overlay::Confirm(confirm) if confirm.number == number),
+        );
     }
 
     /// Applies the preview of a change, or shows why planning failed.
-    pub(super) fn on_planned(&mut self, number: u64, planned: Result<Box<Preview>, PlanError>) -> Vec<Effect> {
+    pub(super) fn on_planned(
+        &mut self,
+        number: u64,
+        planned: Result<Box<Preview>, PlanError>,
+    ) -> Vec<Effect> {
         if let (Err(PlanError::Asked(error)), Some(_)) = (&planned, self.confirm_of(number)) {
             self.report_error(error);
         }
@@ -88,12 +94,23 @@ impl App {
     /// Returns where a thread without an active run is ended, if the user wanted to cancel that run.
     fn where_to_end(&mut self, number: u64) -> Option<String> {
         let confirm = self.confirm_of(number)?;
-        let Proposal::Thread(server, ThreadIntent::Cancel { thread, run: None, .. }) = &confirm.proposal else {
+        let Proposal::Thread(
+            server,
+            ThreadIntent::Cancel {
+                thread, run: None, ..
+            },
+        ) = &confirm.proposal
+        else {
             return None;
         };
         let (server, thread) = (server.clone(), thread.clone());
-        let view = self.shown_thread().filter(|view| *view.server == server && view.thread_id == Some(&*thread))?;
-        let (explain, end) = (self.session.key("stream.explain"), self.session.key("why.cancel"));
+        let view = self
+            .shown_thread()
+            .filter(|view| *view.server == server && view.thread_id == Some(&*thread))?;
+        let (explain, end) = (
+            self.session.key("stream.explain"),
+            self.session.key("why.cancel"),
+        );
         let has_keys = !explain.is_empty() && !end.is_empty();
         (has_keys && can_end(&view))
             .then(|| format!("No run is active. To end the thread, press {explain}, then {end}."))
@@ -111,21 +128,28 @@ impl App {
             }
             _ => None,
         });
-        requests.map(|requests| self.apply(requests)).unwrap_or_default()
+        requests
+            .map(|requests| self.apply(requests))
+            .unwrap_or_default()
     }
 
     /// Returns whether the dialog of a change shows a new preview where the target has changed.
     fn reviews_again(&mut self, number: u64) -> bool {
-        self.confirm_of(number).is_some_and(|confirm| matches!(confirm.proposal, Proposal::Service(_)))
+        self.confirm_of(number)
+            .is_some_and(|confirm| matches!(confirm.proposal, Proposal::Service(_)))
     }
 
     /// Plans a change again whose target had changed when it was to be sent, if its dialog is still open.
     fn review_again(&mut self, number: u64) -> Vec<Effect> {
         let requests = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm.review_again(&self.session)),
+            Overlay::Confirm(confirm) if confirm.number == number => {
+                Some(confirm.review_again(&self.session))
+            }
             _ => None,
         });
-        requests.map(|requests| self.apply(requests)).unwrap_or_default()
+        requests
+            .map(|requests| self.apply(requests))
+            .unwrap_or_default()
     }
 
     /// Applies the result of a sent change, and reports it even if its dialog was closed.
@@ -152,7 +176,9 @@ impl App {
                         Overlay::Records(page) => Some(page),
                         _ => None,
                     });
-                    return page.map(|page| page.reread(&self.session)).unwrap_or_default();
+                    return page
+                        .map(|page| page.reread(&self.session))
+                        .unwrap_or_default();
                 }
                 Vec::new()
             }
@@ -160,11 +186,17 @@ impl App {
     }
 
     fn on_applied(&mut self, number: u64, made: Applied) -> Vec<Effect> {
-        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
+        let at = self
+            .overlays
+            .iter()
+            .position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
         if let Some(at) = at {
             self.overlays.remove(at);
             // The edited document was sent, so close its editor too.
-            if at > 0 && at == self.overlays.len() && matches!(self.overlays[at - 1], Overlay::Edit(_)) {
+            if at > 0
+                && at == self.overlays.len()
+                && matches!(self.overlays[at - 1], Overlay::Edit(_))
+            {
                 self.overlays.pop();
             }
         }
@@ -199,13 +231,27 @@ impl App {
         (profile, id, name): (Arc<str>, Arc<str>, String),
         document: Result<DeploymentDocument, ApiError>,
     ) -> Vec<Effect> {
-        if self.pending_record != Some(Described::Deployment(profile.clone(), id.clone(), name.clone())) {
+        if self.pending_record
+            != Some(Described::Deployment(
+                profile.clone(),
+                id.clone(),
+                name.clone(),
+            ))
+        {
             return Vec::new();
         }
         self.pending_record = None;
         match document {
             Ok(DeploymentDocument { text, current }) => {
-                return self.edit(Subject::UpdateDeployment { profile, id, name: name.into() }, &text, Some(current));
+                return self.edit(
+                    Subject::UpdateDeployment {
+                        profile,
+                        id,
+                        name: name.into(),
+                    },
+                    &text,
+                    Some(current),
+                );
             }
             Err(error) => {
                 self.report_error(&error);

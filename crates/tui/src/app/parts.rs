@@ -35,7 +35,10 @@ impl App {
             Pane::Revisions => regions.revisions.map(|pane| pane.area),
             Pane::Stream => regions.page,
         };
-        (shown.unwrap_or_else(|| body(self.session.size)), shown.is_some())
+        (
+            shown.unwrap_or_else(|| body(self.session.size)),
+            shown.is_some(),
+        )
     }
 
     fn cx(&self, pane: Pane, (area, is_shown): (Area, bool)) -> Cx<'_> {
@@ -56,7 +59,10 @@ impl App {
     }
 
     /// Calls the top overlay.
-    pub(super) fn with_top<R>(&mut self, call: impl FnOnce(&mut Overlay, &Cx<'_>) -> R) -> Option<R> {
+    pub(super) fn with_top<R>(
+        &mut self,
+        call: impl FnOnce(&mut Overlay, &Cx<'_>) -> R,
+    ) -> Option<R> {
         let is_seen = self.is_overlay_seen();
         let mut top = self.overlays.pop()?;
         let result = call(&mut top, &self.overlay_cx(is_seen));
@@ -96,8 +102,12 @@ impl App {
         call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R,
     ) -> Option<R> {
         Some(match context {
-            Context::Deployments => self.with_deployments(Pane::Deployments, |d, cx| call(&mut ListPane(d), cx)),
-            Context::Revisions => self.with_deployments(Pane::Revisions, |d, cx| call(&mut RevisionsPane(d), cx)),
+            Context::Deployments => {
+                self.with_deployments(Pane::Deployments, |d, cx| call(&mut ListPane(d), cx))
+            }
+            Context::Revisions => {
+                self.with_deployments(Pane::Revisions, |d, cx| call(&mut RevisionsPane(d), cx))
+            }
             Context::Stream => self.with_stream(|stream, cx| call(stream, cx)),
             Context::Logs => {
                 let area = self.area_of(Pane::Stream);
@@ -123,14 +133,21 @@ impl App {
         context: Context,
         call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R,
     ) -> Option<R> {
-        match self.overlays.last().is_some_and(|top| top.context() == context) {
+        match self
+            .overlays
+            .last()
+            .is_some_and(|top| top.context() == context)
+        {
             true => self.with_top(|top, cx| call(&mut **top, cx)),
             false => self.with_pane(context, call),
         }
     }
 
     /// Calls the component with the focus.
-    pub(super) fn with_focus<R>(&mut self, call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R) -> Option<R> {
+    pub(super) fn with_focus<R>(
+        &mut self,
+        call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R,
+    ) -> Option<R> {
         match self.overlays.is_empty() {
             true => self.with_pane(self.pane_context(), call),
             false => self.with_top(|top, cx| call(&mut **top, cx)),
@@ -148,7 +165,8 @@ impl App {
 
     /// Returns the id of the selected row of the component with the focus.
     pub(super) fn selected(&mut self) -> Option<String> {
-        self.with_focus(|component, _| component.selected_id().map(str::to_string)).flatten()
+        self.with_focus(|component, _| component.selected_id().map(str::to_string))
+            .flatten()
     }
 
     /// Records that a frame was drawn. An overlay can't send anything before a frame has shown it.
@@ -165,7 +183,9 @@ impl App {
 
     /// Returns whether a frame has shown the top overlay. A key may arrive before that, and a small terminal shows no overlay.
     pub(super) fn is_overlay_seen(&self) -> bool {
-        self.session.is_drawable() && self.top_overlay().is_some() && self.seen_overlay == self.top_overlay()
+        self.session.is_drawable()
+            && self.top_overlay().is_some()
+            && self.seen_overlay == self.top_overlay()
     }
 
     /// Resets the seen overlay if another one is on top now.
@@ -175,6 +195,8 @@ impl App {
     }
 
     fn top_overlay(&self) -> Option<(usize, Discriminant<Overlay>)> {
-        self.overlays.last().map(|top| (self.overlays.len(), discriminant(top)))
+        self.overlays
+            .last()
+            .map(|top| (self.overlays.len(), discriminant(top)))
     }
 }

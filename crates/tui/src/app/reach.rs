@@ -12,17 +12,27 @@ use std::sync::Arc;
 pub(super) struct Reach(HashMap<(Arc<str>, Box<str>), Option<ApiError>>);
 
 fn key(server: &ServerRef) -> (Arc<str>, Box<str>) {
-    (server.profile.clone(), server.url.trim_end_matches('/').into())
+    (
+        server.profile.clone(),
+        server.url.trim_end_matches('/').into(),
+    )
 }
 
 /// Returns whether nothing answered.
 fn is_unreachable(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::NoConnection | Kind::Network | Kind::Timeout)
+    matches!(
+        error.kind,
+        Kind::NoConnection | Kind::Network | Kind::Timeout
+    )
 }
 
 /// Returns whether an error says something about a server, and not only about a request.
 fn is_about_server(error: &ApiError) -> bool {
-    is_unreachable(error) || matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Server(_))
+    is_unreachable(error)
+        || matches!(
+            error.kind,
+            Kind::Unauthorized | Kind::Forbidden | Kind::Server(_)
+        )
 }
 
 impl Reach {
@@ -32,8 +42,14 @@ impl Reach {
     }
 
     /// Returns the newest answers of a profile's servers.
-    pub fn of_profile<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = Option<&'a ApiError>> {
-        self.0.iter().filter(move |((name, _), _)| **name == *profile).map(|(_, error)| error.as_ref())
+    pub fn of_profile<'a>(
+        &'a self,
+        profile: &'a str,
+    ) -> impl Iterator<Item = Option<&'a ApiError>> {
+        self.0
+            .iter()
+            .filter(move |((name, _), _)| **name == *profile)
+            .map(|(_, error)| error.as_ref())
     }
 
     /// Forgets the servers of other profiles.
@@ -47,7 +63,9 @@ impl App {
     pub(super) fn note_reach(&mut self, id: &SubscriptionId, event: &SubscriptionEvent) {
         use SubscriptionEvent as E;
         match (id, event) {
-            (SubscriptionId::Deployments(profile), E::Overdue { since, .. }) => self.set_overdue(profile, Some(*since)),
+            (SubscriptionId::Deployments(profile), E::Overdue { since, .. }) => {
+                self.set_overdue(profile, Some(*since))
+            }
             (SubscriptionId::Deployments(profile), E::Deployments { .. } | E::Page(_)) => {
                 self.set_overdue(profile, None);
                 self.note_control_plane(profile, None);
@@ -64,16 +82,28 @@ impl App {
             (SubscriptionId::Deletion(profile, _), E::Deleting(result, _)) => {
                 self.note_control_plane(profile, result.as_ref().err());
             }
-            (SubscriptionId::Inbox(_), E::Overdue { server: Some(server), since })
+            (
+                SubscriptionId::Inbox(_),
+                E::Overdue {
+                    server: Some(server),
+                    since,
+                },
+            )
             | (SubscriptionId::Threads(server), E::Overdue { since, .. }) => {
                 self.inbox.set_overdue(server, Some(*since));
             }
             (SubscriptionId::Inbox(_), E::Inbox { server, result, .. }) => {
-                let error = result.as_ref().map_or_else(Some, |answer| answer.failures.first());
+                let error = result
+                    .as_ref()
+                    .map_or_else(Some, |answer| answer.failures.first());
                 self.note_server(server, error);
             }
-            (SubscriptionId::Threads(server), E::Threads(read)) => self.note_server(server, read.result.as_ref().err()),
-            (SubscriptionId::Runs(server, _), E::Runs(result)) => self.note_server(server, result.as_ref().err()),
+            (SubscriptionId::Threads(server), E::Threads(read)) => {
+                self.note_server(server, read.result.as_ref().err())
+            }
+            (SubscriptionId::Runs(server, _), E::Runs(result)) => {
+                self.note_server(server, result.as_ref().err())
+            }
             (SubscriptionId::ThreadStatuses(server), E::ThreadStatus { status, .. }) => {
                 self.note_server(server, status.as_ref().err());
             }
@@ -83,25 +113,42 @@ impl App {
 
     /// Passes the times of outdated lists to the inbox.
     pub(super) fn sync_stale_lists(&mut self) {
-        let profiles = self.session.profiles.iter().filter(|state| state.control_plane && state.problem().is_some());
+        let profiles = self
+            .session
+            .profiles
+            .iter()
+            .filter(|state| state.control_plane && state.problem().is_some());
         let stale = profiles.filter_map(|state| Some((state.name.clone(), state.loaded_at?)));
         self.inbox.set_stale_lists(stale.collect());
     }
 
     fn set_overdue(&mut self, profile: &str, since: Option<Timestamp>) {
-        if let Some(state) = self.session.profiles.iter_mut().find(|state| *state.name == *profile) {
+        if let Some(state) = self
+            .session
+            .profiles
+            .iter_mut()
+            .find(|state| *state.name == *profile)
+        {
             state.asking_since = since;
         }
     }
 
     fn note_control_plane(&mut self, profile: &str, error: Option<&ApiError>) {
-        if let Some(state) = self.session.profiles.iter_mut().find(|state| *state.name == *profile) {
+        if let Some(state) = self
+            .session
+            .profiles
+            .iter_mut()
+            .find(|state| *state.name == *profile)
+        {
             state.unreachable = error.filter(|error| is_unreachable(error)).cloned();
         }
     }
 
     fn note_server(&mut self, server: &ServerRef, error: Option<&ApiError>) {
         self.inbox.set_overdue(server, None);
-        self.reach.0.insert(key(server), error.filter(|error| is_about_server(error)).cloned());
+        self.reach.0.insert(
+            key(server),
+            error.filter(|error| is_about_server(error)).cloned(),
+        );
     }
 }

@@ -30,8 +30,16 @@ impl App {
     fn number_jobs(&mut self) {
         let next = &mut self.session.next_work;
         let streams: &mut dyn crate::session::Component = &mut self.stream;
-        let overlays = self.overlays.iter_mut().flat_map(|overlay| overlay.jobs_mut());
-        for job in streams.jobs_mut().into_iter().chain(overlays).filter(|job| job.number == 0) {
+        let overlays = self
+            .overlays
+            .iter_mut()
+            .flat_map(|overlay| overlay.jobs_mut());
+        for job in streams
+            .jobs_mut()
+            .into_iter()
+            .chain(overlays)
+            .filter(|job| job.number == 0)
+        {
             job.number = *next;
             *next += 1;
         }

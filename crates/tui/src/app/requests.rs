@@ -16,24 +16,39 @@ const MAX_HISTORY: usize = 100;
 impl App {
     /// Applies requests in order. Returns the effects to run.
     pub(super) fn apply(&mut self, requests: Requests) -> Vec<Effect> {
-        requests.into_iter().flat_map(|request| self.apply_one(request)).collect()
+        requests
+            .into_iter()
+            .flat_map(|request| self.apply_one(request))
+            .collect()
     }
 
     /// Plans a new name for the thread of the shown page, else for the selected one of the list.
     fn name_thread(&mut self, name: String) -> Vec<Effect> {
-        let Some(ThreadRef { server, id: thread }) = self.shown_or_selected_thread() else { return Vec::new() };
-        let label = ThreadLabel { name: Some(name), starred: None };
-        self.open(Route::ThreadAction(server, Box::new(ThreadIntent::Label { thread, label })))
+        let Some(ThreadRef { server, id: thread }) = self.shown_or_selected_thread() else {
+            return Vec::new();
+        };
+        let label = ThreadLabel {
+            name: Some(name),
+            starred: None,
+        };
+        self.open(Route::ThreadAction(
+            server,
+            Box::new(ThreadIntent::Label { thread, label }),
+        ))
     }
 
     /// Previews an action of the shown or selected thread that uses a second server.
     fn use_second_server(&mut self, to: ServerRef, mut intent: TwoServerIntent) -> Vec<Effect> {
-        let Some(from) = self.shown_or_selected_thread() else { return Vec::new() };
+        let Some(from) = self.shown_or_selected_thread() else {
+            return Vec::new();
+        };
         match &mut intent {
             TwoServerIntent::Reproduce(intent) => intent.thread = from.id.clone(),
             TwoServerIntent::RunOnBoth(run) => {
                 let shown = self.viewer().filter(|viewer| viewer.is_of(&from));
-                if let Some(StreamTarget::Join { run: shown, .. }) = shown.map(|viewer| &viewer.target) {
+                if let Some(StreamTarget::Join { run: shown, .. }) =
+                    shown.map(|viewer| &viewer.target)
+                {
                     run.get_or_insert_with(|| shown.clone());
                 }
             }
@@ -44,10 +59,18 @@ impl App {
     /// Returns the thread of the shown stream, else the selected one. Notifies if there is none.
     fn shown_or_selected_thread(&mut self) -> Option<ThreadRef> {
         let shown = self.shown_thread().filter(|view| !view.is_recording);
-        let shown = shown.and_then(|view| Some(ThreadRef { server: view.server.clone(), id: view.thread_id?.into() }));
+        let shown = shown.and_then(|view| {
+            Some(ThreadRef {
+                server: view.server.clone(),
+                id: view.thread_id?.into(),
+            })
+        });
         let selected = || -> Option<ThreadRef> {
             let server = self.agent.server.as_ref()?;
-            Some(ThreadRef { server: server.server.clone(), id: server.thread_selection.selected.clone()? })
+            Some(ThreadRef {
+                server: server.server.clone(),
+                id: server.thread_selection.selected.clone()?,
+            })
         };
         let found = shown.or_else(selected);
         if found.is_none() {
@@ -60,7 +83,8 @@ impl App {
         match request {
             Request::Effect(effect) => {
                 if let Effect::Act(number, thread) | Effect::StartRun(number, thread, _) = &effect {
-                    self.thread.on_sent(*number, thread.clone(), self.session.now);
+                    self.thread
+                        .on_sent(*number, thread.clone(), self.session.now);
                 }
                 return vec![effect];
             }
@@ -81,7 +105,9 @@ impl App {
             Request::Run(id) => return self.run_action(id),
             Request::GoWhere(context, name) => return self.go_where_command_works(context, name),
             Request::Change(action) => {
-                let requests = self.deployments.change(&self.session, action, self.focus == Pane::Revisions);
+                let requests =
+                    self.deployments
+                        .change(&self.session, action, self.focus == Pane::Revisions);
                 return self.apply(requests);
             }
             Request::Stream(command) => return self.run_stream_command(command),
@@ -196,7 +222,14 @@ impl App {
     /// shown.
     pub(super) fn report_error(&mut self, error: &ApiError) {
         let now = self.session.now;
-        let Some(state) = self.session.profiles.iter_mut().find(|p| *p.name == *error.at.profile) else { return };
+        let Some(state) = self
+            .session
+            .profiles
+            .iter_mut()
+            .find(|p| *p.name == *error.at.profile)
+        else {
+            return;
+        };
         if !error.quiet().is_zero() {
             let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
             state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
@@ -204,7 +237,11 @@ impl App {
         if error.kind == Kind::Unauthorized && state.control_plane && !state.halted {
             state.halted = true;
             state.error = Some(error.clone());
-            let text = format!("{}\n  Polling of {} is stopped until you press r.", error.story(), state.name);
+            let text = format!(
+                "{}\n  Polling of {} is stopped until you press r.",
+                error.story(),
+                state.name
+            );
             self.notify(true, text);
         }
     }
@@ -254,12 +291,17 @@ impl App {
 
     /// Defines a profile from its text, and closes its editor if the text is valid. The changed lines of the file are shown then.
     fn define_profile(&mut self, text: &str) -> Vec<Effect> {
-        let is_saved = self.session.catalog.writes_edits(self.session.settings.demo);
+        let is_saved = self
+            .session
+            .catalog
+            .writes_edits(self.session.settings.demo);
         match self.profile_edited(text) {
             Ok(mut effects) => {
                 effects.extend(self.session.catalog.draft_of(text).filter(|_| is_saved));
                 use crate::session::subject::Subject;
-                self.overlays.retain(|o| !matches!(o, Overlay::Edit(e) if matches!(e.subject, Subject::Profile(_))));
+                self.overlays.retain(
+                    |o| !matches!(o, Overlay::Edit(e) if matches!(e.subject, Subject::Profile(_))),
+                );
                 effects
             }
             Err(error) => {
@@ -273,7 +315,10 @@ impl App {
     ///
     /// # Errors
     /// If the text is invalid: says why, and where.
-    pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
+    pub fn profile_edited(
+        &mut self,
+        text: &str,
+    ) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
         let requests = self.session.catalog.define(text)?;
         let selected = self.session.catalog.selection.clone();
         for overlay in &mut self.overlays {

@@ -8,7 +8,9 @@ use crate::features::stream::tabs::{Beside, MAX_TABS};
 use crate::features::stream::viewer::{ConnectionState, VIEWS, View, Viewer};
 use crate::session::Session;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
-use crate::session::saved_tabs::{MAX_SAVED, SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile};
+use crate::session::saved_tabs::{
+    MAX_SAVED, SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile,
+};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::ThreadStatus;
@@ -46,7 +48,11 @@ pub(super) struct Restore {
 
 impl App {
     /// Sets where tabs are kept, and opens those of the last session. Returns the effects to run.
-    pub fn restore(&mut self, file: TabsFile, saved: Result<Option<SavedTabs>, String>) -> Vec<Effect> {
+    pub fn restore(
+        &mut self,
+        file: TabsFile,
+        saved: Result<Option<SavedTabs>, String>,
+    ) -> Vec<Effect> {
         if self.session.profiles.is_empty() {
             // On the first-run screen, the saved tabs would all look like those of removed profiles.
             return Vec::new();
@@ -60,7 +66,12 @@ impl App {
                 // The file may be that of a newer version, so it is left as it is.
                 self.restore.file = None;
                 let text = "The file stays as it is, and the tabs of this session are not saved. Delete it to save them again.";
-                self.notify(false, format!("Couldn't restore the tabs of the last session: {why}\n  {path}\n  {text}"));
+                self.notify(
+                    false,
+                    format!(
+                        "Couldn't restore the tabs of the last session: {why}\n  {path}\n  {text}"
+                    ),
+                );
                 Vec::new()
             }
         }
@@ -75,8 +86,15 @@ impl App {
         for (tab, id) in saved.tabs.iter().zip(&opened) {
             let Some(beside) = tab.beside else { continue };
             let stream = opened.get(beside.0).copied().flatten();
-            if let (Some(viewer), Some(stream)) = (id.and_then(|id| self.stream.tabs.get_mut(id)), stream) {
-                viewer.beside = Some(Beside { stream, is_shown: beside.1, is_focused: false, is_zoomed: false });
+            if let (Some(viewer), Some(stream)) =
+                (id.and_then(|id| self.stream.tabs.get_mut(id)), stream)
+            {
+                viewer.beside = Some(Beside {
+                    stream,
+                    is_shown: beside.1,
+                    is_focused: false,
+                    is_zoomed: false,
+                });
             }
         }
         if let Some(word) = &saved.thread_order {
@@ -84,7 +102,10 @@ impl App {
         }
         self.stream.tabs.hide();
         let mut effects = self.fetch_missing_infos();
-        let lists = saved.lists.as_ref().and_then(|lists| self.locate(lists).ok().flatten());
+        let lists = saved
+            .lists
+            .as_ref()
+            .and_then(|lists| self.locate(lists).ok().flatten());
         if let Some(server) = lists.filter(|server| self.may_open_lists(server)) {
             effects.extend(self.open_saved_lists(server));
         }
@@ -94,7 +115,13 @@ impl App {
             SavedPlace::Lists => {}
             SavedPlace::Tab(at) => {
                 let id = opened.get(at).copied().flatten();
-                if let Some(at) = self.stream.tabs.all().iter().position(|viewer| Some(viewer.id) == id) {
+                if let Some(at) = self
+                    .stream
+                    .tabs
+                    .all()
+                    .iter()
+                    .position(|viewer| Some(viewer.id) == id)
+                {
                     // Not shown by the user.
                     let is_asleep = self.stream.tabs.all()[at].is_asleep;
                     self.stream.tabs.show(at);
@@ -117,17 +144,27 @@ impl App {
                 return None;
             }
             Err(why) => {
-                self.restore.problems.push(format!("{}: {why}", tab_name(&self.session, tab)));
+                self.restore
+                    .problems
+                    .push(format!("{}: {why}", tab_name(&self.session, tab)));
                 return None;
             }
         };
         if self.stream.tabs.all().len() >= MAX_TABS {
-            self.restore.problems.push(format!("{}: {MAX_TABS} streams are open", tab_name(&self.session, tab)));
+            self.restore.problems.push(format!(
+                "{}: {MAX_TABS} streams are open",
+                tab_name(&self.session, tab)
+            ));
             return None;
         }
         let target = match &tab.run {
-            Some(run) => StreamTarget::Join { thread: tab.thread.clone(), run: run.clone() },
-            None => StreamTarget::Tail { thread: tab.thread.clone() },
+            Some(run) => StreamTarget::Join {
+                thread: tab.thread.clone(),
+                run: run.clone(),
+            },
+            None => StreamTarget::Tail {
+                thread: tab.thread.clone(),
+            },
         };
         // Kept tabs of a profile that was used later may be there twice.
         if let Some(at) = self.stream.tabs.find(&server, &target) {
@@ -137,7 +174,12 @@ impl App {
         viewer.is_asleep = !viewer.server.has_address() || self.session.is_quiet(&viewer.server);
         let view = view_of(&tab.view).unwrap_or(View::Messages);
         viewer.show(view);
-        if let Some(second) = tab.second_view.as_deref().and_then(view_of).filter(|second| *second != view) {
+        if let Some(second) = tab
+            .second_view
+            .as_deref()
+            .and_then(view_of)
+            .filter(|second| *second != view)
+        {
             viewer.show_beside(second);
         }
         let id = viewer.id;
@@ -151,8 +193,18 @@ impl App {
     /// # Errors
     /// Says why there is no such server.
     fn locate(&self, saved: &SavedServer) -> Result<Option<ServerRef>, String> {
-        let scope = self.restore.file.as_ref().map_or(Scope::Profiles, |file| file.scope);
-        let rows = || self.deployments.list.rows.iter().filter_map(|row| row.server(&self.session.profiles));
+        let scope = self
+            .restore
+            .file
+            .as_ref()
+            .map_or(Scope::Profiles, |file| file.scope);
+        let rows = || {
+            self.deployments
+                .list
+                .rows
+                .iter()
+                .filter_map(|row| row.server(&self.session.profiles))
+        };
         let (profile, name) = match (&saved.profile, scope) {
             (None, Scope::Address) => {
                 return Ok(rows().find(|server| address(server).as_deref() == Some(&*saved.server)));
@@ -164,9 +216,11 @@ impl App {
         match (known, self.session.profile(profile), scope) {
             (Some(server), ..) => Ok(Some(server)),
             (None, _, Scope::OneServer) => Ok(None),
-            (None, Some(state), _) if state.control_plane => {
-                Ok(Some(ServerRef { profile: state.name.clone(), name: name.as_str().into(), url: "".into() }))
-            }
+            (None, Some(state), _) if state.control_plane => Ok(Some(ServerRef {
+                profile: state.name.clone(),
+                name: name.as_str().into(),
+                url: "".into(),
+            })),
             (None, Some(_), _) => Err(no_server(name)),
             (None, None, _) if self.session.catalog.known(profile).is_some() => Ok(None),
             (None, None, _) => Err("the configuration has no such profile".into()),
@@ -186,14 +240,25 @@ impl App {
     fn may_open_lists(&mut self, server: &ServerRef) -> bool {
         let is_quiet = self.session.is_quiet(server);
         if is_quiet {
-            self.restore.problems.push(format!("{}: {ONLY_OPEN}", self.session.place(server)));
+            self.restore
+                .problems
+                .push(format!("{}: {ONLY_OPEN}", self.session.place(server)));
         }
         !is_quiet
     }
 
     pub(super) fn fetch_missing_infos(&self) -> Vec<Effect> {
-        let servers = self.stream.tabs.all().iter().filter(|viewer| !viewer.is_asleep).map(|viewer| &viewer.server);
-        let mut servers: Vec<ServerRef> = servers.filter(|server| server.has_address()).cloned().collect();
+        let servers = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .filter(|viewer| !viewer.is_asleep)
+            .map(|viewer| &viewer.server);
+        let mut servers: Vec<ServerRef> = servers
+            .filter(|server| server.has_address())
+            .cloned()
+            .collect();
         servers.sort();
         servers.dedup();
         servers.retain(|server| !self.agent.infos.contains_key(server));
@@ -205,19 +270,48 @@ impl App {
     pub(super) fn locate_restored(&mut self, profile: &str, end: Option<bool>) -> Vec<Effect> {
         let is_complete = end == Some(true);
         let waits = |server: &ServerRef| *server.profile == *profile && !server.has_address();
-        let lists = self.agent.server.as_ref().map(|open| open.server.clone()).filter(waits);
-        if lists.is_none() && !self.stream.tabs.all().iter().any(|viewer| waits(&viewer.server)) {
+        let lists = self
+            .agent
+            .server
+            .as_ref()
+            .map(|open| open.server.clone())
+            .filter(waits);
+        if lists.is_none()
+            && !self
+                .stream
+                .tabs
+                .all()
+                .iter()
+                .any(|viewer| waits(&viewer.server))
+        {
             return Vec::new();
         }
         // The inbox knows which servers are asked only while they are open.
         self.sync_inbox();
-        let rows = self.deployments.list.rows.iter().filter(|row| *row.profile_name == *profile);
-        let listed: Vec<(String, Option<ServerRef>)> =
-            rows.map(|row| (row.name.clone(), row.server(&self.session.profiles))).collect();
-        let find = |name: &str| listed.iter().find(|(listed, _)| listed == name).map(|(_, server)| server.clone());
+        let rows = self
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter(|row| *row.profile_name == *profile);
+        let listed: Vec<(String, Option<ServerRef>)> = rows
+            .map(|row| (row.name.clone(), row.server(&self.session.profiles)))
+            .collect();
+        let find = |name: &str| {
+            listed
+                .iter()
+                .find(|(listed, _)| listed == name)
+                .map(|(_, server)| server.clone())
+        };
         let mut effects = Vec::new();
         let mut gone = Vec::new();
-        for viewer in self.stream.tabs.all_mut().iter_mut().filter(|viewer| waits(&viewer.server)) {
+        for viewer in self
+            .stream
+            .tabs
+            .all_mut()
+            .iter_mut()
+            .filter(|viewer| waits(&viewer.server))
+        {
             match find(&viewer.server.name) {
                 Some(Some(server)) => {
                     viewer.is_asleep &= self.session.is_quiet(&server);
@@ -240,7 +334,9 @@ impl App {
                 effects.push(Effect::FetchInfo(server.clone()));
                 effects.push(Effect::FetchAssistants(server));
             }
-            None if is_complete && let Some(lists) = &lists => self.miss_lists(&no_server(&lists.name)),
+            None if is_complete && let Some(lists) = &lists => {
+                self.miss_lists(&no_server(&lists.name))
+            }
             _ => {}
         }
         effects.extend(self.fetch_missing_infos());
@@ -250,7 +346,10 @@ impl App {
         if end.is_some() {
             // Those without an address wait in their tabs: their deployments are not listed yet, or have no address yet.
             let open = self.stream.tabs.all();
-            let is_waiting = |id: &u64| open.iter().any(|viewer| viewer.id == *id && waits(&viewer.server));
+            let is_waiting = |id: &u64| {
+                open.iter()
+                    .any(|viewer| viewer.id == *id && waits(&viewer.server))
+            };
             self.restore.awaited.retain(|id| !is_waiting(id));
         }
         self.check_restored(None);
@@ -259,7 +358,9 @@ impl App {
 
     /// Closes the lists of a server that can't be restored, or says so on their page if that is shown.
     fn miss_lists(&mut self, why: &str) {
-        let Some(open) = &mut self.agent.server else { return };
+        let Some(open) = &mut self.agent.server else {
+            return;
+        };
         let name = self.session.place(&open.server);
         self.restore.problems.push(format!("{name}: {why}"));
         let is_shown = self.focus == Pane::Stream && self.stream.tabs.at().is_none();
@@ -274,9 +375,14 @@ impl App {
     fn miss(&mut self, id: u64, why: &str) {
         self.restore.awaited.retain(|awaited| *awaited != id);
         let area = self.pane_cx(Pane::Stream).area;
-        let is_shown = self.focus == Pane::Stream && self.stream.visible(area).any(|viewer| viewer.id == id);
-        let Some(viewer) = self.stream.tabs.get_mut(id) else { return };
-        self.restore.problems.push(format!("{}: {why}", stream_name(&self.session, viewer)));
+        let is_shown =
+            self.focus == Pane::Stream && self.stream.visible(area).any(|viewer| viewer.id == id);
+        let Some(viewer) = self.stream.tabs.get_mut(id) else {
+            return;
+        };
+        self.restore
+            .problems
+            .push(format!("{}: {why}", stream_name(&self.session, viewer)));
         if !is_shown {
             self.stream.tabs.close_except(|viewer| viewer.id != id);
         } else if !viewer.server.has_address() {
@@ -318,8 +424,14 @@ impl App {
             [] => {}
             [one] => self.notify(false, format!("Couldn't restore {one}.")),
             several => {
-                let lines: String = several.iter().map(|problem| format!("\n  {problem}")).collect();
-                self.notify(false, format!("Couldn't restore {} tabs.{lines}", several.len()));
+                let lines: String = several
+                    .iter()
+                    .map(|problem| format!("\n  {problem}"))
+                    .collect();
+                self.notify(
+                    false,
+                    format!("Couldn't restore {} tabs.{lines}", several.len()),
+                );
             }
         }
     }
@@ -343,8 +455,16 @@ impl App {
         }
         tabs.extend(self.restore.carried.iter().cloned());
         tabs.truncate(MAX_SAVED);
-        let lists = self.agent.server.as_ref().map(|open| self.saved_server(&open.server));
-        let shown = self.stream.tabs.at().and_then(|at| self.stream.tabs.all().get(at));
+        let lists = self
+            .agent
+            .server
+            .as_ref()
+            .map(|open| self.saved_server(&open.server));
+        let shown = self
+            .stream
+            .tabs
+            .at()
+            .and_then(|at| self.stream.tabs.all().get(at));
         // A stream that is not saved has the lists behind it.
         let current = match (self.focus, shown.and_then(|viewer| place(viewer.id))) {
             (Pane::Stream, Some(at)) => SavedPlace::Tab(at),
@@ -359,7 +479,11 @@ impl App {
         let (thread, run) = match &viewer.target {
             StreamTarget::Tail { thread } => (thread.clone(), None),
             StreamTarget::Join { thread, run } => (thread.clone(), Some(run.clone())),
-            StreamTarget::Start { on: Target::Stateless, .. } | StreamTarget::Recording { .. } => return None,
+            StreamTarget::Start {
+                on: Target::Stateless,
+                ..
+            }
+            | StreamTarget::Recording { .. } => return None,
             StreamTarget::Start { .. } => (viewer.thread_id.clone()?, Some(viewer.run_id.clone()?)),
         };
         if viewer.is_preview || is_missing(viewer) {
@@ -377,10 +501,20 @@ impl App {
     }
 
     fn saved_server(&self, server: &ServerRef) -> SavedServer {
-        let is_address = self.restore.file.as_ref().is_some_and(|file| file.scope == Scope::Address);
+        let is_address = self
+            .restore
+            .file
+            .as_ref()
+            .is_some_and(|file| file.scope == Scope::Address);
         match address(server).filter(|_| is_address) {
-            Some(address) => SavedServer { profile: None, server: address },
-            None => SavedServer { profile: Some(server.profile.to_string()), server: server.name.to_string() },
+            Some(address) => SavedServer {
+                profile: None,
+                server: address,
+            },
+            None => SavedServer {
+                profile: Some(server.profile.to_string()),
+                server: server.name.to_string(),
+            },
         }
     }
 
@@ -399,18 +533,26 @@ impl App {
     pub(super) fn save_tabs(&mut self) -> Option<Effect> {
         let now = self.session.now;
         let is_recent = |at: Timestamp| now.duration_since(at).abs() < INTERVAL;
-        if !self.restore.is_dirty || self.restore.checked_at.is_some_and(is_recent) || !self.keeps_tabs() {
+        if !self.restore.is_dirty
+            || self.restore.checked_at.is_some_and(is_recent)
+            || !self.keeps_tabs()
+        {
             return None;
         }
         self.restore.checked_at = Some(now);
         self.restore.is_dirty = false;
-        self.changed_tabs().map(|(file, number, tabs)| Effect::SaveTabs(file.path, number, Box::new(tabs)))
+        self.changed_tabs()
+            .map(|(file, number, tabs)| Effect::SaveTabs(file.path, number, Box::new(tabs)))
     }
 
     /// Returns the tabs to write when the dashboard ends, also those whose write has begun: its task may not have run yet.
     pub fn tabs_at_end(&mut self) -> Option<(TabsFile, u64, SavedTabs)> {
         self.changed_tabs().or_else(|| {
-            let file = self.restore.file.clone().filter(|_| self.restore.number > 0 && self.keeps_tabs())?;
+            let file = self
+                .restore
+                .file
+                .clone()
+                .filter(|_| self.restore.number > 0 && self.keeps_tabs())?;
             Some((file, self.restore.number, self.restore.saved.clone()))
         })
     }
@@ -433,7 +575,10 @@ impl App {
             Ok(()) => self.restore.has_failed = false,
             Err(why) => {
                 if !std::mem::replace(&mut self.restore.has_failed, true) {
-                    self.notify(true, format!("Couldn't save the open tabs: {}", clean(&why)));
+                    self.notify(
+                        true,
+                        format!("Couldn't save the open tabs: {}", clean(&why)),
+                    );
                 }
             }
         }
@@ -441,14 +586,19 @@ impl App {
 
     /// Returns the time until the open tabs are compared with the saved ones.
     pub(super) fn save_tick(&self) -> Option<Duration> {
-        let due =
-            self.restore.checked_at.map_or(SignedDuration::ZERO, |at| INTERVAL - self.session.now.duration_since(at));
-        (self.restore.is_dirty && self.keeps_tabs()).then(|| Duration::try_from(due).unwrap_or_default())
+        let due = self.restore.checked_at.map_or(SignedDuration::ZERO, |at| {
+            INTERVAL - self.session.now.duration_since(at)
+        });
+        (self.restore.is_dirty && self.keeps_tabs())
+            .then(|| Duration::try_from(due).unwrap_or_default())
     }
 }
 
 fn view_of(word: &str) -> Option<View> {
-    VIEWS.iter().copied().find(|view| view.title().eq_ignore_ascii_case(word))
+    VIEWS
+        .iter()
+        .copied()
+        .find(|view| view.title().eq_ignore_ascii_case(word))
 }
 
 /// Returns a server's address, without a user, a password or a query.
@@ -462,12 +612,22 @@ fn address(server: &ServerRef) -> Option<String> {
 fn tab_name(session: &Session, tab: &SavedTab) -> String {
     let profile = tab.server.profile.as_deref();
     let region = profile.map(|name| session.profile(name).map_or(name, |profile| profile.tag()));
-    let region = region.map(|region| format!("{} › ", clean(region))).unwrap_or_default();
-    format!("{region}{} › thread {}", clean(&tab.server.server), short_id(&tab.thread))
+    let region = region
+        .map(|region| format!("{} › ", clean(region)))
+        .unwrap_or_default();
+    format!(
+        "{region}{} › thread {}",
+        clean(&tab.server.server),
+        short_id(&tab.thread)
+    )
 }
 
 fn stream_name(session: &Session, viewer: &Viewer) -> String {
-    let id = viewer.thread_id.as_deref().map(short_id).unwrap_or_default();
+    let id = viewer
+        .thread_id
+        .as_deref()
+        .map(short_id)
+        .unwrap_or_default();
     format!("{} › thread {id}", session.place(&viewer.server))
 }
 
@@ -476,18 +636,27 @@ fn no_server(name: &str) -> String {
 }
 
 fn gone_error(why: &str) -> ApiError {
-    ApiError { kind: Kind::NotFound, at: runtail_api::Place::default(), detail: why.to_string(), hint: None }
+    ApiError {
+        kind: Kind::NotFound,
+        at: runtail_api::Place::default(),
+        detail: why.to_string(),
+        hint: None,
+    }
 }
 
 /// Returns whether the server says that a stream's thread doesn't exist.
 fn is_missing(viewer: &Viewer) -> bool {
-    let is_gone = matches!(&viewer.connection, ConnectionState::Failed(error) if error.status() == Some(404));
+    let is_gone =
+        matches!(&viewer.connection, ConnectionState::Failed(error) if error.status() == Some(404));
     is_gone || *viewer.thread_status() == ThreadStatus::Deleted
 }
 
 /// Returns whether the server answered, or could not be reached.
 fn is_known(viewer: &Viewer) -> bool {
-    let failed = matches!(viewer.connection, ConnectionState::Failed(_) | ConnectionState::Retrying { .. });
+    let failed = matches!(
+        viewer.connection,
+        ConnectionState::Failed(_) | ConnectionState::Retrying { .. }
+    );
     let is_unasked = viewer.is_asleep && viewer.server.has_address();
     failed || is_unasked || *viewer.thread_status() != ThreadStatus::Loading
 }

@@ -9,8 +9,13 @@ use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind}
 pub fn subscriptions(app: &App) -> Vec<Subscription> {
     let mut subscriptions = Vec::new();
     let out = &mut subscriptions;
-    app.deployments.subscriptions(&app.pane_cx(Pane::Deployments), out);
-    app.deployments.fill(&app.pane_cx(Pane::Deployments), &app.pane_cx(Pane::Revisions), out);
+    app.deployments
+        .subscriptions(&app.pane_cx(Pane::Deployments), out);
+    app.deployments.fill(
+        &app.pane_cx(Pane::Deployments),
+        &app.pane_cx(Pane::Revisions),
+        out,
+    );
     let stream = app.pane_cx(Pane::Stream);
     let from = out.len();
     server_lists(app, out);
@@ -22,7 +27,10 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
     let (from, cx) = (out.len(), app.overlay_cx(false));
     app.inbox.subscriptions(&cx, out);
     // An open card should soon say if someone else answers.
-    let is_page_open = matches!(app.overlays.last(), Some(super::Overlay::Inbox(_) | super::Overlay::Answer(_)));
+    let is_page_open = matches!(
+        app.overlays.last(),
+        Some(super::Overlay::Inbox(_) | super::Overlay::Answer(_))
+    );
     app.inbox.fill(&cx, is_page_open, &mut out[from..]);
     subscriptions
 }
@@ -30,10 +38,12 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
 /// Returns whether the state needs this subscription with this epoch.
 pub(super) fn is_needed(app: &App, key: &SubscriptionId, epoch: Epoch) -> bool {
     let mut needed = Vec::new();
-    app.deployments.subscriptions(&app.pane_cx(Pane::Deployments), &mut needed);
+    app.deployments
+        .subscriptions(&app.pane_cx(Pane::Deployments), &mut needed);
     server_lists(app, &mut needed);
     logs_and_jobs(app, &mut needed);
-    app.stream.subscriptions(&app.pane_cx(Pane::Stream), &mut needed);
+    app.stream
+        .subscriptions(&app.pane_cx(Pane::Stream), &mut needed);
     app.inbox.subscriptions(&app.overlay_cx(false), &mut needed);
     needed.iter().any(|s| s.key == *key && s.epoch == epoch)
 }
@@ -52,8 +62,14 @@ fn logs_and_jobs(app: &App, out: &mut Vec<Subscription>) {
     }
     let from = out.len();
     let cx = app.overlay_cx(false);
-    app.overlays.iter().for_each(|overlay| overlay.subscriptions(&cx, out));
-    let jobs = app.stream.jobs().into_iter().chain(app.overlays.iter().flat_map(|overlay| overlay.jobs()));
+    app.overlays
+        .iter()
+        .for_each(|overlay| overlay.subscriptions(&cx, out));
+    let jobs = app
+        .stream
+        .jobs()
+        .into_iter()
+        .chain(app.overlays.iter().flat_map(|overlay| overlay.jobs()));
     for job in jobs.filter(|job| job.number > 0) {
         out.push(Subscription::new(
             SubscriptionId::Job(job.number),
@@ -61,5 +77,7 @@ fn logs_and_jobs(app: &App, out: &mut Vec<Subscription>) {
             SubscriptionKind::Job(job.task.clone()),
         ));
     }
-    out[from..].iter_mut().for_each(|sub| sub.params.pace = app.session.pace(false));
+    out[from..]
+        .iter_mut()
+        .for_each(|sub| sub.params.pace = app.session.pace(false));
 }

@@ -42,11 +42,22 @@ pub(super) struct Shown {
 impl Shown {
     fn new(tab: Tab, name: &str) -> Shown {
         let name = text::fit(&text::clean(name), MAX_NAME).into_owned();
-        Shown { tab, name, glyph: None, is_current: false, is_preview: false, has_news: false }
+        Shown {
+            tab,
+            name,
+            glyph: None,
+            is_current: false,
+            is_preview: false,
+            has_news: false,
+        }
     }
 
     fn line(&self) -> Line {
-        let tone = if self.is_current { Tone::Accent } else { Tone::Dim };
+        let tone = if self.is_current {
+            Tone::Accent
+        } else {
+            Tone::Dim
+        };
         let mut line = Line::new();
         if self.is_preview {
             line.push(tone, "‹");
@@ -69,7 +80,11 @@ impl Shown {
 impl App {
     /// Returns whether there is a list of deployments to go back to: not for a single agent server.
     pub(super) fn has_deployments(&self) -> bool {
-        self.session.profiles.iter().any(|profile| profile.control_plane) || self.deployments.list.rows.len() != 1
+        self.session
+            .profiles
+            .iter()
+            .any(|profile| profile.control_plane)
+            || self.deployments.list.rows.len() != 1
     }
 
     /// Returns the tabs, in their order.
@@ -90,10 +105,19 @@ impl App {
             });
         }
         if let Some(logs) = &self.logs {
-            let name = if logs.kind == LogKind::Build { "Build log" } else { "Log" };
+            let name = if logs.kind == LogKind::Build {
+                "Build log"
+            } else {
+                "Log"
+            };
             tabs.push(Shown::new(Tab::Logs, name));
         }
-        if let Some(name) = self.overlays.iter().rev().find_map(|overlay| overlay.tab_name()) {
+        if let Some(name) = self
+            .overlays
+            .iter()
+            .rev()
+            .find_map(|overlay| overlay.tab_name())
+        {
             tabs.push(Shown::new(Tab::Page, &name));
         }
         if tabs.is_empty() {
@@ -118,12 +142,20 @@ impl App {
 
     /// Shows the next or previous tab.
     pub(super) fn switch_tab(&mut self, forward: bool) {
-        let tabs: Vec<Tab> = self.tabs().iter().map(|shown| shown.tab).filter(|tab| *tab != Tab::Page).collect();
+        let tabs: Vec<Tab> = self
+            .tabs()
+            .iter()
+            .map(|shown| shown.tab)
+            .filter(|tab| *tab != Tab::Page)
+            .collect();
         let current = self.current_tab(false);
         let at = tabs.iter().position(|tab| *tab == current).unwrap_or(0);
         let next = (at + if forward { 1 } else { tabs.len() - 1 }) % tabs.len().max(1);
         if next == at {
-            return self.notify(false, "No other tab is open. Press ⏎ on a thread to open one.");
+            return self.notify(
+                false,
+                "No other tab is open. Press ⏎ on a thread to open one.",
+            );
         }
         if let Some(tab) = tabs.get(next) {
             self.show_tab(*tab);
@@ -153,7 +185,9 @@ impl App {
     /// Shows the tab at a column of the header.
     pub(super) fn click_tab(&mut self, x: u16) -> Vec<Effect> {
         let layout = super::bars::header_layout(self, self.session.size.0);
-        let Some(tab) = layout.tab_at(x) else { return Vec::new() };
+        let Some(tab) = layout.tab_at(x) else {
+            return Vec::new();
+        };
         if tab == Tab::Page {
             return Vec::new();
         }
@@ -199,20 +233,29 @@ pub(super) fn fitted(tabs: &[Shown], width: usize, is_brief: bool) -> Fitted {
             return best;
         }
     }
-    let number = if tabs.len() > 1 { format!("{}/{} ", at + 1, tabs.len()) } else { String::new() };
+    let number = if tabs.len() > 1 {
+        format!("{}/{} ", at + 1, tabs.len())
+    } else {
+        String::new()
+    };
     let mut line = Line::dim(&number);
     let room = width.saturating_sub(line.width() + 2);
     let mut current = tabs[at].clone();
     current.name = text::fit(&current.name, room.max(4)).into_owned();
     line.left.extend(current.line().left);
     let end = line.width();
-    Fitted { line, places: vec![(tabs[at].tab, 0, end)] }
+    Fitted {
+        line,
+        places: vec![(tabs[at].tab, 0, end)],
+    }
 }
 
 fn joined(tabs: &[Shown], range: std::ops::Range<usize>) -> Fitted {
     let mut fitted = Fitted::default();
     if range.start > 0 {
-        fitted.line.push_dim(&format!("‹ {}{SEPARATOR}", range.start));
+        fitted
+            .line
+            .push_dim(&format!("‹ {}{SEPARATOR}", range.start));
     }
     for (n, tab) in tabs[range.clone()].iter().enumerate() {
         if n > 0 {
@@ -246,10 +289,22 @@ mod tests {
             for current in 0..count {
                 for width in 20..140 {
                     let fitted = fitted(&tabs(count, current), width, false);
-                    assert!(fitted.line.width() <= width, "{count} {current} {width}: {}", fitted.line.text());
-                    assert!(fitted.places.iter().any(|(tab, ..)| *tab == Tab::Stream(current)));
+                    assert!(
+                        fitted.line.width() <= width,
+                        "{count} {current} {width}: {}",
+                        fitted.line.text()
+                    );
+                    assert!(
+                        fitted
+                            .places
+                            .iter()
+                            .any(|(tab, ..)| *tab == Tab::Stream(current))
+                    );
                     let text = fitted.line.text();
-                    assert!(text.contains(&format!("{current:04}")), "{count} {current} {width}: {text}");
+                    assert!(
+                        text.contains(&format!("{current:04}")),
+                        "{count} {current} {width}: {text}"
+                    );
                 }
             }
         }
@@ -258,7 +313,10 @@ mod tests {
     #[test]
     fn hidden_tabs_are_counted() {
         let text = fitted(&tabs(9, 4), 50, false).line.text();
-        assert!(text.starts_with("‹ 3 │ ") && text.ends_with(" │ 3 ›"), "{text}");
+        assert!(
+            text.starts_with("‹ 3 │ ") && text.ends_with(" │ 3 ›"),
+            "{text}"
+        );
         assert_eq!(fitted(&tabs(3, 1), 50, true).line.text(), "2/3 graph 0001");
         assert_eq!(fitted(&tabs(1, 0), 50, true).line.text(), "graph 0000");
     }

@@ -11,8 +11,8 @@ use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::subject::Subject;
 use crate::session::thread::failure_sentence;
 use runtail_api::{
-    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, StartError, StartFailure, Started,
-    ThreadIntent, WriteKind, Written,
+    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, StartError,
+    StartFailure, Started, ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
 use runtail_core::text::{clean, short_id};
@@ -23,18 +23,26 @@ impl App {
         let now = self.session.now;
         for viewer in self.stream.pages_of(thread) {
             let active = match viewer.thread_status() {
-                ThreadStatus::Running { run_id, .. } | ThreadStatus::Queued { run_id, .. } => run_id.clone(),
+                ThreadStatus::Running { run_id, .. } | ThreadStatus::Queued { run_id, .. } => {
+                    run_id.clone()
+                }
                 _ => continue,
             };
             if run.is_none() || active.as_deref() == run {
-                viewer.cancelling = Some(Cancelling { run_id: active, since: now, sends_events: false });
+                viewer.cancelling = Some(Cancelling {
+                    run_id: active,
+                    since: now,
+                    sends_events: false,
+                });
             }
         }
     }
 
     /// Requests a new snapshot of a thread, and refreshes the lists.
     fn refresh_thread(&mut self, thread: &ThreadRef) {
-        self.stream.pages_of(thread).for_each(|viewer| viewer.refreshes += 1);
+        self.stream
+            .pages_of(thread)
+            .for_each(|viewer| viewer.refreshes += 1);
         self.session.restart_polls();
     }
 
@@ -45,12 +53,21 @@ impl App {
 
     /// Returns the display name of a run that was just started: it has the next number on its thread.
     fn new_run_name(&self, thread: &ThreadRef, run: &str) -> String {
-        let pages = || self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
+        let pages = || {
+            self.stream
+                .tabs
+                .all()
+                .iter()
+                .filter(|viewer| viewer.is_of(thread))
+        };
         if pages().any(|viewer| viewer.run_entry(run).is_some()) {
             return self.run_name(thread, run);
         }
         let next = pages().find_map(Viewer::next_run_number);
-        next.map_or_else(|| self.run_name(thread, run), |number| format!("run {number}"))
+        next.map_or_else(
+            || self.run_name(thread, run),
+            |number| format!("run {number}"),
+        )
     }
 
     /// Applies the result of an action on a thread.
@@ -81,29 +98,50 @@ impl App {
         }
     }
 
-    fn on_cancel_sent(&mut self, number: u64, thread: ThreadRef, targets: Vec<CancelTarget>) -> Vec<Effect> {
-        let failed = targets.iter().find(|target| target.state == CancelState::Failed);
-        if let Some((target, error)) = failed.and_then(|target| Some((target, target.error.clone()?))) {
+    fn on_cancel_sent(
+        &mut self,
+        number: u64,
+        thread: ThreadRef,
+        targets: Vec<CancelTarget>,
+    ) -> Vec<Effect> {
+        let failed = targets
+            .iter()
+            .find(|target| target.state == CancelState::Failed);
+        if let Some((target, error)) =
+            failed.and_then(|target| Some((target, target.error.clone()?)))
+        {
             let run = self.run_name(&thread, &target.run_id);
             let is_rollback = self.confirm_of(number).is_some_and(|confirm| {
                 matches!(
                     confirm.proposal,
-                    Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. })
+                    Proposal::Thread(
+                        _,
+                        ThreadIntent::Cancel {
+                            action: CancelAction::Rollback,
+                            ..
+                        }
+                    )
                 )
             });
             let cancel = self.session.key("stream.cancel");
             let sentence = match is_rollback {
-                true => format!("The server refused to roll back {run}. {cancel} cancels it and keeps finished steps."),
+                true => format!(
+                    "The server refused to roll back {run}. {cancel} cancels it and keeps finished steps."
+                ),
                 false => format!("The server refused to cancel {run}."),
             };
-            self.stream.pages_of(&thread).for_each(|viewer| viewer.cancelling = None);
+            self.stream
+                .pages_of(&thread)
+                .for_each(|viewer| viewer.cancelling = None);
             self.refresh_thread(&thread);
             return self.fail_confirm(number, with_sentence(&sentence, error));
         }
         self.close_confirm(number);
         self.refresh_thread(&thread);
-        let stopping: Vec<&CancelTarget> =
-            targets.iter().filter(|target| target.state == CancelState::Stopping).collect();
+        let stopping: Vec<&CancelTarget> = targets
+            .iter()
+            .filter(|target| target.state == CancelState::Stopping)
+            .collect();
         if stopping.is_empty() {
             self.report_cancelled(&thread, &targets);
             return Vec::new();
@@ -112,7 +150,10 @@ impl App {
             [target] => self.run_name(&thread, &target.run_id),
             targets => format!("{} runs", targets.len()),
         };
-        self.notify(false, format!("Cancel requested for {name}. Waiting until it has stopped."));
+        self.notify(
+            false,
+            format!("Cancel requested for {name}. Waiting until it has stopped."),
+        );
         vec![Effect::FollowCancel(thread, targets)]
     }
 
@@ -124,8 +165,13 @@ impl App {
 
     fn report_cancelled(&mut self, thread: &ThreadRef, targets: &[CancelTarget]) {
         let is_stopped = |target: &CancelTarget| target.state == CancelState::Stopped;
-        if targets.iter().all(|target| target.state != CancelState::Stopping) {
-            self.stream.pages_of(thread).for_each(|viewer| viewer.cancelling = None);
+        if targets
+            .iter()
+            .all(|target| target.state != CancelState::Stopping)
+        {
+            self.stream
+                .pages_of(thread)
+                .for_each(|viewer| viewer.cancelling = None);
         }
         if targets.len() > 1 && targets.iter().all(is_stopped) {
             return self.notify(false, format!("{} runs were cancelled.", targets.len()));
@@ -204,8 +250,15 @@ impl App {
 
     fn on_started(&mut self, number: u64, thread: ThreadRef, started: &Started) -> Vec<Effect> {
         let name = self.new_run_name(&thread, &started.run_id);
-        let found = if started.was_found { " The server's reply was lost, but the run was started." } else { "" };
-        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
+        let found = if started.was_found {
+            " The server's reply was lost, but the run was started."
+        } else {
+            ""
+        };
+        let at = self
+            .overlays
+            .iter()
+            .position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
         let message = match at.map(|at| self.overlays.remove(at)) {
             Some(Overlay::Answer(card)) => {
                 self.thread.forget_answered(&card);
@@ -224,7 +277,9 @@ impl App {
         }
         self.close_confirm(number);
         self.show_thread_page(&thread);
-        self.stream.pages_of(&thread).for_each(|viewer| viewer.own_runs.push(started.run_id.clone()));
+        self.stream
+            .pages_of(&thread)
+            .for_each(|viewer| viewer.own_runs.push(started.run_id.clone()));
         self.refresh_thread(&thread);
         self.notify(false, message);
         Vec::new()
@@ -232,12 +287,16 @@ impl App {
 
     /// Returns the composer whose run was started with this number: by itself, or after its preview.
     fn composer_at(&mut self, number: u64, thread: &ThreadRef) -> Option<usize> {
-        let is_previewed = self
-            .confirm_of(number)
-            .is_some_and(|confirm| matches!(confirm.proposal, Proposal::Thread(_, ThreadIntent::Start { .. })));
+        let is_previewed = self.confirm_of(number).is_some_and(|confirm| {
+            matches!(
+                confirm.proposal,
+                Proposal::Thread(_, ThreadIntent::Start { .. })
+            )
+        });
         self.overlays.iter().position(|overlay| match overlay {
             Overlay::Compose(composer) => {
-                composer.number == number || (is_previewed && composer.target_thread().as_ref() == Some(thread))
+                composer.number == number
+                    || (is_previewed && composer.target_thread().as_ref() == Some(thread))
             }
             _ => false,
         })
@@ -254,7 +313,9 @@ impl App {
     /// Closes the editor of a thread's state, because its edit was applied.
     fn close_state_editor(&mut self, thread: &ThreadRef) {
         let is_of_thread = |overlay: &Overlay| match overlay {
-            Overlay::Edit(editor) => matches!(&editor.subject, Subject::State { thread: of, .. } if of == thread),
+            Overlay::Edit(editor) => {
+                matches!(&editor.subject, Subject::State { thread: of, .. } if of == thread)
+            }
             _ => false,
         };
         self.overlays.retain(|overlay| !is_of_thread(overlay));
@@ -270,20 +331,33 @@ impl App {
     }
 
     /// Applies the result for one of several threads.
-    fn on_bulk_acted(&mut self, number: u64, thread: &ThreadRef, result: &Result<Acted, StartError>) -> Vec<Effect> {
+    fn on_bulk_acted(
+        &mut self,
+        number: u64,
+        thread: &ThreadRef,
+        result: &Result<Acted, StartError>,
+    ) -> Vec<Effect> {
         if matches!(result, Ok(Acted::Deleted)) {
             self.forget_deleted(thread);
         } else {
-            self.stream.pages_of(thread).for_each(|viewer| viewer.refreshes += 1);
+            self.stream
+                .pages_of(thread)
+                .for_each(|viewer| viewer.refreshes += 1);
         }
         if let (Ok(_), Some(server)) = (result, &mut self.agent.server) {
             server.marked.remove(&thread.id);
         }
-        let Some((is_finished, requests)) = self.bulk_of(number).map(|bulk| bulk.on_acted(number, result)) else {
+        let Some((is_finished, requests)) = self
+            .bulk_of(number)
+            .map(|bulk| bulk.on_acted(number, result))
+        else {
             return Vec::new();
         };
         // The edit was made, so its editor is not needed any more.
-        if is_finished && self.bulk_of(number).is_some_and(|bulk| bulk.edit().is_some() && bulk.has_changed_something())
+        if is_finished
+            && self
+                .bulk_of(number)
+                .is_some_and(|bulk| bulk.edit().is_some() && bulk.has_changed_something())
         {
             let is_retry = |overlay: &Overlay| match overlay {
                 Overlay::Edit(editor) => matches!(editor.subject, Subject::Retry { .. }),
@@ -291,7 +365,9 @@ impl App {
             };
             self.overlays.retain(|overlay| !is_retry(overlay));
         }
-        if is_finished && let Some((is_error, summary)) = self.bulk_of(number).map(|bulk| bulk.summary()) {
+        if is_finished
+            && let Some((is_error, summary)) = self.bulk_of(number).map(|bulk| bulk.summary())
+        {
             self.notify(is_error, summary);
             self.session.restart_polls();
         }
@@ -302,14 +378,24 @@ impl App {
         self.close_confirm(number);
         self.forget_deleted(thread);
         self.session.restart_polls();
-        self.notify(false, format!("Thread {} was deleted.", short_id(&thread.id)));
+        self.notify(
+            false,
+            format!("Thread {} was deleted.", short_id(&thread.id)),
+        );
         Vec::new()
     }
 
     /// Removes a deleted thread from the lists, and closes its pages.
     fn forget_deleted(&mut self, thread: &ThreadRef) {
-        self.stream.tabs.close_except(|viewer| !viewer.is_of(thread));
-        if let Some(server) = self.agent.server.as_mut().filter(|server| server.server == thread.server) {
+        self.stream
+            .tabs
+            .close_except(|viewer| !viewer.is_of(thread));
+        if let Some(server) = self
+            .agent
+            .server
+            .as_mut()
+            .filter(|server| server.server == thread.server)
+        {
             server.threads.remove(&thread.id);
             server.marked.remove(&thread.id);
             if server.tab == Tab::Runs && server.runs_of.as_ref() == Some(&thread.id) {
@@ -324,7 +410,13 @@ impl App {
     fn on_labeled(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
         self.close_confirm(number);
         self.refresh_thread(thread);
-        self.notify(false, format!("The name and star of thread {} were saved.", short_id(&thread.id)));
+        self.notify(
+            false,
+            format!(
+                "The name and star of thread {} were saved.",
+                short_id(&thread.id)
+            ),
+        );
         Vec::new()
     }
 
@@ -338,7 +430,9 @@ impl App {
             if failed.failure == StartFailure::NotOffered
                 && let Some(body) = card.request()
             {
-                self.overlays.retain(|overlay| !matches!(overlay, Overlay::Answer(card) if card.number == number));
+                self.overlays.retain(
+                    |overlay| !matches!(overlay, Overlay::Answer(card) if card.number == number),
+                );
                 return self.start_by_stream(thread, body);
             }
             card.refused(failed);
@@ -359,7 +453,10 @@ impl App {
             }
             return Vec::new();
         }
-        self.fail_confirm(number, with_sentence(failure_sentence(failed.failure), failed.error))
+        self.fail_confirm(
+            number,
+            with_sentence(failure_sentence(failed.failure), failed.error),
+        )
     }
 
     /// Shows why an action failed in its dialog, else as a notice.
@@ -374,9 +471,20 @@ impl App {
     /// Starts a run with its stream: a server that has only the contract's calls can't start one in the background.
     fn start_by_stream(&mut self, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
         let on = runtail_stream::Target::Thread(thread.id.clone());
-        let target = StreamTarget::Start { on, body: std::sync::Arc::new(body) };
-        let viewer = self.stream.new_viewer(&self.session, thread.server.clone(), target);
-        match self.stream.tabs.all().iter().position(|page| page.is_of(&thread)) {
+        let target = StreamTarget::Start {
+            on,
+            body: std::sync::Arc::new(body),
+        };
+        let viewer = self
+            .stream
+            .new_viewer(&self.session, thread.server.clone(), target);
+        match self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .position(|page| page.is_of(&thread))
+        {
             Some(at) => self.stream.tabs.replace_at(at, viewer),
             None => self.stream.tabs.add(viewer),
         }
@@ -384,9 +492,18 @@ impl App {
     }
 
     /// Applies a loaded thread to the answer card that waits for it.
-    pub(crate) fn on_thread_loaded(&mut self, number: u64, loaded: Result<Box<LoadedThread>, ApiError>) -> Vec<Effect> {
-        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
-        let Some((at, Overlay::Answer(card))) = at.and_then(|at| Some((at, self.overlays.get_mut(at)?))) else {
+    pub(crate) fn on_thread_loaded(
+        &mut self,
+        number: u64,
+        loaded: Result<Box<LoadedThread>, ApiError>,
+    ) -> Vec<Effect> {
+        let at = self
+            .overlays
+            .iter()
+            .position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
+        let Some((at, Overlay::Answer(card))) =
+            at.and_then(|at| Some((at, self.overlays.get_mut(at)?)))
+        else {
             return Vec::new();
         };
         let loaded = match loaded {
@@ -417,26 +534,49 @@ impl App {
 
 /// Says what an edit of the state led to, and whether that is not what was wanted.
 fn written_message(written: &Written, new_run: &str) -> (bool, String) {
-    let status = written.status.as_deref().map(|status| clean(status).into_owned());
-    let checkpoint = written.checkpoint.as_deref().map(|id| format!(" Its newest checkpoint is {}.", short_id(id)));
+    let status = written
+        .status
+        .as_deref()
+        .map(|status| clean(status).into_owned());
+    let checkpoint = written
+        .checkpoint
+        .as_deref()
+        .map(|id| format!(" Its newest checkpoint is {}.", short_id(id)));
     match (written.kind, status.as_deref()) {
-        (WriteKind::Edit, _) => (false, format!("The state was edited.{}", checkpoint.unwrap_or_default())),
+        (WriteKind::Edit, _) => (
+            false,
+            format!("The state was edited.{}", checkpoint.unwrap_or_default()),
+        ),
         (WriteKind::Release, Some("busy")) => {
             let why = "The server accepted the update, but the thread is still busy.";
-            (true, format!("{why} {new_run} starts a run, which also releases it."))
+            (
+                true,
+                format!("{why} {new_run} starts a run, which also releases it."),
+            )
         }
-        (WriteKind::Release, Some(status)) => (false, format!("The thread was released. Its status is {status}.")),
-        (WriteKind::Release, None) => (false, "The update was sent. The thread's status could not be read.".into()),
-        (WriteKind::End, Some("interrupted")) => {
-            (false, "The thread was ended: nothing more runs. The server still lists it as interrupted.".into())
-        }
+        (WriteKind::Release, Some(status)) => (
+            false,
+            format!("The thread was released. Its status is {status}."),
+        ),
+        (WriteKind::Release, None) => (
+            false,
+            "The update was sent. The thread's status could not be read.".into(),
+        ),
+        (WriteKind::End, Some("interrupted")) => (
+            false,
+            "The thread was ended: nothing more runs. The server still lists it as interrupted."
+                .into(),
+        ),
         (WriteKind::End, _) => (false, "The thread was ended: nothing more runs.".into()),
     }
 }
 
 /// Puts a sentence before an error's detail that says what the error means here.
 fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
-    let status = error.status().map(|code| format!("{code}: ")).unwrap_or_default();
+    let status = error
+        .status()
+        .map(|code| format!("{code}: "))
+        .unwrap_or_default();
     let detail = match error.detail.is_empty() {
         true => sentence.to_string(),
         false => format!("{sentence} ({status}{})", error.detail),
@@ -446,5 +586,9 @@ fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
         Kind::Invalid(fields) => Kind::Invalid(fields),
         _ => Kind::Refused,
     };
-    ApiError { kind, detail, ..error }
+    ApiError {
+        kind,
+        detail,
+        ..error
+    }
 }

@@ -36,21 +36,46 @@ impl App {
                 return Some(SEARCH_STEP);
             }
         }
-        let mut next = self.session.profiles.iter().filter_map(|profile| self.header_tick(profile)).min();
+        let mut next = self
+            .session
+            .profiles
+            .iter()
+            .filter_map(|profile| self.header_tick(profile))
+            .min();
         let mut also = |tick: Option<Duration>| next = next.into_iter().chain(tick).min();
         also(self.save_tick());
-        also(self.session.notice_changes_at().map(|at| duration_between(at, self.session.now)));
-        also(self.overlays.last().and_then(|top| top.next_tick(&self.overlay_cx(false))));
+        also(
+            self.session
+                .notice_changes_at()
+                .map(|at| duration_between(at, self.session.now)),
+        );
+        also(
+            self.overlays
+                .last()
+                .and_then(|top| top.next_tick(&self.overlay_cx(false))),
+        );
         // Header and footer stay visible around an overlay.
-        if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
+        if self
+            .overlays
+            .iter()
+            .all(|overlay| matches!(overlay, Overlay::Command(_)))
+        {
             also(shown().any(Viewer::is_open).then_some(SECOND));
             let has_rate = self.strip_height() > 0 && self.is_measuring();
             also(has_rate.then(|| until_next_second(self.session.now)));
-            also(self.shows_lists().then(|| self.agent.next_tick(&self.pane_cx(Pane::Stream))).flatten());
+            also(
+                self.shows_lists()
+                    .then(|| self.agent.next_tick(&self.pane_cx(Pane::Stream)))
+                    .flatten(),
+            );
             let times = shown().filter_map(|viewer| viewer.thread_status().time());
             also(times.map(|at| self.until_age_changes(at)).min());
             let shows_revisions = regions.revisions.is_some() || regions.summary.is_some();
-            also(self.history().filter(|_| shows_revisions).and_then(|history| self.history_tick(history)));
+            also(
+                self.history()
+                    .filter(|_| shows_revisions)
+                    .and_then(|history| self.history_tick(history)),
+            );
         }
         next
     }
@@ -63,7 +88,9 @@ impl App {
     /// Returns the time until a profile's header entry changes: with a problem, it shows the age of the data and the time of
     /// the next attempt.
     fn header_tick(&self, profile: &ProfileState) -> Option<Duration> {
-        let limited = profile.limited_until.filter(|until| *until > self.session.now);
+        let limited = profile
+            .limited_until
+            .filter(|until| *until > self.session.now);
         let failing = profile.control_plane && profile.problem().is_some();
         let asking = super::bars::asking_since(self, profile).map(|_| SECOND);
         let retry_at = match profile.next_poll {
@@ -82,14 +109,29 @@ impl App {
     /// Returns the time until the revisions pane changes: it shows the time in the current status, the time of the next poll
     /// and, after a failure, the age of the data.
     fn history_tick(&self, history: &History) -> Option<Duration> {
-        let moving = history.revisions.iter().find(|revision| !revision.phase().is_final());
-        let phases = moving.map(|revision| history.phases(&revision.id, self.session.now)).unwrap_or_default();
-        let profile = self.deployments.list.selected().and_then(|row| self.session.profiles.get(row.profile));
+        let moving = history
+            .revisions
+            .iter()
+            .find(|revision| !revision.phase().is_final());
+        let phases = moving
+            .map(|revision| history.phases(&revision.id, self.session.now))
+            .unwrap_or_default();
+        let profile = self
+            .deployments
+            .list
+            .selected()
+            .and_then(|row| self.session.profiles.get(row.profile));
         let skew = profile.map(|profile| profile.skew).unwrap_or_default();
         // The time in the current status, and since the creation or in all statuses.
-        let server_time = self.session.now.saturating_add(skew).unwrap_or(self.session.now);
+        let server_time = self
+            .session
+            .now
+            .saturating_add(skew)
+            .unwrap_or(self.session.now);
         let seen = phases.iter().map(|(_, spent, _)| *spent).sum();
-        let total = moving.and_then(|revision| revision.took(server_time)).unwrap_or(seen);
+        let total = moving
+            .and_then(|revision| revision.took(server_time))
+            .unwrap_or(seen);
         let last = phases.last().map(|(_, spent, _)| *spent);
         // Seconds are shown up to an hour.
         let changes = |spent: Duration| match spent.as_secs() {
@@ -97,23 +139,39 @@ impl App {
             seconds => Duration::from_secs(60 - seconds % 60),
         };
         let spent = last.map(|last| changes(last).min(changes(total)));
-        let settled = history.revisions.first().is_some_and(|revision| revision.phase().is_final());
+        let settled = history
+            .revisions
+            .first()
+            .is_some_and(|revision| revision.phase().is_final());
         let retry_at = match history.next_poll {
-            Some(NextPoll::At(at)) if history.error.is_some() || !settled => self.until_countdown_changes(at),
+            Some(NextPoll::At(at)) if history.error.is_some() || !settled => {
+                self.until_countdown_changes(at)
+            }
             _ => None,
         };
-        let loaded_at =
-            history.loaded_at.filter(|_| history.error.is_some() || !settled).map(|at| self.until_age_changes(at));
-        let created = history.revisions.iter().filter_map(|revision| revision.created_at?.checked_sub(skew).ok());
+        let loaded_at = history
+            .loaded_at
+            .filter(|_| history.error.is_some() || !settled)
+            .map(|at| self.until_age_changes(at));
+        let created = history
+            .revisions
+            .iter()
+            .filter_map(|revision| revision.created_at?.checked_sub(skew).ok());
         let ages = created.map(|at| self.until_age_changes(at)).min();
-        spent.into_iter().chain(retry_at).chain(loaded_at).chain(ages).min()
+        spent
+            .into_iter()
+            .chain(retry_at)
+            .chain(loaded_at)
+            .chain(ages)
+            .min()
     }
 
     /// Returns the time until an age on the screen changes.
     fn until_age_changes(&self, since: Timestamp) -> Duration {
         let age = duration_between(self.session.now, since);
         let unit = text::age_unit(age);
-        unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs())).max(SECOND)
+        unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs()))
+            .max(SECOND)
     }
 
     /// Returns the time until a countdown on the screen changes; `None` if it is over.

@@ -20,7 +20,12 @@ pub struct Prompt {
 impl App {
     fn set_filter(&mut self, text: &str) {
         // If the overlay has no filter, the text filters the pane.
-        let typed = self.with_focus(|component, _| component.filter().is_some().then(|| component.set_filter(text)));
+        let typed = self.with_focus(|component, _| {
+            component
+                .filter()
+                .is_some()
+                .then(|| component.set_filter(text))
+        });
         if typed.flatten().is_none() {
             let context = self.pane_context();
             self.with_pane(context, |pane, _| pane.set_filter(text));
@@ -30,14 +35,21 @@ impl App {
     /// Opens the prompt.
     pub(super) fn begin_typing(&mut self) {
         let typed = |component: &mut dyn crate::session::Component| {
-            component.filter().map(|text| (text.to_string(), component.prompt()))
+            component
+                .filter()
+                .map(|text| (text.to_string(), component.prompt()))
         };
         let found = self.with_focus(|component, _| typed(component)).flatten();
         let context = self.pane_context();
         let found = found.or_else(|| self.with_pane(context, |pane, _| typed(pane)).flatten());
         let (before, sign) = found.unwrap_or((String::new(), "/"));
         let selected = self.deployments.list.selection.selected.clone();
-        self.prompt = Some(Prompt { sign, input: TextInput::line(&before), before, selected });
+        self.prompt = Some(Prompt {
+            sign,
+            input: TextInput::line(&before),
+            before,
+            selected,
+        });
     }
 
     /// Handles a key while the prompt is open.
@@ -59,7 +71,12 @@ impl App {
 
     /// Closes the prompt and restores the previous text.
     fn cancel_typing(&mut self) {
-        let Some(Prompt { before, selected, .. }) = self.prompt.take() else { return };
+        let Some(Prompt {
+            before, selected, ..
+        }) = self.prompt.take()
+        else {
+            return;
+        };
         self.set_filter(&before);
         self.with_stream(|stream, _| crate::session::Component::end_typing(stream, false));
         if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
@@ -73,7 +90,9 @@ impl App {
     }
 
     fn edit_prompt(&mut self, edit: impl FnOnce(&mut TextInput)) {
-        let Some(prompt) = &mut self.prompt else { return };
+        let Some(prompt) = &mut self.prompt else {
+            return;
+        };
         let before = prompt.input.text();
         edit(&mut prompt.input);
         let after = prompt.input.text();

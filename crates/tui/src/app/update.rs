@@ -10,11 +10,21 @@ use crate::session::msg::{Effect, EffectResult, Msg};
 /// Arriving data is only stored. Its layout is computed by [`App::relayout`] before the next frame or key, so a fast stream
 /// costs one layout per frame instead of one per batch.
 pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
-    if matches!(msg, Msg::Key(_) | Msg::Paste(_) | Msg::Click { .. } | Msg::Effect { .. } | Msg::Configured(_)) {
+    if matches!(
+        msg,
+        Msg::Key(_) | Msg::Paste(_) | Msg::Click { .. } | Msg::Effect { .. } | Msg::Configured(_)
+    ) {
         app.touch_tabs();
     }
     let is_input = matches!(msg, Msg::Key(_) | Msg::Click { .. });
-    let asleep = |app: &App| app.stream.tabs.all().iter().filter(|viewer| viewer.is_asleep).count();
+    let asleep = |app: &App| {
+        app.stream
+            .tabs
+            .all()
+            .iter()
+            .filter(|viewer| viewer.is_asleep)
+            .count()
+    };
     let before = asleep(app);
     let mut effects = route(app, at, msg);
     if is_input && asleep(app) < before {
@@ -34,7 +44,10 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         app.relayout();
         app.is_selection_unseen |= selected != app.selected();
     }
-    let is_input = matches!(msg, Msg::Key(_) | Msg::Paste(_) | Msg::Wheel { .. } | Msg::Click { .. });
+    let is_input = matches!(
+        msg,
+        Msg::Key(_) | Msg::Paste(_) | Msg::Wheel { .. } | Msg::Click { .. }
+    );
     let effects = match msg {
         Msg::Subscription { key, epoch, event } => {
             return match super::subscriptions::is_needed(app, &key, epoch) {
@@ -64,7 +77,9 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
             let requests = app.with_top(|top, cx| top.on_tick(cx)).unwrap_or_default();
             let mut effects = app.apply(requests);
             if app.shows_lists() {
-                let requests = app.with_pane(Context::Server, |agent, cx| agent.on_tick(cx)).unwrap_or_default();
+                let requests = app
+                    .with_pane(Context::Server, |agent, cx| agent.on_tick(cx))
+                    .unwrap_or_default();
                 effects.extend(app.apply(requests));
             }
             effects.extend(app.check_stuck());
@@ -84,12 +99,20 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
             app.notify(true, why);
             Vec::new()
         }
-        Msg::Effect { epoch, result } if app.is_current(result.profile(), epoch) => app.on_result(result),
+        Msg::Effect { epoch, result } if app.is_current(result.profile(), epoch) => {
+            app.on_result(result)
+        }
         // The change is reported, but can no longer be tracked.
-        Msg::Effect { result: EffectResult::Sent(_, Ok(made)), .. } => {
+        Msg::Effect {
+            result: EffectResult::Sent(_, Ok(made)),
+            ..
+        } => {
             app.notify(
                 false,
-                format!("{} Its profile now points to another server, so it can no longer be tracked.", made.said),
+                format!(
+                    "{} Its profile now points to another server, so it can no longer be tracked.",
+                    made.said
+                ),
             );
             Vec::new()
         }

@@ -304,13 +304,24 @@ impl Action {
         use Action::*;
         matches!(
             self,
-            Sort | ReverseSort | Filter | Create | Add | Save | MarkAll | Threads | Assistants | AnswerByRules
+            Sort | ReverseSort
+                | Filter
+                | Create
+                | Add
+                | Save
+                | MarkAll
+                | Threads
+                | Assistants
+                | AnswerByRules
         )
     }
 
     /// Returns whether the action works while the screen is frozen.
     pub(crate) fn works_frozen(self) -> bool {
-        matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
+        matches!(
+            self,
+            Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw
+        )
     }
 
     /// Returns whether the action acts on the selected row of a list. Only then it waits until a frame has shown that row.
@@ -336,9 +347,20 @@ mod tests {
     #[test]
     fn only_actions_that_leave_the_row_alone_work_on_an_unseen_selection() {
         use Context::*;
-        let lists = [Deployments, Revisions, Server, Inbox, Browse, Records, Profiles, Journal, Glance];
-        let exempt =
-            BINDINGS.iter().filter(|row| lists.contains(&row.context) && !row.action.concerns_selection(row.context));
+        let lists = [
+            Deployments,
+            Revisions,
+            Server,
+            Inbox,
+            Browse,
+            Records,
+            Profiles,
+            Journal,
+            Glance,
+        ];
+        let exempt = BINDINGS.iter().filter(|row| {
+            lists.contains(&row.context) && !row.action.concerns_selection(row.context)
+        });
         assert_eq!(
             exempt.map(|row| row.id).collect::<Vec<_>>().join(" "),
             "deployments.create deployments.sort deployments.reverse deployments.filter \

@@ -87,7 +87,9 @@ pub struct HelpGroup {
 
 /// Returns the contexts that the help shows, starting with the current one.
 pub fn contexts(current: Context) -> impl Iterator<Item = Context> {
-    let others = CONTEXTS.into_iter().filter(move |context| *context != current && *context != Context::Global);
+    let others = CONTEXTS
+        .into_iter()
+        .filter(move |context| *context != current && *context != Context::Global);
     std::iter::once(current).chain(others)
 }
 
@@ -104,19 +106,33 @@ pub struct Place<'p> {
 /// Returns the help on a screen: its keys, and those that work everywhere. Each key is listed once, with what it does there.
 pub fn help_groups(keymap: &Keymap, place: Place<'_>, ascii: bool) -> Vec<HelpGroup> {
     let title = place.view.unwrap_or(place.context.name());
-    let mut groups = vec![HelpGroup { title: format!("HERE: {}", title.to_uppercase()), items: Vec::new() }];
+    let mut groups = vec![HelpGroup {
+        title: format!("HERE: {}", title.to_uppercase()),
+        items: Vec::new(),
+    }];
     let mut listed = BTreeSet::new();
     for context in [place.context, Context::Global] {
         for rows in rows(context) {
-            let section = rows.first().and_then(|row| SECTIONS.iter().find(|(id, _)| *id == row.id));
+            let section = rows
+                .first()
+                .and_then(|row| SECTIONS.iter().find(|(id, _)| *id == row.id));
             if let Some((_, heading)) = section {
-                groups.push(HelpGroup { title: heading.to_string(), items: Vec::new() });
+                groups.push(HelpGroup {
+                    title: heading.to_string(),
+                    items: Vec::new(),
+                });
             }
             // What a view gives a meaning of its own is listed with the view.
             let is_own = own_name(&rows, place.view).is_some();
-            let group = if is_own { groups.first_mut() } else { groups.last_mut() };
+            let group = if is_own {
+                groups.first_mut()
+            } else {
+                groups.last_mut()
+            };
             if let Some(group) = group {
-                group.items.extend(item(keymap, &rows, place, &mut listed, ascii));
+                group
+                    .items
+                    .extend(item(keymap, &rows, place, &mut listed, ascii));
             }
         }
         if is_typed_in(context) {
@@ -124,12 +140,20 @@ pub fn help_groups(keymap: &Keymap, place: Place<'_>, ascii: bool) -> Vec<HelpGr
                 id: None,
                 keys: keys.to_string(),
                 // Beside other columns there is room for the first key.
-                short_keys: keys.split("  ").next().filter(|_| keys.len() > MAX_KEYS).unwrap_or(keys).to_string(),
+                short_keys: keys
+                    .split("  ")
+                    .next()
+                    .filter(|_| keys.len() > MAX_KEYS)
+                    .unwrap_or(keys)
+                    .to_string(),
                 name: help.to_string(),
                 sentence: help.to_string(),
             };
             let items = text_input::KEYS.iter().map(item).collect();
-            groups.push(HelpGroup { title: "IN TEXT FIELDS".into(), items });
+            groups.push(HelpGroup {
+                title: "IN TEXT FIELDS".into(),
+                items,
+            });
         }
     }
     groups.retain(|group| !group.items.is_empty());
@@ -138,7 +162,10 @@ pub fn help_groups(keymap: &Keymap, place: Place<'_>, ascii: bool) -> Vec<HelpGr
 
 /// Returns whether a context has text fields.
 fn is_typed_in(context: Context) -> bool {
-    matches!(context, Context::Composer | Context::Editor | Context::Answer | Context::Confirm)
+    matches!(
+        context,
+        Context::Composer | Context::Editor | Context::Answer | Context::Confirm
+    )
 }
 
 /// Returns the rows of a context. A row without a sentence belongs to the row before it.
@@ -162,7 +189,9 @@ fn own_name(rows: &[&'static Binding], view: Option<&str>) -> Option<&'static st
 fn is_useful(action: Action, context: Context) -> bool {
     use Context::*;
     match action {
-        Action::NextPane | Action::PrevPane | Action::Zoom => matches!(context, Deployments | Revisions | Stream),
+        Action::NextPane | Action::PrevPane | Action::Zoom => {
+            matches!(context, Deployments | Revisions | Stream)
+        }
         Action::NextStream | Action::PrevStream => {
             matches!(context, Deployments | Revisions | Server | Stream | Logs)
         }
@@ -181,10 +210,23 @@ fn is_useful(action: Action, context: Context) -> bool {
                 | Inbox
                 | Graph
         ),
-        Action::Left => matches!(context, Stream | Inspector | Glance | Records | Help | Graph),
+        Action::Left => matches!(
+            context,
+            Stream | Inspector | Glance | Records | Help | Graph
+        ),
         Action::Right => matches!(
             context,
-            Stream | Inspector | Glance | Records | Help | Graph | Logs | Journal | Browse | Inbox | Deployments
+            Stream
+                | Inspector
+                | Glance
+                | Records
+                | Help
+                | Graph
+                | Logs
+                | Journal
+                | Browse
+                | Inbox
+                | Deployments
         ),
         _ => true,
     }
@@ -201,9 +243,16 @@ impl Place<'_> {
     /// Returns the keys of a row that have its action here. A key of the screen hides the same key of every screen, and where
     /// text is typed, characters are text.
     fn keys(&self, keymap: &Keymap, row: &Binding) -> Vec<Key> {
-        let is_text = |key: &Key| row.context == Context::Global && is_typed_in(self.context) && key.text().is_some();
+        let is_text = |key: &Key| {
+            row.context == Context::Global && is_typed_in(self.context) && key.text().is_some()
+        };
         let has_action = |key: &Key| keymap.action(self.context, *key) == Some(row.action);
-        keymap.keys_of(row.id).iter().copied().filter(|key| has_action(key) && !is_text(key)).collect()
+        keymap
+            .keys_of(row.id)
+            .iter()
+            .copied()
+            .filter(|key| has_action(key) && !is_text(key))
+            .collect()
     }
 }
 
@@ -217,7 +266,10 @@ fn item(
 ) -> Option<HelpItem> {
     let mut bound: Vec<(&'static Binding, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| place.has(row)) {
-        let keys = place.keys(keymap, row).into_iter().filter(|key| listed.insert(*key));
+        let keys = place
+            .keys(keymap, row)
+            .into_iter()
+            .filter(|key| listed.insert(*key));
         let keys: Vec<String> = keys.map(|key| key_glyph(key, ascii)).collect();
         // An action without a key is in the palette.
         if !keys.is_empty() {
@@ -225,55 +277,109 @@ fn item(
         }
     }
     let (first, first_keys) = bound.first()?;
-    let keys = joined(&bound.iter().map(|(_, keys)| joined(keys)).collect::<Vec<_>>());
+    let keys = joined(
+        &bound
+            .iter()
+            .map(|(_, keys)| joined(keys))
+            .collect::<Vec<_>>(),
+    );
     let short_keys = match runtail_core::text::width(&keys) {
         0..=MAX_KEYS => keys.clone(),
-        _ => match joined(&bound.iter().filter_map(|(_, keys)| keys.first().cloned()).collect::<Vec<_>>()) {
-            firsts if runtail_core::text::width(&firsts) > MAX_KEYS => first_keys.first().cloned().unwrap_or(firsts),
+        _ => match joined(
+            &bound
+                .iter()
+                .filter_map(|(_, keys)| keys.first().cloned())
+                .collect::<Vec<_>>(),
+        ) {
+            firsts if runtail_core::text::width(&firsts) > MAX_KEYS => {
+                first_keys.first().cloned().unwrap_or(firsts)
+            }
             firsts => firsts,
         },
     };
-    let name = if bound.len() > 1 && first.help.len() <= MAX_PAIR { first.help } else { first.name() };
+    let name = if bound.len() > 1 && first.help.len() <= MAX_PAIR {
+        first.help
+    } else {
+        first.name()
+    };
     let own = own_name(rows, place.view);
-    let (name, sentence) = (own.unwrap_or(name).to_string(), own.unwrap_or(first.sentence()).to_string());
-    Some(HelpItem { id: Some(first.id), keys, short_keys, name, sentence })
+    let (name, sentence) = (
+        own.unwrap_or(name).to_string(),
+        own.unwrap_or(first.sentence()).to_string(),
+    );
+    Some(HelpItem {
+        id: Some(first.id),
+        keys,
+        short_keys,
+        name,
+        sentence,
+    })
 }
 
 /// Returns all current key bindings, below the problems of the configured ones. A sentence without room beside its keys is
 /// below them.
 pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
-    let problems = keymap.problems().iter().flat_map(|problem| wrap(problem, width));
+    let problems = keymap
+        .problems()
+        .iter()
+        .flat_map(|problem| wrap(problem, width));
     let mut lines: Vec<Line> = problems.map(|line| Line::bad(&line)).collect();
     if !lines.is_empty() {
         lines.push(Line::new());
     }
     for binding in BINDINGS.iter() {
         let keys = keys(keymap, binding, ascii);
-        let own: Vec<String> = binding.keys().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
+        let own: Vec<String> = binding
+            .keys()
+            .filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii)))
+            .collect();
         let own = joined(&own);
-        let changed = if keys == own { String::new() } else { format!("instead of {own}  ") };
-        let line = Line::plain(&format!("{:<ID_WIDTH$}", binding.id)).with_accent(&format!("{keys:<23} "));
-        let whole = line.clone().with_moving(&changed).with_dim(binding.sentence());
+        let changed = if keys == own {
+            String::new()
+        } else {
+            format!("instead of {own}  ")
+        };
+        let line =
+            Line::plain(&format!("{:<ID_WIDTH$}", binding.id)).with_accent(&format!("{keys:<23} "));
+        let whole = line
+            .clone()
+            .with_moving(&changed)
+            .with_dim(binding.sentence());
         if whole.width() <= width {
             lines.push(whole);
             continue;
         }
         lines.push(line);
-        for (tone, text) in [(Tone::Moving, changed.trim_end()), (Tone::Dim, binding.sentence())] {
-            let below = wrap(text, width.saturating_sub(ID_WIDTH)).into_iter().filter(|part| !part.is_empty());
-            lines.extend(below.map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(ID_WIDTH)))));
+        for (tone, text) in [
+            (Tone::Moving, changed.trim_end()),
+            (Tone::Dim, binding.sentence()),
+        ] {
+            let below = wrap(text, width.saturating_sub(ID_WIDTH))
+                .into_iter()
+                .filter(|part| !part.is_empty());
+            lines.extend(
+                below.map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(ID_WIDTH)))),
+            );
         }
     }
     lines
 }
 
 fn keys(keymap: &Keymap, binding: &Binding, ascii: bool) -> String {
-    let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|key| key_glyph(*key, ascii)).collect();
+    let keys: Vec<String> = keymap
+        .keys_of(binding.id)
+        .iter()
+        .map(|key| key_glyph(*key, ascii))
+        .collect();
     joined(&keys)
 }
 
 fn joined(keys: &[String]) -> String {
-    if keys.is_empty() { NO_KEY.into() } else { keys.join("  ") }
+    if keys.is_empty() {
+        NO_KEY.into()
+    } else {
+        keys.join("  ")
+    }
 }
 
 #[cfg(test)]
@@ -282,16 +388,32 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The titles of the views of a stream.
-    const VIEWS: [&str; 10] =
-        ["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph", "History"];
+    const VIEWS: [&str; 10] = [
+        "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph",
+        "History",
+    ];
 
     /// Returns the help of every context, and of the stream in every view.
     fn all_helps(keymap: &Keymap) -> Vec<(Context, Option<&'static str>, Vec<HelpItem>)> {
         let views = VIEWS.iter().map(|view| (Context::Stream, Some(*view)));
-        let places = contexts(Context::Stream).map(|context| (context, None)).chain(views);
+        let places = contexts(Context::Stream)
+            .map(|context| (context, None))
+            .chain(views);
         let help = |(context, view)| {
-            let groups = help_groups(keymap, Place { context, view, works: &|_| true }, false);
-            (context, view, groups.into_iter().flat_map(|group| group.items).collect())
+            let groups = help_groups(
+                keymap,
+                Place {
+                    context,
+                    view,
+                    works: &|_| true,
+                },
+                false,
+            );
+            (
+                context,
+                view,
+                groups.into_iter().flat_map(|group| group.items).collect(),
+            )
         };
         places.map(help).collect()
     }
@@ -300,12 +422,18 @@ mod tests {
     fn each_listed_key_has_its_action_and_each_is_listed_once() {
         let keymap = Keymap::default();
         for (context, view, items) in all_helps(&keymap) {
-            let (mut keys, mut ids, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+            let (mut keys, mut ids, mut names) =
+                (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
             for item in &items {
                 let Some(id) = item.id else { continue };
                 assert!(ids.insert(id), "{context:?} {view:?}: {id} twice");
-                assert!(names.insert(&item.name), "{context:?} {view:?}: {} twice", item.name);
-                let of_line = |row: &&Binding| row.context == context || row.context == Context::Global;
+                assert!(
+                    names.insert(&item.name),
+                    "{context:?} {view:?}: {} twice",
+                    item.name
+                );
+                let of_line =
+                    |row: &&Binding| row.context == context || row.context == Context::Global;
                 for shown in item.keys.split("  ") {
                     let written = match shown {
                         "⏎" => "Enter",
@@ -315,7 +443,10 @@ mod tests {
                     let key: Key = written.parse().unwrap();
                     assert!(keys.insert(key), "{context:?} {view:?}: {shown} twice");
                     let action = keymap.action(context, key);
-                    let mut rows = BINDINGS.iter().filter(of_line).filter(|row| Some(row.action) == action);
+                    let mut rows = BINDINGS
+                        .iter()
+                        .filter(of_line)
+                        .filter(|row| Some(row.action) == action);
                     assert!(
                         rows.any(|row| view.is_none_or(|view| row.works_in(view))),
                         "{context:?} {view:?}: {shown}"
@@ -331,14 +462,19 @@ mod tests {
         for (context, view, items) in all_helps(&keymap) {
             let works = |row: &&Binding| {
                 view.is_none_or(|view| row.works_in(view))
-                    && (row.context == context || row.context == Context::Global && is_useful(row.action, context))
+                    && (row.context == context
+                        || row.context == Context::Global && is_useful(row.action, context))
             };
             for row in BINDINGS.iter().filter(works) {
-                let typed = |key: &&Key| is_typed_in(context) && row.context == Context::Global && key.text().is_some();
+                let typed = |key: &&Key| {
+                    is_typed_in(context) && row.context == Context::Global && key.text().is_some()
+                };
                 let own = keymap.keys_of(row.id).iter().filter(|key| !typed(key));
                 for key in own.filter(|key| keymap.action(context, **key) == Some(row.action)) {
                     let shown = key_glyph(*key, false);
-                    let is_listed = items.iter().any(|item| item.keys.split("  ").any(|listed| listed == shown));
+                    let is_listed = items
+                        .iter()
+                        .any(|item| item.keys.split("  ").any(|listed| listed == shown));
                     assert!(is_listed, "{context:?} {view:?}: {} {shown}", row.id);
                 }
             }
@@ -347,7 +483,12 @@ mod tests {
             assert!(BINDINGS.iter().any(|binding| binding.id == id), "{id}");
         }
         assert_eq!(contexts(Context::Stream).count(), CONTEXTS.len() - 1);
-        let named = BINDINGS.iter().flat_map(|row| row.views.iter().copied().chain(row.in_view.iter().map(|of| of.0)));
+        let named = BINDINGS.iter().flat_map(|row| {
+            row.views
+                .iter()
+                .copied()
+                .chain(row.in_view.iter().map(|of| of.0))
+        });
         named.for_each(|view| assert!(VIEWS.contains(&view), "{view}"));
     }
 
@@ -355,9 +496,19 @@ mod tests {
     fn a_view_lists_its_own_keys_first_and_none_of_other_views() {
         let keymap = Keymap::default();
         let here = |view: &'static str| {
-            let groups =
-                help_groups(&keymap, Place { context: Context::Stream, view: Some(view), works: &|_| true }, false);
-            let lines = groups[0].items.iter().map(|item| format!("{} {}", item.short_keys, item.name));
+            let groups = help_groups(
+                &keymap,
+                Place {
+                    context: Context::Stream,
+                    view: Some(view),
+                    works: &|_| true,
+                },
+                false,
+            );
+            let lines = groups[0]
+                .items
+                .iter()
+                .map(|item| format!("{} {}", item.short_keys, item.name));
             (groups[0].title.clone(), lines.collect::<Vec<String>>())
         };
         let (title, lines) = here("Timeline");
@@ -379,11 +530,24 @@ mod tests {
         ] {
             assert!(lines.iter().any(|own| own == line), "{line}: {lines:#?}");
         }
-        assert!(lines.iter().all(|line| !line.contains("as received") && !line.contains("mark")), "{lines:#?}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| !line.contains("as received") && !line.contains("mark")),
+            "{lines:#?}"
+        );
         let (_, lines) = here("Delivery");
-        assert!(lines.iter().any(|line| line == "d Show or hide all counters"), "{lines:#?}");
+        assert!(
+            lines
+                .iter()
+                .any(|line| line == "d Show or hide all counters"),
+            "{lines:#?}"
+        );
         let (_, lines) = here("History");
-        assert!(lines.iter().any(|line| line == "u Edit the state here"), "{lines:#?}");
+        assert!(
+            lines.iter().any(|line| line == "u Edit the state here"),
+            "{lines:#?}"
+        );
     }
 
     #[test]
@@ -408,12 +572,22 @@ mod tests {
         assert!(!problems.is_empty());
         for width in [56, 76, 136] {
             let lines = table_lines(&keymap, width, false);
-            let long: Vec<String> = lines.iter().filter(|line| line.width() > width).map(Line::text).collect();
+            let long: Vec<String> = lines
+                .iter()
+                .filter(|line| line.width() > width)
+                .map(Line::text)
+                .collect();
             assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
-            let words: Vec<String> = lines.iter().map(|line| line.text().trim().to_string()).collect();
+            let words: Vec<String> = lines
+                .iter()
+                .map(|line| line.text().trim().to_string())
+                .collect();
             let said = words.join(" ");
-            let lost: Vec<&str> =
-                BINDINGS.iter().map(Binding::sentence).filter(|sentence| !said.contains(sentence)).collect();
+            let lost: Vec<&str> = BINDINGS
+                .iter()
+                .map(Binding::sentence)
+                .filter(|sentence| !said.contains(sentence))
+                .collect();
             assert!(lost.is_empty(), "{width}: {lost:?}");
             assert!(said.contains("instead of e"), "{width}");
         }
@@ -421,16 +595,46 @@ mod tests {
 
     #[test]
     fn help_shows_the_configured_keys() {
-        let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|key| key.to_string()).collect());
-        let changes = BTreeMap::from([set("stream.next_message", &["F2"]), set("stream.prev_message", &[])]);
+        let set = |id: &str, keys: &[&str]| {
+            (
+                id.to_string(),
+                keys.iter().map(|key| key.to_string()).collect(),
+            )
+        };
+        let changes = BTreeMap::from([
+            set("stream.next_message", &["F2"]),
+            set("stream.prev_message", &[]),
+        ]);
         let (keymap, problems) = Keymap::new(&changes);
         assert_eq!(problems, Vec::<String>::new());
-        let line_with =
-            |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let groups = help_groups(&keymap, Place { context: Context::Stream, view: None, works: &|_| true }, false);
+        let line_with = |lines: Vec<Line>, what: &str| {
+            lines
+                .iter()
+                .map(Line::text)
+                .find(|line| line.contains(what))
+                .unwrap()
+        };
+        let groups = help_groups(
+            &keymap,
+            Place {
+                context: Context::Stream,
+                view: None,
+                works: &|_| true,
+            },
+            false,
+        );
         let mut items = groups.iter().flat_map(|group| &group.items);
-        assert_eq!(items.find(|item| item.id == Some("stream.next_message")).unwrap().keys, "F2");
+        assert_eq!(
+            items
+                .find(|item| item.id == Some("stream.next_message"))
+                .unwrap()
+                .keys,
+            "F2"
+        );
         let line = line_with(table_lines(&keymap, 136, false), "stream.prev_message");
-        assert!(line.contains("none") && line.contains("instead of ("), "{line}");
+        assert!(
+            line.contains("none") && line.contains("instead of ("),
+            "{line}"
+        );
     }
 }

@@ -36,7 +36,11 @@ pub enum Code {
 impl Key {
     /// A key without Ctrl and Alt.
     pub const fn plain(code: Code) -> Key {
-        Key { code, ctrl: false, alt: false }
+        Key {
+            code,
+            ctrl: false,
+            alt: false,
+        }
     }
 
     /// A character.
@@ -47,7 +51,11 @@ impl Key {
     /// The character to insert into a text field, if this key is one.
     pub fn text(self) -> Option<char> {
         match self {
-            Key { code: Code::Char(c), ctrl: false, alt: false } => Some(c),
+            Key {
+                code: Code::Char(c),
+                ctrl: false,
+                alt: false,
+            } => Some(c),
             _ => None,
         }
     }
@@ -86,7 +94,10 @@ impl FromStr for Key {
                 break;
             }
         }
-        let named = NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(rest)).map(|(_, code)| *code);
+        let named = NAMED
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(rest))
+            .map(|(_, code)| *code);
         let mut chars = rest.chars();
         let code = match (named, chars.next(), chars.as_str()) {
             (Some(code), ..) => code,
@@ -157,7 +168,9 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["G", "ctrl-d", "Enter", "PageUp", "F5", "Space", "alt-x", "?", "/", "BackTab"] {
+        for name in [
+            "G", "ctrl-d", "Enter", "PageUp", "F5", "Space", "alt-x", "?", "/", "BackTab",
+        ] {
             let key: Key = name.parse().unwrap();
             assert_eq!(key.to_string(), name);
         }
@@ -170,6 +183,14 @@ mod tests {
     #[test]
     fn key_strings() {
         let keys = parse_keys("j<Enter>a<lt>").unwrap();
-        assert_eq!(keys, [Key::char('j'), Key::plain(Code::Enter), Key::char('a'), Key::char('<')]);
+        assert_eq!(
+            keys,
+            [
+                Key::char('j'),
+                Key::plain(Code::Enter),
+                Key::char('a'),
+                Key::char('<')
+            ]
+        );
     }
 }

@@ -24,11 +24,20 @@ impl Keymap {
     /// Builds the map. Reports all problems of the configuration at once; invalid entries change nothing.
     pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
         let mut problems = Vec::new();
-        let current =
-            |id: &String| ALIASES.iter().find(|(old, _)| old == id).map_or(id.clone(), |(_, now)| now.to_string());
-        let changes: &BTreeMap<String, Vec<String>> =
-            &changes.iter().map(|(id, keys)| (current(id), keys.clone())).collect();
-        for id in changes.keys().filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str())) {
+        let current = |id: &String| {
+            ALIASES
+                .iter()
+                .find(|(old, _)| old == id)
+                .map_or(id.clone(), |(_, now)| now.to_string())
+        };
+        let changes: &BTreeMap<String, Vec<String>> = &changes
+            .iter()
+            .map(|(id, keys)| (current(id), keys.clone()))
+            .collect();
+        for id in changes
+            .keys()
+            .filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str()))
+        {
             problems.push(format!("[keys] {id}: unknown action (`:keys` lists them)"));
         }
         let mut keys: BTreeMap<(Context, Key), Action> = BTreeMap::new();
@@ -36,22 +45,33 @@ impl Keymap {
         let mut shown: BTreeMap<&'static str, Vec<Key>> = BTreeMap::new();
         let mut wanted: Vec<(&Binding, Vec<Key>)> = Vec::new();
         for binding in BINDINGS.iter() {
-            let own = binding.keys().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
-            let list = changes.get(binding.id).map(|list| list.iter().map(|key| parse_key(binding, key)).collect());
+            let own = binding
+                .keys()
+                .filter_map(|k| k.parse().ok())
+                .collect::<Vec<Key>>();
+            let list = changes
+                .get(binding.id)
+                .map(|list| list.iter().map(|key| parse_key(binding, key)).collect());
             wanted.push((
                 binding,
-                list.unwrap_or_else(|| Ok(own.clone())).unwrap_or_else(|e: String| {
-                    problems.push(format!("[keys] {}: {e}", binding.id));
-                    own
-                }),
+                list.unwrap_or_else(|| Ok(own.clone()))
+                    .unwrap_or_else(|e: String| {
+                        problems.push(format!("[keys] {}: {e}", binding.id));
+                        own
+                    }),
             ));
         }
         let sends = |(binding, _): &&(&Binding, Vec<Key>)| binding.action == Action::Send;
-        let sending: Vec<Key> = wanted.iter().filter(sends).flat_map(|(_, keys)| keys.clone()).collect();
+        let sending: Vec<Key> = wanted
+            .iter()
+            .filter(sends)
+            .flat_map(|(_, keys)| keys.clone())
+            .collect();
         for (binding, wanted) in wanted {
             for key in wanted {
                 // The key that opens a preview from an editor doesn't send from it while it is held (`App::handle_key`).
-                let only_opens = binding.writes && !binding.action.sends() && binding.action != Action::Preview;
+                let only_opens =
+                    binding.writes && !binding.action.sends() && binding.action != Action::Preview;
                 if only_opens && sending.contains(&key) {
                     problems.push(format!(
                         "[keys] {key} sends, so it can't also be {}: a held key must not send",
@@ -60,7 +80,10 @@ impl Keymap {
                     continue;
                 }
                 if let Some(owner) = owners.get(&(binding.context, key)) {
-                    problems.push(format!("[keys] {key} is bound to {owner} and {}; the first wins", binding.id));
+                    problems.push(format!(
+                        "[keys] {key} is bound to {owner} and {}; the first wins",
+                        binding.id
+                    ));
                     continue;
                 }
                 owners.insert((binding.context, key), binding.id);
@@ -69,17 +92,29 @@ impl Keymap {
             }
         }
         problems.extend(shadows(&owners));
-        (Keymap { keys, shown, problems: problems.clone() }, problems)
+        (
+            Keymap {
+                keys,
+                shown,
+                problems: problems.clone(),
+            },
+            problems,
+        )
     }
 
     /// Returns what a key does in a context.
     pub fn action(&self, context: Context, key: Key) -> Option<Action> {
-        self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
+        self.keys
+            .get(&(context, key))
+            .or_else(|| self.keys.get(&(Context::Global, key)))
+            .copied()
     }
 
     /// Returns the action that a key has in another context, the most common contexts first.
     pub fn elsewhere(&self, key: Key) -> Option<&'static Binding> {
-        BINDINGS.iter().find(|row| row.context != Context::Global && self.keys_of(row.id).contains(&key))
+        BINDINGS
+            .iter()
+            .find(|row| row.context != Context::Global && self.keys_of(row.id).contains(&key))
     }
 
     /// Returns whether a key quits while a line is typed: never one that types a character.
@@ -105,21 +140,45 @@ impl Keymap {
     /// Returns the ids of these rows.
     pub fn hint_ids(context: Context) -> Vec<&'static str> {
         let ids: &[&str] = match context {
-            Context::Deployments => &["deployments.open", "deployments.explain", "app.inbox", "deployments.filter"],
-            Context::Revisions => {
-                &["revisions.explain", "revisions.build_log", "revisions.redeploy", "revisions.compare"]
-            }
+            Context::Deployments => &[
+                "deployments.open",
+                "deployments.explain",
+                "app.inbox",
+                "deployments.filter",
+            ],
+            Context::Revisions => &[
+                "revisions.explain",
+                "revisions.build_log",
+                "revisions.redeploy",
+                "revisions.compare",
+            ],
             Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window"],
-            Context::Card => &["card.build_log", "card.rollback", "card.redeploy", "card.compare", "app.back"],
+            Context::Card => &[
+                "card.build_log",
+                "card.rollback",
+                "card.redeploy",
+                "card.compare",
+                "app.back",
+            ],
             // Depends on the view and the thread's status (`app/hints.rs`).
             Context::Stream => &[],
-            Context::Server => &["server.open", "server.new_run", "server.runs", "server.filter"],
+            Context::Server => &[
+                "server.open",
+                "server.new_run",
+                "server.runs",
+                "server.filter",
+            ],
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
             // The card itself lists the keys of its actions.
             Context::Why => &["why.do", "app.refresh", "app.back"],
             Context::Bisect => &["bisect.go", "bisect.retry", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy"],
-            Context::Editor => &["editor.preview", "editor.outside", "editor.start_over", "editor.back"],
+            Context::Editor => &[
+                "editor.preview",
+                "editor.outside",
+                "editor.start_over",
+                "editor.back",
+            ],
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
             Context::Browse => &["browse.open", "browse.details", "browse.filter", "app.back"],
@@ -130,17 +189,47 @@ impl Keymap {
             // The frame has them.
             Context::Help => &[],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
-            Context::Profiles => &["profiles.edit", "profiles.add", "profiles.use", "profiles.test"],
+            Context::Profiles => &[
+                "profiles.edit",
+                "profiles.add",
+                "profiles.use",
+                "profiles.test",
+            ],
             Context::Glance => &["glance.open", "app.inbox", "app.glance"],
-            Context::Graph => &["graph.search", "graph.next", "graph.fold", "graph.save", "graph.details", "app.back"],
-            Context::Compare => &["compare.next", "compare.collapse", "compare.side", "compare.open"],
-            Context::Inbox => &["inbox.answer", "inbox.open", "inbox.explain", "inbox.filter"],
+            Context::Graph => &[
+                "graph.search",
+                "graph.next",
+                "graph.fold",
+                "graph.save",
+                "graph.details",
+                "app.back",
+            ],
+            Context::Compare => &[
+                "compare.next",
+                "compare.collapse",
+                "compare.side",
+                "compare.open",
+            ],
+            Context::Inbox => &[
+                "inbox.answer",
+                "inbox.open",
+                "inbox.explain",
+                "inbox.filter",
+            ],
             Context::Save => &["save.write", "save.mark", "move.page_down", "app.back"],
-            Context::FirstRun => {
-                &["first_run.anyway", "first_run.save", "first_run.choose", "first_run.demo", "app.quit"]
-            }
+            Context::FirstRun => &[
+                "first_run.anyway",
+                "first_run.save",
+                "first_run.choose",
+                "first_run.demo",
+                "app.quit",
+            ],
             // Depends on the state of the dialog (`Component::hints`).
-            Context::Confirm | Context::Answer | Context::Composer | Context::Command | Context::Global => &[],
+            Context::Confirm
+            | Context::Answer
+            | Context::Composer
+            | Context::Command
+            | Context::Global => &[],
         };
         let help: &[&str] = match context {
             Context::Composer | Context::Editor | Context::Confirm | Context::Answer => &[],
@@ -151,7 +240,11 @@ impl Keymap {
     }
 
     /// Returns the rows with these ids, for the footer.
-    pub fn hints_of<'i>(&self, ids: impl IntoIterator<Item = &'i &'i str>, ascii: bool) -> Vec<(String, &'static str)> {
+    pub fn hints_of<'i>(
+        &self,
+        ids: impl IntoIterator<Item = &'i &'i str>,
+        ascii: bool,
+    ) -> Vec<(String, &'static str)> {
         let row = |id: &&str| {
             let binding = binding(id)?;
             let key = self.keys_of(id).first()?;
@@ -165,14 +258,24 @@ impl Keymap {
 fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
     let is_default = |id: &str, key: Key| {
         let row = BINDINGS.iter().find(|binding| binding.id == id);
-        row.is_some_and(|row| row.keys().any(|own| own.parse().is_ok_and(|own: Key| own == key)))
+        row.is_some_and(|row| {
+            row.keys()
+                .any(|own| own.parse().is_ok_and(|own: Key| own == key))
+        })
     };
-    let local = owners.iter().filter(|((context, _), _)| *context != Context::Global);
+    let local = owners
+        .iter()
+        .filter(|((context, _), _)| *context != Context::Global);
     let problems = local.filter_map(|((context, key), own)| {
         let hidden = owners.get(&(Context::Global, *key)).copied()?;
         // The defaults hide global keys on purpose.
         let changed = !is_default(own, *key) || !is_default(hidden, *key);
-        changed.then(|| format!("[keys] {key} is {own} in \"{}\", so it is not {hidden} there", context.title()))
+        changed.then(|| {
+            format!(
+                "[keys] {key} is {own} in \"{}\", so it is not {hidden} there",
+                context.title()
+            )
+        })
     });
     problems.collect()
 }
@@ -204,9 +307,14 @@ mod tests {
         let (_, problems) = Keymap::new(&BTreeMap::new());
         assert_eq!(problems, Vec::<String>::new());
         for (n, binding) in BINDINGS.iter().enumerate() {
-            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is listed twice", binding.id);
+            assert!(
+                BINDINGS[n + 1..].iter().all(|other| other.id != binding.id),
+                "{} is listed twice",
+                binding.id
+            );
             for key in binding.keys() {
-                key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
+                key.parse::<Key>()
+                    .unwrap_or_else(|e| panic!("{}: {e}", binding.id));
             }
         }
     }
@@ -214,18 +322,35 @@ mod tests {
     #[test]
     fn an_action_writes_in_every_context_or_in_none() {
         for binding in BINDINGS.iter().filter(|binding| binding.writes) {
-            let same = BINDINGS.iter().filter(|other| other.action == binding.action);
+            let same = BINDINGS
+                .iter()
+                .filter(|other| other.action == binding.action);
             assert!(same.clone().all(|other| other.writes), "{}", binding.id);
         }
         let writes = |id: &str| binding(id).unwrap().writes;
-        assert!(writes("confirm.send") && writes("deployments.delete") && !writes("deployments.details"));
+        assert!(
+            writes("confirm.send")
+                && writes("deployments.delete")
+                && !writes("deployments.details")
+        );
     }
 
     #[test]
     fn every_footer_hint_exists() {
         let map = Keymap::default();
         use Context::*;
-        for context in [Deployments, Revisions, Server, Logs, Card, Inspector, Profiles, Browse, SignIn, Page] {
+        for context in [
+            Deployments,
+            Revisions,
+            Server,
+            Logs,
+            Card,
+            Inspector,
+            Profiles,
+            Browse,
+            SignIn,
+            Page,
+        ] {
             assert!(map.hints(context, false).len() >= 3, "{context:?}");
         }
     }
@@ -240,32 +365,61 @@ mod tests {
         ]);
         let (map, problems) = Keymap::new(&changes);
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert_eq!(map.action(Context::Stream, "F1".parse().unwrap()), Some(Action::Help));
+        assert_eq!(
+            map.action(Context::Stream, "F1".parse().unwrap()),
+            Some(Action::Help)
+        );
         assert_eq!(map.action(Context::Stream, "?".parse().unwrap()), None);
-        assert_eq!(map.action(Context::Stream, "f".parse().unwrap()), Some(Action::Zoom));
-        assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Quit));
+        assert_eq!(
+            map.action(Context::Stream, "f".parse().unwrap()),
+            Some(Action::Zoom)
+        );
+        assert_eq!(
+            map.action(Context::Stream, "q".parse().unwrap()),
+            Some(Action::Quit)
+        );
     }
 
     #[test]
     fn a_key_that_hides_a_global_key_is_reported_with_both_actions() {
         let set = |id: &str, key: &str| (id.to_string(), vec![key.to_string()]);
-        let (map, problems) = Keymap::new(&BTreeMap::from([set("stream.open", "q"), set("app.refresh", "d")]));
-        assert!(problems.contains(&"[keys] q is stream.open in \"Stream\", so it is not app.quit there".to_string()));
-        let hides = |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");
-        assert!(problems.iter().filter(hides).count() > 1, "in every context with its own d: {problems:?}");
-        assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Open));
+        let (map, problems) = Keymap::new(&BTreeMap::from([
+            set("stream.open", "q"),
+            set("app.refresh", "d"),
+        ]));
+        assert!(problems.contains(
+            &"[keys] q is stream.open in \"Stream\", so it is not app.quit there".to_string()
+        ));
+        let hides =
+            |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");
+        assert!(
+            problems.iter().filter(hides).count() > 1,
+            "in every context with its own d: {problems:?}"
+        );
+        assert_eq!(
+            map.action(Context::Stream, "q".parse().unwrap()),
+            Some(Action::Open)
+        );
         // Configuring the default keys hides nothing new.
-        let same = ("stream.follow".to_string(), vec!["End".to_string(), "G".to_string()]);
+        let same = (
+            "stream.follow".to_string(),
+            vec!["End".to_string(), "G".to_string()],
+        );
         assert_eq!(Keymap::new(&BTreeMap::from([same])).1, Vec::<String>::new());
     }
 
     #[test]
     fn a_key_that_opens_a_preview_never_sends() {
         let key = |text: &str| text.parse::<Key>().unwrap();
-        let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|k| k.to_string()).collect());
+        let set = |id: &str, keys: &[&str]| {
+            (id.to_string(), keys.iter().map(|k| k.to_string()).collect())
+        };
         for never in ["Enter", "y", "Space"] {
             let (map, problems) = Keymap::new(&BTreeMap::from([set("confirm.send", &[never])]));
-            assert!(problems.len() == 1 && problems[0].contains("can't send"), "{problems:?}");
+            assert!(
+                problems.len() == 1 && problems[0].contains("can't send"),
+                "{problems:?}"
+            );
             assert_eq!(
                 map.action(Context::Confirm, key("ctrl-s")),
                 Some(Action::Send),
@@ -273,17 +427,26 @@ mod tests {
             );
             assert_ne!(map.action(Context::Confirm, key(never)), Some(Action::Send));
         }
-        let changes = BTreeMap::from([set("confirm.send", &["ctrl-r"]), set("revisions.redeploy", &["ctrl-s", "R"])]);
+        let changes = BTreeMap::from([
+            set("confirm.send", &["ctrl-r"]),
+            set("revisions.redeploy", &["ctrl-s", "R"]),
+        ]);
         // ctrl-r also opens answers by rules, which then has no key.
         let (map, problems) = Keymap::new(&changes);
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert_eq!(map.action(Context::Confirm, key("ctrl-r")), Some(Action::Send));
+        assert_eq!(
+            map.action(Context::Confirm, key("ctrl-r")),
+            Some(Action::Send)
+        );
         assert_eq!(
             map.action(Context::Editor, key("ctrl-r")),
             Some(Action::Preview),
             "the dashboard ignores it while held"
         );
-        assert_eq!(map.action(Context::Editor, key("F5")), Some(Action::Preview));
+        assert_eq!(
+            map.action(Context::Editor, key("F5")),
+            Some(Action::Preview)
+        );
         assert_eq!(
             map.action(Context::Revisions, key("ctrl-s")),
             None,

@@ -4,7 +4,8 @@ use super::plans::{Planned, gone};
 use super::services::Services;
 use crate::session::msg::{ServerRef, ThreadRef};
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError, StartFailure, ThreadIntent,
+    Acted, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError,
+    StartFailure, ThreadIntent,
 };
 use runtail_core::model::Preview;
 use std::time::Duration;
@@ -22,23 +23,39 @@ pub async fn plan(
     let client = services.agent_server(server).await?;
     let plan = client.plan_on_thread(intent).await?;
     let shown = (Box::new(plan.preview.clone()), plan.choice.clone());
-    services.plans.keep(number, Planned::Thread(client, Box::new(plan)));
+    services
+        .plans
+        .keep(number, Planned::Thread(client, Box::new(plan)));
     Ok(shown)
 }
 
 /// Applies a planned action.
-pub async fn act(services: &Services, number: u64, thread: &ThreadRef) -> Result<Acted, StartError> {
+pub async fn act(
+    services: &Services,
+    number: u64,
+    thread: &ThreadRef,
+) -> Result<Acted, StartError> {
     let Some(Planned::Thread(client, plan)) = services.plans.take(number) else {
         let error = gone(services, &thread.server.profile);
-        return Err(StartError { failure: StartFailure::Unchecked, error });
+        return Err(StartError {
+            failure: StartFailure::Unchecked,
+            error,
+        });
     };
     client.act_on_thread(&plan).await
 }
 
 /// Starts a run in the background.
-pub async fn start(services: &Services, thread: &ThreadRef, start: &RunStart) -> Result<Acted, StartError> {
+pub async fn start(
+    services: &Services,
+    thread: &ThreadRef,
+    start: &RunStart,
+) -> Result<Acted, StartError> {
     let client = services.agent_server(&thread.server).await;
-    let client = client.map_err(|error| StartError { failure: StartFailure::Unchecked, error })?;
+    let client = client.map_err(|error| StartError {
+        failure: StartFailure::Unchecked,
+        error,
+    })?;
     client.start_on_thread(start).await.map(Acted::Started)
 }
 
@@ -49,14 +66,24 @@ pub async fn follow_cancel(
     mut targets: Vec<CancelTarget>,
 ) -> Vec<CancelTarget> {
     match services.agent_server(&thread.server).await {
-        Ok(client) => client.wait_until_stopped(&thread.id, &mut targets, CANCEL_TIMEOUT).await,
-        Err(error) => targets.iter_mut().for_each(|target| target.error = Some(error.clone())),
+        Ok(client) => {
+            client
+                .wait_until_stopped(&thread.id, &mut targets, CANCEL_TIMEOUT)
+                .await
+        }
+        Err(error) => targets
+            .iter_mut()
+            .for_each(|target| target.error = Some(error.clone())),
     }
     targets
 }
 
 /// Loads the current records of a thread. `is_waiting`: its stream reported a question.
-pub async fn load(services: &Services, thread: &ThreadRef, is_waiting: bool) -> Result<Box<LoadedThread>, ApiError> {
+pub async fn load(
+    services: &Services,
+    thread: &ThreadRef,
+    is_waiting: bool,
+) -> Result<Box<LoadedThread>, ApiError> {
     let client = services.agent_server(&thread.server).await?;
     let loaded = match is_waiting {
         true => client.load_waiting_thread(&thread.id).await,

@@ -75,7 +75,8 @@ impl Replies {
     /// Returns when the held events are keys after all.
     pub fn deadline(&self) -> Option<Instant> {
         let may_be_key = self.text.is_empty() || (self.unanswered == 0 && !is_reply(&self.text));
-        self.held_at.map(|at| at + if may_be_key { ESC_GAP } else { GAP })
+        self.held_at
+            .map(|at| at + if may_be_key { ESC_GAP } else { GAP })
     }
 
     /// Takes one event of the terminal.
@@ -89,7 +90,10 @@ impl Replies {
                 }
                 // Esc is delayed only for a while after a query, because some terminals never reply.
                 Some((KeyCode::Esc, KeyModifiers::NONE)) => {
-                    self.unanswered > 0 && self.asked.is_some_and(|asked| now.duration_since(asked) < PATIENCE)
+                    self.unanswered > 0
+                        && self
+                            .asked
+                            .is_some_and(|asked| now.duration_since(asked) < PATIENCE)
                 }
                 _ => false,
             };
@@ -102,16 +106,23 @@ impl Replies {
         match pressed {
             Some((KeyCode::Char('\\'), KeyModifiers::NONE)) if is_ending => self.end(event),
             Some((KeyCode::Char(_), KeyModifiers::NONE)) if is_ending => self.release(event),
-            Some((KeyCode::Char('\\'), KeyModifiers::ALT) | (KeyCode::Char('g'), KeyModifiers::CONTROL)) => {
-                self.end(event)
-            }
+            Some(
+                (KeyCode::Char('\\'), KeyModifiers::ALT)
+                | (KeyCode::Char('g'), KeyModifiers::CONTROL),
+            ) => self.end(event),
             Some((KeyCode::Esc, KeyModifiers::NONE)) if self.text.len() > 1 && !is_ending => {
                 self.is_ending = true;
                 self.hold(event, now)
             }
-            Some((KeyCode::Char(c), modifiers)) if modifiers.difference(KeyModifiers::SHIFT).is_empty() => {
+            Some((KeyCode::Char(c), modifiers))
+                if modifiers.difference(KeyModifiers::SHIFT).is_empty() =>
+            {
                 self.text.push(c);
-                if is_beginning(&self.text) { self.hold(event, now) } else { self.release(event) }
+                if is_beginning(&self.text) {
+                    self.hold(event, now)
+                } else {
+                    self.release(event)
+                }
             }
             // No user types such a beginning: the other event came between its parts.
             _ if is_reply(&self.text) => {
@@ -166,7 +177,12 @@ impl Replies {
 
 fn key(event: &Event) -> Option<(KeyCode, KeyModifiers)> {
     match event {
-        Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) => Some((*code, *modifiers)),
+        Event::Key(KeyEvent {
+            code,
+            modifiers,
+            kind: KeyEventKind::Press,
+            ..
+        }) => Some((*code, *modifiers)),
         _ => None,
     }
 }
@@ -178,7 +194,10 @@ const REPLIES: [&str; 4] = ["]4;", "]10;", BACKGROUND, "]12;"];
 
 /// Returns whether a reply can begin with this text.
 fn is_beginning(text: &str) -> bool {
-    text.len() <= LONGEST && REPLIES.iter().any(|reply| reply.starts_with(text) || text.starts_with(reply))
+    text.len() <= LONGEST
+        && REPLIES
+            .iter()
+            .any(|reply| reply.starts_with(text) || text.starts_with(reply))
 }
 
 /// Returns whether a text is the beginning of a reply, and of nothing else.
@@ -189,9 +208,15 @@ fn is_reply(text: &str) -> bool {
 /// Parses `]11;rgb:RRRR/GGGG/BBBB`, with one to four digits for each part.
 fn background(text: &str) -> Option<Rgb> {
     let text = text.strip_prefix(BACKGROUND)?;
-    let colors = text.strip_prefix("rgb:").or_else(|| text.strip_prefix("rgba:"))?;
+    let colors = text
+        .strip_prefix("rgb:")
+        .or_else(|| text.strip_prefix("rgba:"))?;
     let mut parts = colors.split('/').map(|digits| {
-        let most = 16u32.checked_pow(u32::try_from(digits.len()).ok().filter(|n| (1..=4).contains(n))?)? - 1;
+        let most = 16u32.checked_pow(
+            u32::try_from(digits.len())
+                .ok()
+                .filter(|n| (1..=4).contains(n))?,
+        )? - 1;
         u8::try_from(u32::from_str_radix(digits, 16).ok()? * 255 / most).ok()
     });
     Some((parts.next()??, parts.next()??, parts.next()??))
@@ -221,7 +246,10 @@ mod tests {
         let inner = text.chars().map(plain);
         let (start, mut end) = match is_in_pieces {
             true => (vec![ESC, plain(']')], vec![ESC, plain('\\')]),
-            false => (vec![press(']', KeyModifiers::ALT)], vec![press('\\', KeyModifiers::ALT)]),
+            false => (
+                vec![press(']', KeyModifiers::ALT)],
+                vec![press('\\', KeyModifiers::ALT)],
+            ),
         };
         if ends_with_bell {
             end = vec![press('g', KeyModifiers::CONTROL)];
@@ -267,7 +295,11 @@ mod tests {
                     let mut events = vec![plain('j')];
                     events.extend(reply(text, pieces, bell));
                     events.push(plain('j'));
-                    assert_eq!(feed(&mut replies, events, now), (vec![plain('j'); 2], color), "{text} {pieces} {bell}");
+                    assert_eq!(
+                        feed(&mut replies, events, now),
+                        (vec![plain('j'); 2], color),
+                        "{text} {pieces} {bell}"
+                    );
                 }
             }
         }
@@ -287,16 +319,29 @@ mod tests {
 
     #[test]
     fn replies_to_other_programs_are_dropped() {
-        for text in ["11;rgb:0/0/0", "10;rgb:ffff/ffff/ffff", "12;#000", "4;255;rgba:ffff/ffff/ffff/ffff"] {
+        for text in [
+            "11;rgb:0/0/0",
+            "10;rgb:ffff/ffff/ffff",
+            "12;#000",
+            "4;255;rgba:ffff/ffff/ffff/ffff",
+        ] {
             for bell in [false, true] {
                 let events = reply(text, false, bell);
                 let (mut replies, now) = (Replies::default(), Instant::now());
-                assert_eq!(feed(&mut replies, events.clone(), now), (Vec::new(), None), "{text}");
+                assert_eq!(
+                    feed(&mut replies, events.clone(), now),
+                    (Vec::new(), None),
+                    "{text}"
+                );
                 assert!(!replies.is_due());
                 // One about another color doesn't answer the query.
                 replies.expect(now);
                 let color = text.starts_with("11").then_some((0, 0, 0));
-                assert_eq!(feed(&mut replies, events, now), (Vec::new(), color), "{text}");
+                assert_eq!(
+                    feed(&mut replies, events, now),
+                    (Vec::new(), color),
+                    "{text}"
+                );
                 assert_eq!(replies.is_due(), color.is_none());
             }
         }
@@ -316,16 +361,26 @@ mod tests {
         events.insert(5, Event::Resize(80, 24));
         assert_eq!(
             feed(&mut replies, events, now),
-            (vec![Event::Resize(80, 24), interrupt.clone()], Some((16, 20, 24)))
+            (
+                vec![Event::Resize(80, 24), interrupt.clone()],
+                Some((16, 20, 24))
+            )
         );
         // Also between the two bytes of its end.
         let (mut replies, now) = asked();
         let mut events = reply("11;rgb:1010/1414/1818", true, false);
         events.insert(events.len() - 1, interrupt.clone());
-        assert_eq!(feed(&mut replies, events, now), (vec![interrupt], Some((16, 20, 24))));
+        assert_eq!(
+            feed(&mut replies, events, now),
+            (vec![interrupt], Some((16, 20, 24)))
+        );
         // The rest may never arrive.
         replies.expect(now);
-        feed(&mut replies, reply("11;rgb:10", false, false)[..6].to_vec(), now);
+        feed(
+            &mut replies,
+            reply("11;rgb:10", false, false)[..6].to_vec(),
+            now,
+        );
         assert_eq!(replies.give_up(), []);
         assert!(replies.is_due());
     }
@@ -336,14 +391,25 @@ mod tests {
         assert_eq!(feed(&mut replies, vec![ESC], now), (Vec::new(), None));
         assert_eq!(replies.deadline(), Some(now + ESC_GAP));
         assert_eq!((replies.give_up(), replies.deadline()), (vec![ESC], None));
-        assert_eq!(feed(&mut replies, vec![ESC, plain('x')], now), (vec![ESC, plain('x')], None));
+        assert_eq!(
+            feed(&mut replies, vec![ESC, plain('x')], now),
+            (vec![ESC, plain('x')], None)
+        );
         feed(&mut replies, vec![press(']', KeyModifiers::ALT)], now);
         assert_eq!(replies.deadline(), Some(now + GAP), "the rest may be late");
         replies.give_up();
         feed(&mut replies, reply("11;rgb:0/0/0", false, false), now);
-        assert_eq!(feed(&mut replies, vec![ESC], now), (vec![ESC], None), "the query was answered");
+        assert_eq!(
+            feed(&mut replies, vec![ESC], now),
+            (vec![ESC], None),
+            "the query was answered"
+        );
         replies.expect(now);
-        assert_eq!(feed(&mut replies, vec![ESC], now + PATIENCE), (vec![ESC], None), "some terminals never reply");
+        assert_eq!(
+            feed(&mut replies, vec![ESC], now + PATIENCE),
+            (vec![ESC], None),
+            "some terminals never reply"
+        );
     }
 
     #[test]
@@ -362,6 +428,9 @@ mod tests {
         feed(&mut replies, vec![ESC, plain(']')], now);
         replies.forget_due();
         assert!(!replies.is_due() && replies.deadline().is_none());
-        assert_eq!(feed(&mut replies, vec![plain('x')], now), (vec![plain('x')], None));
+        assert_eq!(
+            feed(&mut replies, vec![plain('x')], now),
+            (vec![plain('x')], None)
+        );
     }
 }

@@ -13,8 +13,16 @@ use tokio::sync::mpsc;
 const AUTH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Fetches a list. Secrets are masked, because the dashboard's state must not contain any.
-pub async fn list(services: &Services, profile: &str, of: &Collection) -> Result<Listing<Value>, ApiError> {
-    let mut listing = services.control_plane(profile).await?.collection(of).await?;
+pub async fn list(
+    services: &Services,
+    profile: &str,
+    of: &Collection,
+) -> Result<Listing<Value>, ApiError> {
+    let mut listing = services
+        .control_plane(profile)
+        .await?
+        .collection(of)
+        .await?;
     listing.items.iter_mut().for_each(mask_record);
     Ok(listing)
 }
@@ -25,7 +33,11 @@ pub async fn authenticate(
     profile: &str,
     request: &AuthAuthenticateRequest,
 ) -> Result<AuthAnswer, ApiError> {
-    services.control_plane(profile).await?.authenticate(request).await
+    services
+        .control_plane(profile)
+        .await?
+        .authenticate(request)
+        .await
 }
 
 /// Waits for an authentication, and reports errors meanwhile.
@@ -33,7 +45,11 @@ pub async fn wait(services: &Services, profile: &str, auth_id: &str, out: &Out) 
     let (error_sender, mut errors) = mpsc::unbounded_channel();
     let waiting = async move {
         let control_plane = services.control_plane(profile).await?;
-        control_plane.wait_for_auth(auth_id, AUTH_TIMEOUT, |error| drop(error_sender.send(error.clone()))).await
+        control_plane
+            .wait_for_auth(auth_id, AUTH_TIMEOUT, |error| {
+                drop(error_sender.send(error.clone()))
+            })
+            .await
     };
     let reporting = async {
         while let Some(error) = errors.recv().await {

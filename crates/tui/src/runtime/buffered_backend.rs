@@ -26,7 +26,13 @@ pub struct BufferedBackend<W: Write> {
 impl<W: Write> BufferedBackend<W> {
     /// Creates a backend for a terminal of this size.
     pub fn new(out: W, size: Size) -> BufferedBackend<W> {
-        BufferedBackend { cells: Vec::new(), cursor: None, shown: None, size, out }
+        BufferedBackend {
+            cells: Vec::new(),
+            cursor: None,
+            shown: None,
+            size,
+            out,
+        }
     }
 
     /// Sets the terminal's size for the next frames. The size is read once per frame, so that layout and drawing use the same.
@@ -87,7 +93,10 @@ impl<W: Write> Backend for BufferedBackend<W> {
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize { columns_rows: self.size, pixels: Size::default() })
+        Ok(WindowSize {
+            columns_rows: self.size,
+            pixels: Size::default(),
+        })
     }
 
     /// Writes the frame, which the terminal shows all at once.
@@ -122,7 +131,9 @@ mod tests {
 
     impl Write for RecordedWrites {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.borrow_mut().push(String::from_utf8_lossy(bytes).into_owned());
+            self.0
+                .borrow_mut()
+                .push(String::from_utf8_lossy(bytes).into_owned());
             Ok(bytes.len())
         }
 
@@ -134,11 +145,17 @@ mod tests {
     #[test]
     fn a_frame_is_one_write_and_an_unchanged_frame_none() {
         let writes = RecordedWrites::default();
-        let mut terminal = Terminal::new(BufferedBackend::new(writes.clone(), Size::new(140, 40))).unwrap();
+        let mut terminal =
+            Terminal::new(BufferedBackend::new(writes.clone(), Size::new(140, 40))).unwrap();
         let mut draw = |text: &str, cursor: Option<(u16, u16)>| {
             let drawn = terminal.draw(|frame| {
                 for y in 0..40 {
-                    frame.buffer_mut().set_string(0, y, text.repeat(140 / text.len()), ratatui::style::Style::new());
+                    frame.buffer_mut().set_string(
+                        0,
+                        y,
+                        text.repeat(140 / text.len()),
+                        ratatui::style::Style::new(),
+                    );
                 }
                 if let Some(at) = cursor {
                     frame.set_cursor_position(at);
@@ -149,13 +166,22 @@ mod tests {
         };
         let first = draw("a", None);
         assert_eq!(first.len(), 1);
-        assert!(first[0].starts_with("\x1b[?2026h") && first[0].ends_with("\x1b[?25l\x1b[?2026l"), "{first:?}");
+        assert!(
+            first[0].starts_with("\x1b[?2026h") && first[0].ends_with("\x1b[?25l\x1b[?2026l"),
+            "{first:?}"
+        );
         assert_eq!(first[0].matches('a').count(), 140 * 40);
         assert_eq!(draw("a", None), [""; 0]);
         // Showing or moving the cursor is a change.
-        assert_eq!(draw("a", Some((3, 4))), ["\x1b[?2026h\x1b[?25h\x1b[5;4H\x1b[?2026l"]);
+        assert_eq!(
+            draw("a", Some((3, 4))),
+            ["\x1b[?2026h\x1b[?25h\x1b[5;4H\x1b[?2026l"]
+        );
         assert_eq!(draw("a", Some((3, 4))), [""; 0]);
-        assert_eq!(draw("a", Some((4, 4))), ["\x1b[?2026h\x1b[?25h\x1b[5;5H\x1b[?2026l"]);
+        assert_eq!(
+            draw("a", Some((4, 4))),
+            ["\x1b[?2026h\x1b[?25h\x1b[5;5H\x1b[?2026l"]
+        );
         assert_eq!(draw("b", Some((4, 4))).len(), 1);
         assert_eq!(draw("b", None), ["\x1b[?2026h\x1b[?25l\x1b[?2026l"]);
         assert_eq!(draw("b", None), [""; 0]);
@@ -164,17 +190,30 @@ mod tests {
     #[test]
     fn a_resize_redraws_all_and_an_unknown_cursor_is_set_again() {
         let writes = RecordedWrites::default();
-        let mut terminal = Terminal::new(BufferedBackend::new(writes.clone(), Size::new(10, 2))).unwrap();
+        let mut terminal =
+            Terminal::new(BufferedBackend::new(writes.clone(), Size::new(10, 2))).unwrap();
         let mut draw = |act: fn(&mut Terminal<BufferedBackend<RecordedWrites>>)| {
             act(&mut terminal);
-            terminal.draw(|frame| frame.buffer_mut().set_string(0, 0, "text", ratatui::style::Style::new())).unwrap();
+            terminal
+                .draw(|frame| {
+                    frame
+                        .buffer_mut()
+                        .set_string(0, 0, "text", ratatui::style::Style::new())
+                })
+                .unwrap();
             std::mem::take(&mut *writes.0.borrow_mut())
         };
         assert_eq!(draw(|_| {}).len(), 1);
         let smaller = draw(|terminal| terminal.backend_mut().resize(Size::new(8, 2)));
-        assert!(smaller.len() == 1 && smaller[0].contains("\x1b[2J") && smaller[0].contains("text"), "{smaller:?}");
+        assert!(
+            smaller.len() == 1 && smaller[0].contains("\x1b[2J") && smaller[0].contains("text"),
+            "{smaller:?}"
+        );
         assert_eq!(draw(|_| {}), [""; 0]);
         // Other code may have shown the cursor meanwhile.
-        assert_eq!(draw(|terminal| terminal.backend_mut().invalidate_cursor()), ["\x1b[?2026h\x1b[?25l\x1b[?2026l"]);
+        assert_eq!(
+            draw(|terminal| terminal.backend_mut().invalidate_cursor()),
+            ["\x1b[?2026h\x1b[?25l\x1b[?2026l"]
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use super::services::Services;
 use super::subs::Out;
-use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use crate::session::checkpoints::{
+    CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
+};
 use crate::session::msg::{ServerRef, SubscriptionEvent, ThreadRef};
 use runtail_api::{ApiError, Kind};
 use runtail_core::graph::Graph;
@@ -19,15 +21,24 @@ const MAX_STATE: usize = 64 << 20;
 pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryRequest, out: &Out) {
     let event = match request {
         HistoryRequest::Page { before, limit } => {
-            let page = services.noted(&thread.server.profile, page(services, thread, before.as_deref(), limit).await);
+            let page = services.noted(
+                &thread.server.profile,
+                page(services, thread, before.as_deref(), limit).await,
+            );
             SubscriptionEvent::Checkpoints(page)
         }
         HistoryRequest::State { checkpoint } => {
-            let state = services.noted(&thread.server.profile, state(services, thread, &checkpoint).await);
+            let state = services.noted(
+                &thread.server.profile,
+                state(services, thread, &checkpoint).await,
+            );
             SubscriptionEvent::CheckpointState(state)
         }
         HistoryRequest::Details { checkpoint } => {
-            let details = services.noted(&thread.server.profile, details(services, thread, &checkpoint).await);
+            let details = services.noted(
+                &thread.server.profile,
+                details(services, thread, &checkpoint).await,
+            );
             SubscriptionEvent::CheckpointDetails(details)
         }
     };
@@ -36,13 +47,31 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
 
 /// Loads the graph of an assistant, and sends it.
 pub async fn graph(services: &Services, server: &ServerRef, assistant: &str, out: &Out) {
-    let graph = services
-        .noted(&server.profile, async { services.agent_server(server).await?.whole_graph(assistant).await }.await);
-    out.send(SubscriptionEvent::Graph(graph.map(|graph| Arc::new(Graph::read(&graph))))).await;
+    let graph = services.noted(
+        &server.profile,
+        async {
+            services
+                .agent_server(server)
+                .await?
+                .whole_graph(assistant)
+                .await
+        }
+        .await,
+    );
+    out.send(SubscriptionEvent::Graph(
+        graph.map(|graph| Arc::new(Graph::read(&graph))),
+    ))
+    .await;
 }
 
 /// Bisects the history of a thread, and sends the result.
-pub async fn bisect(services: &Services, thread: &ThreadRef, tip: Option<&str>, query: &BisectQuery, out: &Out) {
+pub async fn bisect(
+    services: &Services,
+    thread: &ThreadRef,
+    tip: Option<&str>,
+    query: &BisectQuery,
+    out: &Out,
+) {
     let result = match services.agent_server(&thread.server).await {
         Ok(client) => bisect_history(&client, &thread.id, query, tip).await,
         Err(error) => Err(HistoryError::Request(Box::new(error))),
@@ -50,7 +79,8 @@ pub async fn bisect(services: &Services, thread: &ThreadRef, tip: Option<&str>, 
     if let Err(HistoryError::Request(error)) = &result {
         services.apply_error(&thread.server.profile, Some(error.as_ref()));
     }
-    out.send(SubscriptionEvent::Bisected(result.map(Arc::new))).await;
+    out.send(SubscriptionEvent::Bisected(result.map(Arc::new)))
+        .await;
 }
 
 async fn page(
@@ -61,13 +91,24 @@ async fn page(
 ) -> Result<CheckpointPage, ApiError> {
     let client = services.agent_server(&thread.server).await?;
     loop {
-        match client.thread_history_raw(&thread.id, limit, before, MAX_PAGE).await {
+        match client
+            .thread_history_raw(&thread.id, limit, before, MAX_PAGE)
+            .await
+        {
             Ok(rows) => {
                 let is_last = rows.len() < limit;
-                let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(row.get())).collect();
-                return Ok(CheckpointPage { checkpoints, is_last });
+                let checkpoints = rows
+                    .iter()
+                    .filter_map(|row| Checkpoint::read(row.get()))
+                    .collect();
+                return Ok(CheckpointPage {
+                    checkpoints,
+                    is_last,
+                });
             }
-            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => limit = (limit / 4).max(1),
+            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
+                limit = (limit / 4).max(1)
+            }
             Err(error) => return Err(error),
         }
     }
@@ -79,7 +120,10 @@ async fn state(
     checkpoint: &str,
 ) -> Result<Option<Arc<CheckpointState>>, ApiError> {
     let client = services.agent_server(&thread.server).await?;
-    let text: Box<str> = client.checkpoint_state_raw(&thread.id, checkpoint, MAX_STATE).await?.into();
+    let text: Box<str> = client
+        .checkpoint_state_raw(&thread.id, checkpoint, MAX_STATE)
+        .await?
+        .into();
     Ok(CheckpointState::read(text.into()).map(Arc::new))
 }
 
@@ -89,7 +133,9 @@ async fn details(
     checkpoint: &str,
 ) -> Result<Option<CheckpointDetails>, ApiError> {
     let client = services.agent_server(&thread.server).await?;
-    let nested = client.nested_state(&thread.id, checkpoint, MAX_STATE).await?;
+    let nested = client
+        .nested_state(&thread.id, checkpoint, MAX_STATE)
+        .await?;
     let is_saved = StateFacts::read(nested.state.get()).is_ok_and(|state| state.is_saved());
     let text: Box<str> = nested.state.into();
     Ok(is_saved.then(|| CheckpointDetails::new(text.into(), nested.missing)))

@@ -26,15 +26,20 @@ pub async fn load(services: &Services, of: &SideRef, out: &Out) {
     loop {
         let loaded = side(services, of).await;
         let (is_running, usual) = match &loaded {
-            Ok(SideContents::Steps(contents)) => {
-                (matches!(&**contents, FileContents::Side(side) if side.is_running), RELOAD)
-            }
+            Ok(SideContents::Steps(contents)) => (
+                matches!(&**contents, FileContents::Side(side) if side.is_running),
+                RELOAD,
+            ),
             Ok(SideContents::Configuration(loaded)) => (loaded.is_moving(), RELOAD_REVISION),
             Err(_) => (false, RELOAD),
         };
         // While it is running, an error may be temporary, and the last steps stay visible.
         let is_temporary = known && loaded.is_err();
-        pause = if is_temporary { (pause * 2).min(MAX_PAUSE) } else { usual };
+        pause = if is_temporary {
+            (pause * 2).min(MAX_PAUSE)
+        } else {
+            usual
+        };
         if !is_temporary && !out.send(SubscriptionEvent::Side(loaded)).await {
             return;
         }
@@ -59,23 +64,31 @@ async fn side(services: &Services, of: &SideRef) -> SideLoaded {
         }
         SideRef::Configuration(of) => {
             let result = services.noted(&of.profile, configuration(services, of).await);
-            result.map(|loaded| SideContents::Configuration(Arc::new(loaded))).map_err(|error| error.story())
+            result
+                .map(|loaded| SideContents::Configuration(Arc::new(loaded)))
+                .map_err(|error| error.story())
         }
         SideRef::File(path) => {
             let owned = path.clone();
             let read = tokio::task::spawn_blocking(move || open_file(&owned)).await;
             let read = read.map_err(|error| format!("reading the file failed: {error}"))?;
             let steps = |contents| SideContents::Steps(Arc::new(contents));
-            read.map(steps).map_err(|error| format!("cannot read the file: {error}"))
+            read.map(steps)
+                .map_err(|error| format!("cannot read the file: {error}"))
         }
     }
 }
 
 /// Loads the records of a deployment and of its revision, without values of secrets.
-async fn configuration(services: &Services, of: &ConfigurationRef) -> Result<Configuration, ApiError> {
+async fn configuration(
+    services: &Services,
+    of: &ConfigurationRef,
+) -> Result<Configuration, ApiError> {
     let plane = services.control_plane(&of.profile).await?;
     let deployment = plane.deployment_row(&of.deployment).await?;
-    let newest = deployment["latest_revision_id"].as_str().map(str::to_string);
+    let newest = deployment["latest_revision_id"]
+        .as_str()
+        .map(str::to_string);
     let revision = match of.revision.as_deref().map(str::to_string).or(newest) {
         Some(id) => plane.revision_row(&of.deployment, &id).await?,
         None => Value::Null,
@@ -83,5 +96,9 @@ async fn configuration(services: &Services, of: &ConfigurationRef) -> Result<Con
     let deployment = services.keep_secrets(&of.profile, deployment);
     let revision = services.without_secrets(&of.profile, &of.deployment, revision);
     let now = Timestamp::now();
-    Ok(Configuration::of(&deployment, &revision, now.checked_add(plane.skew()).unwrap_or(now)))
+    Ok(Configuration::of(
+        &deployment,
+        &revision,
+        now.checked_add(plane.skew()).unwrap_or(now),
+    ))
 }

@@ -44,7 +44,8 @@ impl Dashboard {
         let mut services = Services::new(&options.profiles, options.poll, options.command_options);
         services.environment = options.environment;
         services.demo = options.demo;
-        let (mut app, mut first) = App::new(&options.profiles, options.settings, size, Timestamp::now());
+        let (mut app, mut first) =
+            App::new(&options.profiles, options.settings, size, Timestamp::now());
         let (sender, messages) = mpsc::channel::<Msg>(64);
         match options.replay {
             Some(file) => {
@@ -68,12 +69,24 @@ impl Dashboard {
         if options.glance {
             app.open_glance();
         }
-        let mut runner = Runner::new(Arc::new(services), sender, app.session.settings.event_log.max_event);
+        let mut runner = Runner::new(
+            Arc::new(services),
+            sender,
+            app.session.settings.event_log.max_event,
+        );
         if let Some(watch) = options.watch {
             runner.watch_configuration(watch)?;
         }
         Ok((
-            Dashboard { app, runner, messages, frozen_frame: FrozenFrame::default(), color, rgb, background: None },
+            Dashboard {
+                app,
+                runner,
+                messages,
+                frozen_frame: FrozenFrame::default(),
+                color,
+                rgb,
+                background: None,
+            },
             first,
         ))
     }
@@ -86,7 +99,9 @@ impl Dashboard {
     /// Starts an effect that needs no terminal.
     pub fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::UseProfiles(generation, profiles) => self.runner.use_profiles(generation, &profiles),
+            Effect::UseProfiles(generation, profiles) => {
+                self.runner.use_profiles(generation, &profiles)
+            }
             Effect::Configure(config) => self.runner.configure(&config),
             Effect::UseDemo(config) => self.runner.use_demo(&config),
             effect => self.runner.run(effect),
@@ -106,7 +121,10 @@ impl Dashboard {
         effects.extend(self.app.end_recordings());
         let (mut deadline, mut is_cut) = (Instant::now() + limit, false);
         while !self.app.unfinished_files().is_empty() {
-            for effect in effects.drain(..).filter(|effect| matches!(effect, Effect::File(..))) {
+            for effect in effects
+                .drain(..)
+                .filter(|effect| matches!(effect, Effect::File(..)))
+            {
                 self.perform(effect);
             }
             tokio::select! {
@@ -125,11 +143,20 @@ impl Dashboard {
                 }
             }
         }
-        let errors = self.app.session.notices.drain(..).filter(|notice| notice.error).map(|notice| notice.text);
+        let errors = self
+            .app
+            .session
+            .notices
+            .drain(..)
+            .filter(|notice| notice.error)
+            .map(|notice| notice.text);
         let mut problems: Vec<String> = errors.collect();
         let unfinished = self.app.unfinished_files();
-        problems
-            .extend(unfinished.iter().map(|path| format!("{} is incomplete: writing takes too long", path.display())));
+        problems.extend(
+            unfinished
+                .iter()
+                .map(|path| format!("{} is incomplete: writing takes too long", path.display())),
+        );
         problems
     }
 
@@ -171,8 +198,18 @@ impl Dashboard {
     /// Computes the layout and draws a frame.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         self.app.relayout();
-        let Dashboard { color, rgb, background, .. } = *self;
-        let theme = Theme { color, rgb, ascii: self.app.session.settings.ascii, background };
+        let Dashboard {
+            color,
+            rgb,
+            background,
+            ..
+        } = *self;
+        let theme = Theme {
+            color,
+            rgb,
+            ascii: self.app.session.settings.ascii,
+            background,
+        };
         self.frozen_frame.draw(&self.app, &theme, frame);
         self.app.on_drawn();
     }
@@ -199,30 +236,61 @@ mod tests {
             id: None,
             data: Data::Json("1".into()),
         };
-        let items = numbers.map(|seq| Item::Record(Record::Event(event(seq)))).collect();
+        let items = numbers
+            .map(|seq| Item::Record(Record::Event(event(seq))))
+            .collect();
         let mut needed = subscriptions(&dashboard.app).into_iter();
-        let sub = needed.find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap();
+        let sub = needed
+            .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+            .unwrap();
         let event = SubscriptionEvent::Items(items);
-        dashboard.runner.out.try_send(Msg::Subscription { key: sub.key, epoch: sub.epoch, event }).unwrap();
+        dashboard
+            .runner
+            .out
+            .try_send(Msg::Subscription {
+                key: sub.key,
+                epoch: sub.epoch,
+                event,
+            })
+            .unwrap();
     }
 
     /// Ends a dashboard whose recording has 3 events, while 5,000 were received but not applied.
     async fn ended_recording(limit: Duration) -> (u64, End, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
-        let (config, path) = (folder.path().join("config.toml"), folder.path().join("a.jsonl"));
-        std::fs::write(&config, "[profiles.bot]\nagent_server = \"http://127.0.0.1:9\"\n").unwrap();
+        let (config, path) = (
+            folder.path().join("config.toml"),
+            folder.path().join("a.jsonl"),
+        );
+        std::fs::write(
+            &config,
+            "[profiles.bot]\nagent_server = \"http://127.0.0.1:9\"\n",
+        )
+        .unwrap();
         let config = Config::load(Some(&config)).unwrap();
-        let options = Options::new(&config, config.choose(&[]).unwrap(), jiff::tz::TimeZone::UTC);
+        let options = Options::new(
+            &config,
+            config.choose(&[]).unwrap(),
+            jiff::tz::TimeZone::UTC,
+        );
         let (mut dashboard, _) = Dashboard::new(options, (120, 40)).unwrap();
-        let bot = ServerRef { profile: "bot".into(), name: "bot".into(), url: "http://127.0.0.1:9".into() };
+        let bot = ServerRef {
+            profile: "bot".into(),
+            name: "bot".into(),
+            url: "http://127.0.0.1:9".into(),
+        };
         dashboard.app.open_server(bot);
-        dashboard.app.open_stream(StreamTarget::Tail { thread: "t".into() });
+        dashboard
+            .app
+            .open_stream(StreamTarget::Tail { thread: "t".into() });
         send(&dashboard, 1..=3);
         let msg = dashboard.next_message().await;
         dashboard.update(msg);
         let line = format!(":record {}", path.display());
         let keys = line.chars().map(Code::Char).chain([Code::Enter]);
-        let mut effects: Vec<Effect> = keys.flat_map(|code| dashboard.update(Msg::Key(Key::plain(code)))).collect();
+        let mut effects: Vec<Effect> = keys
+            .flat_map(|code| dashboard.update(Msg::Key(Key::plain(code))))
+            .collect();
         while let Some(effect) = effects.pop() {
             if matches!(effect, Effect::File(..)) {
                 dashboard.perform(effect);
@@ -234,17 +302,35 @@ mod tests {
             send(&dashboard, 4 + batch * 1_000..=3 + (batch + 1) * 1_000);
         }
         let problems = dashboard.finish_files(limit).await;
-        let problems = problems.iter().map(|text| text.replace(&*path.to_string_lossy(), "a.jsonl")).collect();
-        let mut records: Vec<Record> = Reader::open(&path).unwrap().map(|read| read.unwrap()).collect();
-        let Some(Record::End(end)) = records.pop() else { panic!("{records:?}") };
-        (records.iter().filter(|record| matches!(record, Record::Event(_))).count() as u64, end, problems)
+        let problems = problems
+            .iter()
+            .map(|text| text.replace(&*path.to_string_lossy(), "a.jsonl"))
+            .collect();
+        let mut records: Vec<Record> = Reader::open(&path)
+            .unwrap()
+            .map(|read| read.unwrap())
+            .collect();
+        let Some(Record::End(end)) = records.pop() else {
+            panic!("{records:?}")
+        };
+        (
+            records
+                .iter()
+                .filter(|record| matches!(record, Record::Event(_)))
+                .count() as u64,
+            end,
+            problems,
+        )
     }
 
     #[tokio::test]
     async fn a_recording_has_all_received_events_when_the_dashboard_ends() {
         let (events, end, problems) = ended_recording(Duration::from_secs(600)).await;
         assert_eq!((events, end.events, problems), (5_003, 5_003, Vec::new()));
-        assert_eq!(end.detail.as_deref(), Some("recording stopped; the stream continued"));
+        assert_eq!(
+            end.detail.as_deref(),
+            Some("recording stopped; the stream continued")
+        );
     }
 
     #[tokio::test]
@@ -253,6 +339,9 @@ mod tests {
         assert_eq!((events, end.events), (1_003, 1_003));
         let why = "the dashboard ended before the newest 4,000 events were written";
         assert_eq!(end.detail.as_deref(), Some(why));
-        assert_eq!(problems, ["a.jsonl has 1,003 events; the newest 4,000 are missing"]);
+        assert_eq!(
+            problems,
+            ["a.jsonl has 1,003 events; the newest 4,000 are missing"]
+        );
     }
 }

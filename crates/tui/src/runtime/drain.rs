@@ -42,9 +42,15 @@ pub(super) fn until_attributes(terminal: std::os::fd::RawFd) {
         if left.is_zero() {
             return;
         }
-        let mut ready = libc::pollfd { fd: terminal, events: libc::POLLIN, revents: 0 };
+        let mut ready = libc::pollfd {
+            fd: terminal,
+            events: libc::POLLIN,
+            revents: 0,
+        };
         // One more, because 0 doesn't wait.
-        let milliseconds = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(1);
+        let milliseconds = i32::try_from(left.as_millis())
+            .unwrap_or(i32::MAX)
+            .saturating_add(1);
         // SAFETY: poll gets one valid entry.
         let count = unsafe { libc::poll(&raw mut ready, 1, milliseconds) };
         if count < 0 && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted {
@@ -55,7 +61,9 @@ pub(super) fn until_attributes(terminal: std::os::fd::RawFd) {
         }
         // SAFETY: read writes at most the length of the buffer.
         let length = unsafe { libc::read(terminal, bytes.as_mut_ptr().cast(), bytes.len()) };
-        let Some(read) = usize::try_from(length).ok().filter(|length| *length > 0) else { return };
+        let Some(read) = usize::try_from(length).ok().filter(|length| *length > 0) else {
+            return;
+        };
         if bytes[..read].iter().any(|byte| reply.ends_with(*byte)) {
             return;
         }
@@ -70,13 +78,25 @@ mod tests {
     fn attributes_are_found_behind_other_replies() {
         let left = |bytes: &[u8]| {
             let mut reply = AttributesReply::default();
-            bytes.iter().position(|byte| reply.ends_with(*byte)).map(|at| bytes.len() - at - 1)
+            bytes
+                .iter()
+                .position(|byte| reply.ends_with(*byte))
+                .map(|at| bytes.len() - at - 1)
         };
         assert_eq!(left(b"\x1b[?62;22c"), Some(0));
-        assert_eq!(left(b"ab\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\\x1b\x1b[?6cls"), Some(2));
-        for other in
-            [&b"\x1b[6c"[..], b"\x1b]11;rgb:c/c/c\x07", b"\x1b[?62;2", b"\x1b[?6xc", b"[?6c", b"", b"\x1b[>1;2c"]
-        {
+        assert_eq!(
+            left(b"ab\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\\x1b\x1b[?6cls"),
+            Some(2)
+        );
+        for other in [
+            &b"\x1b[6c"[..],
+            b"\x1b]11;rgb:c/c/c\x07",
+            b"\x1b[?62;2",
+            b"\x1b[?6xc",
+            b"[?6c",
+            b"",
+            b"\x1b[>1;2c",
+        ] {
             assert_eq!(left(other), None, "{other:?}");
         }
     }

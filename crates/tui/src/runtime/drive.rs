@@ -52,7 +52,12 @@ struct Pacing {
 impl Pacing {
     fn new() -> Pacing {
         let now = Instant::now();
-        Pacing { last_frame: now, last_key_frame: now, is_for_key: false, next_frame: None }
+        Pacing {
+            last_frame: now,
+            last_key_frame: now,
+            is_for_key: false,
+            next_frame: None,
+        }
     }
 
     fn at_once(&mut self) {
@@ -110,7 +115,16 @@ impl<'d> Drive<'d> {
         pending.extend(show(dashboard, screen)?);
         let keys = input::open()?;
         let background = Replies::default();
-        let mut drive = Drive { dashboard, screen, frames, options, keys, background, pending, pacing: Pacing::new() };
+        let mut drive = Drive {
+            dashboard,
+            screen,
+            frames,
+            options,
+            keys,
+            background,
+            pending,
+            pacing: Pacing::new(),
+        };
         drive.query_background()?;
         Ok(drive)
     }
@@ -129,8 +143,13 @@ impl<'d> Drive<'d> {
                 return Ok(Ended::Quit);
             }
             self.dashboard.reconcile();
-            self.screen.capture_mouse(wants_mouse(&self.dashboard.app))?;
-            let tick = self.dashboard.app.next_tick().map(|after| self.pacing.last_frame + after);
+            self.screen
+                .capture_mouse(wants_mouse(&self.dashboard.app))?;
+            let tick = self
+                .dashboard
+                .app
+                .next_tick()
+                .map(|after| self.pacing.last_frame + after);
             let next_frame = self.pacing.next_frame;
             let held = self.background.deadline();
             tokio::select! {
@@ -186,7 +205,8 @@ impl<'d> Drive<'d> {
                     };
                     self.screen.reenter()?;
                     self.keys = input::open()?;
-                    self.pending.extend(self.dashboard.update(Msg::Edited(edited)));
+                    self.pending
+                        .extend(self.dashboard.update(Msg::Edited(edited)));
                     self.pacing.at_once();
                 }
                 Effect::Redraw => {
@@ -195,7 +215,9 @@ impl<'d> Drive<'d> {
                     self.pacing.at_once();
                 }
                 Effect::Copy(text) => self.screen.copy(&text)?,
-                Effect::Alert(title, text) => self.screen.alert(self.options.notify, &title, &text)?,
+                Effect::Alert(title, text) => {
+                    self.screen.alert(self.options.notify, &title, &text)?
+                }
                 effect => {
                     if let Effect::Configure(config) = &effect {
                         self.options.notify = config.ui.notify;
@@ -268,7 +290,9 @@ impl<'d> Drive<'d> {
     }
 
     fn on_event(&mut self, event: &Event) {
-        let Some(msg) = input::message(event) else { return };
+        let Some(msg) = input::message(event) else {
+            return;
+        };
         if let (Some(place), Msg::Key(F12)) = (&self.options.test_panic, &msg) {
             self.dashboard.runner.test_panic(place);
         }

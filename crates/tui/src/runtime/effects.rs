@@ -25,19 +25,32 @@ const MAX_RECORD: usize = 64 << 20;
 pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult> {
     let done = match effect {
         Effect::FetchInfo(server) => {
-            let result =
-                services.noted(&server.profile, async { services.agent_server(&server).await?.info().await }.await);
+            let result = services.noted(
+                &server.profile,
+                async { services.agent_server(&server).await?.info().await }.await,
+            );
             EffectResult::Info(server, result)
         }
         Effect::FetchAssistants(server) => {
             let result = services.noted(
                 &server.profile,
-                async { services.agent_server(&server).await?.assistants(1000, 0).await }.await,
+                async {
+                    services
+                        .agent_server(&server)
+                        .await?
+                        .assistants(1000, 0)
+                        .await
+                }
+                .await,
             );
             EffectResult::Assistants(server, result)
         }
-        Effect::FetchGraphFacts(server, assistant) => composing::facts(services, server, assistant).await,
-        Effect::FetchInputs(server, assistant, thread) => composing::inputs(services, server, assistant, thread).await,
+        Effect::FetchGraphFacts(server, assistant) => {
+            composing::facts(services, server, assistant).await
+        }
+        Effect::FetchInputs(server, assistant, thread) => {
+            composing::inputs(services, server, assistant, thread).await
+        }
         Effect::Describe(what) => {
             let result = services.noted(what.profile(), record(services, &what).await);
             EffectResult::Described(what, result)
@@ -55,12 +68,16 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::RowRead(of, result)
         }
         Effect::Write(profile, id, name) => {
-            let document = services.noted(&profile, changes::document(services, &profile, &id).await);
+            let document =
+                services.noted(&profile, changes::document(services, &profile, &id).await);
             EffectResult::Written(profile, id, name, document)
         }
         Effect::Plan(number, profile, intent) => {
             let planned = changes::plan(services, number, &profile, &intent).await;
-            services.apply_error(&profile, planned.as_ref().err().and_then(PlanError::request));
+            services.apply_error(
+                &profile,
+                planned.as_ref().err().and_then(PlanError::request),
+            );
             EffectResult::Planned(number, planned)
         }
         Effect::Send(number, profile) => {
@@ -80,12 +97,18 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         }
         Effect::Act(number, thread) => {
             let acted = actions::act(services, number, &thread).await;
-            services.apply_error(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            services.apply_error(
+                &thread.server.profile,
+                acted.as_ref().err().map(|failed| &failed.error),
+            );
             EffectResult::Acted(number, thread, acted)
         }
         Effect::StartRun(number, thread, start) => {
             let acted = actions::start(services, &thread, &start).await;
-            services.apply_error(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            services.apply_error(
+                &thread.server.profile,
+                acted.as_ref().err().map(|failed| &failed.error),
+            );
             EffectResult::Acted(number, thread, acted)
         }
         Effect::FollowCancel(thread, targets) => {
@@ -93,11 +116,17 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::CancelFollowed(thread, targets)
         }
         Effect::LoadThread(number, thread) => {
-            let loaded = services.noted(&thread.server.profile, actions::load(services, &thread, false).await);
+            let loaded = services.noted(
+                &thread.server.profile,
+                actions::load(services, &thread, false).await,
+            );
             EffectResult::ThreadLoaded(number, loaded)
         }
         Effect::LoadWaitingThread(number, thread) => {
-            let loaded = services.noted(&thread.server.profile, actions::load(services, &thread, true).await);
+            let loaded = services.noted(
+                &thread.server.profile,
+                actions::load(services, &thread, true).await,
+            );
             EffectResult::ThreadLoaded(number, loaded)
         }
         Effect::Forget(number) => {
@@ -107,35 +136,55 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
         Effect::Browse(number, profile, of) => {
             let result = browse::list(services, &profile, &of).await;
-            let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref());
+            let error = result
+                .as_ref()
+                .map_or_else(Some, |listing| listing.incomplete.as_ref());
             services.apply_error(&profile, error);
             EffectResult::Browsed(number, result)
         }
         Effect::ListRecords(number, server, query) => {
-            let result = services.noted(&server.profile, resources::list(services, &server, &query).await);
+            let result = services.noted(
+                &server.profile,
+                resources::list(services, &server, &query).await,
+            );
             EffectResult::RecordsListed(number, query, result)
         }
         Effect::PlanResource(number, server, intent) => {
             let planned = resources::plan(services, number, &server, &intent).await;
-            services.apply_error(&server.profile, planned.as_ref().err().and_then(PlanError::request));
+            services.apply_error(
+                &server.profile,
+                planned.as_ref().err().and_then(PlanError::request),
+            );
             EffectResult::Planned(number, planned)
         }
         Effect::PlanOnTwoServers(number, from, to, intent) => {
             let planned = two_servers::plan(services, number, &from, &to, &intent).await;
-            services.apply_error(&to.profile, planned.as_ref().err().and_then(PlanError::request));
+            services.apply_error(
+                &to.profile,
+                planned.as_ref().err().and_then(PlanError::request),
+            );
             EffectResult::Planned(number, planned)
         }
         Effect::Authenticate(number, profile, request) => {
-            let result = services.noted(&profile, browse::authenticate(services, &profile, &request).await);
+            let result = services.noted(
+                &profile,
+                browse::authenticate(services, &profile, &request).await,
+            );
             EffectResult::Authenticated(number, result)
         }
-        Effect::File(number, step) => EffectResult::FileStepped(number, services.files.step(number, step).await),
+        Effect::File(number, step) => {
+            EffectResult::FileStepped(number, services.files.step(number, step).await)
+        }
         Effect::OpenLink(link) => {
             let why = super::open_link(&link).await.err()?;
             EffectResult::LinkNotOpened(link, why)
         }
         Effect::Hook(hook) => EffectResult::HookFailed(super::hooks::run(*hook).await.err()?),
-        Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
+        Effect::EditOutside(_)
+        | Effect::Alert(..)
+        | Effect::Copy(_)
+        | Effect::Suspend
+        | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {
             let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;
             EffectResult::Drafted(drafted)
@@ -144,13 +193,16 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let draft = move || Draft::renaming(&path, was, typed).map(Box::new);
             EffectResult::Drafted(blocking(draft).await)
         }
-        Effect::DraftRestore(path, is_on) => {
-            EffectResult::Drafted(blocking(move || Draft::restore(&path, is_on).map(Box::new)).await)
+        Effect::DraftRestore(path, is_on) => EffectResult::Drafted(
+            blocking(move || Draft::restore(&path, is_on).map(Box::new)).await,
+        ),
+        Effect::SaveFile(draft) => {
+            EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await)
         }
-        Effect::SaveFile(draft) => EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await),
         Effect::SaveTabs(path, number, tabs) => {
             let writer = services.tabs.clone();
-            let written = tokio::task::spawn_blocking(move || writer.write(&path, number, &tabs)).await;
+            let written =
+                tokio::task::spawn_blocking(move || writer.write(&path, number, &tabs)).await;
             EffectResult::TabsSaved(written.unwrap_or_else(|_| Err("the task failed".into())))
         }
         Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
@@ -162,13 +214,17 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::ImportsFound(tokio::task::spawn_blocking(read).await.ok()?)
         }
         Effect::DraftImport(file) => {
-            let draft =
-                move || Import::draft(&Places::usual(), &file, &[]).map(|(found, draft)| (Box::new(found), draft));
+            let draft = move || {
+                Import::draft(&Places::usual(), &file, &[])
+                    .map(|(found, draft)| (Box::new(found), draft))
+            };
             EffectResult::ImportDrafted(blocking(draft).await)
         }
-        Effect::CheckSecrets(references) => {
-            EffectResult::SecretsChecked(tokio::task::spawn_blocking(|| check_secrets(references)).await.ok()?)
-        }
+        Effect::CheckSecrets(references) => EffectResult::SecretsChecked(
+            tokio::task::spawn_blocking(|| check_secrets(references))
+                .await
+                .ok()?,
+        ),
         Effect::StartDemo => EffectResult::DemoStarted(services.demo.start().await),
         Effect::UseProfiles(..) | Effect::Configure(_) | Effect::UseDemo(_) => return None,
     };
@@ -179,40 +235,68 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
 ) -> Result<T, ConfigError> {
-    let broken = |_| Err(ConfigError::new("the configuration file could not be read or written"));
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
+    let broken = |_| {
+        Err(ConfigError::new(
+            "the configuration file could not be read or written",
+        ))
+    };
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(broken)
 }
 
 /// Returns why each reference to a secret can't be read.
 fn check_secrets(references: Vec<String>) -> Vec<(String, Option<String>)> {
-    let why =
-        |reference: &str| match SecretRef::parse(reference, None).map(|reference| (reference.resolve(), reference)) {
-            None => Some("not a reference; write env:VARIABLE or file:PATH".to_string()),
-            Some((Ok(_), _)) => None,
-            Some((Err(_), SecretRef::Env(_))) => Some("not set in this shell".into()),
-            Some((Err(error), _)) => Some(error.to_string()),
-        };
-    references.into_iter().map(|reference| (reference.clone(), why(&reference))).collect()
+    let why = |reference: &str| match SecretRef::parse(reference, None)
+        .map(|reference| (reference.resolve(), reference))
+    {
+        None => Some("not a reference; write env:VARIABLE or file:PATH".to_string()),
+        Some((Ok(_), _)) => None,
+        Some((Err(_), SecretRef::Env(_))) => Some("not set in this shell".into()),
+        Some((Err(error), _)) => Some(error.to_string()),
+    };
+    references
+        .into_iter()
+        .map(|reference| (reference.clone(), why(&reference)))
+        .collect()
 }
 
 /// Fetches a record. Secrets are masked, because the dashboard's state must not contain any.
 async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiError> {
     let row = match what {
         Described::Thread(server, id) => return thread(services, server, id).await,
-        Described::Run(server, thread, run) => return resources::run(services, server, thread, run).await,
-        Described::Schemas(server, assistant) => return resources::schemas(services, server, assistant).await,
-        Described::Graph(server, assistant) => return resources::graph(services, server, assistant).await,
+        Described::Run(server, thread, run) => {
+            return resources::run(services, server, thread, run).await;
+        }
+        Described::Schemas(server, assistant) => {
+            return resources::schemas(services, server, assistant).await;
+        }
+        Described::Graph(server, assistant) => {
+            return resources::graph(services, server, assistant).await;
+        }
         Described::Deployment(profile, id, _) => {
-            let row = services.control_plane(profile).await?.deployment_row(id).await?;
+            let row = services
+                .control_plane(profile)
+                .await?
+                .deployment_row(id)
+                .await?;
             services.keep_secrets(profile, row)
         }
         Described::ForgeSession(profile, id) => {
-            let mut row = services.control_plane(profile).await?.forge_session(id).await?;
+            let mut row = services
+                .control_plane(profile)
+                .await?
+                .forge_session(id)
+                .await?;
             runtail_core::model::mask_record(&mut row);
             row
         }
         Described::Revision(of) => {
-            let row = services.control_plane(&of.profile).await?.revision_row(&of.deployment, &of.revision).await?;
+            let row = services
+                .control_plane(&of.profile)
+                .await?
+                .revision_row(&of.deployment, &of.revision)
+                .await?;
             services.without_secrets(&of.profile, &of.deployment, row)
         }
     };
@@ -223,9 +307,14 @@ async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiEr
 /// the two, returns that one.
 async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc<str>, ApiError> {
     let client = services.agent_server(server).await?;
-    let (state, record) = tokio::join!(client.thread_state_raw(id, MAX_RECORD), client.thread_raw(id, MAX_RECORD));
+    let (state, record) = tokio::join!(
+        client.thread_state_raw(id, MAX_RECORD),
+        client.thread_raw(id, MAX_RECORD)
+    );
     let text = match (state, record) {
-        (Ok(state), Ok(record)) => format!("{{\"state\":{},\"thread\":{}}}", state.get(), record.get()),
+        (Ok(state), Ok(record)) => {
+            format!("{{\"state\":{},\"thread\":{}}}", state.get(), record.get())
+        }
         (Ok(state), Err(_)) => format!("{{\"state\":{}}}", state.get()),
         (Err(_), Ok(record)) => format!("{{\"thread\":{}}}", record.get()),
         (Err(error), Err(_)) => return Err(client.or_not_offered(error).await),
@@ -241,8 +330,17 @@ pub(super) async fn card(
     times: &[StatusTime],
 ) -> Result<Box<FailureCard>, ApiError> {
     let control_plane = services.control_plane(&of.profile).await?;
-    let revision = control_plane.revision_row(&of.deployment, &of.revision).await?;
+    let revision = control_plane
+        .revision_row(&of.deployment, &of.revision)
+        .await?;
     let options = &services.command_options;
-    let of = CardOf { deployment: &of.deployment, address, options, known: &Value::Null, revision: &revision, times };
+    let of = CardOf {
+        deployment: &of.deployment,
+        address,
+        options,
+        known: &Value::Null,
+        revision: &revision,
+        times,
+    };
     Ok(Box::new(control_plane.failure_card(of).await.0))
 }

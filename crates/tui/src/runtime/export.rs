@@ -90,10 +90,18 @@ impl Files {
 
     fn perform(&self, number: u64, step: FileStep) -> io::Result<u64> {
         // The file is removed from the map while it is written, so that other files aren't blocked.
-        let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        let take = || {
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&number)
+        };
         let not_open = || io::Error::other("the file is no longer open");
         let new_file = |path: PathBuf| {
-            io::Result::Ok(Open::View(CountingFile { file: BufWriter::new(create(&expand_home(path))?), bytes: 0 }))
+            io::Result::Ok(Open::View(CountingFile {
+                file: BufWriter::new(create(&expand_home(path))?),
+                bytes: 0,
+            }))
         };
         let file = match step {
             FileStep::Create(path) => new_file(path)?,
@@ -103,9 +111,10 @@ impl Files {
                 let bytes = file.bytes();
                 return file.finish().map(|()| bytes);
             }
-            FileStep::Record(path) => {
-                Open::Recording(Box::new(RecordingFile::create(&expand_home(path))?), Chain::default())
-            }
+            FileStep::Record(path) => Open::Recording(
+                Box::new(RecordingFile::create(&expand_home(path))?),
+                Chain::default(),
+            ),
             FileStep::Comparison(path, comparison) => {
                 let mut file = RecordingFile::create(&expand_home(path))?;
                 file.write(write_pair(&comparison.a, &comparison.b).as_bytes())?;
@@ -124,7 +133,10 @@ impl Files {
             }
         };
         let bytes = file.bytes();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, file);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(number, file);
         Ok(bytes)
     }
 }
@@ -214,11 +226,23 @@ mod tests {
             data: runtail_stream::Data::Json(text.into()),
         };
         let mut out = Vec::new();
-        write(&mut out, &Chunk::Record(Box::new(runtail_stream::Record::Event(event.clone())))).unwrap();
+        write(
+            &mut out,
+            &Chunk::Record(Box::new(runtail_stream::Record::Event(event.clone()))),
+        )
+        .unwrap();
         let line = String::from_utf8(out).unwrap();
-        assert!(line.trim_end().is_ascii() && line.contains("\\u009b31m\\u202e"), "{line}");
-        let read = runtail_stream::LineParser::default().parse(&line).unwrap().unwrap();
-        let runtail_stream::Record::Event(read) = read else { panic!("{read:?}") };
+        assert!(
+            line.trim_end().is_ascii() && line.contains("\\u009b31m\\u202e"),
+            "{line}"
+        );
+        let read = runtail_stream::LineParser::default()
+            .parse(&line)
+            .unwrap()
+            .unwrap();
+        let runtail_stream::Record::Event(read) = read else {
+            panic!("{read:?}")
+        };
         assert_eq!((&read.name, &read.ns), (&event.name, &event.ns));
         let value = |data: &str| serde_json::from_str::<String>(data).unwrap();
         assert_eq!(value(read.data.text()), value(text));
@@ -230,18 +254,31 @@ mod tests {
         let path = folder.path().join("x.txt");
         let files = Files::default();
         assert_eq!(files.step(1, FileStep::Create(path.clone())).await, Ok(0));
-        assert_eq!(files.step(1, FileStep::Write(vec![Chunk::Text("ab".into())])).await, Ok(2));
+        assert_eq!(
+            files
+                .step(1, FileStep::Write(vec![Chunk::Text("ab".into())]))
+                .await,
+            Ok(2)
+        );
         assert_eq!(files.step(1, FileStep::Finish).await, Ok(2));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "ab");
         #[cfg(unix)]
         {
-            let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+            let mode = std::os::unix::fs::PermissionsExt::mode(
+                &std::fs::metadata(&path).unwrap().permissions(),
+            );
             assert_eq!(mode & 0o777, 0o600);
         }
-        let again = files.step(2, FileStep::Create(path.clone())).await.unwrap_err();
+        let again = files
+            .step(2, FileStep::Create(path.clone()))
+            .await
+            .unwrap_err();
         assert!(again.contains("was not changed"), "{again}");
         assert!(files.step(2, FileStep::Write(Vec::new())).await.is_err());
-        let nowhere = files.step(3, FileStep::Create(folder.path().join("no/x"))).await.unwrap_err();
+        let nowhere = files
+            .step(3, FileStep::Create(folder.path().join("no/x")))
+            .await
+            .unwrap_err();
         assert!(nowhere.contains("folder does not exist"), "{nowhere}");
     }
 }

@@ -28,14 +28,22 @@ pub async fn edit(text: &str) -> Result<Result<String, String>, Interrupted> {
 }
 
 /// Like [`edit`], for a caller that listens to signals. The terminal must have been restored before.
-pub(super) async fn edit_until(text: &str, signals: &mut Signals) -> Result<Result<String, String>, Interrupted> {
+pub(super) async fn edit_until(
+    text: &str,
+    signals: &mut Signals,
+) -> Result<Result<String, String>, Interrupted> {
     let (editing, command) = match Editing::new(text) {
         Ok(begun) => begun,
         Err(why) => return Ok(Err(why)),
     };
     match run(command, signals).await {
         Ok(status) => Ok(editing.finish(text, status)),
-        Err(number) => Err((number, editing.file.kept_if_changed(text, "the editor was ended".into()))),
+        Err(number) => Err((
+            number,
+            editing
+                .file
+                .kept_if_changed(text, "the editor was ended".into()),
+        )),
     }
 }
 
@@ -61,24 +69,36 @@ struct Editing {
 
 impl Editing {
     fn new(text: &str) -> Result<(Editing, Command), String> {
-        let editor =
-            ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
+        let editor = ["VISUAL", "EDITOR"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
         let Some(editor) = editor else {
             return Err("Set VISUAL or EDITOR to choose your editor.".into());
         };
         // Editors choose the syntax by the extension.
-        let extension = if text.trim_start().starts_with('{') { "json" } else { "toml" };
-        let file = Scratch::new(text, extension).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
+        let extension = if text.trim_start().starts_with('{') {
+            "json"
+        } else {
+            "toml"
+        };
+        let file = Scratch::new(text, extension)
+            .map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
         // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
         let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0);
+        command
+            .arg("-c")
+            .arg(format!("{editor} \"$1\""))
+            .arg("sh")
+            .arg(&file.0);
         Ok((Editing { editor, file }, command))
     }
 
     fn finish(self, text: &str, status: io::Result<ExitStatus>) -> Result<String, String> {
         let Editing { editor, file } = self;
         match status {
-            Ok(status) if status.success() => read(&file.0).map_err(|why| file.kept_if_changed(text, why)),
+            Ok(status) if status.success() => {
+                read(&file.0).map_err(|why| file.kept_if_changed(text, why))
+            }
             Ok(status) => {
                 let why = format!("{editor} exited with {status}. Nothing was changed.");
                 Err(file.kept_if_changed(text, why))
@@ -104,9 +124,14 @@ fn read(path: &Path) -> Result<String, String> {
     let refused = |why: &str| format!("The edited text can't be read: {why}. Nothing was changed.");
     let file = runtail_core::config::files::open(path).map_err(|e| refused(&e.to_string()))?;
     let mut bytes = Vec::new();
-    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|e| refused(&e.to_string()))?;
+    file.take(MAX_TEXT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| refused(&e.to_string()))?;
     if bytes.len() as u64 > MAX_TEXT {
-        return Err(refused(&format!("it is larger than {}", runtail_core::text::bytes(MAX_TEXT))));
+        return Err(refused(&format!(
+            "it is larger than {}",
+            runtail_core::text::bytes(MAX_TEXT)
+        )));
     }
     String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))
 }
@@ -116,7 +141,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(text: &str, extension: &str) -> io::Result<Scratch> {
-        let path = std::env::temp_dir().join(format!("runtail-{}.{extension}", uuid::Uuid::new_v4()));
+        let path =
+            std::env::temp_dir().join(format!("runtail-{}.{extension}", uuid::Uuid::new_v4()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -154,7 +180,12 @@ mod tests {
     fn a_text_that_is_too_large_is_rejected_without_reading_it() {
         let file = Scratch::new("é", "toml").unwrap();
         assert_eq!(read(&file.0), Ok("é".into()));
-        OpenOptions::new().write(true).open(&file.0).unwrap().set_len(1 << 40).unwrap();
+        OpenOptions::new()
+            .write(true)
+            .open(&file.0)
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
         assert_eq!(
             read(&file.0).unwrap_err(),
             "The edited text can't be read: it is larger than 4.2 MB. Nothing was changed."

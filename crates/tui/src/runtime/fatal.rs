@@ -41,14 +41,18 @@ mod unix {
         libc::SIGXCPU,
     ];
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    const FATAL_HERE: [libc::c_int; 4] = [libc::SIGXFSZ, libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT];
+    const FATAL_HERE: [libc::c_int; 4] =
+        [libc::SIGXFSZ, libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT];
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const FATAL_HERE: [libc::c_int; 1] = [libc::SIGXFSZ];
     /// All signal numbers are below this one, including those of real-time signals.
     const NUMBERS: usize = 128;
 
     /// The previous action of each signal, by its number, and whether it was stored.
-    struct Before(UnsafeCell<[MaybeUninit<libc::sigaction>; NUMBERS]>, [AtomicBool; NUMBERS]);
+    struct Before(
+        UnsafeCell<[MaybeUninit<libc::sigaction>; NUMBERS]>,
+        [AtomicBool; NUMBERS],
+    );
 
     // SAFETY: an entry is written once, before its flag is set, and only read after that.
     unsafe impl Sync for Before {}
@@ -69,7 +73,9 @@ mod unix {
     }
 
     fn catch_one(signal: libc::c_int) {
-        let Some(at) = usize::try_from(signal).ok().filter(|at| *at < NUMBERS) else { return };
+        let Some(at) = usize::try_from(signal).ok().filter(|at| *at < NUMBERS) else {
+            return;
+        };
         if BEFORE.1[at].load(Ordering::SeqCst) {
             return;
         }
@@ -77,7 +83,9 @@ mod unix {
         // reads it until then. The handler does only what a handler may do.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, std::ptr::null(), &raw mut before) != 0 || before.sa_sigaction == libc::SIG_IGN {
+            if libc::sigaction(signal, std::ptr::null(), &raw mut before) != 0
+                || before.sa_sigaction == libc::SIG_IGN
+            {
                 return;
             }
             (&mut *BEFORE.0.get())[at].write(before);
@@ -94,15 +102,25 @@ mod unix {
     extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         terminal::restore_in_handler();
         let at = usize::try_from(signal).unwrap_or(usize::MAX);
-        let was_set = BEFORE.1.get(at).is_some_and(|is_set| is_set.load(Ordering::SeqCst));
+        let was_set = BEFORE
+            .1
+            .get(at)
+            .is_some_and(|is_set| is_set.load(Ordering::SeqCst));
         // SAFETY: only calls that are allowed in a handler. The entry was written before this handler was installed.
         unsafe {
             // A fault repeats as soon as this returns, and the previous handler may report it: Rust's handler reports stack
             // overflows. It would ignore a SIGSEGV that another process sent.
             let is_sent = info.is_null() || (*info).si_code <= 0;
-            let is_fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP);
+            let is_fault = matches!(
+                signal,
+                libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP
+            );
             if is_fault && !is_sent && was_set {
-                libc::sigaction(signal, (&*BEFORE.0.get())[at].as_ptr(), std::ptr::null_mut());
+                libc::sigaction(
+                    signal,
+                    (&*BEFORE.0.get())[at].as_ptr(),
+                    std::ptr::null_mut(),
+                );
             } else {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);

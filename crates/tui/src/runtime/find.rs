@@ -14,29 +14,50 @@ const MAX_CONCURRENCY: usize = 8;
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns the object that a source has with an id.
-pub async fn find(services: &Services, source: &Source, id: &str) -> Result<Option<Found>, ApiError> {
-    let lookup = async {
-        match source {
-            Source::Server(server) => on_server(services, server, id).await,
-            Source::Deployments(profile) => {
-                let plane = services.control_plane(profile).await?;
-                let row = found_or_none(plane.deployment_row(id).await)?.filter(|row| is_of(row, id));
-                Ok(row.map(|row| Found::Deployment(row["name"].as_str().unwrap_or(id).to_string())))
+pub async fn find(
+    services: &Services,
+    source: &Source,
+    id: &str,
+) -> Result<Option<Found>, ApiError> {
+    let lookup =
+        async {
+            match source {
+                Source::Server(server) => on_server(services, server, id).await,
+                Source::Deployments(profile) => {
+                    let plane = services.control_plane(profile).await?;
+                    let row =
+                        found_or_none(plane.deployment_row(id).await)?.filter(|row| is_of(row, id));
+                    Ok(row.map(|row| {
+                        Found::Deployment(row["name"].as_str().unwrap_or(id).to_string())
+                    }))
+                }
+                Source::Revisions(profile, deployment, _) => {
+                    let plane = services.control_plane(profile).await?;
+                    let row = found_or_none(plane.revision_row(deployment, id).await)?
+                        .filter(|row| is_of(row, id));
+                    Ok(row.map(|_| Found::Revision))
+                }
             }
-            Source::Revisions(profile, deployment, _) => {
-                let plane = services.control_plane(profile).await?;
-                let row = found_or_none(plane.revision_row(deployment, id).await)?.filter(|row| is_of(row, id));
-                Ok(row.map(|_| Found::Revision))
-            }
-        }
-    };
-    tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await.unwrap_or_else(|_| {
-        let timeout = services.refused(source.profile(), &format!("no response within {}s", LOOKUP_TIMEOUT.as_secs()));
-        Err(ApiError { kind: Kind::Timeout, ..timeout })
-    })
+        };
+    tokio::time::timeout(LOOKUP_TIMEOUT, lookup)
+        .await
+        .unwrap_or_else(|_| {
+            let timeout = services.refused(
+                source.profile(),
+                &format!("no response within {}s", LOOKUP_TIMEOUT.as_secs()),
+            );
+            Err(ApiError {
+                kind: Kind::Timeout,
+                ..timeout
+            })
+        })
 }
 
-async fn on_server(services: &Services, server: &ServerRef, id: &str) -> Result<Option<Found>, ApiError> {
+async fn on_server(
+    services: &Services,
+    server: &ServerRef,
+    id: &str,
+) -> Result<Option<Found>, ApiError> {
     let client = services.agent_server(server).await?;
     let thread = client.thread_row(id).await;
     if thread.is_ok() {
@@ -61,20 +82,28 @@ async fn find_run(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiEr
     if uuid::Uuid::try_parse(id).is_err() {
         return Ok(None);
     }
-    let query = ThreadQuery { limit: Found::THREADS_LOOKED_AT, ..ThreadQuery::default() };
+    let query = ThreadQuery {
+        limit: Found::THREADS_LOOKED_AT,
+        ..ThreadQuery::default()
+    };
     let threads = client.threads(&query).await?;
     let lookups = threads.into_iter().map(|thread| async move {
         let run = client.run_row(&thread.thread_id, id).await;
         run.is_ok().then(|| Found::Run(thread.thread_id.clone()))
     });
-    let mut found =
-        std::pin::pin!(futures::stream::iter(lookups).buffer_unordered(MAX_CONCURRENCY).filter_map(std::future::ready));
+    let mut found = std::pin::pin!(
+        futures::stream::iter(lookups)
+            .buffer_unordered(MAX_CONCURRENCY)
+            .filter_map(std::future::ready)
+    );
     Ok(found.next().await)
 }
 
 /// Returns whether a record has the requested id: a server or a proxy may respond with anything.
 fn is_of(row: &serde_json::Value, id: &str) -> bool {
-    row["id"].as_str().is_some_and(|found| found.eq_ignore_ascii_case(id))
+    row["id"]
+        .as_str()
+        .is_some_and(|found| found.eq_ignore_ascii_case(id))
 }
 
 /// Returns `None` for an error that means that nothing has this id. To an id that is not a UUID, servers respond with 422.

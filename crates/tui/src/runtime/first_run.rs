@@ -25,7 +25,9 @@ pub struct Demo(Option<Arc<StartDemo>>);
 impl Demo {
     /// Creates a demo from a function that starts the servers, keeps them running as long as it exists, and returns their
     /// configuration.
-    pub fn new(start: impl Fn() -> BoxFuture<'static, Result<Config, String>> + Send + Sync + 'static) -> Demo {
+    pub fn new(
+        start: impl Fn() -> BoxFuture<'static, Result<Config, String>> + Send + Sync + 'static,
+    ) -> Demo {
         Demo(Some(Arc::new(start)))
     }
 
@@ -47,9 +49,15 @@ impl fmt::Debug for Demo {
 /// Asks the ports of this machine at once, and returns the first one in their order with a healthy agent server. No key is
 /// sent.
 pub async fn find_local_server(ports: &[u16], connections: &Connections) -> Option<LocalServer> {
-    let profile = Profile { name: "local".into(), only_local: true, ..Profile::default() };
+    let profile = Profile {
+        name: "local".into(),
+        only_local: true,
+        ..Profile::default()
+    };
     let http = Http::sharing(&profile, Journal::default(), connections.clone()).ok()?;
-    let urls = ports.iter().filter_map(|port| Url::parse(&format!("http://127.0.0.1:{port}")).ok());
+    let urls = ports
+        .iter()
+        .filter_map(|port| Url::parse(&format!("http://127.0.0.1:{port}")).ok());
     let found = join_all(urls.map(|url| probe(&http, url))).await;
     found.into_iter().flatten().next()
 }
@@ -61,7 +69,14 @@ async fn probe(http: &Http, url: Url) -> Option<LocalServer> {
     if !is_up.unwrap_or(false) {
         return None;
     }
-    let assistants = tokio::time::timeout(LOCAL_TIMEOUT, server.assistants(MAX_ASSISTANTS, 0)).await;
-    let assistants = assistants.ok().and_then(Result::ok).map(|assistants| assistants.items.len());
-    Some(LocalServer { url: url.to_string(), assistants })
+    let assistants =
+        tokio::time::timeout(LOCAL_TIMEOUT, server.assistants(MAX_ASSISTANTS, 0)).await;
+    let assistants = assistants
+        .ok()
+        .and_then(Result::ok)
+        .map(|assistants| assistants.items.len());
+    Some(LocalServer {
+        url: url.to_string(),
+        assistants,
+    })
 }

@@ -16,14 +16,18 @@ pub(super) struct Frames {
 
 impl Default for Frames {
     fn default() -> Self {
-        Frames { counts: [0; BUCKETS], longest: Duration::ZERO }
+        Frames {
+            counts: [0; BUCKETS],
+            longest: Duration::ZERO,
+        }
     }
 }
 
 impl Frames {
     /// Counts a frame; the time includes layout, drawing and writing.
     pub fn record(&mut self, time: Duration) {
-        let bucket = ((time.as_micros().max(1) as f64).log2() * BUCKETS_PER_DOUBLING).ceil() as usize;
+        let bucket =
+            ((time.as_micros().max(1) as f64).log2() * BUCKETS_PER_DOUBLING).ceil() as usize;
         self.counts[bucket.min(BUCKETS - 1)] += 1;
         self.longest = self.longest.max(time);
     }
@@ -37,7 +41,11 @@ impl Frames {
             seen += u64::from(*count);
             seen >= wanted
         });
-        let top = Duration::from_micros((bucket.unwrap_or(0) as f64 / BUCKETS_PER_DOUBLING).exp2().ceil() as u64);
+        let top = Duration::from_micros(
+            (bucket.unwrap_or(0) as f64 / BUCKETS_PER_DOUBLING)
+                .exp2()
+                .ceil() as u64,
+        );
         top.min(self.longest)
     }
 
@@ -45,7 +53,11 @@ impl Frames {
     pub fn log(&self) {
         let frames: u32 = self.counts.iter().sum();
         let micros = |time: Duration| time.as_micros() as u64;
-        let (p50, p99, longest) = (micros(self.quantile(0.5)), micros(self.quantile(0.99)), micros(self.longest));
+        let (p50, p99, longest) = (
+            micros(self.quantile(0.5)),
+            micros(self.quantile(0.99)),
+            micros(self.longest),
+        );
         tracing::debug!(frames, p50, p99, longest, "frames drawn, in microseconds");
     }
 }
@@ -65,6 +77,9 @@ mod tests {
         assert!((500..=545).contains(&p50), "{p50}");
         assert_eq!(frames.quantile(1.0), Duration::from_micros(1000));
         frames.record(Duration::MAX);
-        assert_eq!(frames.quantile(1.0), frames.quantile(1.0).min(Duration::MAX));
+        assert_eq!(
+            frames.quantile(1.0),
+            frames.quantile(1.0).min(Duration::MAX)
+        );
     }
 }

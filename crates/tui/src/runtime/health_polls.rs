@@ -11,7 +11,12 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Polls the health of a server, and ends if the server doesn't report it. Failed requests are not reported: those of the
 /// lists are.
-pub async fn server_health(services: &Services, server: &ServerRef, mut params: ParamsReceiver, out: &Out) {
+pub async fn server_health(
+    services: &Services,
+    server: &ServerRef,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
@@ -21,6 +26,8 @@ pub async fn server_health(services: &Services, server: &ServerRef, mut params: 
         if !out.send(SubscriptionEvent::Health(health.ok())).await || !continues {
             return;
         }
-        schedule.wait(&mut params, |pace| pause(PAUSE, pace.min(Pace::Usual))).await;
+        schedule
+            .wait(&mut params, |pace| pause(PAUSE, pace.min(Pace::Usual)))
+            .await;
     }
 }

@@ -27,18 +27,28 @@ pub async fn run(hook: Hook) -> Result<(), String> {
 }
 
 async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
-    let Some((program, arguments)) = hook.command.split_first() else { return Ok(()) };
-    let Ok(_permit) = RUNNING.acquire().await else { return Ok(()) };
+    let Some((program, arguments)) = hook.command.split_first() else {
+        return Ok(());
+    };
+    let Ok(_permit) = RUNNING.acquire().await else {
+        return Ok(());
+    };
     let shown = text::clean(program).into_owned();
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
     for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
         if holds_secret(&name, &hook.hidden) {
             command.env_remove(name);
         }
     }
-    let mut child =
-        command.spawn().map_err(|e| format!("The notification program {shown} could not be started: {e}"))?;
+    let mut child = command
+        .spawn()
+        .map_err(|e| format!("The notification program {shown} could not be started: {e}"))?;
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let work = async {
         let write = async {
@@ -60,14 +70,23 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
         (child.wait().await, said)
     };
     match tokio::time::timeout(timeout, work).await {
-        Err(_) => Err(format!("The notification program {shown} was stopped after {}.", text::duration(timeout))),
+        Err(_) => Err(format!(
+            "The notification program {shown} was stopped after {}.",
+            text::duration(timeout)
+        )),
         Ok((Err(e), _)) => Err(format!("The notification program {shown} failed: {e}")),
         Ok((Ok(status), _)) if status.success() => Ok(()),
         Ok((Ok(status), said)) => {
             let said = text::keys::without(&String::from_utf8_lossy(&said)).into_owned();
             let said = said.trim();
-            let why = if said.is_empty() { String::new() } else { format!("\n{said}") };
-            Err(format!("The notification program {shown} failed: {status}{why}"))
+            let why = if said.is_empty() {
+                String::new()
+            } else {
+                format!("\n{said}")
+            };
+            Err(format!(
+                "The notification program {shown} failed: {status}{why}"
+            ))
         }
     }
 }
@@ -83,7 +102,11 @@ mod tests {
 
     fn hook(script: &str) -> Hook {
         let command = ["sh", "-c", script].map(String::from).to_vec();
-        Hook { command, event: r#"{"when":"waiting"}"#.into(), hidden: vec!["HOME".into()] }
+        Hook {
+            command,
+            event: r#"{"when":"waiting"}"#.into(),
+            hidden: vec!["HOME".into()],
+        }
     }
 
     #[tokio::test]
@@ -116,19 +139,33 @@ mod tests {
     #[tokio::test]
     async fn failures_say_what_failed_and_why() {
         let error = run(hook("echo no desktop >&2; exit 3")).await.unwrap_err();
-        assert!(error.contains("program sh failed: exit status: 3\nno desktop"), "{error}");
-        let missing = Hook { command: vec!["/nonexistent/notify".into()], ..hook("") };
+        assert!(
+            error.contains("program sh failed: exit status: 3\nno desktop"),
+            "{error}"
+        );
+        let missing = Hook {
+            command: vec!["/nonexistent/notify".into()],
+            ..hook("")
+        };
         let error = run(missing).await.unwrap_err();
-        assert!(error.contains("/nonexistent/notify could not be started"), "{error}");
+        assert!(
+            error.contains("/nonexistent/notify could not be started"),
+            "{error}"
+        );
         // It neither reads its input nor limits its output.
-        let large = Hook { event: "x".repeat(1 << 20), ..hook("head -c 300000 /dev/zero | tr '\\0' y >&2; exit 1") };
+        let large = Hook {
+            event: "x".repeat(1 << 20),
+            ..hook("head -c 300000 /dev/zero | tr '\\0' y >&2; exit 1")
+        };
         let error = run(large).await.unwrap_err();
         assert!(error.len() < 5000, "{}", error.len());
     }
 
     #[tokio::test]
     async fn a_program_that_hangs_is_stopped() {
-        let error = run_for(hook("exec sleep 600"), Duration::from_millis(50)).await.unwrap_err();
+        let error = run_for(hook("exec sleep 600"), Duration::from_millis(50))
+            .await
+            .unwrap_err();
         assert!(error.contains("was stopped after"), "{error}");
     }
 }

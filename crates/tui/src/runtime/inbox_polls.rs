@@ -33,7 +33,12 @@ struct ServerPoll {
 
 impl ServerPoll {
     fn new() -> ServerPoll {
-        ServerPoll { schedule: PollSchedule::new(), memory: InboxMemory::default(), is_read: false, is_stopped: false }
+        ServerPoll {
+            schedule: PollSchedule::new(),
+            memory: InboxMemory::default(),
+            is_read: false,
+            is_stopped: false,
+        }
     }
 }
 
@@ -56,7 +61,11 @@ pub async fn inbox(services: &Services, profile: &str, mut params: ParamsReceive
         polls.retain(|server, _| servers.contains(server));
         let interval = inbox_pause(services.poll.interval, pace);
         let mut next: Option<Instant> = None;
-        for server in servers.iter().filter(|server| !pending.contains(server)).collect::<Vec<_>>() {
+        for server in servers
+            .iter()
+            .filter(|server| !pending.contains(server))
+            .collect::<Vec<_>>()
+        {
             let poll = polls.entry(server.clone()).or_insert_with(ServerPoll::new);
             if poll.is_stopped {
                 continue;
@@ -104,10 +113,20 @@ async fn read(
     stuck: Stuck,
     mut memory: InboxMemory,
     out: &Out,
-) -> (ServerRef, InboxMemory, Timestamp, Result<ServerInbox, ApiError>) {
+) -> (
+    ServerRef,
+    InboxMemory,
+    Timestamp,
+    Result<ServerInbox, ApiError>,
+) {
     let began = Timestamp::now();
     let result = match services.agent_server(&server).await {
-        Ok(client) => Ok(out.watch(Some(&server), client.poll_inbox(FAILED_SINCE, &stuck, &mut memory)).await),
+        Ok(client) => Ok(out
+            .watch(
+                Some(&server),
+                client.poll_inbox(FAILED_SINCE, &stuck, &mut memory),
+            )
+            .await),
         Err(error) => Err(error),
     };
     (server, memory, began, result)
@@ -127,7 +146,11 @@ mod tests {
             (second * 60, Pace::Slow, 300),
             (second * 300, Pace::Fast, 50),
         ] {
-            assert_eq!(inbox_pause(interval, pace).as_secs(), expected, "{interval:?} {pace:?}");
+            assert_eq!(
+                inbox_pause(interval, pace).as_secs(),
+                expected,
+                "{interval:?} {pace:?}"
+            );
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::input::key::{Code, Key};
 use crate::session::msg::Msg;
-use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
+use crossterm::event::{
+    Event, EventStream, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+};
 use futures::stream::SelectAll;
 use std::io;
 use std::time::Duration;
@@ -20,8 +22,12 @@ const WHEEL: i8 = 3;
 /// If the terminal can't be read, for example because too many files are open.
 pub fn open() -> io::Result<SelectAll<EventStream>> {
     // `EventStream` panics if it can't read the terminal; `poll` returns the error instead.
-    crossterm::event::poll(Duration::ZERO)
-        .map_err(|e| io::Error::new(e.kind(), format!("the keyboard can't be read ({e}); are too many files open?")))?;
+    crossterm::event::poll(Duration::ZERO).map_err(|e| {
+        io::Error::new(
+            e.kind(),
+            format!("the keyboard can't be read ({e}); are too many files open?"),
+        )
+    })?;
     Ok(SelectAll::from_iter([EventStream::new()]))
 }
 
@@ -61,7 +67,11 @@ pub fn message(event: &Event) -> Option<Msg> {
         Event::Mouse(mouse) => {
             let (x, y) = (mouse.column, mouse.row);
             match mouse.kind {
-                MouseEventKind::ScrollUp => Some(Msg::Wheel { lines: -WHEEL, x, y }),
+                MouseEventKind::ScrollUp => Some(Msg::Wheel {
+                    lines: -WHEEL,
+                    x,
+                    y,
+                }),
                 MouseEventKind::ScrollDown => Some(Msg::Wheel { lines: WHEEL, x, y }),
                 MouseEventKind::Down(MouseButton::Left) => Some(Msg::Click { x, y }),
                 MouseEventKind::Drag(MouseButton::Left) => Some(Msg::Drag { x, y }),

@@ -38,22 +38,28 @@ impl Job {
         .inspect_err(|_| own_terminal())?;
         let group = child.id().cast_signed();
         let (sender, changes) = unbounded_channel();
-        std::thread::Builder::new().name("editor".into()).spawn(move || {
-            loop {
-                let mut status = 0;
-                // SAFETY: the status outlives the call, and only this thread waits for the child.
-                let change = match unsafe { libc::waitpid(group, &raw mut status, libc::WUNTRACED) } {
-                    -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => continue,
-                    -1 => Change::Ended(Err(io::Error::last_os_error())),
-                    _ if libc::WIFSTOPPED(status) => Change::Stopped,
-                    _ => Change::Ended(Ok(ExitStatus::from_raw(status))),
-                };
-                let is_over = matches!(change, Change::Ended(_));
-                if sender.send(change).is_err() || is_over {
-                    return;
+        std::thread::Builder::new()
+            .name("editor".into())
+            .spawn(move || {
+                loop {
+                    let mut status = 0;
+                    // SAFETY: the status outlives the call, and only this thread waits for the child.
+                    let change = match unsafe {
+                        libc::waitpid(group, &raw mut status, libc::WUNTRACED)
+                    } {
+                        -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {
+                            continue;
+                        }
+                        -1 => Change::Ended(Err(io::Error::last_os_error())),
+                        _ if libc::WIFSTOPPED(status) => Change::Stopped,
+                        _ => Change::Ended(Ok(ExitStatus::from_raw(status))),
+                    };
+                    let is_over = matches!(change, Change::Ended(_));
+                    if sender.send(change).is_err() || is_over {
+                        return;
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(Job { group, changes })
     }
 
@@ -91,7 +97,11 @@ impl Job {
 
     /// Ends the program, and what it started in its group.
     async fn end(&mut self, number: i32) {
-        self.send(if is_hangup(number) { libc::SIGHUP } else { libc::SIGTERM });
+        self.send(if is_hangup(number) {
+            libc::SIGHUP
+        } else {
+            libc::SIGTERM
+        });
         self.send(libc::SIGCONT);
         let ended = async { while matches!(self.changes.recv().await, Some(Change::Stopped)) {} };
         let _ = tokio::time::timeout(GRACE, ended).await;

@@ -24,8 +24,15 @@ pub async fn open_link(link: &str) -> Result<(), String> {
     let (program, arguments) = OPENER;
     let mut command = tokio::process::Command::new(program);
     // The opener's output would end up on the screen or in the data.
-    command.args(arguments).arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut opener = command.spawn().map_err(|e| format!("couldn't start {program}: {e}"))?;
+    command
+        .args(arguments)
+        .arg(url.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut opener = command
+        .spawn()
+        .map_err(|e| format!("couldn't start {program}: {e}"))?;
     match tokio::time::timeout(OPENER_TIMEOUT, opener.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(format!("{program} failed: {status}")),
         _ => Ok(()),
@@ -46,11 +53,32 @@ mod tests {
 
     #[test]
     fn only_http_links_are_opened() {
-        assert_eq!(parse_web_link("https://a.example/x?y=1#z").unwrap().as_str(), "https://a.example/x?y=1#z");
-        for link in ["file:///etc/passwd", "javascript:alert(1)", "--help", "", "ms-settings:x", "/etc", "ssh://h"] {
-            assert!(parse_web_link(link).unwrap_err().ends_with("not opened"), "{link}");
+        assert_eq!(
+            parse_web_link("https://a.example/x?y=1#z")
+                .unwrap()
+                .as_str(),
+            "https://a.example/x?y=1#z"
+        );
+        for link in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "--help",
+            "",
+            "ms-settings:x",
+            "/etc",
+            "ssh://h",
+        ] {
+            assert!(
+                parse_web_link(link).unwrap_err().ends_with("not opened"),
+                "{link}"
+            );
         }
         // A link can't add an option or a second argument.
-        assert!(!parse_web_link("http://a.example/ -x\n-y").unwrap().as_str().contains([' ', '\n']));
+        assert!(
+            !parse_web_link("http://a.example/ -x\n-y")
+                .unwrap()
+                .as_str()
+                .contains([' ', '\n'])
+        );
     }
 }

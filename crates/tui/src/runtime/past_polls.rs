@@ -31,7 +31,11 @@ impl<K: Eq + Hash + Clone> Requested<K> {
 
     /// Returns the first of these that is to be requested now.
     fn due(&self, wanted: &[K]) -> Option<K> {
-        let is_due = |of: &&K| self.0.get(*of).is_none_or(|again| again.is_some_and(|at| at <= Instant::now()));
+        let is_due = |of: &&K| {
+            self.0
+                .get(*of)
+                .is_none_or(|again| again.is_some_and(|at| at <= Instant::now()))
+        };
         wanted.iter().find(is_due).cloned()
     }
 
@@ -60,20 +64,42 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
             wanted.subjects = Arc::new([]);
         }
         let event = if let Some(of) = days.due(&wanted.past) {
-            let result = services.noted(profile, read_revisions(services, profile, &of.0, MAX_REVISIONS).await);
+            let result = services.noted(
+                profile,
+                read_revisions(services, profile, &of.0, MAX_REVISIONS).await,
+            );
             days.insert(of.clone(), result.is_err().then_some(RETRY));
             match result {
-                Ok(Revisions { items: revisions, .. }) => SubscriptionEvent::Past { deployment: of.0, revisions },
-                Err(error) if matches!(error.kind, Kind::Unauthorized | Kind::Refused | Kind::NoKey) => return,
+                Ok(Revisions {
+                    items: revisions, ..
+                }) => SubscriptionEvent::Past {
+                    deployment: of.0,
+                    revisions,
+                },
+                Err(error)
+                    if matches!(error.kind, Kind::Unauthorized | Kind::Refused | Kind::NoKey) =>
+                {
+                    return;
+                }
                 Err(_) => continue,
             }
         } else if let Some(of) = subjects.due(&wanted.subjects) {
             let result = services.noted(profile, read_subject(services, profile, &of).await);
             let is_early = of.is_building && matches!(result, Ok(None));
-            subjects.insert(of.clone(), result.is_err().then_some(RETRY).or(is_early.then_some(BUILDING_RETRY)));
+            subjects.insert(
+                of.clone(),
+                result
+                    .is_err()
+                    .then_some(RETRY)
+                    .or(is_early.then_some(BUILDING_RETRY)),
+            );
             match result {
                 _ if is_early => continue,
-                Ok(subject) => SubscriptionEvent::CommitSubject { revision: of.revision, commit: of.commit, subject },
+                Ok(subject) => SubscriptionEvent::CommitSubject {
+                    revision: of.revision,
+                    commit: of.commit,
+                    subject,
+                },
                 Err(error) if error.kind == Kind::Unauthorized => return,
                 Err(error) => {
                     may_read_logs &= !matches!(error.kind, Kind::Refused | Kind::NoKey);
@@ -81,7 +107,10 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
                 }
             }
         } else {
-            let again = [days.again(&wanted.past), subjects.again(&wanted.subjects)].into_iter().flatten().min();
+            let again = [days.again(&wanted.past), subjects.again(&wanted.subjects)]
+                .into_iter()
+                .flatten()
+                .min();
             tokio::select! {
                 changed = params.changed() => if changed.is_err() { return },
                 () = super::sleep_until(again), if again.is_some() => {}
@@ -95,18 +124,41 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
 }
 
 /// Reads the subject of the commit of a revision from the beginning of its build log. A missing log has none.
-async fn read_subject(services: &Services, profile: &str, of: &WantedSubject) -> Result<Option<String>, ApiError> {
+async fn read_subject(
+    services: &Services,
+    profile: &str,
+    of: &WantedSubject,
+) -> Result<Option<String>, ApiError> {
     let control_plane = services.control_plane(profile).await?;
     let (deployment, revision) = (of.deployment.to_string(), Some(of.revision.to_string()));
-    let scope = LogScope { deployment, revision, kind: LogKind::Build };
-    let ask = LogAsk { limit: LOG_HEAD, ..LogAsk::default() };
-    let rows = match control_plane.log_page(&scope, &LogFilter::default(), &ask).await {
+    let scope = LogScope {
+        deployment,
+        revision,
+        kind: LogKind::Build,
+    };
+    let ask = LogAsk {
+        limit: LOG_HEAD,
+        ..LogAsk::default()
+    };
+    let rows = match control_plane
+        .log_page(&scope, &LogFilter::default(), &ask)
+        .await
+    {
         Err(error) if error.kind == Kind::NotFound => return Ok(None),
         page => page?.rows,
     };
-    let found = rows.into_iter().take(LOG_HEAD).map(LogLine::from).find(|line| line.commit_subject().is_some());
-    let line = services.mask_lines(profile, &of.deployment, found.into_iter().collect()).pop();
-    Ok(line.as_ref().and_then(LogLine::commit_subject).map(str::to_string))
+    let found = rows
+        .into_iter()
+        .take(LOG_HEAD)
+        .map(LogLine::from)
+        .find(|line| line.commit_subject().is_some());
+    let line = services
+        .mask_lines(profile, &of.deployment, found.into_iter().collect())
+        .pop();
+    Ok(line
+        .as_ref()
+        .and_then(LogLine::commit_subject)
+        .map(str::to_string))
 }
 
 #[cfg(test)]

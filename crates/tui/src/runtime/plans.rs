@@ -48,7 +48,9 @@ pub fn gone(services: &Services, profile: &str) -> ApiError {
 /// Sends a planned change.
 pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
     match services.plans.take(number) {
-        Some(Planned::Deployment(control_plane, plan)) => changes::send(&control_plane, &plan, profile).await,
+        Some(Planned::Deployment(control_plane, plan)) => {
+            changes::send(&control_plane, &plan, profile).await
+        }
         Some(Planned::Resource(client, plan)) => resources::send(&client, &plan).await,
         Some(Planned::TwoServers(planned)) => two_servers::send(*planned).await,
         Some(Planned::Thread(..)) | None => Err(gone(services, profile)),

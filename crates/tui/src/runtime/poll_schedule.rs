@@ -96,7 +96,11 @@ impl PollSchedule {
     /// Records the result of the request. Returns false if polling must stop until the user refreshes.
     pub fn end_request(&mut self, error: Option<&ApiError>) -> bool {
         self.responded = Instant::now();
-        self.failures = if error.is_some() { self.failures.saturating_add(1) } else { 0 };
+        self.failures = if error.is_some() {
+            self.failures.saturating_add(1)
+        } else {
+            0
+        };
         self.retry_after = error.map(ApiError::quiet).unwrap_or_default();
         !error.is_some_and(crate::app::stops_polling)
     }
@@ -106,8 +110,16 @@ impl PollSchedule {
     pub(super) fn due(&self, pause: Duration) -> Instant {
         let pause = match self.failures {
             0 => pause,
-            failures @ 1..=FAST_RETRIES => Backoff { base: MIN_PAUSE * 2, cap: pause }.bound(failures),
-            failures => Backoff { base: pause, cap: pause * MAX_SLOWDOWN }.bound(failures - FAST_RETRIES),
+            failures @ 1..=FAST_RETRIES => Backoff {
+                base: MIN_PAUSE * 2,
+                cap: pause,
+            }
+            .bound(failures),
+            failures => Backoff {
+                base: pause,
+                cap: pause * MAX_SLOWDOWN,
+            }
+            .bound(failures - FAST_RETRIES),
         };
         let pause = vary(pause, self.random);
         let due = (self.requested + pause).max(self.responded + pause / 2);
@@ -118,13 +130,15 @@ impl PollSchedule {
     pub fn due_at(&self, pause: Duration) -> Timestamp {
         let wait = self.due(pause).saturating_duration_since(Instant::now());
         let now = Timestamp::now();
-        now.checked_add(SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(now)
+        now.checked_add(SignedDuration::try_from(wait).unwrap_or_default())
+            .unwrap_or(now)
     }
 
     /// Returns whether the machine was suspended meanwhile, and the next request is due by the wall clock.
     fn is_due_after_suspend(&self, due: Instant, now: Instant, wall: Timestamp) -> bool {
         let passed = Duration::try_from(wall.duration_since(self.requested_at)).unwrap_or_default();
-        passed >= now.duration_since(self.requested) + SUSPEND_THRESHOLD && passed >= due.duration_since(self.requested)
+        passed >= now.duration_since(self.requested) + SUSPEND_THRESHOLD
+            && passed >= due.duration_since(self.requested)
     }
 
     /// Sleeps until the next request is due. A new pace applies at once.
@@ -166,39 +180,71 @@ mod tests {
             // The window has no focus.
             (Pace::Usual, Some(minutes(1)), 60),
         ] {
-            assert_eq!(moving_pause(usual, pace, age).as_secs(), expected, "{pace:?} {age:?}");
+            assert_eq!(
+                moving_pause(usual, pace, age).as_secs(),
+                expected,
+                "{pace:?} {age:?}"
+            );
         }
-        assert_eq!(moving_pause(Duration::from_secs(1), Pace::Fast, None).as_secs(), 1, "the demo's own interval");
+        assert_eq!(
+            moving_pause(Duration::from_secs(1), Pace::Fast, None).as_secs(),
+            1,
+            "the demo's own interval"
+        );
     }
 
     #[test]
     fn slow_and_failing_servers_are_polled_less_often() {
         let minute = Duration::from_secs(60);
-        let mut schedule = PollSchedule { random: 0.5, ..PollSchedule::new() };
+        let mut schedule = PollSchedule {
+            random: 0.5,
+            ..PollSchedule::new()
+        };
         assert_eq!(schedule.due(minute), schedule.requested + minute);
         // The response took longer than the pause, so half of the pause remains.
         schedule.responded = schedule.requested + minute * 3;
         assert_eq!(schedule.due(minute), schedule.responded + minute / 2);
         // Failures in a row: a few quick retries, then slower ones up to the maximum pause.
-        let error = |kind| ApiError { kind, at: Default::default(), detail: String::new(), hint: None };
+        let error = |kind| ApiError {
+            kind,
+            at: Default::default(),
+            detail: String::new(),
+            hint: None,
+        };
         for seconds in [2, 4, 8, 60, 120, 240, 480, 480] {
             schedule.requested = Instant::now();
             assert!(schedule.end_request(Some(&error(Kind::Server(503)))));
-            assert_eq!(schedule.due(minute), schedule.requested + Duration::from_secs(seconds));
+            assert_eq!(
+                schedule.due(minute),
+                schedule.requested + Duration::from_secs(seconds)
+            );
         }
         assert!(schedule.end_request(Some(&error(Kind::RateLimited(Some(minute * 60))))));
-        assert_eq!(schedule.due(Duration::ZERO), schedule.responded + minute * 60);
+        assert_eq!(
+            schedule.due(Duration::ZERO),
+            schedule.responded + minute * 60
+        );
         assert!(!schedule.end_request(Some(&error(Kind::Unauthorized))));
     }
 
     #[test]
     fn a_suspend_makes_polls_due_and_a_clock_set_back_delays_none() {
         let schedule = PollSchedule::new();
-        let (due, now) = (schedule.requested + Duration::from_secs(300), schedule.requested + Duration::from_secs(5));
+        let (due, now) = (
+            schedule.requested + Duration::from_secs(300),
+            schedule.requested + Duration::from_secs(5),
+        );
         let is_due = |seconds| {
-            schedule.is_due_after_suspend(due, now, schedule.requested_at + SignedDuration::from_secs(seconds))
+            schedule.is_due_after_suspend(
+                due,
+                now,
+                schedule.requested_at + SignedDuration::from_secs(seconds),
+            )
         };
-        assert_eq!([5, 200, 299, 300, 7200].map(is_due), [false, false, false, true, true]);
+        assert_eq!(
+            [5, 200, 299, 300, 7200].map(is_due),
+            [false, false, false, true, true]
+        );
         assert!(!is_due(-7200));
         // The pause that a server requested applies after a suspend too.
         let rate_limited = ApiError {
@@ -210,7 +256,11 @@ mod tests {
         let mut schedule = PollSchedule::new();
         schedule.end_request(Some(&rate_limited));
         let due = schedule.due(Duration::from_secs(60));
-        assert!(!schedule.is_due_after_suspend(due, now, schedule.requested_at + SignedDuration::from_secs(1800)));
+        assert!(!schedule.is_due_after_suspend(
+            due,
+            now,
+            schedule.requested_at + SignedDuration::from_secs(1800)
+        ));
     }
 
     #[test]
@@ -230,7 +280,13 @@ mod tests {
         assert_eq!(pause(minute, Pace::Fast), Duration::from_secs(10));
         assert_eq!(pause(minute, Pace::Usual), minute);
         assert_eq!(pause(minute, Pace::Slow), minute * 5);
-        assert_eq!(pause(Duration::from_secs(2), Pace::Fast), Duration::from_secs(1));
-        assert_eq!(pause(Duration::from_millis(200), Pace::Fast), Duration::from_millis(200));
+        assert_eq!(
+            pause(Duration::from_secs(2), Pace::Fast),
+            Duration::from_secs(1)
+        );
+        assert_eq!(
+            pause(Duration::from_millis(200), Pace::Fast),
+            Duration::from_millis(200)
+        );
     }
 }

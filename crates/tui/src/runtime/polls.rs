@@ -1,14 +1,19 @@
 //! Polls of control planes and agent servers. Each is a task with few concurrent requests; intervals are jittered, longer
 //! while the window is unfocused, and respect rate limits.
 
-use super::poll_schedule::{MIN_PAUSE, ParamsReceiver, PollSchedule, moving_pause, pause, speed_up};
+use super::poll_schedule::{
+    MIN_PAUSE, ParamsReceiver, PollSchedule, moving_pause, pause, speed_up,
+};
 use super::services::Services;
 use super::subs::Out;
-use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, WantedRevision};
+use crate::session::msg::{
+    NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, WantedRevision,
+};
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{
-    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, UnreadRows,
+    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope,
+    Revisions, UnreadRows,
 };
 use runtail_core::backoff::vary;
 use runtail_core::config::Poll;
@@ -37,26 +42,46 @@ pub(super) const MAX_REMEMBERED: usize = 20_000;
 const LOG_TAIL: usize = 500;
 
 /// Polls the deployments of a profile.
-pub async fn deployments(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
+pub async fn deployments(
+    services: &Services,
+    profile: &str,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
     let mut schedule = PollSchedule::new();
-    let mut reader = ListReader { is_first: true, has_no_list: false };
+    let mut reader = ListReader {
+        is_first: true,
+        has_no_list: false,
+    };
     loop {
         schedule.begin_request();
         let began = Instant::now();
         let (result, is_truncated, pages, skew) = reader.list(services, profile, out).await;
         let took = began.elapsed() / u32::try_from(pages).unwrap_or(u32::MAX).max(1);
-        let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
+        let error = result
+            .as_ref()
+            .map_or_else(Some, |listing| listing.incomplete.as_ref())
+            .cloned();
         services.apply_error(profile, error.as_ref());
         // A long list takes many requests, so it is polled less often.
-        let usual = services.poll.interval.max(PAUSE_PER_PAGE * pages.saturating_sub(1) as u32);
-        let continues =
-            schedule.end_request(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
+        let usual = services
+            .poll
+            .interval
+            .max(PAUSE_PER_PAGE * pages.saturating_sub(1) as u32);
+        let continues = schedule.end_request(result.as_ref().err())
+            && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
         let next = match continues {
             true if services.is_unpolled(profile) => NextPoll::Off,
             true => NextPoll::At(schedule.due_at(pause(usual, params.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        let event = SubscriptionEvent::Deployments { result, is_truncated, skew, took, next };
+        let event = SubscriptionEvent::Deployments {
+            result,
+            is_truncated,
+            skew,
+            took,
+            next,
+        };
         if !out.send(event).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
@@ -80,12 +105,18 @@ impl ListReader {
         services: &Services,
         profile: &str,
         out: &Out,
-    ) -> (Result<Listing<Deployment>, ApiError>, bool, usize, SignedDuration) {
+    ) -> (
+        Result<Listing<Deployment>, ApiError>,
+        bool,
+        usize,
+        SignedDuration,
+    ) {
         let control_plane = match services.control_plane(profile).await {
             Ok(control_plane) => control_plane,
             Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
-        let (mut items, mut incomplete, mut is_truncated, is_first) = (Vec::new(), None, false, self.is_first);
+        let (mut items, mut incomplete, mut is_truncated, is_first) =
+            (Vec::new(), None, false, self.is_first);
         let mut unread = UnreadRows::of("deployments");
         let mut add = |row: Value, unread: &mut UnreadRows| {
             let read = control_plane.read_deployment(services.keep_secrets(profile, row));
@@ -98,7 +129,10 @@ impl ListReader {
         while !self.has_no_list {
             match out.watch(None, pages.next()).await {
                 Ok(Some(rows)) => {
-                    let page = rows.iter().filter_map(|row| add(unread.parse(row)?, &mut unread)).collect();
+                    let page = rows
+                        .iter()
+                        .filter_map(|row| add(unread.parse(row)?, &mut unread))
+                        .collect();
                     // The first list is shown page by page.
                     if is_first && !out.send(SubscriptionEvent::Page(page)).await {
                         break;
@@ -118,7 +152,11 @@ impl ListReader {
             let (control_plane, id) = (control_plane.clone(), id.clone());
             async move { control_plane.deployment_row(&id).await }
         };
-        let pinned: Vec<_> = pinned.iter().filter(|_| self.has_no_list).map(request).collect();
+        let pinned: Vec<_> = pinned
+            .iter()
+            .filter(|_| self.has_no_list)
+            .map(request)
+            .collect();
         let mut pinned = futures::stream::iter(pinned).buffered(MAX_CONCURRENCY);
         while let Some(row) = pinned.next().await {
             match row {
@@ -138,10 +176,19 @@ impl ListReader {
         let incomplete = incomplete.or_else(|| Some(control_plane.odd(unread.sentence()?)));
         let result = match incomplete {
             Some(error) if items.is_empty() => Err(error),
-            incomplete => Ok(Listing { items, incomplete, unread }),
+            incomplete => Ok(Listing {
+                items,
+                incomplete,
+                unread,
+            }),
         };
         self.is_first &= result.is_err();
-        (result, is_truncated, pages.count().max(1), control_plane.skew())
+        (
+            result,
+            is_truncated,
+            pages.count().max(1),
+            control_plane.skew(),
+        )
     }
 }
 
@@ -156,17 +203,32 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
         let current = params.borrow_and_update().clone();
         let now = Instant::now();
         let mut next: Option<Instant> = None;
-        for wanted in current.newest.iter().filter(|w| !pending.contains(&w.revision)).collect::<Vec<_>>() {
-            let due = polled.get(&wanted.revision).map(|poll| poll.due(wanted, current.pace, &services.poll, random));
+        for wanted in current
+            .newest
+            .iter()
+            .filter(|w| !pending.contains(&w.revision))
+            .collect::<Vec<_>>()
+        {
+            let due = polled
+                .get(&wanted.revision)
+                .map(|poll| poll.due(wanted, current.pace, &services.poll, random));
             match due.filter(|due| *due > now || services.is_unpolled(profile)) {
                 Some(_) if services.is_unpolled(profile) => {}
                 Some(due) => next = Some(next.map_or(due, |n: Instant| n.min(due))),
                 // Invisible rows use at most half of the concurrent requests.
-                None if pending.len() < if wanted.seen { MAX_CONCURRENCY } else { MAX_CONCURRENCY / 2 } => {
+                None if pending.len()
+                    < if wanted.seen {
+                        MAX_CONCURRENCY
+                    } else {
+                        MAX_CONCURRENCY / 2
+                    } =>
+                {
                     pending.push(wanted.revision.clone());
                     let wanted = wanted.clone();
                     in_flight.push(async move {
-                        let found = read_revision(services, profile, &wanted.deployment, &wanted.revision).await;
+                        let found =
+                            read_revision(services, profile, &wanted.deployment, &wanted.revision)
+                                .await;
                         (wanted, found)
                     });
                 }
@@ -198,7 +260,10 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
 pub async fn card(services: &Services, of: &RevisionRef, out: &Out) {
     // Scrolling past a deployment must not read its log.
     tokio::time::sleep(SELECTION_DELAY).await;
-    let card = services.noted(&of.profile, super::effects::card(services, of, "", &[]).await);
+    let card = services.noted(
+        &of.profile,
+        super::effects::card(services, of, "", &[]).await,
+    );
     if out.send(SubscriptionEvent::Card(card)).await {
         // The subscription ends once the explanation is stored.
         std::future::pending::<()>().await;
@@ -217,7 +282,12 @@ struct RevisionPoll {
 
 impl RevisionPoll {
     fn new() -> RevisionPoll {
-        RevisionPoll { at: Instant::now(), failures: 0, status: String::new(), since: Instant::now() }
+        RevisionPoll {
+            at: Instant::now(),
+            failures: 0,
+            status: String::new(),
+            since: Instant::now(),
+        }
     }
 
     fn update(&mut self, response: Result<&Revision, &ApiError>) {
@@ -249,7 +319,12 @@ impl RevisionPoll {
 }
 
 /// Reads a revision. The secrets of its deployment are masked.
-async fn read_revision(services: &Services, profile: &str, deployment: &str, id: &str) -> Result<Revision, ApiError> {
+async fn read_revision(
+    services: &Services,
+    profile: &str,
+    deployment: &str,
+    id: &str,
+) -> Result<Revision, ApiError> {
     let control_plane = services.control_plane(profile).await?;
     let row = control_plane.revision_row(deployment, id).await?;
     control_plane.read_revision(services.without_secrets(profile, deployment, row))
@@ -284,14 +359,25 @@ pub async fn revisions(
 ) {
     // Scrolling past a deployment must not request its revisions.
     tokio::time::sleep(SELECTION_DELAY).await;
-    let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
+    let mut timeout = PollTimeout {
+        limit: services.poll.timeout,
+        in_progress_since: None,
+    };
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
         let result = services.noted(profile, read_revisions(services, profile, id, limit).await);
-        let active = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
+        let active = result
+            .as_ref()
+            .ok()
+            .and_then(|r| r.items.first())
+            .filter(|r| !r.phase().is_final());
         let timed_out = active.is_some_and(|r| timeout.is_exceeded(&r.id));
-        let skew = services.control_plane(profile).await.map(|control| control.skew()).unwrap_or_default();
+        let skew = services
+            .control_plane(profile)
+            .await
+            .map(|control| control.skew())
+            .unwrap_or_default();
         // One without a time is not known to be young.
         let created = active.map(|revision| revision.created_at.unwrap_or(Timestamp::UNIX_EPOCH));
         let interval = |pace| match created {
@@ -307,7 +393,9 @@ pub async fn revisions(
             true => NextPoll::At(schedule.due_at(interval(params.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Revisions(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Revisions(result, next)).await
+            || !matches!(next, NextPoll::At(_))
+        {
             return;
         }
         schedule.wait(&mut params, interval).await;
@@ -321,16 +409,36 @@ pub(super) async fn read_revisions(
     limit: usize,
 ) -> Result<Revisions, ApiError> {
     let control_plane = services.control_plane(profile).await?;
-    let Revisions { items: rows, was_sorted, mut unread } = control_plane.revision_rows(id, limit).await?;
+    let Revisions {
+        items: rows,
+        was_sorted,
+        mut unread,
+    } = control_plane.revision_rows(id, limit).await?;
     let read = |row| control_plane.read_revision(services.without_secrets(profile, id, row));
-    let items = rows.into_iter().filter_map(|row| unread.keep(read(row))).collect();
-    Ok(Revisions { items, was_sorted, unread })
+    let items = rows
+        .into_iter()
+        .filter_map(|row| unread.keep(read(row)))
+        .collect();
+    Ok(Revisions {
+        items,
+        was_sorted,
+        unread,
+    })
 }
 
 /// Polls a deployment that is being deleted until the server no longer finds it. Deletion is soft: the record stays readable
 /// for a while (control-plane reference §4).
-pub async fn deletion(services: &Services, profile: &str, id: &str, mut params: ParamsReceiver, out: &Out) {
-    let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
+pub async fn deletion(
+    services: &Services,
+    profile: &str,
+    id: &str,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
+    let mut timeout = PollTimeout {
+        limit: services.poll.timeout,
+        in_progress_since: None,
+    };
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
@@ -351,7 +459,9 @@ pub async fn deletion(services: &Services, profile: &str, id: &str, mut params: 
             true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Deleting(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Deleting(result, next)).await
+            || !matches!(next, NextPoll::At(_))
+        {
             return;
         }
         schedule.wait(&mut params, interval).await;
@@ -360,12 +470,17 @@ pub async fn deletion(services: &Services, profile: &str, id: &str, mut params: 
 
 /// Polls a watched revision until it is final. The pace doesn't depend on the focus of the window.
 pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsReceiver, out: &Out) {
-    let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
+    let mut timeout = PollTimeout {
+        limit: services.poll.timeout,
+        in_progress_since: None,
+    };
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let result =
-            services.noted(&of.profile, read_revision(services, &of.profile, &of.deployment, &of.revision).await);
+        let result = services.noted(
+            &of.profile,
+            read_revision(services, &of.profile, &of.deployment, &of.revision).await,
+        );
         let is_deleted = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
         let ended = is_deleted || result.as_ref().is_ok_and(|r| r.phase().is_final());
         let timed_out = timeout.is_exceeded(&of.revision);
@@ -376,7 +491,9 @@ pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsRece
             true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Watched(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Watched(result, next)).await
+            || !matches!(next, NextPoll::At(_))
+        {
             return;
         }
         schedule.wait(&mut params, interval).await;
@@ -399,21 +516,37 @@ pub async fn log(
         let result = match (services.control_plane(profile).await, &mut follower) {
             (Err(error), _) => Err(error),
             (Ok(control_plane), follower) => {
-                let new_follower = || LogFollower::new(control_plane, scope.clone(), filter.clone(), LOG_TAIL);
+                let new_follower =
+                    || LogFollower::new(control_plane, scope.clone(), filter.clone(), LOG_TAIL);
                 follower.get_or_insert_with(new_follower).poll().await
             }
         };
         let result = result.map(|lines| services.mask_lines(profile, &scope.deployment, lines));
         services.apply_error(profile, result.as_ref().err());
-        quiet = if result.as_ref().is_ok_and(Vec::is_empty) { (quiet + 1).min(MAX_QUIET) } else { 0 };
+        quiet = if result.as_ref().is_ok_and(Vec::is_empty) {
+            (quiet + 1).min(MAX_QUIET)
+        } else {
+            0
+        };
         let continues = schedule.end_request(result.as_ref().err());
         let incomplete = follower.as_ref().is_some_and(LogFollower::is_incomplete);
         // Empty results are sent too, because the first one shows that the log is empty.
-        if !out.send(SubscriptionEvent::Lines { lines: result, incomplete }).await || !continues {
+        if !out
+            .send(SubscriptionEvent::Lines {
+                lines: result,
+                incomplete,
+            })
+            .await
+            || !continues
+        {
             return;
         }
         let usual = LOG_PAUSE * (1 + quiet / 5);
-        schedule.wait(&mut params, |pace| if pace == Pace::Slow { usual * 5 } else { usual }).await;
+        schedule
+            .wait(&mut params, |pace| {
+                if pace == Pace::Slow { usual * 5 } else { usual }
+            })
+            .await;
     }
 }
 
@@ -429,8 +562,17 @@ pub async fn runs(
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let result = services
-            .noted(&server.profile, async { services.agent_server(server).await?.runs(thread, limit).await }.await);
+        let result = services.noted(
+            &server.profile,
+            async {
+                services
+                    .agent_server(server)
+                    .await?
+                    .runs(thread, limit)
+                    .await
+            }
+            .await,
+        );
         let continues = schedule.end_request(result.as_ref().err());
         if !out.send(SubscriptionEvent::Runs(result)).await || !continues {
             return;
@@ -441,5 +583,9 @@ pub async fn runs(
 
 /// Returns the pause between two requests for a list of an agent server.
 pub(super) fn list_pause(pace: Pace) -> Duration {
-    if pace == Pace::Slow { LIST_PAUSE * 5 } else { LIST_PAUSE }
+    if pace == Pace::Slow {
+        LIST_PAUSE * 5
+    } else {
+        LIST_PAUSE
+    }
 }

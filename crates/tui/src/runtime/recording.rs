@@ -40,7 +40,8 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
             return;
         }
     };
-    let (mut seen, mut damaged, mut ended, mut is_recording) = (End::default(), 0_u64, false, false);
+    let (mut seen, mut damaged, mut ended, mut is_recording) =
+        (End::default(), 0_u64, false, false);
     let mut renumbering = Renumbering::default();
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for read in reader.by_ref() {
@@ -82,7 +83,11 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         return;
     }
     if damaged > 0 {
-        let lines = if damaged == 1 { "line is not a record and was" } else { "lines are not records and were" };
+        let lines = if damaged == 1 {
+            "line is not a record and was"
+        } else {
+            "lines are not records and were"
+        };
         let why = format!("{damaged} {lines} skipped; `runtail verify` lists them");
         let gap = Record::Gap { at: seen.at, why };
         seen.count(&gap);
@@ -107,7 +112,11 @@ struct CancellableFile(File, Sender<Vec<Item>>);
 
 impl Read for CancellableFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.1.is_closed() { Err(io::ErrorKind::ConnectionAborted.into()) } else { self.0.read(into) }
+        if self.1.is_closed() {
+            Err(io::ErrorKind::ConnectionAborted.into())
+        } else {
+            self.0.read(into)
+        }
     }
 }
 
@@ -155,7 +164,11 @@ impl Renumbering {
     fn renumber(&mut self, event: &mut Event, batch: &mut [Item]) -> Option<Record> {
         let number = event.seq;
         let Some((before, last)) = self.last else {
-            let first = if (1..Self::MAX_FIRST).contains(&number.0) { number } else { Seq(1) };
+            let first = if (1..Self::MAX_FIRST).contains(&number.0) {
+                number
+            } else {
+                Seq(1)
+            };
             for (index, seq) in self.leading.iter().zip(first.0..) {
                 if let Some(Item::Record(Record::Event(snapshot))) = batch.get_mut(*index) {
                     snapshot.seq = Seq(seq);
@@ -174,13 +187,24 @@ impl Renumbering {
         self.gaps += 1;
         let why = match number > before {
             _ if self.gaps > Self::MAX_REPORTED => return None,
-            true => format!("the file has no events {} to {}", before.next(), number.previous()),
+            true => format!(
+                "the file has no events {} to {}",
+                before.next(),
+                number.previous()
+            ),
             false => format!("in the file event {number} follows event {before}"),
         };
-        let more = if self.gaps == Self::MAX_REPORTED { "; further gaps like this are not reported" } else { "" };
+        let more = if self.gaps == Self::MAX_REPORTED {
+            "; further gaps like this are not reported"
+        } else {
+            ""
+        };
         Some(Record::Gap {
             at: event.at,
-            why: format!("{why}; following events are numbered from {}{more}", event.seq),
+            why: format!(
+                "{why}; following events are numbered from {}{more}",
+                event.seq
+            ),
         })
     }
 }
@@ -199,15 +223,31 @@ fn time(record: &Record) -> Timestamp {
 }
 
 fn not_a_recording(file: &Path) -> Item {
-    let at = Place { host: file.to_string_lossy().into_owned(), ..Place::default() };
+    let at = Place {
+        host: file.to_string_lossy().into_owned(),
+        ..Place::default()
+    };
     let detail = "this is not a recording: the file contains no records".into();
-    Item::Failed(Box::new(ApiError { kind: Kind::Protocol, at, detail, hint: None }))
+    Item::Failed(Box::new(ApiError {
+        kind: Kind::Protocol,
+        at,
+        detail,
+        hint: None,
+    }))
 }
 
 fn failed(file: &Path, why: &str) -> Item {
-    let at = Place { host: file.to_string_lossy().into_owned(), ..Place::default() };
+    let at = Place {
+        host: file.to_string_lossy().into_owned(),
+        ..Place::default()
+    };
     let detail = format!("cannot read the recording: {why}");
-    Item::Failed(Box::new(ApiError { kind: Kind::Refused, at, detail, hint: None }))
+    Item::Failed(Box::new(ApiError {
+        kind: Kind::Refused,
+        at,
+        detail,
+        hint: None,
+    }))
 }
 
 #[cfg(test)]
@@ -234,32 +274,59 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.jsonl");
         let mut text = Vec::new();
-        records.iter().for_each(|record| write_record(&mut text, record).unwrap());
+        records
+            .iter()
+            .for_each(|record| write_record(&mut text, record).unwrap());
         std::fs::write(&file, &text).unwrap();
         let (sender, mut items) = mpsc::channel(BATCHES);
         read(&file, &sender);
-        std::iter::from_fn(|| items.try_recv().ok()).flatten().collect()
+        std::iter::from_fn(|| items.try_recv().ok())
+            .flatten()
+            .collect()
     }
 
     #[test]
     fn events_after_a_gap_are_renumbered_and_the_gap_is_reported() {
         let play = |numbers: &[u64]| {
             let items = items_of(&numbers.iter().map(|seq| event(*seq)).collect::<Vec<_>>());
-            let number = |item: &Item| if let Item::Record(Record::Event(e)) = item { Some(e.seq.0) } else { None };
-            let gap =
-                |item: &Item| if let Item::Record(Record::Gap { why, .. }) = item { Some(why.clone()) } else { None };
-            (items.iter().filter_map(number).collect::<Vec<_>>(), items.iter().filter_map(gap).collect::<Vec<_>>())
+            let number = |item: &Item| {
+                if let Item::Record(Record::Event(e)) = item {
+                    Some(e.seq.0)
+                } else {
+                    None
+                }
+            };
+            let gap = |item: &Item| {
+                if let Item::Record(Record::Gap { why, .. }) = item {
+                    Some(why.clone())
+                } else {
+                    None
+                }
+            };
+            (
+                items.iter().filter_map(number).collect::<Vec<_>>(),
+                items.iter().filter_map(gap).collect::<Vec<_>>(),
+            )
         };
         // A recording that was started late keeps its numbers, and has no gap.
         assert_eq!(play(&[501, 502, 503]), (vec![501, 502, 503], vec![]));
         let (seqs, gaps) = play(&[1, 2, 40, 41, 5]);
         assert_eq!(seqs, [1, 2, 3, 4, 5]);
-        assert_eq!(gaps[0], "the file has no events 3 to 39; following events are numbered from 3");
-        assert_eq!(gaps[1], "in the file event 5 follows event 41; following events are numbered from 5");
+        assert_eq!(
+            gaps[0],
+            "the file has no events 3 to 39; following events are numbered from 3"
+        );
+        assert_eq!(
+            gaps[1],
+            "in the file event 5 follows event 41; following events are numbered from 5"
+        );
         assert_eq!(play(&[u64::MAX, u64::MAX, 0]).0, [1, 2, 3]);
         let many: Vec<u64> = (0..500).map(|n| n * 2 + 1).collect();
         let (seqs, gaps) = play(&many);
-        assert_eq!((seqs.len(), gaps.len()), (500, Renumbering::MAX_REPORTED as usize));
+        assert_eq!(
+            (seqs.len(), gaps.len()),
+            (500, Renumbering::MAX_REPORTED as usize)
+        );
         assert!(gaps.last().unwrap().ends_with("are not reported"));
     }
 
@@ -267,7 +334,13 @@ mod tests {
     fn snapshots_get_positions_between_the_events() {
         let snapshot = || {
             let parts = [(SnapshotPart::Runs, Loaded::Json("[]".into()))].into();
-            Record::Event(ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(Seq(9)))
+            Record::Event(
+                ThreadSnapshot {
+                    at: Timestamp::UNIX_EPOCH,
+                    parts,
+                }
+                .into_event(Seq(9)),
+            )
         };
         let positions = |records: &[Record]| -> Vec<(u64, bool)> {
             let entry = |item: &Item| match item {
@@ -278,10 +351,16 @@ mod tests {
             items_of(records).iter().filter_map(entry).collect()
         };
         let complete = [snapshot(), snapshot(), event(1), snapshot(), event(2)];
-        assert_eq!(positions(&complete), [(1, true), (2, true), (3, false), (4, true), (5, false)]);
+        assert_eq!(
+            positions(&complete),
+            [(1, true), (2, true), (3, false), (4, true), (5, false)]
+        );
         // A recording that was started late keeps its numbers. Its first entry is a snapshot, and the second is event 500.
         let started_late = [snapshot(), event(500), event(501), snapshot()];
-        assert_eq!(positions(&started_late), [(500, true), (501, false), (502, false), (503, true)]);
+        assert_eq!(
+            positions(&started_late),
+            [(500, true), (501, false), (502, false), (503, true)]
+        );
         assert_eq!(positions(&[snapshot(), snapshot()]), [(1, true), (2, true)]);
     }
 
@@ -293,7 +372,10 @@ mod tests {
         let (sender, items) = mpsc::channel(BATCHES);
         drop(items);
         let opened = File::open(&file).and_then(|file| Reader::new(CancellableFile(file, sender)));
-        assert_eq!(opened.err().map(|e| e.kind()), Some(io::ErrorKind::ConnectionAborted));
+        assert_eq!(
+            opened.err().map(|e| e.kind()),
+            Some(io::ErrorKind::ConnectionAborted)
+        );
     }
 
     #[test]
@@ -302,7 +384,15 @@ mod tests {
         let file = folder.path().join("a.jsonl");
         let mut text = Vec::new();
         let at = jiff::Timestamp::UNIX_EPOCH;
-        for record in [Record::Open { at, conn: 1, status: 200, resumed_after: None }, event(1)] {
+        for record in [
+            Record::Open {
+                at,
+                conn: 1,
+                status: 200,
+                resumed_after: None,
+            },
+            event(1),
+        ] {
             write_record(&mut text, &record).unwrap();
         }
         text.extend_from_slice(b"nonsense\n{\"kind\":\"eve");
@@ -310,12 +400,25 @@ mod tests {
         let (sender, mut items) = mpsc::channel(BATCHES);
         read(&file, &sender);
         let items = items.try_recv().unwrap();
-        let [.., Item::Record(Record::Gap { why, .. }), Item::Record(Record::End(end))] = &items[..] else {
+        let [
+            ..,
+            Item::Record(Record::Gap { why, .. }),
+            Item::Record(Record::End(end)),
+        ] = &items[..]
+        else {
             panic!("{items:?}")
         };
         assert!(why.starts_with("1 line is not a record"), "{why}");
-        assert_eq!((end.outcome, end.events, end.bytes, end.connections), (Outcome::Unknown, 1, 3, 1));
-        assert!(end.detail.as_ref().unwrap().contains("in the middle of a line"));
+        assert_eq!(
+            (end.outcome, end.events, end.bytes, end.connections),
+            (Outcome::Unknown, 1, 3, 1)
+        );
+        assert!(
+            end.detail
+                .as_ref()
+                .unwrap()
+                .contains("in the middle of a line")
+        );
         read(Path::new("/nowhere/x"), &sender);
     }
 }

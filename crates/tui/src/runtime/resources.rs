@@ -4,7 +4,9 @@ use super::plans::Planned;
 use super::services::Services;
 use crate::session::msg::{Applied, ServerRef};
 use crate::session::record_list::RecordQuery;
-use runtail_api::{AgentServer, ApiError, Listing, PlanError, ResourceIntent, ResourcePlan, UnreadRows};
+use runtail_api::{
+    AgentServer, ApiError, Listing, PlanError, ResourceIntent, ResourcePlan, UnreadRows,
+};
 use runtail_core::graph::{self, Graph};
 use runtail_core::model::{Preview, RunRevision};
 use serde_json::{Value, json};
@@ -18,22 +20,38 @@ const MAX_ITEMS: usize = 300;
 const REVISIONS: usize = 50;
 
 /// Fetches records.
-pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) -> Result<Listing<Value>, ApiError> {
+pub async fn list(
+    services: &Services,
+    server: &ServerRef,
+    query: &RecordQuery,
+) -> Result<Listing<Value>, ApiError> {
     let client = services.agent_server(server).await?;
     match query {
         RecordQuery::Versions(assistant) => {
-            let (versions, current) =
-                tokio::join!(client.assistant_versions(assistant), client.assistant_row(assistant));
+            let (versions, current) = tokio::join!(
+                client.assistant_versions(assistant),
+                client.assistant_row(assistant)
+            );
             let (mut versions, current) = (versions?, current?);
-            versions.items.iter_mut().for_each(|row| mark_current(row, &current));
+            versions
+                .items
+                .iter_mut()
+                .for_each(|row| mark_current(row, &current));
             Ok(versions)
         }
         RecordQuery::Crons => client.crons(MAX_ROWS, 0).await,
         RecordQuery::Namespaces(prefix) => {
             let all = client.store_namespaces(prefix, None, MAX_ROWS, 0).await?;
-            Ok(Listing::new(all.into_iter().map(Value::from).collect(), UnreadRows::default()))
+            Ok(Listing::new(
+                all.into_iter().map(Value::from).collect(),
+                UnreadRows::default(),
+            ))
         }
-        RecordQuery::Items(namespace) => client.store_items(namespace, None, None, MAX_ITEMS, 0).await,
+        RecordQuery::Items(namespace) => {
+            client
+                .store_items(namespace, None, None, MAX_ITEMS, 0)
+                .await
+        }
     }
 }
 
@@ -44,7 +62,10 @@ fn mark_current(version: &mut Value, assistant: &Value) {
     version["is_current"] = is_current.into();
     if is_current {
         let changes = runtail_api::assistant_changes(version, assistant);
-        let mut fields: Vec<&str> = changes.iter().filter_map(|change| change.path.split('.').next()).collect();
+        let mut fields: Vec<&str> = changes
+            .iter()
+            .filter_map(|change| change.path.split('.').next())
+            .collect();
         fields.dedup();
         version["differs"] = json!(fields);
     }
@@ -60,35 +81,70 @@ pub async fn plan(
     let client = services.agent_server(server).await?;
     let plan = client.plan_resource(intent).await?;
     let preview = Box::new(plan.preview.clone());
-    services.plans.keep(number, Planned::Resource(client, Box::new(plan)));
+    services
+        .plans
+        .keep(number, Planned::Resource(client, Box::new(plan)));
     Ok(preview)
 }
 
 /// Sends a change.
 pub async fn send(client: &AgentServer, plan: &ResourcePlan) -> Result<Applied, ApiError> {
     let applied = client.apply_resource(plan).await?;
-    let complaint = applied.complaint.map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
+    let complaint = applied
+        .complaint
+        .map(|complaint| format!(" But {complaint}."))
+        .unwrap_or_default();
     let said = format!("{}: done.{complaint}", plan.preview.title);
-    Ok(Applied { said, ..Applied::default() })
+    Ok(Applied {
+        said,
+        ..Applied::default()
+    })
 }
 
 /// Fetches the schemas of an assistant.
-pub async fn schemas(services: &Services, server: &ServerRef, assistant: &str) -> Result<Arc<str>, ApiError> {
-    let schemas = services.agent_server(server).await?.assistant_schemas(assistant).await?;
+pub async fn schemas(
+    services: &Services,
+    server: &ServerRef,
+    assistant: &str,
+) -> Result<Arc<str>, ApiError> {
+    let schemas = services
+        .agent_server(server)
+        .await?
+        .assistant_schemas(assistant)
+        .await?;
     Ok(schemas.to_string().into())
 }
 
 /// Fetches the graph of an assistant, and draws it: a line of the drawing per item, then the server's description.
-pub async fn graph(services: &Services, server: &ServerRef, assistant: &str) -> Result<Arc<str>, ApiError> {
-    let described = services.agent_server(server).await?.whole_graph(assistant).await?;
+pub async fn graph(
+    services: &Services,
+    server: &ServerRef,
+    assistant: &str,
+) -> Result<Arc<str>, ApiError> {
+    let described = services
+        .agent_server(server)
+        .await?
+        .whole_graph(assistant)
+        .await?;
     let graph = Graph::read(&described);
-    let drawing = graph::text(&graph, &graph::layout(&graph, graph::Limits::NONE), graph::Glyphs::Unicode);
+    let drawing = graph::text(
+        &graph,
+        &graph::layout(&graph, graph::Limits::NONE),
+        graph::Glyphs::Unicode,
+    );
     let lines: Vec<&str> = drawing.lines().collect();
-    Ok(json!({"drawing": lines, "graph": described}).to_string().into())
+    Ok(json!({"drawing": lines, "graph": described})
+        .to_string()
+        .into())
 }
 
 /// Fetches a run, and judges which revision of the server's deployment ran it. What can't be read about that is unknown.
-pub async fn run(services: &Services, server: &ServerRef, thread: &str, run: &str) -> Result<Arc<str>, ApiError> {
+pub async fn run(
+    services: &Services,
+    server: &ServerRef,
+    thread: &str,
+    run: &str,
+) -> Result<Arc<str>, ApiError> {
     let client = services.agent_server(server).await?;
     let revisions = async {
         let control_plane = services.control_plane(&server.profile).await.ok()?;
@@ -97,10 +153,20 @@ pub async fn run(services: &Services, server: &ServerRef, thread: &str, run: &st
             ..runtail_api::DeploymentQuery::default()
         };
         let listed = control_plane.deployment_rows(&query).await.ok()?;
-        let row = listed.items.into_iter().find(|row| row["name"] == *server.name)?;
-        Some(control_plane.revision_rows(row["id"].as_str()?, REVISIONS).await.ok()?.items)
+        let row = listed
+            .items
+            .into_iter()
+            .find(|row| row["name"] == *server.name)?;
+        Some(
+            control_plane
+                .revision_rows(row["id"].as_str()?, REVISIONS)
+                .await
+                .ok()?
+                .items,
+        )
     };
-    let (row, info, revisions) = tokio::join!(client.explained_run(thread, run), client.info(), revisions);
+    let (row, info, revisions) =
+        tokio::join!(client.explained_run(thread, run), client.info(), revisions);
     let mut row = row?;
     let info = info.map(|info| info.raw).unwrap_or_default();
     let answered_by = RunRevision::of(&row, &info, revisions.as_deref());
@@ -127,8 +193,17 @@ mod tests {
             (version["is_current"].clone(), version["differs"].clone())
         };
         let assistant = row(1, "formal");
-        assert_eq!(marked(row(1, "formal"), &assistant), (json!(true), json!([])));
-        assert_eq!(marked(row(1, "neutral"), &assistant), (json!(true), json!(["context"])));
-        assert_eq!(marked(row(2, "neutral"), &assistant), (json!(false), Value::Null));
+        assert_eq!(
+            marked(row(1, "formal"), &assistant),
+            (json!(true), json!([]))
+        );
+        assert_eq!(
+            marked(row(1, "neutral"), &assistant),
+            (json!(true), json!(["context"]))
+        );
+        assert_eq!(
+            marked(row(2, "neutral"), &assistant),
+            (json!(false), Value::Null)
+        );
     }
 }

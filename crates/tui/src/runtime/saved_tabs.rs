@@ -47,9 +47,14 @@ impl Writer {
             return Ok(());
         }
         // Where there are no locks, as on some network mounts, or the file can't be created, the newest tabs win.
-        let Ok(file) = private_lock(&path.with_extension("lock")) else { return Ok(()) };
+        let Ok(file) = private_lock(&path.with_extension("lock")) else {
+            return Ok(());
+        };
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(format!("another dashboard keeps its tabs in {}", path.display()));
+            return Err(format!(
+                "another dashboard keeps its tabs in {}",
+                path.display()
+            ));
         }
         self.lock = Some(file);
         Ok(())
@@ -100,11 +105,18 @@ mod tests {
     fn the_newest_tabs_stay_in_a_private_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/runtail/tabs.json");
-        let file = TabsFile { path: path.clone(), scope: Scope::Profiles };
+        let file = TabsFile {
+            path: path.clone(),
+            scope: Scope::Profiles,
+        };
         assert_eq!(read(&file), Ok(None));
-        let (writer, new) = (TabsWriter::default(), |place| SavedTabs::new(Vec::new(), None, place));
+        let (writer, new) = (TabsWriter::default(), |place| {
+            SavedTabs::new(Vec::new(), None, place)
+        });
         writer.write(&path, 2, &new(SavedPlace::Lists)).unwrap();
-        writer.write(&path, 1, &new(SavedPlace::Deployments)).unwrap();
+        writer
+            .write(&path, 1, &new(SavedPlace::Deployments))
+            .unwrap();
         assert_eq!(read(&file), Ok(Some(new(SavedPlace::Lists))));
         #[cfg(unix)]
         {
@@ -112,17 +124,26 @@ mod tests {
             let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
             assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         }
-        let names: Vec<_> =
-            std::fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let names: Vec<_> = std::fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         let names: std::collections::BTreeSet<_> = names.into_iter().collect();
-        assert_eq!(names, ["tabs.json".into(), "tabs.lock".into()].into(), "no temporary file is left");
+        assert_eq!(
+            names,
+            ["tabs.json".into(), "tabs.lock".into()].into(),
+            "no temporary file is left"
+        );
     }
 
     #[test]
     fn a_second_dashboard_saves_no_tabs_until_the_first_ends() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tabs.json");
-        let file = TabsFile { path: path.clone(), scope: Scope::Profiles };
+        let file = TabsFile {
+            path: path.clone(),
+            scope: Scope::Profiles,
+        };
         let (first, second) = (TabsWriter::default(), TabsWriter::default());
         first.claim(&path);
         second.claim(&path);
@@ -130,7 +151,9 @@ mod tests {
         let why = second.write(&path, 1, &new(SavedPlace::Lists)).unwrap_err();
         assert!(why.contains("another dashboard keeps its tabs in"), "{why}");
         assert_eq!(read(&file), Ok(None));
-        first.write(&path, 1, &new(SavedPlace::Deployments)).unwrap();
+        first
+            .write(&path, 1, &new(SavedPlace::Deployments))
+            .unwrap();
         drop(first);
         second.write(&path, 2, &new(SavedPlace::Lists)).unwrap();
         assert_eq!(read(&file), Ok(Some(new(SavedPlace::Lists))));
@@ -139,7 +162,10 @@ mod tests {
     #[test]
     fn a_file_that_is_no_text_or_too_large_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let file = TabsFile { path: folder.path().join("tabs.json"), scope: Scope::Profiles };
+        let file = TabsFile {
+            path: folder.path().join("tabs.json"),
+            scope: Scope::Profiles,
+        };
         for bytes in [vec![0xff, 0xfe], vec![b' '; MAX_BYTES + 1], Vec::new()] {
             std::fs::write(&file.path, bytes).unwrap();
             assert!(read(&file).is_err());

@@ -8,7 +8,9 @@ use super::terminal_caps::Environment;
 use crate::session::msg::ServerRef;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, join_all};
-use runtail_api::{AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
+use runtail_api::{
+    AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry,
+};
 use runtail_core::config::{Poll, Profile};
 use runtail_core::model::{LogLine, Secrets};
 use serde_json::Value;
@@ -92,7 +94,10 @@ impl Services {
             if let Some(known) = before.cloned().filter(same) {
                 return known;
             }
-            if let Some(tested) = lock(&self.tested).remove(profile.name.as_str()).filter(same) {
+            if let Some(tested) = lock(&self.tested)
+                .remove(profile.name.as_str())
+                .filter(same)
+            {
                 return tested;
             }
             let mut entry = Entry::new(profile, self);
@@ -102,18 +107,31 @@ impl Services {
             }
             Arc::new(entry)
         };
-        let profiles = profiles.iter().map(|p| (Arc::from(p.name.as_str()), entry(p))).collect();
-        Services { profiles, ..self.clone() }
+        let profiles = profiles
+            .iter()
+            .map(|p| (Arc::from(p.name.as_str()), entry(p)))
+            .collect();
+        Services {
+            profiles,
+            ..self.clone()
+        }
     }
 
     /// Returns services with other poll settings.
     pub fn with_poll(&self, poll: Poll) -> Services {
-        Services { poll, ..self.clone() }
+        Services {
+            poll,
+            ..self.clone()
+        }
     }
 
     /// Returns services with the demo's poll settings, whose suggested commands use the demo.
     pub fn of_demo(&self, poll: Poll) -> Services {
-        Services { poll, command_options: " --demo".into(), ..self.clone() }
+        Services {
+            poll,
+            command_options: " --demo".into(),
+            ..self.clone()
+        }
     }
 
     /// Returns the connections to all servers.
@@ -123,7 +141,10 @@ impl Services {
 
     /// Tests whether a profile's servers can be reached with its keys. The definition need not be in use.
     pub async fn reach(&self, profile: &Profile) -> Result<(), ApiError> {
-        let known = self.profiles.get(profile.name.as_str()).filter(|entry| entry.profile == *profile);
+        let known = self
+            .profiles
+            .get(profile.name.as_str())
+            .filter(|entry| entry.profile == *profile);
         let entry = known.cloned().unwrap_or_else(|| {
             let entry = Arc::new(Entry::new(profile, self));
             lock(&self.tested).insert(profile.name.as_str().into(), entry.clone());
@@ -142,25 +163,39 @@ impl Services {
     }
 
     fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {
-        self.profiles.get(profile).map(|entry| &**entry).ok_or_else(|| refused(profile, "unknown profile"))
+        self.profiles
+            .get(profile)
+            .map(|entry| &**entry)
+            .ok_or_else(|| refused(profile, "unknown profile"))
     }
 
     /// Returns the client of a profile's control plane.
     pub async fn control_plane(&self, profile: &str) -> Result<ControlPlane, ApiError> {
         let clients = self.entry(profile)?.clients().await?;
-        clients.control_plane.ok_or_else(|| refused(profile, "this profile has no control plane"))
+        clients
+            .control_plane
+            .ok_or_else(|| refused(profile, "this profile has no control plane"))
     }
 
     /// Returns a client of an agent server.
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
         let clients = self.entry(&server.profile)?.clients().await?;
-        let no_address = |e| refused(&server.profile, &format!("{} is not a valid address: {e}", server.url));
-        Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
+        let no_address = |e| {
+            refused(
+                &server.profile,
+                &format!("{} is not a valid address: {e}", server.url),
+            )
+        };
+        Ok(AgentServer::new(
+            clients.http,
+            server.url.parse().map_err(no_address)?,
+        ))
     }
 
     /// Applies the error of a request to the next requests of its profile: a rejected key is read again.
     pub fn apply_error(&self, profile: &str, error: Option<&ApiError>) {
-        if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile)) {
+        if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile))
+        {
             *lock(&entry.clients) = None;
         }
     }
@@ -178,12 +213,15 @@ impl Services {
 
     /// Returns whether a profile is only asked what the user asks.
     pub fn is_unpolled(&self, name: &str) -> bool {
-        self.profile(name).is_some_and(|profile| profile.is_unpolled)
+        self.profile(name)
+            .is_some_and(|profile| profile.is_unpolled)
     }
 
     /// Returns the ids of a profile's pinned deployments.
     pub fn pinned(&self, profile: &str) -> &[String] {
-        self.profiles.get(profile).map_or(&[], |e| e.profile.deployments.as_slice())
+        self.profiles
+            .get(profile)
+            .map_or(&[], |e| e.profile.deployments.as_slice())
     }
 
     /// Masks the secrets in a deployment's record, and remembers them for [`Services::without_secrets`].
@@ -203,7 +241,9 @@ impl Services {
     }
 
     fn secrets(&self, profile: &str, deployment: &str) -> Option<Arc<Secrets>> {
-        lock(&self.entry(profile).ok()?.secrets).get(deployment).cloned()
+        lock(&self.entry(profile).ok()?.secrets)
+            .get(deployment)
+            .cloned()
     }
 
     /// Masks the deployment's secrets in a record that belongs to it, such as a revision.
@@ -217,7 +257,12 @@ impl Services {
     }
 
     /// Masks the deployment's secrets in lines of its log.
-    pub fn mask_lines(&self, profile: &str, deployment: &str, mut lines: Vec<LogLine>) -> Vec<LogLine> {
+    pub fn mask_lines(
+        &self,
+        profile: &str,
+        deployment: &str,
+        mut lines: Vec<LogLine>,
+    ) -> Vec<LogLine> {
         let none = || Arc::new(Secrets::new([], 1));
         let secrets = self.secrets(profile, deployment).unwrap_or_else(none);
         for line in &mut lines {
@@ -235,31 +280,55 @@ impl Services {
 impl Entry {
     fn new(profile: &Profile, services: &Services) -> Entry {
         let (journal, connections) = (services.journal.clone(), services.connections.clone());
-        Entry { profile: profile.clone(), journal, connections, clients: Mutex::default(), secrets: Arc::default() }
+        Entry {
+            profile: profile.clone(),
+            journal,
+            connections,
+            clients: Mutex::default(),
+            secrets: Arc::default(),
+        }
     }
 
     /// Tests the control plane, and every agent server of the profile.
     async fn reach(&self) -> Result<(), ApiError> {
         let clients = self.clients().await?;
         if let Some(control_plane) = &clients.control_plane {
-            control_plane.clone().retrying(Retry::NONE).reach(&self.profile.deployments).await?;
+            control_plane
+                .clone()
+                .retrying(Retry::NONE)
+                .reach(&self.profile.deployments)
+                .await?;
         }
         let servers = self.profile.agent_servers.iter();
-        let agent_servers = servers.map(|(_, url)| AgentServer::new(clients.http.clone(), url.clone()));
-        let answers = join_all(agent_servers.map(|server| async move { server.info().await })).await;
-        answers.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+        let agent_servers =
+            servers.map(|(_, url)| AgentServer::new(clients.http.clone(), url.clone()));
+        let answers =
+            join_all(agent_servers.map(|server| async move { server.info().await })).await;
+        answers
+            .into_iter()
+            .find_map(Result::err)
+            .map_or(Ok(()), Err)
     }
 
     /// Returns the clients, and creates them first if necessary. Reading a key may prompt the user, so it runs only once at a
     /// time, and continues even if the task that started it is stopped.
     async fn clients(&self) -> Result<Clients, ApiError> {
-        let create = || create_clients(self.profile.clone(), self.journal.clone(), self.connections.clone());
+        let create = || {
+            create_clients(
+                self.profile.clone(),
+                self.journal.clone(),
+                self.connections.clone(),
+            )
+        };
         let shared = lock(&self.clients).get_or_insert_with(create).clone();
         let result = shared.clone().await;
         if result.is_err() {
             // The error is dropped, so that the next request reads the key again.
             let mut current = lock(&self.clients);
-            if current.as_ref().is_some_and(|current| current.ptr_eq(&shared)) {
+            if current
+                .as_ref()
+                .is_some_and(|current| current.ptr_eq(&shared))
+            {
                 *current = None;
             }
         }
@@ -272,10 +341,19 @@ fn create_clients(profile: Profile, journal: Journal, connections: Connections) 
     let task = tokio::task::spawn_blocking(move || {
         let http = Http::sharing(&profile, journal, connections)?;
         let base = profile.control_plane.clone();
-        let control_plane = base.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::HEEDING));
-        Ok(Clients { http, control_plane })
+        let control_plane =
+            base.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::HEEDING));
+        Ok(Clients {
+            http,
+            control_plane,
+        })
     });
-    async move { task.await.unwrap_or_else(|_| Err(refused(&name, "couldn't read the key"))) }.boxed().shared()
+    async move {
+        task.await
+            .unwrap_or_else(|_| Err(refused(&name, "couldn't read the key")))
+    }
+    .boxed()
+    .shared()
 }
 
 /// Locks a mutex. Its data is never left inconsistent, so the panic of another holder is ignored.
@@ -286,7 +364,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn refused(profile: &str, detail: &str) -> ApiError {
     ApiError {
         kind: Kind::Refused,
-        at: Place { profile: profile.to_string(), ..Place::default() },
+        at: Place {
+            profile: profile.to_string(),
+            ..Place::default()
+        },
         detail: detail.to_string(),
         hint: None,
     }

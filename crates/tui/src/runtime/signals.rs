@@ -24,7 +24,8 @@ pub fn is_hangup_ignored() -> bool {
     // SAFETY: sigaction is plain data for which zeroes are valid; without a new action the call only reads the old one.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0
+            && now.sa_sigaction == libc::SIG_IGN
     }
 }
 
@@ -70,13 +71,25 @@ mod unix {
     impl Endings {
         /// Listens to SIGINT, SIGTERM and SIGHUP from now on.
         pub fn listen() -> Endings {
-            let hangup = if super::is_hangup_ignored() { None } else { signal(SignalKind::hangup()).ok() };
-            Endings { terminate: signal(SignalKind::terminate()).ok(), hangup, ..Endings::interrupts() }
+            let hangup = if super::is_hangup_ignored() {
+                None
+            } else {
+                signal(SignalKind::hangup()).ok()
+            };
+            Endings {
+                terminate: signal(SignalKind::terminate()).ok(),
+                hangup,
+                ..Endings::interrupts()
+            }
         }
 
         /// Listens to SIGINT alone.
         pub fn interrupts() -> Endings {
-            Endings { interrupt: signal(SignalKind::interrupt()).ok(), terminate: None, hangup: None }
+            Endings {
+                interrupt: signal(SignalKind::interrupt()).ok(),
+                terminate: None,
+                hangup: None,
+            }
         }
 
         /// Returns the number of the next signal.
@@ -136,15 +149,17 @@ mod unix {
     fn watch_terminal() -> io::Result<Arc<Notify>> {
         let closed = Arc::new(Notify::new());
         let sender = closed.clone();
-        std::thread::Builder::new().name("terminal".into()).spawn(move || {
-            loop {
-                match poll_terminal(-1) {
-                    Polled::Interrupted => {}
-                    Polled::Closed => return sender.notify_one(),
-                    Polled::Other => return,
+        std::thread::Builder::new()
+            .name("terminal".into())
+            .spawn(move || {
+                loop {
+                    match poll_terminal(-1) {
+                        Polled::Interrupted => {}
+                        Polled::Closed => return sender.notify_one(),
+                        Polled::Other => return,
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(closed)
     }
 
@@ -159,10 +174,16 @@ mod unix {
 
     /// Waits until the terminal is closed, at most `timeout` milliseconds; -1 means without a limit.
     pub(super) fn poll_terminal(timeout: i32) -> Polled {
-        let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+        let mut stdout = libc::pollfd {
+            fd: libc::STDOUT_FILENO,
+            events: 0,
+            revents: 0,
+        };
         // SAFETY: the one pollfd that is passed outlives the call.
         match unsafe { libc::poll(&raw mut stdout, 1, timeout) } {
-            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Polled::Interrupted,
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {
+                Polled::Interrupted
+            }
             1 if stdout.revents & (libc::POLLHUP | libc::POLLERR) != 0 => Polled::Closed,
             _ => Polled::Other,
         }

@@ -24,7 +24,12 @@ const PAUSE: Duration = Duration::from_secs(60);
 const MAX_REMEMBERED: usize = 5_000;
 
 /// Reads the wanted statuses, most important first.
-pub async fn thread_statuses(services: &Services, server: &ServerRef, mut params: ParamsReceiver, out: &Out) {
+pub async fn thread_statuses(
+    services: &Services,
+    server: &ServerRef,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
     let mut read: HashMap<Arc<str>, (Arc<ThreadFacts>, Instant)> = HashMap::new();
     let mut in_flight = FuturesUnordered::new();
     let mut pending: Vec<Arc<str>> = Vec::new();
@@ -32,8 +37,17 @@ pub async fn thread_statuses(services: &Services, server: &ServerRef, mut params
         let current = params.borrow_and_update().clone();
         let now = Instant::now();
         let mut next: Option<Instant> = None;
-        for wanted in current.statuses.iter().filter(|wanted| !pending.contains(&wanted.thread)).collect::<Vec<_>>() {
-            match read.get(&wanted.thread).and_then(|(facts, at)| due(wanted, facts, *at)).filter(|due| *due > now) {
+        for wanted in current
+            .statuses
+            .iter()
+            .filter(|wanted| !pending.contains(&wanted.thread))
+            .collect::<Vec<_>>()
+        {
+            match read
+                .get(&wanted.thread)
+                .and_then(|(facts, at)| due(wanted, facts, *at))
+                .filter(|due| *due > now)
+            {
                 Some(due) => next = Some(next.map_or(due, |next: Instant| next.min(due))),
                 None if pending.len() < MAX_CONCURRENCY => {
                     pending.push(wanted.thread.clone());
@@ -67,10 +81,22 @@ pub async fn thread_statuses(services: &Services, server: &ServerRef, mut params
 
 /// Returns when to read a thread again; `None` (now) if its record has changed.
 fn due(wanted: &WantedStatus, facts: &ThreadFacts, at: Instant) -> Option<Instant> {
-    let pause = if wanted.facts.status == "busy" { BUSY_PAUSE } else { PAUSE };
+    let pause = if wanted.facts.status == "busy" {
+        BUSY_PAUSE
+    } else {
+        PAUSE
+    };
     (*wanted.facts == *facts).then(|| at + pause)
 }
 
-async fn read_status(services: &Services, server: &ServerRef, wanted: &WantedStatus) -> Result<ThreadStatus, ApiError> {
-    services.agent_server(server).await?.listed_status(&wanted.thread, &wanted.facts).await
+async fn read_status(
+    services: &Services,
+    server: &ServerRef,
+    wanted: &WantedStatus,
+) -> Result<ThreadStatus, ApiError> {
+    services
+        .agent_server(server)
+        .await?
+        .listed_status(&wanted.thread, &wanted.facts)
+        .await
 }

@@ -7,15 +7,16 @@ use super::poll_schedule::ParamsReceiver;
 use super::polls;
 use super::services::Services;
 use crate::session::msg::{
-    Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
-    SubscriptionParams,
+    Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId,
+    SubscriptionKind, SubscriptionParams,
 };
 use crate::widgets::jobs::JobSpec;
 use runtail_api::doctor::{Ask, Check, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
 use runtail_stream::{
-    Head, Item, JoinTransport, LoaderFactory, PageOptions, Record, RunFollowing, RunTransport, SnapshotLoader,
-    SourceOptions, Target, follow, follow_page, follow_run_and_thread, follow_thread,
+    Head, Item, JoinTransport, LoaderFactory, PageOptions, Record, RunFollowing, RunTransport,
+    SnapshotLoader, SourceOptions, Target, follow, follow_page, follow_run_and_thread,
+    follow_thread,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -90,7 +91,10 @@ impl Runner {
                 }
             }
         };
-        std::thread::Builder::new().name("configuration".into()).spawn(check).map(drop)
+        std::thread::Builder::new()
+            .name("configuration".into())
+            .spawn(check)
+            .map(drop)
     }
 
     /// Runs an effect.
@@ -98,7 +102,12 @@ impl Runner {
         let (services, out, since) = (self.services.clone(), self.out.clone(), self.generation);
         self.tasks.spawn(async move {
             if let Some(done) = perform(&services, effect).await {
-                let _ = out.send(Msg::Effect { epoch: since, result: done }).await;
+                let _ = out
+                    .send(Msg::Effect {
+                        epoch: since,
+                        result: done,
+                    })
+                    .await;
             }
         });
     }
@@ -106,7 +115,9 @@ impl Runner {
     /// Starts, updates and stops tasks to match the required subscriptions.
     pub fn reconcile(&mut self, required: &[Subscription]) {
         self.running.retain(|key, running| {
-            let matches = |s: &&Subscription| &s.key == key && s.epoch == running.epoch && s.limit == running.limit;
+            let matches = |s: &&Subscription| {
+                &s.key == key && s.epoch == running.epoch && s.limit == running.limit
+            };
             match required.iter().find(matches) {
                 Some(sub) => {
                     running.params.send_if_modified(|params| {
@@ -128,21 +139,39 @@ impl Runner {
             if !self.running.contains_key(&sub.key) {
                 let (params, receiver) = watch::channel(sub.params.clone());
                 let task = self.start(sub.clone(), receiver);
-                self.running.insert(sub.key.clone(), Running { epoch: sub.epoch, limit: sub.limit, task, params });
+                self.running.insert(
+                    sub.key.clone(),
+                    Running {
+                        epoch: sub.epoch,
+                        limit: sub.limit,
+                        task,
+                        params,
+                    },
+                );
             }
         }
     }
 
     fn start(&mut self, sub: Subscription, params: ParamsReceiver) -> AbortHandle {
         let services = self.services.clone();
-        let out = Out { key: sub.key.clone(), epoch: sub.epoch, sender: self.out.clone() };
+        let out = Out {
+            key: sub.key.clone(),
+            epoch: sub.epoch,
+            sender: self.out.clone(),
+        };
         let max_event = self.max_event;
         self.tasks.spawn(async move {
             let services = &*services;
             match (sub.key, sub.what) {
-                (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, params, &out).await,
-                (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, params, &out).await,
-                (SubscriptionId::Past(profile), _) => past_polls::past(services, &profile, params, &out).await,
+                (SubscriptionId::Deployments(profile), _) => {
+                    polls::deployments(services, &profile, params, &out).await
+                }
+                (SubscriptionId::Newest(profile), _) => {
+                    polls::newest(services, &profile, params, &out).await
+                }
+                (SubscriptionId::Past(profile), _) => {
+                    past_polls::past(services, &profile, params, &out).await
+                }
                 (SubscriptionId::Card(of), _) => polls::card(services, &of, &out).await,
                 (SubscriptionId::Revisions(profile, id), _) => {
                     polls::revisions(services, &profile, &id, sub.limit, params, &out).await
@@ -176,7 +205,10 @@ impl Runner {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
                 (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => {
-                    let profiles = all.iter().filter_map(|name| services.profile(name).cloned()).collect();
+                    let profiles = all
+                        .iter()
+                        .filter_map(|name| services.profile(name).cloned())
+                        .collect();
                     doctor(services.environment.check(), profiles, &out).await
                 }
                 (SubscriptionId::Doctor(_), SubscriptionKind::Profile(profile)) => {
@@ -184,7 +216,8 @@ impl Runner {
                 }
                 (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
                 (SubscriptionId::Bisect(_), SubscriptionKind::Bisect(thread, tip, query)) => {
-                    super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out).await
+                    super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out)
+                        .await
                 }
                 (SubscriptionId::Side(..), SubscriptionKind::Side(side)) => {
                     super::compare::load(services, &side, &out).await
@@ -214,7 +247,10 @@ impl Runner {
     /// For tests: panics in a task or in the loop, or fails to allocate memory.
     pub fn test_panic(&mut self, place: &str) {
         match place {
-            "task" => drop(self.tasks.spawn(async { panic!("a test asked this task to panic") })),
+            "task" => drop(
+                self.tasks
+                    .spawn(async { panic!("a test asked this task to panic") }),
+            ),
             "memory" => std::alloc::handle_alloc_error(std::alloc::Layout::new::<u64>()),
             _ => panic!("a test asked the loop to panic"),
         }
@@ -226,11 +262,18 @@ impl Runner {
             match self.tasks.join_next_with_id().await {
                 Some(Err(error)) if error.is_panic() => {
                     let id = error.id();
-                    let key = self.running.iter().find(|(_, r)| r.task.id() == id).map(|(key, _)| key.clone());
+                    let key = self
+                        .running
+                        .iter()
+                        .find(|(_, r)| r.task.id() == id)
+                        .map(|(key, _)| key.clone());
                     let payload = error.into_panic();
                     let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
                     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-                    return Some((key, runtail_core::text::clean(text.as_deref().unwrap_or("panic")).into_owned()));
+                    return Some((
+                        key,
+                        runtail_core::text::clean(text.as_deref().unwrap_or("panic")).into_owned(),
+                    ));
                 }
                 Some(_) => {}
                 // No task is running. A new task wouldn't wake this future, but the loop calls it again after its next
@@ -254,18 +297,33 @@ pub(super) struct Out {
 impl Out {
     /// Sends an event. Returns `false` if the loop has ended.
     pub(super) async fn send(&self, event: SubscriptionEvent) -> bool {
-        self.sender.send(Msg::Subscription { key: self.key.clone(), epoch: self.epoch, event }).await.is_ok()
+        self.sender
+            .send(Msg::Subscription {
+                key: self.key.clone(),
+                epoch: self.epoch,
+                event,
+            })
+            .await
+            .is_ok()
     }
 
     /// Waits for a request, and reports if it takes long: until then the last answer counts as current. `server`: which agent
     /// server is asked, if the subscription is about several.
-    pub(super) async fn watch<T>(&self, server: Option<&ServerRef>, request: impl Future<Output = T>) -> T {
+    pub(super) async fn watch<T>(
+        &self,
+        server: Option<&ServerRef>,
+        request: impl Future<Output = T>,
+    ) -> T {
         let since = jiff::Timestamp::now();
         let mut request = std::pin::pin!(request);
         if let Ok(answer) = tokio::time::timeout(OVERDUE, &mut request).await {
             return answer;
         }
-        self.send(SubscriptionEvent::Overdue { server: server.cloned(), since }).await;
+        self.send(SubscriptionEvent::Overdue {
+            server: server.cloned(),
+            since,
+        })
+        .await;
         request.await
     }
 
@@ -276,7 +334,10 @@ impl Out {
 
     /// Waits until the loop has received everything that was sent. Returns `false` if the loop has ended.
     async fn drained(&self) -> bool {
-        self.sender.reserve_many(self.sender.max_capacity()).await.is_ok()
+        self.sender
+            .reserve_many(self.sender.max_capacity())
+            .await
+            .is_ok()
     }
 }
 
@@ -298,7 +359,9 @@ async fn work(task: JobSpec, out: &Out) {
         match tokio::task::spawn_blocking(move || job.step()).await {
             Ok((part, more)) => {
                 let is_sent = out.send(SubscriptionEvent::Worked(part)).await;
-                let Some(next) = more.filter(|_| is_sent) else { return };
+                let Some(next) = more.filter(|_| is_sent) else {
+                    return;
+                };
                 job = next;
             }
             // Reports the panic as one of this task.
@@ -311,12 +374,14 @@ async fn work(task: JobSpec, out: &Out) {
 /// Runs all checks of the doctor. If this task is stopped, no more requests are sent.
 async fn doctor(machine: Vec<Check>, profiles: Vec<Profile>, out: &Out) {
     for check in machine {
-        out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
+        out.send(SubscriptionEvent::Checked(Some(Box::new(check))))
+            .await;
     }
     let (sender, mut checks) = mpsc::unbounded_channel();
     let forward = async {
         while let Some(check) = checks.recv().await {
-            out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
+            out.send(SubscriptionEvent::Checked(Some(Box::new(check))))
+                .await;
         }
     };
     // By default no key is sent to another host, because the user can't be asked here.
@@ -328,7 +393,11 @@ async fn doctor(machine: Vec<Check>, profiles: Vec<Profile>, out: &Out) {
 /// Returns the head record for recordings of a stream.
 fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
     let (thread_id, run_id) = match target {
-        StreamTarget::Start { on: Target::Thread(thread), .. } | StreamTarget::Tail { thread } => (Some(thread), None),
+        StreamTarget::Start {
+            on: Target::Thread(thread),
+            ..
+        }
+        | StreamTarget::Tail { thread } => (Some(thread), None),
         StreamTarget::Join { thread, run } => (Some(thread), Some(run)),
         StreamTarget::Start { .. } | StreamTarget::Recording { .. } => (None, None),
     };
@@ -336,7 +405,13 @@ fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
         StreamTarget::Start { body, .. } => body.stream_mode.clone(),
         _ => modes.to_vec(),
     };
-    Head { server: server.into(), thread_id: thread_id.cloned(), run_id: run_id.cloned(), modes, ..Head::default() }
+    Head {
+        server: server.into(),
+        thread_id: thread_id.cloned(),
+        run_id: run_id.cloned(),
+        modes,
+        ..Head::default()
+    }
 }
 
 /// Passes a stream to the loop. If this task is stopped, the connection closes, but the run continues.
@@ -354,7 +429,10 @@ async fn stream(
     let client = match services.agent_server(server).await {
         Ok(client) => client,
         Err(error) => {
-            out.send(SubscriptionEvent::Items(vec![Item::Failed(Box::new(error))])).await;
+            out.send(SubscriptionEvent::Items(vec![Item::Failed(Box::new(
+                error,
+            ))]))
+            .await;
             return;
         }
     };
@@ -368,34 +446,63 @@ async fn stream(
     let head = head_of(client.base(), &target, &modes);
     let (refresh_sender, refresh) = watch::channel(refreshes);
     let run_refresh = refresh.clone();
-    let (own_sender, own) = watch::channel::<Arc<[String]>>(params.borrow().own_runs.as_slice().into());
+    let (own_sender, own) =
+        watch::channel::<Arc<[String]>>(params.borrow().own_runs.as_slice().into());
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
     let loader_client = client.clone();
     let page = PageOptions {
-        loader: LoaderFactory(Box::new(move |thread| SnapshotLoader::new(loader_client.clone(), thread, max_event))),
+        loader: LoaderFactory(Box::new(move |thread| {
+            SnapshotLoader::new(loader_client.clone(), thread, max_event)
+        })),
         thread: match &target {
-            StreamTarget::Tail { thread } | StreamTarget::Join { thread, .. } => Some(thread.clone()),
-            StreamTarget::Start { on: Target::Thread(thread), .. } => Some(thread.clone()),
+            StreamTarget::Tail { thread } | StreamTarget::Join { thread, .. } => {
+                Some(thread.clone())
+            }
+            StreamTarget::Start {
+                on: Target::Thread(thread),
+                ..
+            } => Some(thread.clone()),
             StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
         },
         head: head.clone(),
         refresh,
     };
-    let following =
-        RunFollowing { shared, own: Some(own), refresh: Some(run_refresh), has_state: true, ..RunFollowing::default() };
+    let following = RunFollowing {
+        shared,
+        own: Some(own),
+        refresh: Some(run_refresh),
+        has_state: true,
+        ..RunFollowing::default()
+    };
     let source = async move {
-        let options = SourceOptions { head, max_event, modes: Some(modes_receiver), ..SourceOptions::default() };
+        let options = SourceOptions {
+            head,
+            max_event,
+            modes: Some(modes_receiver),
+            ..SourceOptions::default()
+        };
         match target {
             StreamTarget::Start { on, body } => {
                 let run = RunTransport::new(client.clone(), on, (*body).clone());
                 follow_run_and_thread(client, run, following, options, sender).await;
             }
             StreamTarget::Join { thread, run } => {
-                let options = SourceOptions { first_after: Some("-1".into()), ..options };
-                follow(JoinTransport::new(client, thread, run, modes).shared(shared), options, sender).await;
+                let options = SourceOptions {
+                    first_after: Some("-1".into()),
+                    ..options
+                };
+                follow(
+                    JoinTransport::new(client, thread, run, modes).shared(shared),
+                    options,
+                    sender,
+                )
+                .await;
             }
             StreamTarget::Tail { thread } => {
-                let options = SourceOptions { first_after: Some("-".into()), ..options };
+                let options = SourceOptions {
+                    first_after: Some("-".into()),
+                    ..options
+                };
                 follow_thread(client, thread, modes, following, options, sender).await;
             }
             // Handled above.
@@ -406,11 +513,16 @@ async fn stream(
     let forward = async {
         while let Some(items) = receiver.recv().await {
             // Back-pressure: the recording is behind, so stop reading until it catches up.
-            if forward_params.wait_for(|params| !params.hold).await.is_err() {
+            if forward_params
+                .wait_for(|params| !params.hold)
+                .await
+                .is_err()
+            {
                 return;
             }
             let is_large = items.iter().map(size).sum::<usize>() > LARGE_BATCH;
-            if is_large && !out.drained().await || !out.send(SubscriptionEvent::Items(items)).await {
+            if is_large && !out.drained().await || !out.send(SubscriptionEvent::Items(items)).await
+            {
                 return;
             }
         }
@@ -420,11 +532,16 @@ async fn stream(
         while params.changed().await.is_ok() {
             let (modes, refreshes, own) = {
                 let current = params.borrow_and_update();
-                (current.modes.clone(), current.refreshes, current.own_runs.clone())
+                (
+                    current.modes.clone(),
+                    current.refreshes,
+                    current.own_runs.clone(),
+                )
             };
             // Before the refresh, which reads the list of runs.
             own_sender.send_replace(own.into());
-            refresh_sender.send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
+            refresh_sender
+                .send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
             modes_sender.send_if_modified(|known| {
                 let changed = *known != modes;
                 *known = modes;
@@ -446,16 +563,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_request_that_takes_long_is_reported() {
         let (sender, mut events) = mpsc::channel(8);
-        let out = Out { key: SubscriptionId::Deployments("us".into()), epoch: Epoch::default(), sender };
+        let out = Out {
+            key: SubscriptionId::Deployments("us".into()),
+            epoch: Epoch::default(),
+            sender,
+        };
         let request = |seconds| async move {
             tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
             seconds
         };
         assert_eq!(out.watch(None, request(9)).await, 9);
-        assert!(events.try_recv().is_err(), "an answer in time is not reported");
+        assert!(
+            events.try_recv().is_err(),
+            "an answer in time is not reported"
+        );
         assert_eq!(out.watch(None, request(25)).await, 25);
         let overdue = events.try_recv();
-        let is_overdue = |msg: &Msg| matches!(msg, Msg::Subscription { event: SubscriptionEvent::Overdue { .. }, .. });
+        let is_overdue = |msg: &Msg| {
+            matches!(
+                msg,
+                Msg::Subscription {
+                    event: SubscriptionEvent::Overdue { .. },
+                    ..
+                }
+            )
+        };
         assert!(overdue.as_ref().is_ok_and(is_overdue), "{overdue:?}");
         assert!(events.try_recv().is_err(), "once");
     }

@@ -6,12 +6,12 @@ use super::buffered_backend::BufferedBackend;
 use super::drain;
 use base64::Engine;
 use crossterm::event::{
-    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
-    EnableMouseCapture,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
+    EnableFocusChange, EnableMouseCapture,
 };
 use crossterm::terminal::{
-    Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode, size,
+    Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode, size,
 };
 use crossterm::{cursor, execute};
 use ratatui::layout::Size;
@@ -38,13 +38,18 @@ impl Screen {
     /// Sets up the terminal. Fails if stdin or stdout is not a terminal.
     pub fn enter() -> io::Result<Screen> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-            return Err(io::Error::other("the dashboard needs a terminal on stdin and stdout"));
+            return Err(io::Error::other(
+                "the dashboard needs a terminal on stdin and stdout",
+            ));
         }
         // The theme respects NO_COLOR; crossterm's own support would also remove bold and reverse.
         crossterm::style::force_color_output(true);
         modes_on()?;
         let terminal = Terminal::new(BufferedBackend::new(io::stdout(), size()?.into()))?;
-        Ok(Screen { terminal: ManuallyDrop::new(terminal), mouse: false })
+        Ok(Screen {
+            terminal: ManuallyDrop::new(terminal),
+            mouse: false,
+        })
     }
 
     /// Returns the current columns and rows, and uses them for the next frames.
@@ -147,7 +152,11 @@ impl Drop for Screen {
 /// Returns whether to query the terminal's background. The Linux console and dumb terminals may print the query, and a Windows
 /// console reports the reply as other keys.
 pub(super) fn reports_background() -> bool {
-    cfg!(unix) && !matches!(std::env::var("TERM").as_deref(), Err(_) | Ok("" | "dumb" | "linux"))
+    cfg!(unix)
+        && !matches!(
+            std::env::var("TERM").as_deref(),
+            Err(_) | Ok("" | "dumb" | "linux")
+        )
 }
 
 /// Formats an OSC 52 sequence. The text is in Base64, so it can't contain control sequences.
@@ -175,7 +184,13 @@ fn modes_on() -> io::Result<()> {
     handler::remember();
     ENTERED.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)
+    execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        EnableFocusChange,
+        cursor::Hide
+    )
 }
 
 /// Restores the terminal. Safe to call at any time and any number of times.
@@ -224,7 +239,10 @@ mod handler {
     // SAFETY: the modes are written once, before the flag is set, and only read after that.
     unsafe impl Sync for Modes {}
 
-    static MODES: Modes = Modes(UnsafeCell::new(MaybeUninit::uninit()), AtomicBool::new(false));
+    static MODES: Modes = Modes(
+        UnsafeCell::new(MaybeUninit::uninit()),
+        AtomicBool::new(false),
+    );
 
     /// Stores the terminal's modes before they are changed for the first time.
     pub(super) fn remember() {
@@ -248,11 +266,20 @@ mod handler {
             // Other threads run until the process ends. Their output must not reach the terminal after this.
             let terminal = libc::dup(libc::STDOUT_FILENO);
             let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-            let is_redirected = terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
-            let out = if is_redirected { terminal } else { libc::STDOUT_FILENO };
+            let is_redirected =
+                terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
+            let out = if is_redirected {
+                terminal
+            } else {
+                libc::STDOUT_FILENO
+            };
             libc::write(out, RESTORE.as_ptr().cast(), RESTORE.len());
             if MODES.1.load(Ordering::SeqCst) {
-                libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, (&*MODES.0.get()).as_ptr());
+                libc::tcsetattr(
+                    libc::STDIN_FILENO,
+                    libc::TCSANOW,
+                    (&*MODES.0.get()).as_ptr(),
+                );
             }
         }
     }
@@ -281,7 +308,10 @@ mod tests {
     fn a_handler_restores_what_a_normal_end_restores() {
         let mut normal = Vec::new();
         write_restore(&mut normal).unwrap();
-        assert_eq!(String::from_utf8_lossy(handler::RESTORE), String::from_utf8_lossy(&normal));
+        assert_eq!(
+            String::from_utf8_lossy(handler::RESTORE),
+            String::from_utf8_lossy(&normal)
+        );
     }
 
     proptest! {

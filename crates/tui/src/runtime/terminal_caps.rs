@@ -45,26 +45,52 @@ pub struct Terminal {
 impl Terminal {
     /// Returns the terminal of this process.
     pub fn here() -> Terminal {
-        let (stdin, stdout) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
-        Terminal { stdin, stdout, size: crossterm::terminal::size().ok().filter(|_| stdin || stdout) }
+        let (stdin, stdout) = (
+            std::io::stdin().is_terminal(),
+            std::io::stdout().is_terminal(),
+        );
+        Terminal {
+            stdin,
+            stdout,
+            size: crossterm::terminal::size().ok().filter(|_| stdin || stdout),
+        }
     }
 }
 
 /// Checks the terminal and the environment variables that describe it.
 pub fn terminal_checks(terminal: Terminal, env: impl Fn(&str) -> Option<String>) -> Vec<Check> {
     let get = |name: &str| env(name).filter(|value| !value.is_empty());
-    vec![screen(terminal, &get), colors(&get), characters(&get), clipboard(&get)]
+    vec![
+        screen(terminal, &get),
+        colors(&get),
+        characters(&get),
+        clipboard(&get),
+    ]
 }
 
 fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "terminal";
     let kind = get("TERM");
     let shown = kind.as_deref().unwrap_or("TERM is not set");
-    let inside = [("TMUX", "tmux"), ("STY", "screen"), ("SSH_CONNECTION", "ssh")];
-    let inside: Vec<&str> =
-        inside.into_iter().filter(|(variable, _)| get(variable).is_some()).map(|(_, n)| n).collect();
-    let inside = if inside.is_empty() { String::new() } else { format!(", within {}", inside.join(" and ")) };
-    let size = terminal.size.map(|(w, h)| format!(", {w}x{h}")).unwrap_or_default();
+    let inside = [
+        ("TMUX", "tmux"),
+        ("STY", "screen"),
+        ("SSH_CONNECTION", "ssh"),
+    ];
+    let inside: Vec<&str> = inside
+        .into_iter()
+        .filter(|(variable, _)| get(variable).is_some())
+        .map(|(_, n)| n)
+        .collect();
+    let inside = if inside.is_empty() {
+        String::new()
+    } else {
+        format!(", within {}", inside.join(" and "))
+    };
+    let size = terminal
+        .size
+        .map(|(w, h)| format!(", {w}x{h}"))
+        .unwrap_or_default();
     let found = format!("{shown}{size}{inside}");
     let problem = match (terminal.stdin, terminal.stdout) {
         (true, true) => None,
@@ -73,15 +99,18 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
         (false, false) => Some("neither stdin nor stdout is a terminal"),
     };
     if let Some(problem) = problem {
-        return Check::skipped(name, format!("{problem}, so the dashboard can't be opened here; commands work"));
+        return Check::skipped(
+            name,
+            format!("{problem}, so the dashboard can't be opened here; commands work"),
+        );
     }
     match (kind.as_deref(), terminal.size) {
         (Some("dumb"), _) => Check::bad(Fault::Configuration, name, found)
             .likely("TERM is a terminal without cursor movement")
             .to_do("open a real terminal for the dashboard; commands work here"),
-        (None, _) if cfg!(unix) => {
-            Check::warn(name, found).likely("not a login shell").to_do("export TERM=xterm-256color")
-        }
+        (None, _) if cfg!(unix) => Check::warn(name, found)
+            .likely("not a login shell")
+            .to_do("export TERM=xterm-256color"),
         (_, Some((w, h))) if w < SMALLEST.0 || h < SMALLEST.1 => {
             let wanted = format!("at least {}x{} is needed", SMALLEST.0, SMALLEST.1);
             Check::warn(name, found).to_do(format!("enlarge the window: {wanted}"))
@@ -94,20 +123,29 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
 fn colors(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "colors";
     if get("NO_COLOR").is_some() {
-        return Check::good(name, "none (NO_COLOR is set); glyphs and words are used instead");
+        return Check::good(
+            name,
+            "none (NO_COLOR is set); glyphs and words are used instead",
+        );
     }
     let depth = match (get("COLORTERM").as_deref(), get("TERM").as_deref()) {
         (Some("truecolor" | "24bit"), _) => "24 bit",
         (_, Some(term)) if term.contains("256color") || term.contains("direct") => "256",
         _ => "16 or fewer",
     };
-    Check::good(name, format!("{depth}; the theme `terminal` uses its own 16"))
+    Check::good(
+        name,
+        format!("{depth}; the theme `terminal` uses its own 16"),
+    )
 }
 
 fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "characters";
     // POSIX: the first variable that is set takes precedence.
-    let Some((variable, locale)) = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|v| Some((v, get(v)?))) else {
+    let Some((variable, locale)) = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|v| Some((v, get(v)?)))
+    else {
         return match cfg!(windows) {
             true => Check::good(name, "Unicode"),
             false => Check::warn(name, "no locale is set (LC_ALL, LC_CTYPE, LANG)")
@@ -125,7 +163,10 @@ fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
 }
 
 fn clipboard(get: &impl Fn(&str) -> Option<String>) -> Check {
-    let check = Check::skipped("clipboard", "copying uses OSC 52, whose support can't be detected");
+    let check = Check::skipped(
+        "clipboard",
+        "copying uses OSC 52, whose support can't be detected",
+    );
     match get("TMUX") {
         Some(_) => check.to_do("in tmux, enable it with `set -g set-clipboard on`"),
         None => check,
@@ -138,15 +179,28 @@ mod tests {
     use runtail_api::doctor::State;
 
     fn with(terminal: Terminal, pairs: &[(&str, &str)]) -> Vec<Check> {
-        terminal_checks(terminal, |name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| v.to_string()))
+        terminal_checks(terminal, |name| {
+            pairs
+                .iter()
+                .find(|(k, _)| *k == name)
+                .map(|(_, v)| v.to_string())
+        })
     }
 
-    const REAL: Terminal = Terminal { stdin: true, stdout: true, size: Some((120, 40)) };
+    const REAL: Terminal = Terminal {
+        stdin: true,
+        stdout: true,
+        size: Some((120, 40)),
+    };
 
     #[test]
     fn a_capable_terminal() {
-        let pairs =
-            [("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("LANG", "pl_PL.utf8"), ("TMUX", "/tmp/x,1")];
+        let pairs = [
+            ("TERM", "xterm-256color"),
+            ("COLORTERM", "truecolor"),
+            ("LANG", "pl_PL.utf8"),
+            ("TMUX", "/tmp/x,1"),
+        ];
         let checks = with(REAL, &pairs);
         let found: Vec<&str> = checks.iter().map(|c| c.found.as_str()).collect();
         assert_eq!(found[0], "xterm-256color, 120x40, within tmux");
@@ -158,14 +212,34 @@ mod tests {
 
     #[test]
     fn a_limited_terminal() {
-        let dumb = with(REAL, &[("TERM", "dumb"), ("NO_COLOR", "1"), ("LC_ALL", "C"), ("LANG", "C.UTF-8")]);
+        let dumb = with(
+            REAL,
+            &[
+                ("TERM", "dumb"),
+                ("NO_COLOR", "1"),
+                ("LC_ALL", "C"),
+                ("LANG", "C.UTF-8"),
+            ],
+        );
         assert_eq!(dumb[0].fault(), Some(Fault::Configuration));
         assert!(dumb[1].found.starts_with("none"));
-        assert_eq!((dumb[2].state, dumb[2].found.as_str()), (State::Warn, "not UTF-8 (LC_ALL=C)"));
-        let small = Terminal { size: Some((60, 20)), ..REAL };
+        assert_eq!(
+            (dumb[2].state, dumb[2].found.as_str()),
+            (State::Warn, "not UTF-8 (LC_ALL=C)")
+        );
+        let small = Terminal {
+            size: Some((60, 20)),
+            ..REAL
+        };
         assert_eq!(with(small, &[("TERM", "xterm")])[0].state, State::Warn);
-        let piped = Terminal { stdout: false, ..REAL };
+        let piped = Terminal {
+            stdout: false,
+            ..REAL
+        };
         let piped = with(piped, &[("TERM", "xterm")]);
-        assert!(piped[0].found.starts_with("stdout is not a terminal"), "{piped:?}");
+        assert!(
+            piped[0].found.starts_with("stdout is not a terminal"),
+            "{piped:?}"
+        );
     }
 }

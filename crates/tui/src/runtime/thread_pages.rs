@@ -35,7 +35,12 @@ struct Reading {
 }
 
 /// Polls the threads of an agent server.
-pub async fn threads(services: &Services, server: &ServerRef, mut params: ParamsReceiver, out: &Out) {
+pub async fn threads(
+    services: &Services,
+    server: &ServerRef,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
     let mut schedule = PollSchedule::new();
     let mut reading = Reading::default();
     let mut is_poll = true;
@@ -43,9 +48,17 @@ pub async fn threads(services: &Services, server: &ServerRef, mut params: Params
         reading.begin(params.borrow_and_update().threads.clone());
         schedule.begin_request();
         let error = match services.agent_server(server).await {
-            Ok(client) => out.watch(None, reading.read(&client, is_poll, &params, out)).await,
+            Ok(client) => {
+                out.watch(None, reading.read(&client, is_poll, &params, out))
+                    .await
+            }
             Err(error) => {
-                out.send(SubscriptionEvent::Threads(reading.answer(0, None, Err(error.clone())))).await;
+                out.send(SubscriptionEvent::Threads(reading.answer(
+                    0,
+                    None,
+                    Err(error.clone()),
+                )))
+                .await;
                 Some(error)
             }
         };
@@ -65,7 +78,10 @@ pub async fn threads(services: &Services, server: &ServerRef, mut params: Params
 /// Returns whether two lists are read by the same request.
 fn is_same_request(a: &ThreadsWanted, b: &ThreadsWanted) -> bool {
     let request = |of: &ThreadsWanted| -> (ServerFilter, Option<String>) {
-        (of.search.server_filter(), of.search.whole_id().map(str::to_string))
+        (
+            of.search.server_filter(),
+            of.search.whole_id().map(str::to_string),
+        )
     };
     a.sort == b.sort && request(a) == request(b)
 }
@@ -110,7 +126,9 @@ impl Reading {
                 Ok(page) => page,
                 Err(error) => return Some(error),
             };
-            let is_new = !page.threads.is_empty() && !self.seen.is_empty() && !page.threads.iter().any(|t| self.has(t));
+            let is_new = !page.threads.is_empty()
+                && !self.seen.is_empty()
+                && !page.threads.iter().any(|t| self.has(t));
             if is_new {
                 // More threads changed than a page holds, so the pages after it are no longer known.
                 (self.next, self.is_complete) = (0, false);
@@ -118,7 +136,9 @@ impl Reading {
             self.note(&page);
             let top = self.wanted.top;
             if top >= FIRST && top < self.next {
-                let page = self.page(client, (top.saturating_sub(OVERLAP), FIRST), out).await;
+                let page = self
+                    .page(client, (top.saturating_sub(OVERLAP), FIRST), out)
+                    .await;
                 if let Err(error) = page {
                     return Some(error);
                 }
@@ -127,7 +147,10 @@ impl Reading {
         let mut steps_back = 0;
         while !self.is_complete {
             let wanted = params.borrow().threads.clone();
-            if !is_same_request(&self.wanted, &wanted) || wanted.rows <= self.next || out.is_closed() {
+            if !is_same_request(&self.wanted, &wanted)
+                || wanted.rows <= self.next
+                || out.is_closed()
+            {
                 break;
             }
             let offset = self.next.saturating_sub(OVERLAP);
@@ -154,7 +177,11 @@ impl Reading {
     }
 
     fn note(&mut self, page: &ThreadPage) {
-        self.seen.extend(page.threads.iter().map(|found| found.thread.thread_id.clone()));
+        self.seen.extend(
+            page.threads
+                .iter()
+                .map(|found| found.thread.thread_id.clone()),
+        );
         self.next = self.next.max(page.next_offset);
         self.is_complete |= page.is_last;
     }
@@ -169,7 +196,12 @@ impl Reading {
             }
             _ => None,
         };
-        out.send(SubscriptionEvent::Threads(self.answer(0, count, result.clone()))).await;
+        out.send(SubscriptionEvent::Threads(self.answer(
+            0,
+            count,
+            result.clone(),
+        )))
+        .await;
         result
     }
 
@@ -179,12 +211,24 @@ impl Reading {
         (offset, limit): (usize, usize),
         out: &Out,
     ) -> Result<ThreadPage, ApiError> {
-        let result = client.find_threads(&self.wanted.search, self.wanted.sort, (offset, limit)).await;
-        out.send(SubscriptionEvent::Threads(self.answer(offset, None, result.clone()))).await;
+        let result = client
+            .find_threads(&self.wanted.search, self.wanted.sort, (offset, limit))
+            .await;
+        out.send(SubscriptionEvent::Threads(self.answer(
+            offset,
+            None,
+            result.clone(),
+        )))
+        .await;
         result
     }
 
-    fn answer(&self, offset: usize, count: Option<u64>, result: Result<ThreadPage, ApiError>) -> ThreadsRead {
+    fn answer(
+        &self,
+        offset: usize,
+        count: Option<u64>,
+        result: Result<ThreadPage, ApiError>,
+    ) -> ThreadsRead {
         ThreadsRead {
             filter: self.wanted.search.server_filter(),
             whole_id: self.wanted.search.whole_id().map(str::to_string),

@@ -40,20 +40,33 @@ pub async fn plan(
             (What::Copy(Box::new(plan)), preview)
         }
         TwoServerIntent::RunOnBoth(run) => {
-            let plan = source.plan_on_both(&target, &from.id, run.as_deref()).await?;
+            let plan = source
+                .plan_on_both(&target, &from.id, run.as_deref())
+                .await?;
             let preview = plan.preview.clone();
             (What::Both(Box::new(plan)), preview)
         }
     };
-    std::iter::once(&mut preview.request).chain(&mut preview.then).for_each(shorten);
-    let planned = OnTwoServers { from: (source, from.server.clone()), to: (target, to.clone()), what };
-    services.plans.keep(number, Planned::TwoServers(Box::new(planned)));
+    std::iter::once(&mut preview.request)
+        .chain(&mut preview.then)
+        .for_each(shorten);
+    let planned = OnTwoServers {
+        from: (source, from.server.clone()),
+        to: (target, to.clone()),
+        what,
+    };
+    services
+        .plans
+        .keep(number, Planned::TwoServers(Box::new(planned)));
     Ok(Box::new(preview))
 }
 
 /// Replaces a large body with its size.
 fn shorten(request: &mut PlainRequest) {
-    let size = request.body.as_ref().map_or(0, |body| body.to_string().len());
+    let size = request
+        .body
+        .as_ref()
+        .map_or(0, |body| body.to_string().len());
     if size > MAX_SHOWN {
         let size = text::bytes(size as u64);
         request.body = Some(
@@ -68,16 +81,39 @@ pub async fn send(planned: OnTwoServers) -> Result<Applied, ApiError> {
     let OnTwoServers { from, to, what } = planned;
     match what {
         What::Copy(plan) => {
-            let made = from.0.reproduce(&to.0, &plan).await.map_err(|failed| failed.error)?;
-            let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
+            let made = from
+                .0
+                .reproduce(&to.0, &plan)
+                .await
+                .map_err(|failed| failed.error)?;
+            let complaint = made
+                .complaint()
+                .map(|complaint| format!(" But {complaint}."))
+                .unwrap_or_default();
             let said = format!("{}: done.{complaint}", plan.preview.title);
-            let copy = ThreadRef { server: to.1, id: made.thread };
-            Ok(Applied { said, page: Some(ResultPage::Thread(copy)), ..Applied::default() })
+            let copy = ThreadRef {
+                server: to.1,
+                id: made.thread,
+            };
+            Ok(Applied {
+                said,
+                page: Some(ResultPage::Thread(copy)),
+                ..Applied::default()
+            })
         }
         What::Both(plan) => {
             let results = from.0.start_on_both(&to.0, &plan).await;
             let [here, there] = plan.threads.clone();
-            let threads = [ThreadRef { server: from.1, id: here }, ThreadRef { server: to.1, id: there }];
+            let threads = [
+                ThreadRef {
+                    server: from.1,
+                    id: here,
+                },
+                ThreadRef {
+                    server: to.1,
+                    id: there,
+                },
+            ];
             started(&plan.preview.title, threads, results)
         }
     }
@@ -90,17 +126,32 @@ fn started(
     results: [Result<Started, StartError>; 2],
 ) -> Result<Applied, ApiError> {
     let only = |error: StartError, thread: &ThreadRef, run: &Started| {
-        let known = error.error.hint.map(|hint| format!("{hint}; ")).unwrap_or_default();
+        let known = error
+            .error
+            .hint
+            .map(|hint| format!("{hint}; "))
+            .unwrap_or_default();
         let (place, id) = (text::clean(&thread.server.name), short_id(&thread.id));
-        let hint = format!("{known}the other run was started: {} on thread {id} of {place}", short_id(&run.run_id));
-        ApiError { hint: Some(hint), ..error.error }
+        let hint = format!(
+            "{known}the other run was started: {} on thread {id} of {place}",
+            short_id(&run.run_id)
+        );
+        ApiError {
+            hint: Some(hint),
+            ..error.error
+        }
     };
     let [a, b] = threads;
     match results {
         [Ok(x), Ok(y)] => {
-            let sides = [(a, x), (b, y)].map(|(thread, started)| SideRef::Thread(thread, Some(started.run_id)));
+            let sides = [(a, x), (b, y)]
+                .map(|(thread, started)| SideRef::Thread(thread, Some(started.run_id)));
             let page = Some(ResultPage::Comparison(sides.to_vec()));
-            Ok(Applied { said: format!("{title}: started."), page, ..Applied::default() })
+            Ok(Applied {
+                said: format!("{title}: started."),
+                page,
+                ..Applied::default()
+            })
         }
         [Err(error), Ok(run)] => Err(only(error, &b, &run)),
         [Ok(run), Err(error)] => Err(only(error, &a, &run)),

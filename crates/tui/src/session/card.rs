@@ -26,21 +26,35 @@ pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u1
     let (w, h) = cx.session.page_size();
     let inner = cx.session.overlay_area();
     let mut label = Line::new();
-    if let Some(name) = cx.session.profile(card.profile).and_then(|profile| profile.label.as_deref()) {
+    if let Some(name) = cx
+        .session
+        .profile(card.profile)
+        .and_then(|profile| profile.label.as_deref())
+    {
         label.push_strong(&format!("‹{name}›"));
     }
     let all = &card.lines.lines;
     let below = all.len().saturating_sub(card.top + usize::from(inner.h));
     let hidden = hidden(cx, card, below);
     let rows = (all.len() - card.top.min(all.len())).min(inner.h.into()) as u16;
-    let frame = Area { x: 0, y: 1, w, h: (rows + 2).min(h.saturating_sub(2)) };
+    let frame = Area {
+        x: 0,
+        y: 1,
+        w,
+        h: (rows + 2).min(h.saturating_sub(2)),
+    };
     canvas.frame(frame, &card.title, &label, &keys(cx, card, &hidden));
     for (i, line) in all.iter().skip(card.top).take(inner.h.into()).enumerate() {
         canvas.line(inner.x, inner.y + i as u16, inner.w, line);
     }
     let (row, column) = card.lines.cursor?;
-    let row = row.checked_sub(card.top).filter(|row| *row < inner.h.into())?;
-    Some((inner.x + (column as u16).min(inner.w.saturating_sub(1)), inner.y + row as u16))
+    let row = row
+        .checked_sub(card.top)
+        .filter(|row| *row < inner.h.into())?;
+    Some((
+        inner.x + (column as u16).min(inner.w.saturating_sub(1)),
+        inner.y + row as u16,
+    ))
 }
 
 /// Returns the place of a server in a title: its region or profile, and its name.
@@ -49,10 +63,17 @@ pub fn place(cx: &Cx<'_>, server: &super::msg::ServerRef) -> String {
 }
 
 /// Returns the keys that fit beside the number of lines outside of the frame, each with its id and its text.
-fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&'static str, String)> {
+fn fitting(
+    cx: &Cx<'_>,
+    keys: &[(&'static str, String)],
+    hidden: &str,
+) -> Vec<(&'static str, String)> {
     let named = keys.iter().filter_map(|(id, label)| match *id {
         "" => Some(("", label.clone())),
-        id => Some((id, format!("{} {label}", cx.session.keymap.keys_of(id).first()?))),
+        id => Some((
+            id,
+            format!("{} {label}", cx.session.keymap.keys_of(id).first()?),
+        )),
     });
     let head = (!hidden.is_empty()).then(|| ("", hidden.to_string()));
     let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
@@ -62,7 +83,9 @@ fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&
         return parts;
     }
     // The key that closes the card is shown even if others don't fit, in short.
-    let Some((id, last)) = parts.pop() else { return parts };
+    let Some((id, last)) = parts.pop() else {
+        return parts;
+    };
     let last = (id, last.split(',').next().unwrap_or_default().to_string());
     let mut used = width(&last.1);
     parts.retain(|(_, said)| {
@@ -84,25 +107,50 @@ pub fn keys_in_edge(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> (Vec<&'stat
 fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
     let above = if card.has_pages { card.top } else { 0 };
     let parts = [("↑", above, "move.page_up"), ("↓", below, "move.page_down")];
-    let parts: Vec<_> = parts.into_iter().filter(|(_, lines, _)| *lines > 0).collect();
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(_, lines, _)| *lines > 0)
+        .collect();
     if parts.is_empty() {
         return String::new();
     }
-    let mut hidden: Vec<String> = parts.iter().map(|(glyph, lines, _)| format!("{glyph} {lines}")).collect();
+    let mut hidden: Vec<String> = parts
+        .iter()
+        .map(|(glyph, lines, _)| format!("{glyph} {lines}"))
+        .collect();
     hidden.push("more".into());
     if card.has_pages {
-        hidden.extend(parts.iter().filter_map(|(.., id)| Some(cx.session.keymap.keys_of(id).first()?.to_string())));
+        hidden.extend(
+            parts
+                .iter()
+                .filter_map(|(.., id)| Some(cx.session.keymap.keys_of(id).first()?.to_string())),
+        );
     }
     hidden.join(" ")
 }
 
 /// Returns the keys in the frame, after the lines outside of it.
 fn keys(cx: &Cx<'_>, card: &Card<'_>, hidden: &str) -> String {
-    fitting(cx, &card.keys, hidden).into_iter().map(|(_, said)| said).collect::<Vec<_>>().join("   ")
+    fitting(cx, &card.keys, hidden)
+        .into_iter()
+        .map(|(_, said)| said)
+        .collect::<Vec<_>>()
+        .join("   ")
 }
 
 /// Returns the ids of the keys that the frame of a card shows, however long the card is. `has_pages`: as in [`Card`].
-pub fn framed_keys(cx: &Cx<'_>, keys: &[(&'static str, String)], has_pages: bool) -> Vec<&'static str> {
-    let hidden = if has_pages { "↑ 99 ↓ 99 more PageUp PageDown" } else { "↓ 99 more" };
-    fitting(cx, keys, hidden).into_iter().map(|(id, _)| id).collect()
+pub fn framed_keys(
+    cx: &Cx<'_>,
+    keys: &[(&'static str, String)],
+    has_pages: bool,
+) -> Vec<&'static str> {
+    let hidden = if has_pages {
+        "↑ 99 ↓ 99 more PageUp PageDown"
+    } else {
+        "↓ 99 more"
+    };
+    fitting(cx, keys, hidden)
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect()
 }

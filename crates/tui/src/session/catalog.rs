@@ -117,7 +117,8 @@ impl ProfileEntry {
 
     /// Returns whether it is being tested and will be used if the test succeeds.
     pub fn will_be_used(&self) -> bool {
-        self.running_test.is_some_and(|test| test.then != AfterTest::Nothing)
+        self.running_test
+            .is_some_and(|test| test.then != AfterTest::Nothing)
     }
 }
 
@@ -153,7 +154,8 @@ impl Catalog {
 
     /// Returns whether a profile in use has a newer definition that is not used yet.
     pub fn is_pending(&self, known: &ProfileEntry) -> bool {
-        self.used(&known.profile.name).is_some_and(|used| *used != known.profile)
+        self.used(&known.profile.name)
+            .is_some_and(|used| *used != known.profile)
     }
 
     /// Returns whether the file is drafted once a profile was edited: there is one, and it is not the first run, which writes only on
@@ -164,7 +166,10 @@ impl Catalog {
 
     /// Returns all names, in the order of the profiles page.
     pub fn names(&self) -> Vec<String> {
-        self.all.iter().map(|known| known.profile.name.clone()).collect()
+        self.all
+            .iter()
+            .map(|known| known.profile.name.clone())
+            .collect()
     }
 
     /// Returns whether any profile has unsaved edits.
@@ -176,18 +181,25 @@ impl Catalog {
     pub(crate) fn take(&mut self, config: &Config) {
         let mut before = std::mem::take(&mut self.all);
         for profile in &config.profiles {
-            let old = before.iter().position(|known| known.profile.name == profile.name).map(|at| before.remove(at));
+            let old = before
+                .iter()
+                .position(|known| known.profile.name == profile.name)
+                .map(|at| before.remove(at));
             let mut known = old.unwrap_or_else(|| ProfileEntry::of(profile.clone()));
             if known.typed.is_none() || known.profile == *profile {
                 known.typed = None;
                 known.define(profile.clone());
             }
             let is_filed = config.path.is_some();
-            known.filed = is_filed.then(|| (profile.clone(), config.tables.get(&profile.name).cloned()));
+            known.filed =
+                is_filed.then(|| (profile.clone(), config.tables.get(&profile.name).cloned()));
             self.all.push(known);
         }
         let typed = before.into_iter().filter(|known| known.typed.is_some());
-        self.all.extend(typed.map(|known| ProfileEntry { filed: None, ..known }));
+        self.all.extend(typed.map(|known| ProfileEntry {
+            filed: None,
+            ..known
+        }));
         self.chosen = config.chosen(&self.origin.names);
         self.poll = config.poll.clone();
     }

@@ -17,7 +17,10 @@ const MAX_NAME: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HistoryRequest {
     /// Up to `limit` checkpoints, newest first, before this one.
-    Page { before: Option<String>, limit: usize },
+    Page {
+        before: Option<String>,
+        limit: usize,
+    },
     /// The state at a checkpoint.
     State { checkpoint: String },
     /// The state at a checkpoint, with those of the subgraphs that wait there.
@@ -59,11 +62,22 @@ impl CheckpointDetails {
             state: Option<&'a RawValue>,
         }
         let state: State<'_> = json::from_str(&text).unwrap_or_default();
-        let is_nested = |task: &Task<'_>| task.state.is_some_and(|state| state.get().starts_with('{'));
-        let tasks = state.tasks.into_iter().enumerate().filter(|(_, task)| is_nested(task));
-        let nested =
-            tasks.take(MAX_NESTED).map(|(at, task)| (at, text::head(&task.name, MAX_NAME).to_string())).collect();
-        CheckpointDetails { text, nested, missing }
+        let is_nested =
+            |task: &Task<'_>| task.state.is_some_and(|state| state.get().starts_with('{'));
+        let tasks = state
+            .tasks
+            .into_iter()
+            .enumerate()
+            .filter(|(_, task)| is_nested(task));
+        let nested = tasks
+            .take(MAX_NESTED)
+            .map(|(at, task)| (at, text::head(&task.name, MAX_NAME).to_string()))
+            .collect();
+        CheckpointDetails {
+            text,
+            nested,
+            missing,
+        }
     }
 }
 
@@ -88,7 +102,9 @@ impl CheckpointState {
         let state: State<'_> = json::from_str(&text).ok()?;
         // The values are a part of the text, so their place follows from the addresses.
         let values = state.values.map(RawValue::get).unwrap_or_default();
-        let from = (values.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !values.is_empty());
+        let from = (values.as_ptr() as usize)
+            .checked_sub(text.as_ptr() as usize)
+            .filter(|_| !values.is_empty());
         let values = from.map_or(0..0, |from| from..from + values.len());
         Some(CheckpointState { text, values })
     }
@@ -100,7 +116,8 @@ impl CheckpointState {
 
     /// Returns its values.
     pub fn values(&self) -> Excerpt {
-        let values = Excerpt::new(self.text.clone(), self.values.clone()).filter(|values| !values.is_empty());
+        let values = Excerpt::new(self.text.clone(), self.values.clone())
+            .filter(|values| !values.is_empty());
         values.unwrap_or_else(|| Arc::<str>::from("{}").into())
     }
 }
@@ -111,16 +128,26 @@ mod tests {
 
     #[test]
     fn values_are_found_and_unknown_checkpoints_have_no_state() {
-        let state =
-            CheckpointState::read(r#"{"next":[], "values": {"a":[1]} ,"metadata":{"source":"loop"}}"#.into()).unwrap();
+        let state = CheckpointState::read(
+            r#"{"next":[], "values": {"a":[1]} ,"metadata":{"source":"loop"}}"#.into(),
+        )
+        .unwrap();
         assert_eq!(state.values().as_str(), r#"{"a":[1]}"#);
-        let none = CheckpointState::read(r#"{"values":null,"created_at":"2026-11-22T03:00:00Z"}"#.into()).unwrap();
+        let none =
+            CheckpointState::read(r#"{"values":null,"created_at":"2026-11-22T03:00:00Z"}"#.into())
+                .unwrap();
         assert_eq!(none.values().as_str(), "{}");
-        let unknown =
-            r#"{"values":{},"next":[],"metadata":null,"created_at":null,"checkpoint":{"checkpoint_id":"nope"}}"#;
+        let unknown = r#"{"values":{},"next":[],"metadata":null,"created_at":null,"checkpoint":{"checkpoint_id":"nope"}}"#;
         assert!(CheckpointState::read(unknown.into()).is_none());
         // Aegra has empty metadata.
-        assert!(CheckpointState::read(unknown.replace(r#""metadata":null"#, r#""metadata":{}"#).into()).is_none());
+        assert!(
+            CheckpointState::read(
+                unknown
+                    .replace(r#""metadata":null"#, r#""metadata":{}"#)
+                    .into()
+            )
+            .is_none()
+        );
         assert!(CheckpointState::read("[]".into()).is_none());
     }
 }

@@ -44,7 +44,9 @@ impl ConfigurationRef {
 
     /// Returns its deployment as a place on the screen: `eu › support-bot`.
     pub fn place(&self, session: &Session) -> String {
-        let region = session.profile(&self.profile).map_or(&*self.profile, |profile| profile.tag());
+        let region = session
+            .profile(&self.profile)
+            .map_or(&*self.profile, |profile| profile.tag());
         format!("{} › {}", clean(region), clean(&self.name))
     }
 }
@@ -72,14 +74,29 @@ impl SideRef {
     /// Returns its title while it isn't loaded.
     pub fn title(&self) -> String {
         match self {
-            SideRef::Thread(thread, None) => format!("{} › {}", place(&thread.server), short_id(&thread.id)),
+            SideRef::Thread(thread, None) => {
+                format!("{} › {}", place(&thread.server), short_id(&thread.id))
+            }
             SideRef::Thread(thread, Some(run)) => {
-                format!("{} › {}, run {}", place(&thread.server), short_id(&thread.id), short_id(run))
+                format!(
+                    "{} › {}, run {}",
+                    place(&thread.server),
+                    short_id(&thread.id),
+                    short_id(run)
+                )
             }
             SideRef::File(path) => clean(&path.to_string_lossy()).into_owned(),
             SideRef::Configuration(of) => {
-                let revision = of.revision.as_deref().map(|id| format!(" › {}", short_id(id)));
-                format!("{} › {}{}", clean(&of.profile), clean(&of.name), revision.unwrap_or_default())
+                let revision = of
+                    .revision
+                    .as_deref()
+                    .map(|id| format!(" › {}", short_id(id)));
+                format!(
+                    "{} › {}{}",
+                    clean(&of.profile),
+                    clean(&of.name),
+                    revision.unwrap_or_default()
+                )
             }
         }
     }
@@ -94,7 +111,9 @@ impl SideRef {
 
     /// Returns the title of a loaded side, with the region of its server in place of the profile, as on the other screens.
     pub fn shown_title(&self, title: &str, session: &Session) -> String {
-        let SideRef::Thread(thread, _) = self else { return title.to_string() };
+        let SideRef::Thread(thread, _) = self else {
+            return title.to_string();
+        };
         match title.strip_prefix(&place(&thread.server)) {
             Some(rest) => format!("{}{rest}", session.place(&thread.server)),
             None => title.to_string(),
@@ -105,7 +124,8 @@ impl SideRef {
     pub fn looks_like(&self, other: &SideRef, session: &Session) -> bool {
         match (self, other) {
             (SideRef::Thread(a, _), SideRef::Thread(b, _)) => {
-                a.server.profile != b.server.profile && session.place(&a.server) == session.place(&b.server)
+                a.server.profile != b.server.profile
+                    && session.place(&a.server) == session.place(&b.server)
             }
             (SideRef::Configuration(a), SideRef::Configuration(b)) => {
                 a.profile != b.profile && a.place(session) == b.place(session)
@@ -146,7 +166,9 @@ pub fn parse_sides(
     known: &[ServerRef],
     deployments: &[Listed],
 ) -> Result<Vec<SideRef>, String> {
-    text.split_whitespace().map(|word| parse_side(word, open, known, deployments)).collect()
+    text.split_whitespace()
+        .map(|word| parse_side(word, open, known, deployments))
+        .collect()
 }
 
 /// Finds an agent server by its name, as `PROFILE/DEPLOYMENT`, or by its address.
@@ -190,19 +212,33 @@ fn parse_side(
     }
     let shown = clean(word);
     let (server, rest) = match word.rsplit_once(':') {
-        Some((place, rest)) => (parse_server(place, known).map_err(|why| format!("{shown}: {why}"))?, rest),
-        None => {
-            (open.ok_or_else(|| format!("{shown}: open an agent server first, or name PROFILE/DEPLOYMENT:T."))?, word)
-        }
+        Some((place, rest)) => (
+            parse_server(place, known).map_err(|why| format!("{shown}: {why}"))?,
+            rest,
+        ),
+        None => (
+            open.ok_or_else(|| {
+                format!("{shown}: open an agent server first, or name PROFILE/DEPLOYMENT:T.")
+            })?,
+            word,
+        ),
     };
     let (thread, run) = match rest.split_once('/') {
         Some((thread, run)) => (thread, Some(run.to_string())),
         None => (rest, None),
     };
     if thread.is_empty() || run.as_deref() == Some("") {
-        return Err(format!("{shown}: expected T, T/R, PROFILE/DEPLOYMENT:T[/R] or a file."));
+        return Err(format!(
+            "{shown}: expected T, T/R, PROFILE/DEPLOYMENT:T[/R] or a file."
+        ));
     }
-    Ok(SideRef::Thread(ThreadRef { server: server.clone(), id: thread.to_string() }, run))
+    Ok(SideRef::Thread(
+        ThreadRef {
+            server: server.clone(),
+            id: thread.to_string(),
+        },
+        run,
+    ))
 }
 
 #[cfg(test)]
@@ -216,27 +252,60 @@ mod tests {
             name: name.into(),
             url: format!("http://{profile}.example/{name}").into(),
         };
-        let known = [server("us", "bot"), server("eu", "bot"), server("eu", "desk"), server("eu", "desk")];
+        let known = [
+            server("us", "bot"),
+            server("eu", "bot"),
+            server("eu", "desk"),
+            server("eu", "desk"),
+        ];
         let thread = |server: &ServerRef, id: &str, run: Option<&str>| {
-            SideRef::Thread(ThreadRef { server: server.clone(), id: id.into() }, run.map(String::from))
+            SideRef::Thread(
+                ThreadRef {
+                    server: server.clone(),
+                    id: id.into(),
+                },
+                run.map(String::from),
+            )
         };
-        let listed: [Listed; 2] = ["d-1", "d-2"].map(|id| ("eu".into(), id.into(), format!("bot-{id}").into()));
+        let listed: [Listed; 2] =
+            ["d-1", "d-2"].map(|id| ("eu".into(), id.into(), format!("bot-{id}").into()));
         let parse = |text: &str| parse_sides(text, Some(&known[0]), &known, &listed);
         let named = parse("eu/bot-d-2").unwrap();
-        assert_eq!(named[0].configuration().map(|of| (&*of.deployment, of.revision.is_none())), Some(("d-2", true)));
-        assert_eq!(parse("eu/other").unwrap(), [thread(&known[0], "eu", Some("other"))]);
+        assert_eq!(
+            named[0]
+                .configuration()
+                .map(|of| (&*of.deployment, of.revision.is_none())),
+            Some(("d-2", true))
+        );
+        assert_eq!(
+            parse("eu/other").unwrap(),
+            [thread(&known[0], "eu", Some("other"))]
+        );
         assert_eq!(
             parse("t-1  t-2/r-2").unwrap(),
-            [thread(&known[0], "t-1", None), thread(&known[0], "t-2", Some("r-2"))]
+            [
+                thread(&known[0], "t-1", None),
+                thread(&known[0], "t-2", Some("r-2"))
+            ]
         );
-        assert_eq!(parse("eu/bot:t-1/r-1").unwrap(), [thread(&known[1], "t-1", Some("r-1"))]);
+        assert_eq!(
+            parse("eu/bot:t-1/r-1").unwrap(),
+            [thread(&known[1], "t-1", Some("r-1"))]
+        );
         assert_eq!(parse("desk:t-1").unwrap(), [thread(&known[2], "t-1", None)]);
-        assert_eq!(parse("./a.jsonl").unwrap(), [SideRef::File("./a.jsonl".into())]);
+        assert_eq!(
+            parse("./a.jsonl").unwrap(),
+            [SideRef::File("./a.jsonl".into())]
+        );
         assert!(parse("").unwrap().is_empty());
         assert!(parse("bot:t").unwrap_err().contains("several"));
         assert!(parse("nope:t").unwrap_err().contains("no agent server"));
         assert!(parse("eu/bot:").unwrap_err().contains("expected"));
         assert!(parse("t/").unwrap_err().contains("expected"));
-        assert!(parse_sides("t", None, &known, &listed).unwrap_err().contains("open an agent server"));
+        assert!(
+            parse_sides("t", None, &known, &listed)
+                .unwrap_err()
+                .contains("open an agent server")
+        );
     }
 }

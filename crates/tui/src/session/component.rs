@@ -151,7 +151,15 @@ pub trait Component {
 
     /// Moves to the first or last line.
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
-        self.step(cx, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false);
+        self.step(
+            cx,
+            if start {
+                isize::MIN / 2
+            } else {
+                isize::MAX / 2
+            },
+            false,
+        );
     }
 
     /// Handles a click on a cell, relative to the top left corner of the component.

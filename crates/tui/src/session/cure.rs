@@ -9,16 +9,26 @@ pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<S
     if !matches!(error.kind, Kind::Unauthorized | Kind::NoKey) {
         return None;
     }
-    let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
+    let workspace = profile
+        .workspace
+        .as_deref()
+        .map(|id| format!(" of workspace {}", text::short_id(id)));
     let key = format!("a key{}", workspace.unwrap_or_default());
     let what = match profile.key.as_ref().or(profile.bearer.as_ref())? {
         // The environment of a running program can't be changed from outside.
-        SecretSource::Env(name) => return Some(format!("set {name} to {key} and start Runtail again.")),
+        SecretSource::Env(name) => {
+            return Some(format!("set {name} to {key} and start Runtail again."));
+        }
         SecretSource::File(path) => format!("put {key} into {}", path.display()),
-        SecretSource::Entry(path, entry) => format!("put {key} into {}, as {entry}", path.display()),
+        SecretSource::Entry(path, entry) => {
+            format!("put {key} into {}, as {entry}", path.display())
+        }
         SecretSource::Keyring(entry) => format!("store {key}: {}", entry.store_command()?),
         SecretSource::Command(words) => {
-            format!("check the command {}, which must print {key}", words.first().map_or("", |word| word))
+            format!(
+                "check the command {}, which must print {key}",
+                words.first().map_or("", |word| word)
+            )
         }
         SecretSource::Given(_) => return None,
     };
@@ -32,7 +42,9 @@ pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<S
 pub fn missing_key(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<String> {
     let error = Some(error).filter(|error| error.kind == Kind::NoKey)?;
     match profile.key.as_ref().or(profile.bearer.as_ref()) {
-        Some(SecretSource::Env(name)) => Some(format!("{name} isn't set; set it and start Runtail again.")),
+        Some(SecretSource::Env(name)) => {
+            Some(format!("{name} isn't set; set it and start Runtail again."))
+        }
         _ => cure(profile, error, test).map(|cure| text::capitalized(&cure)),
     }
 }

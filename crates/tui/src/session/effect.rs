@@ -2,17 +2,20 @@
 
 use super::first_run::LocalServer;
 use super::record_list::RecordQuery;
-use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef, TwoServerIntent};
+use super::refs::{
+    Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef, TwoServerIntent,
+};
 use super::saved_tabs::SavedTabs;
 use super::subscription::Epoch;
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, ResourceIntent,
-    RunStart, SentRequest, ServerInfo, StartError, ThreadIntent,
+    Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError,
+    ResourceIntent, RunStart, SentRequest, ServerInfo, StartError, ThreadIntent,
 };
 use runtail_core::config::import::Import;
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
-    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Intent, Preview, SpecForm, StatusTime,
+    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Intent, Preview,
+    SpecForm, StatusTime,
 };
 use runtail_core::text::clean;
 use runtail_stream::Record;
@@ -51,7 +54,12 @@ pub enum EffectResult {
     /// A link that could not be opened, and why.
     LinkNotOpened(String, String),
     /// A deployment as a document to edit: its profile, id and name, and the text.
-    Written(Arc<str>, Arc<str>, String, Result<DeploymentDocument, ApiError>),
+    Written(
+        Arc<str>,
+        Arc<str>,
+        String,
+        Result<DeploymentDocument, ApiError>,
+    ),
     /// The preview of a change, by its number.
     Planned(u64, Result<Box<Preview>, PlanError>),
     /// The result of a sent change, by its number.
@@ -95,30 +103,50 @@ impl EffectResult {
     /// `None` for other results, such as those for a page or a dialog, which are dropped when it closes.
     pub fn profile(&self) -> Option<&str> {
         match self {
-            EffectResult::Info(server, _) | EffectResult::Assistants(server, _) => Some(&server.profile),
-            EffectResult::GraphFacts(server, ..) | EffectResult::Inputs(server, ..) => Some(&server.profile),
+            EffectResult::Info(server, _) | EffectResult::Assistants(server, _) => {
+                Some(&server.profile)
+            }
+            EffectResult::GraphFacts(server, ..) | EffectResult::Inputs(server, ..) => {
+                Some(&server.profile)
+            }
             EffectResult::Found(_, source, _) => Some(source.profile()),
             EffectResult::Described(what, _) => Some(what.profile()),
             EffectResult::Card(of, _) => Some(&of.profile),
             EffectResult::RowRead(of, _) => Some(of.profile()),
             EffectResult::Written(profile, ..) => Some(profile),
-            EffectResult::Sent(_, Ok(Applied { revision: Some(of), .. })) => Some(&of.profile),
-            EffectResult::Sent(_, Ok(Applied { deleting: Some((profile, ..)), .. })) => Some(profile),
+            EffectResult::Sent(
+                _,
+                Ok(Applied {
+                    revision: Some(of), ..
+                }),
+            ) => Some(&of.profile),
+            EffectResult::Sent(
+                _,
+                Ok(Applied {
+                    deleting: Some((profile, ..)),
+                    ..
+                }),
+            ) => Some(profile),
             EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
-            EffectResult::PlannedAction(..) | EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
+            EffectResult::PlannedAction(..)
+            | EffectResult::Acted(..)
+            | EffectResult::ThreadLoaded(..) => None,
             EffectResult::Browsed(..)
             | EffectResult::RecordsListed(..)
             | EffectResult::Authenticated(..)
             | EffectResult::LinkNotOpened(..)
             | EffectResult::FileStepped(..) => None,
-            EffectResult::Planned(..) | EffectResult::Sent(..) | EffectResult::Journal(_) | EffectResult::Tried(..) => {
-                None
-            }
+            EffectResult::Planned(..)
+            | EffectResult::Sent(..)
+            | EffectResult::Journal(_)
+            | EffectResult::Tried(..) => None,
             EffectResult::TargetChecked(..) => None,
             EffectResult::ImportsFound(_) | EffectResult::ImportDrafted(_) => None,
             EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
             EffectResult::TabsSaved(_) => None,
-            EffectResult::LocalServer(_) | EffectResult::DemoStarted(_) | EffectResult::SecretsChecked(_) => None,
+            EffectResult::LocalServer(_)
+            | EffectResult::DemoStarted(_)
+            | EffectResult::SecretsChecked(_) => None,
         }
     }
 }

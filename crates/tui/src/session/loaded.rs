@@ -18,7 +18,12 @@ pub struct Loaded<T> {
 
 impl<T> Default for Loaded<T> {
     fn default() -> Self {
-        Loaded { value: None, at: None, error: None, unread: None }
+        Loaded {
+            value: None,
+            at: None,
+            error: None,
+            unread: None,
+        }
     }
 }
 
@@ -26,7 +31,13 @@ impl<T> Loaded<T> {
     /// Applies the newest response. An error keeps the last good value.
     pub fn take(&mut self, result: Result<T, ApiError>, at: Timestamp) {
         match result {
-            Ok(value) => *self = Loaded { value: Some(value), at: Some(at), ..Loaded::default() },
+            Ok(value) => {
+                *self = Loaded {
+                    value: Some(value),
+                    at: Some(at),
+                    ..Loaded::default()
+                }
+            }
             Err(error) => self.error = Some(error),
         }
     }
@@ -35,7 +46,10 @@ impl<T> Loaded<T> {
 impl<T> Loaded<Vec<T>> {
     /// Applies the newest response to a request for a list.
     pub fn apply_list(&mut self, result: Result<Listing<T>, ApiError>, at: Timestamp) {
-        let unread = result.as_ref().ok().and_then(|listing| listing.unread.sentence());
+        let unread = result
+            .as_ref()
+            .ok()
+            .and_then(|listing| listing.unread.sentence());
         self.take(result.map(|listing| listing.items), at);
         self.unread = unread.or(self.unread.take());
     }

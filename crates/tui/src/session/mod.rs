@@ -173,7 +173,9 @@ impl Session {
     /// Returns whether a server is only asked while it is open, because each request wakes it or it isn't polled.
     pub fn is_quiet(&self, server: &ServerRef) -> bool {
         self.serverless.contains(server)
-            || self.profile(&server.profile).is_some_and(|profile| profile.is_quiet(&server.name))
+            || self
+                .profile(&server.profile)
+                .is_some_and(|profile| profile.is_quiet(&server.name))
     }
 
     /// Returns a profile in use by its name.
@@ -183,46 +185,66 @@ impl Session {
 
     /// Returns the place of a server in titles: its region, or its profile without one, and its name: `us › support-bot`.
     pub fn place(&self, server: &ServerRef) -> String {
-        let region = self.profile(&server.profile).map_or(&*server.profile, |profile| profile.tag());
+        let region = self
+            .profile(&server.profile)
+            .map_or(&*server.profile, |profile| profile.tag());
         let (region, name) = (text::clean(region), text::clean(&server.name));
-        if region == name { name.into_owned() } else { format!("{region} › {name}") }
+        if region == name {
+            name.into_owned()
+        } else {
+            format!("{region} › {name}")
+        }
     }
 
     /// Returns whether a profile is read-only. Unknown profiles are.
     pub fn is_read_only(&self, profile: &str) -> bool {
-        self.profile(profile).is_none_or(|profile| profile.read_only)
+        self.profile(profile)
+            .is_none_or(|profile| profile.read_only)
     }
 
     /// Explains why nothing was sent for a read-only profile.
     pub fn read_only_text(&self, profile: &str) -> String {
-        let why = self.profile(profile).and_then(|profile| profile.sealed.as_deref());
-        let why = why.map(|why| format!(" Cause: {}.", runtail_core::text::clean(why))).unwrap_or_default();
+        let why = self
+            .profile(profile)
+            .and_then(|profile| profile.sealed.as_deref());
+        let why = why
+            .map(|why| format!(" Cause: {}.", runtail_core::text::clean(why)))
+            .unwrap_or_default();
         format!("{profile} is read-only; nothing was sent.{why}")
     }
 
     /// Returns whether a profile's control plane may be polled. After its key was rejected, it is not polled until a refresh.
     pub fn may_poll(&self, profile: &str) -> bool {
-        self.profile(profile).is_some_and(|profile| profile.control_plane && !profile.halted)
+        self.profile(profile)
+            .is_some_and(|profile| profile.control_plane && !profile.halted)
     }
 
     /// Returns the epoch of a profile's polls.
     pub fn epoch_of(&self, profile: &str) -> Epoch {
-        self.profile(profile).map_or(Epoch::default(), |profile| profile.epoch)
+        self.profile(profile)
+            .map_or(Epoch::default(), |profile| profile.epoch)
     }
 
     /// Returns the time on the clock of a profile's server.
     pub fn server_time(&self, profile: &str) -> Timestamp {
-        self.profile(profile).map_or(self.now, |profile| profile.server_time(self.now))
+        self.profile(profile)
+            .map_or(self.now, |profile| profile.server_time(self.now))
     }
 
     /// Formats the first key of an action; empty if it has none.
     pub fn key(&self, id: &str) -> String {
-        self.keymap.keys_of(id).first().map(|key| key.to_string()).unwrap_or_default()
+        self.keymap
+            .keys_of(id)
+            .first()
+            .map(|key| key.to_string())
+            .unwrap_or_default()
     }
 
     /// Formats a time of day in the user's time zone.
     pub fn clock(&self, at: Timestamp) -> String {
-        at.to_zoned(self.settings.tz.clone()).strftime("%H:%M:%S").to_string()
+        at.to_zoned(self.settings.tz.clone())
+            .strftime("%H:%M:%S")
+            .to_string()
     }
 
     /// Returns a time of day without seconds, with the date if it is not today.
@@ -237,7 +259,11 @@ impl Session {
     pub fn dated_clock(&self, at: Timestamp) -> String {
         let zoned = at.to_zoned(self.settings.tz.clone());
         let is_today = zoned.date() == self.now.to_zoned(self.settings.tz.clone()).date();
-        if is_today { self.clock(at) } else { zoned.strftime("%d %b %H:%M").to_string() }
+        if is_today {
+            self.clock(at)
+        } else {
+            zoned.strftime("%d %b %H:%M").to_string()
+        }
     }
 
     /// Returns how often to poll, given whether something is in progress and whether the window has the focus.
@@ -256,7 +282,11 @@ impl Session {
 
     /// Shows for a short time why a key did nothing. If it is repeated, it is listed once.
     pub fn hint(&mut self, text: String) {
-        if self.notices.last().is_some_and(|last| last.text == text && !last.error && last.news.is_none()) {
+        if self
+            .notices
+            .last()
+            .is_some_and(|last| last.text == text && !last.error && last.news.is_none())
+        {
             self.notices.pop();
         }
         self.add_notice(false, text, None);
@@ -270,7 +300,12 @@ impl Session {
 
     fn add_notice(&mut self, error: bool, text: String, news: Option<StatusRole>) {
         self.notified += 1;
-        let notice = Notification { at: self.now, error, text, news };
+        let notice = Notification {
+            at: self.now,
+            error,
+            text,
+            news,
+        };
         self.notices.push(notice.clone());
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);
@@ -283,15 +318,24 @@ impl Session {
 
     fn show_notice(&mut self, notice: Notification) {
         // A failure stays until the next key.
-        let seconds = if notice.error { ERROR_DURATION } else { NOTICE_DURATION };
+        let seconds = if notice.error {
+            ERROR_DURATION
+        } else {
+            NOTICE_DURATION
+        };
         self.notice_until = self.now.checked_add(seconds).ok();
         self.footer = Some((notice, self.now));
     }
 
     /// Returns until when the footer keeps an answer to a key, which news don't cover.
     fn answer_until(&self) -> Option<Timestamp> {
-        let (notice, since) = self.footer.as_ref().filter(|(notice, _)| notice.news.is_none())?;
-        let until = self.notice_until?.min(since.checked_add(NOTICE_DURATION).ok()?);
+        let (notice, since) = self
+            .footer
+            .as_ref()
+            .filter(|(notice, _)| notice.news.is_none())?;
+        let until = self
+            .notice_until?
+            .min(since.checked_add(NOTICE_DURATION).ok()?);
         (notice.at <= self.now && self.now < until).then_some(until)
     }
 
@@ -313,8 +357,13 @@ impl Session {
     /// Removes the notice from the footer if it was shown long enough to be read.
     pub fn dismiss_read_notice(&mut self) {
         // `abs`: if the clock was set back, the notice must not stay.
-        let is_read = |since: Timestamp| self.now.duration_since(since).abs() > SignedDuration::from_secs(2);
-        if self.footer.as_ref().is_some_and(|(_, since)| is_read(*since)) {
+        let is_read =
+            |since: Timestamp| self.now.duration_since(since).abs() > SignedDuration::from_secs(2);
+        if self
+            .footer
+            .as_ref()
+            .is_some_and(|(_, since)| is_read(*since))
+        {
             self.notice_until = None;
         }
     }
@@ -322,7 +371,10 @@ impl Session {
     /// Returns the notice that the footer shows.
     pub fn notice(&self) -> Option<&Notification> {
         let until = self.notice_until?;
-        self.footer.as_ref().map(|(notice, _)| notice).filter(|notice| self.now < until && notice.at <= self.now)
+        self.footer
+            .as_ref()
+            .map(|(notice, _)| notice)
+            .filter(|notice| self.now < until && notice.at <= self.now)
     }
 
     /// Returns whether the notice of the footer is news from elsewhere.
@@ -333,7 +385,9 @@ impl Session {
     /// Restarts every poll.
     pub fn restart_polls(&mut self) {
         self.epoch = self.epoch.next();
-        self.profiles.iter_mut().for_each(|profile| profile.epoch = self.epoch);
+        self.profiles
+            .iter_mut()
+            .for_each(|profile| profile.epoch = self.epoch);
     }
 
     /// Returns whether the terminal is large enough for the dashboard.
@@ -343,13 +397,21 @@ impl Session {
 
     /// Returns the size of the terminal as overlays lay themselves out in it: without the row of a notice.
     pub fn page_size(&self) -> (u16, u16) {
-        (self.size.0, self.size.1.saturating_sub(self.has_notice_row.into()))
+        (
+            self.size.0,
+            self.size.1.saturating_sub(self.has_notice_row.into()),
+        )
     }
 
     /// Returns the area of an overlay's text, inside its frame.
     pub fn overlay_area(&self) -> Area {
         let (w, h) = self.page_size();
-        Area { x: 2, y: 2, w: w.saturating_sub(4), h: h.saturating_sub(4) }
+        Area {
+            x: 2,
+            y: 2,
+            w: w.saturating_sub(4),
+            h: h.saturating_sub(4),
+        }
     }
 
     /// Returns the area of the rows of an overlay's table.
@@ -382,5 +444,8 @@ impl Ids {
 
 /// Returns whether an error stops polling until the user refreshes.
 pub fn stops_polling(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Refused | Kind::NoKey)
+    matches!(
+        error.kind,
+        Kind::Unauthorized | Kind::Forbidden | Kind::Refused | Kind::NoKey
+    )
 }

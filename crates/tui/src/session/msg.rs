@@ -74,6 +74,9 @@ pub enum Msg {
 impl Msg {
     /// Returns the message for a result of the current configuration.
     pub fn done(done: EffectResult) -> Msg {
-        Msg::Effect { epoch: Epoch::MAX, result: done }
+        Msg::Effect {
+            epoch: Epoch::MAX,
+            result: done,
+        }
     }
 }

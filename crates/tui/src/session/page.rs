@@ -88,21 +88,31 @@ impl<P: Page + Default> Default for Paged<P> {
 impl<P: Page> Paged<P> {
     /// Creates a page at its first line.
     pub fn new(page: P) -> Paged<P> {
-        Paged { page, place: Place::at_start() }
+        Paged {
+            page,
+            place: Place::at_start(),
+        }
     }
 
     /// Returns the columns at the left and at the right of the frame.
     fn margin(&self, cx: &Cx<'_>) -> u16 {
         let width = cx.session.page_size().0;
         // A margin of a few columns is no use.
-        let columns = self.page.columns().filter(|columns| *columns + 2 * MIN_MARGIN <= width);
+        let columns = self
+            .page
+            .columns()
+            .filter(|columns| *columns + 2 * MIN_MARGIN <= width);
         columns.map_or(0, |columns| (width - columns) / 2)
     }
 
     /// Returns the area of the text.
     fn area(&self, cx: &Cx<'_>) -> Area {
         let margin = self.margin(cx);
-        Area { x: cx.area.x + margin, w: cx.area.w.saturating_sub(2 * margin), ..cx.area }
+        Area {
+            x: cx.area.x + margin,
+            w: cx.area.w.saturating_sub(2 * margin),
+            ..cx.area
+        }
     }
 
     fn lines(&self, cx: &Cx<'_>) -> Vec<Line> {
@@ -110,7 +120,10 @@ impl<P: Page> Paged<P> {
     }
 
     fn rows(&self, cx: &Cx<'_>) -> Flat {
-        Flat { first: 0, end: self.lines(cx).len() as u64 }
+        Flat {
+            first: 0,
+            end: self.lines(cx).len() as u64,
+        }
     }
 }
 
@@ -135,7 +148,9 @@ impl<P: Page> Component for Paged<P> {
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
         let (first, end) = (self.place.top.key, self.lines(cx).len() as u64);
         match action {
-            Action::PageDown | Action::HalfDown | Action::Down | Action::Bottom => first + u64::from(cx.area.h) < end,
+            Action::PageDown | Action::HalfDown | Action::Down | Action::Bottom => {
+                first + u64::from(cx.area.h) < end
+            }
             Action::PageUp | Action::HalfUp | Action::Up | Action::Top => first > 0,
             action => self.page.offers(action),
         }
@@ -189,8 +204,17 @@ impl<P: Page> Component for Paged<P> {
         let margin = self.margin(cx);
         let lines = self.lines(cx);
         // A centered page is a card: it ends after its last line.
-        let rows = if margin > 0 { lines.len().min(h.into()) as u16 + 2 } else { h };
-        let frame = Area { x: margin, y: 1, w: w.saturating_sub(2 * margin), h: rows.min(h.saturating_sub(2)) };
+        let rows = if margin > 0 {
+            lines.len().min(h.into()) as u16 + 2
+        } else {
+            h
+        };
+        let frame = Area {
+            x: margin,
+            y: 1,
+            w: w.saturating_sub(2 * margin),
+            h: rows.min(h.saturating_sub(2)),
+        };
         canvas.pane_frame(frame, &title_line(title, &Line::plain(&about)), true);
         draw_lines(canvas, self.area(cx), &self.place, &lines);
         None
@@ -200,7 +224,16 @@ impl<P: Page> Component for Paged<P> {
 /// Draws the frame of an overlay: its title, and what it is about.
 pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &Line) {
     let (w, h) = cx.session.page_size();
-    canvas.pane_frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title_line(title, about), true);
+    canvas.pane_frame(
+        Area {
+            x: 0,
+            y: 1,
+            w,
+            h: h.saturating_sub(2),
+        },
+        &title_line(title, about),
+        true,
+    );
 }
 
 /// Returns the title of a frame, with what it is about.
@@ -216,7 +249,10 @@ pub fn title_line(title: &str, about: &Line) -> Line {
 
 /// Draws the visible lines.
 pub fn draw_lines(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) {
-    let rows = Flat { first: 0, end: lines.len() as u64 };
+    let rows = Flat {
+        first: 0,
+        end: lines.len() as u64,
+    };
     for (i, row) in window(&rows, place.top, area.h as usize).enumerate() {
         if let Some(line) = lines.get(row.key as usize) {
             canvas.line(area.x, area.y + i as u16, area.w, line);

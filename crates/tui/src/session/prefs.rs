@@ -49,7 +49,8 @@ impl ViewPrefs {
     /// Applies a reloaded `[ui]`. Settings that did not change in the file keep the user's current value.
     pub fn configure(&mut self, config: &Config) {
         let before = self.configured.replace(config.ui.clone());
-        let changed = |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));
+        let changed =
+            |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));
         self.themes = config.themes.clone();
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
         self.searches.clone_from(&config.searches);
@@ -83,7 +84,10 @@ mod tests {
         assert_eq!((prefs.theme.as_str(), prefs.wrap), ("mono", true));
         prefs.theme = "color-blind".into();
         prefs.configure(&read("[ui]\ntheme = \"mono\"\nmouse = \"off\"\n"));
-        assert_eq!((prefs.theme.as_str(), prefs.mouse, prefs.wrap), ("color-blind", Mouse::Off, false));
+        assert_eq!(
+            (prefs.theme.as_str(), prefs.mouse, prefs.wrap),
+            ("color-blind", Mouse::Off, false)
+        );
         prefs.configure(&read("[ui]\ntheme = \"own\"\n[themes.own]\n"));
         assert_eq!(prefs.theme, "own");
         // The theme was removed from the file, so the configured one is used.

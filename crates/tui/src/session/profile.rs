@@ -83,7 +83,10 @@ impl ProfileState {
 
     /// Returns a short name: the region's tag, or the profile's name if the region is a host.
     pub fn tag(&self) -> &str {
-        self.region.as_deref().filter(|r| !r.contains(['.', ':'])).unwrap_or(&self.name)
+        self.region
+            .as_deref()
+            .filter(|r| !r.contains(['.', ':']))
+            .unwrap_or(&self.name)
     }
 
     /// Returns why the control plane doesn't answer, by its newest request.
@@ -142,6 +145,9 @@ pub fn breadcrumb(session: &Session, server: &ServerRef, focused: bool) -> Line 
         line.push_dim(region);
         line.push_dim(" › ");
     }
-    line.push(if focused { Tone::Accent } else { Tone::Plain }, &server.name);
+    line.push(
+        if focused { Tone::Accent } else { Tone::Plain },
+        &server.name,
+    );
     line
 }

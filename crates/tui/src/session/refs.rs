@@ -122,7 +122,10 @@ pub struct LogRef {
 
 /// Says why a deployment from an external image has no build log.
 pub fn no_build_log(name: &str) -> String {
-    format!("{} runs an image that was built elsewhere, so it has no build log.", text::clean(name))
+    format!(
+        "{} runs an image that was built elsewhere, so it has no build log.",
+        text::clean(name)
+    )
 }
 
 impl LogRef {
@@ -174,11 +177,19 @@ impl Described {
         match self {
             Described::Thread(_, id) => format!("thread {}", runtail_core::text::short_id(id)),
             Described::Run(_, _, id) => format!("run {}", runtail_core::text::short_id(id)),
-            Described::Schemas(_, id) => format!("schemas of assistant {}", runtail_core::text::short_id(id)),
-            Described::Graph(_, id) => format!("graph of assistant {}", runtail_core::text::short_id(id)),
+            Described::Schemas(_, id) => {
+                format!("schemas of assistant {}", runtail_core::text::short_id(id))
+            }
+            Described::Graph(_, id) => {
+                format!("graph of assistant {}", runtail_core::text::short_id(id))
+            }
             Described::Deployment(_, _, name) => format!("deployment {name}"),
-            Described::Revision(of) => format!("revision {}", runtail_core::text::short_id(&of.revision)),
-            Described::ForgeSession(_, id) => format!("session {}", runtail_core::text::short_id(id)),
+            Described::Revision(of) => {
+                format!("revision {}", runtail_core::text::short_id(&of.revision))
+            }
+            Described::ForgeSession(_, id) => {
+                format!("session {}", runtail_core::text::short_id(id))
+            }
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
-use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef, TwoServerIntent};
+use super::msg::{
+    Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef, TwoServerIntent,
+};
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
@@ -311,7 +313,11 @@ impl Requests {
     /// Opens any record as a JSON document.
     pub fn inspect(title: String, record: &impl serde::Serialize) -> Requests {
         match serde_json::to_string(record) {
-            Ok(text) => Route::Document { title, text: text.into() }.into(),
+            Ok(text) => Route::Document {
+                title,
+                text: text.into(),
+            }
+            .into(),
             Err(e) => Requests::error(format!("Can't show this record as JSON: {e}")),
         }
     }

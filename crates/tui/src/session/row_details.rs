@@ -56,20 +56,30 @@ pub struct RowDetails {
 impl RowDetails {
     /// Returns what is known of a row.
     pub fn of(&self, row: &impl DetailedRow) -> Option<&KnownDetail> {
-        self.known.get(row.key()).filter(|(state, _)| *state == row.state()).map(|(_, known)| known)
+        self.known
+            .get(row.key())
+            .filter(|(state, _)| *state == row.state())
+            .map(|(_, known)| known)
     }
 
     /// Returns the first error of a failed revision, if it was read.
     pub fn error(&self, row: &impl DetailedRow) -> Option<&str> {
         match (row.target(), self.of(row)?) {
-            (InboxTarget::Revision(..), KnownDetail::Loaded(detail)) => Some(detail.rows.first()?.1.as_str()),
+            (InboxTarget::Revision(..), KnownDetail::Loaded(detail)) => {
+                Some(detail.rows.first()?.1.as_str())
+            }
             _ => None,
         }
     }
 
     /// Notes which row is selected.
     pub fn select(&mut self, key: Option<&str>, now: Timestamp) {
-        if self.selected.as_ref().map(|(selected, _)| selected.as_str()) != key {
+        if self
+            .selected
+            .as_ref()
+            .map(|(selected, _)| selected.as_str())
+            != key
+        {
             self.selected = key.map(|key| (key.to_string(), now));
         }
     }
@@ -85,17 +95,30 @@ impl RowDetails {
             return None;
         }
         let can_read = |row: &&R| {
-            let profile = cx.session.profile(row.target().profile()).filter(|profile| !profile.halted);
+            let profile = cx
+                .session
+                .profile(row.target().profile())
+                .filter(|profile| !profile.halted);
             // A read without a result is repeated only for another state of the row.
             !row.is_stale() && profile.is_some() && self.of(*row).is_none()
         };
         let selected = self.selected.as_ref().and_then(|(key, since)| {
-            let row = shown.iter().copied().find(|row| row.key() == *key).filter(can_read)?;
+            let row = shown
+                .iter()
+                .copied()
+                .find(|row| row.key() == *key)
+                .filter(can_read)?;
             let left = SETTLED - now.duration_since(*since);
             Some((row, Duration::try_from(left).unwrap_or_default()))
         });
         let is_revision = |row: &&R| matches!(row.target(), InboxTarget::Revision(..));
-        let revisions = || shown.iter().copied().filter(is_revision).take(MAX_REVISIONS);
+        let revisions = || {
+            shown
+                .iter()
+                .copied()
+                .filter(is_revision)
+                .take(MAX_REVISIONS)
+        };
         selected.or_else(|| revisions().find(can_read).map(|row| (row, Duration::ZERO)))
     }
 
@@ -110,7 +133,10 @@ impl RowDetails {
         if self.known.len() >= MAX_KEPT {
             self.known.clear();
         }
-        self.known.insert(row.key().to_string(), (row.state(), KnownDetail::Loading(cx.session.now)));
+        self.known.insert(
+            row.key().to_string(),
+            (row.state(), KnownDetail::Loading(cx.session.now)),
+        );
         Some(row.target())
     }
 

@@ -24,19 +24,30 @@ pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usi
         _ if lines.len() + 2 > room => return,
         None => return,
         Some(KnownDetail::Loading(_)) => ("loading…".to_string(), &nothing),
-        Some(KnownDetail::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), &nothing),
+        Some(KnownDetail::Failed(why)) => (
+            format!("the details couldn't be read ({})", text::clean(why)),
+            &nothing,
+        ),
         Some(KnownDetail::Loaded(detail)) if detail.rows.is_empty() => return,
         Some(KnownDetail::Loaded(detail)) => (detail.title.clone(), detail),
     };
     let title = format!("── {} ", text::clean(&title));
     let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
     lines.push(Line::dim(&format!("  {title}{rule}")));
-    let values: Vec<Vec<Line>> = detail.rows.iter().map(|row| value_lines(row, detail.rows.len() > 1, width)).collect();
+    let values: Vec<Vec<Line>> = detail
+        .rows
+        .iter()
+        .map(|row| value_lines(row, detail.rows.len() > 1, width))
+        .collect();
     let left = room.saturating_sub(lines.len());
     let is_all = values.iter().map(Vec::len).sum::<usize>() <= left && detail.hidden == 0;
     // One value that doesn't fit needs no count.
     let is_counted = !is_all && values.len() + detail.hidden > 1;
-    let for_values = if is_counted { left.saturating_sub(1).max(1) } else { left };
+    let for_values = if is_counted {
+        left.saturating_sub(1).max(1)
+    } else {
+        left
+    };
     let (mut shown, mut rest) = (0, for_values);
     for value in &values {
         if rest == 0 {
@@ -70,7 +81,10 @@ fn value_lines((label, said): &(String, String), is_list: bool, width: usize) ->
         (false, true) => FIELD,
     };
     let mut lines = Vec::new();
-    for (n, part) in bounded(said, width.saturating_sub(indent).max(10)).iter().enumerate() {
+    for (n, part) in bounded(said, width.saturating_sub(indent).max(10))
+        .iter()
+        .enumerate()
+    {
         let head = match n {
             0 if label.is_empty() => String::new(),
             0 if is_list => format!("    {label}"),
@@ -95,9 +109,19 @@ fn bounded(said: &str, width: usize) -> Vec<String> {
 
 /// Shortens the value of a line to a width in which a mark follows it.
 fn shorten(line: &mut Line, width: usize, mark: &str) {
-    let before: usize = line.left.iter().rev().skip(1).map(|piece| text::width(&piece.text)).sum();
+    let before: usize = line
+        .left
+        .iter()
+        .rev()
+        .skip(1)
+        .map(|piece| text::width(&piece.text))
+        .sum();
     if let Some(last) = line.left.last_mut() {
-        last.text = text::fit(&format!("{}{mark}", last.text), width.saturating_sub(before)).into_owned();
+        last.text = text::fit(
+            &format!("{}{mark}", last.text),
+            width.saturating_sub(before),
+        )
+        .into_owned();
     }
 }
 
@@ -111,8 +135,13 @@ const TEXTS: [&str; 4] = ["question", "message", "prompt", "description"];
 
 /// Returns the field of a plain question that holds its text.
 fn text_field(question: &Question) -> Option<(&'static str, &str)> {
-    let fields = question.value.as_object().filter(|_| question.actions().is_empty())?;
-    TEXTS.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))
+    let fields = question
+        .value
+        .as_object()
+        .filter(|_| question.actions().is_empty())?;
+    TEXTS
+        .iter()
+        .find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))
 }
 
 /// Returns what is asked, without the fields that are listed below it.
@@ -129,7 +158,10 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
     let heading_field = text_field(question).map(|(name, _)| name);
     let of_value;
     let groups: Vec<(Option<&str>, &Value)> = match actions.is_empty() {
-        false => actions.iter().map(|action| (Some(action.name.as_str()), &action.args)).collect(),
+        false => actions
+            .iter()
+            .map(|action| (Some(action.name.as_str()), &action.args))
+            .collect(),
         true => {
             of_value = &question.value;
             vec![(None, of_value)]
@@ -155,13 +187,24 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                         lines.push(Line::dim(&format!("    {label}{fill}")).with_plain(part));
                     }
                 }
-                let hidden = fields.iter().filter(is_shown).count().saturating_sub(MAX_FIELDS);
+                let hidden = fields
+                    .iter()
+                    .filter(is_shown)
+                    .count()
+                    .saturating_sub(MAX_FIELDS);
                 lines.extend((hidden > 0).then(|| more(hidden)));
             }
             // The first line of a text is its summary.
             Value::String(said) if name.is_none() => {
-                let more: Vec<&str> = said.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();
-                let rows = wrap(text::head(&more.join("\n"), MAX_VALUE), width.saturating_sub(2).max(10));
+                let more: Vec<&str> = said
+                    .lines()
+                    .skip(1)
+                    .filter(|line| !line.trim().is_empty())
+                    .collect();
+                let rows = wrap(
+                    text::head(&more.join("\n"), MAX_VALUE),
+                    width.saturating_sub(2).max(10),
+                );
                 let rows = rows.iter().filter(|_| !more.is_empty());
                 lines.extend(rows.map(|part| Line::plain(&format!("  {part}"))));
             }
@@ -174,13 +217,20 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
     for (id, label) in ids {
-        let key = session.keymap.hints_of([id], session.settings.ascii).pop().map(|(key, _)| key);
+        let key = session
+            .keymap
+            .hints_of([id], session.settings.ascii)
+            .pop()
+            .map(|(key, _)| key);
         let Some(key) = key else { continue };
         let gap = if line.left.is_empty() { "" } else { "   " };
         if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
             continue;
         }
-        line = line.with_plain(gap).with_accent(&key).with_dim(&format!(" {label}"));
+        line = line
+            .with_plain(gap)
+            .with_accent(&key)
+            .with_dim(&format!(" {label}"));
     }
     line
 }
@@ -190,23 +240,55 @@ mod tests {
     use super::*;
 
     fn shown(rows: &[(&str, &str)], hidden: usize, room: usize) -> Vec<String> {
-        let rows = rows.iter().map(|(name, said)| (name.to_string(), said.to_string())).collect();
-        let known = KnownDetail::Loaded(RowDetail { title: "state".into(), rows, hidden });
+        let rows = rows
+            .iter()
+            .map(|(name, said)| (name.to_string(), said.to_string()))
+            .collect();
+        let known = KnownDetail::Loaded(RowDetail {
+            title: "state".into(),
+            rows,
+            hidden,
+        });
         let mut lines = Vec::new();
         push_known(&mut lines, Some(&known), 40, room);
-        lines.iter().skip(1).map(|line| line.text().trim_start().to_string()).collect()
+        lines
+            .iter()
+            .skip(1)
+            .map(|line| line.text().trim_start().to_string())
+            .collect()
     }
 
     #[test]
     fn what_is_cut_and_what_is_left_out_have_marks_of_their_own() {
-        let rows = [("a", "1"), ("b", "a text that is too long for one line"), ("c", "3")];
+        let rows = [
+            ("a", "1"),
+            ("b", "a text that is too long for one line"),
+            ("c", "3"),
+        ];
         assert_eq!(shown(&rows, 0, 2), ["a                 1   +2 more"]);
         assert_eq!(shown(&rows, 0, 3), ["a                 1", "+2 more"]);
-        assert_eq!(shown(&rows, 0, 4), ["a                 1", "b                 a text that is to…", "+1 more"]);
-        assert_eq!(shown(&rows, 0, 9).last().map(String::as_str), Some("c                 3"));
-        assert_eq!(shown(&rows, 7, 9).last().map(String::as_str), Some("+7 more"));
         assert_eq!(
-            shown(&[("ai", "a text that is too long for one line of this width")], 0, 2),
+            shown(&rows, 0, 4),
+            [
+                "a                 1",
+                "b                 a text that is to…",
+                "+1 more"
+            ]
+        );
+        assert_eq!(
+            shown(&rows, 0, 9).last().map(String::as_str),
+            Some("c                 3")
+        );
+        assert_eq!(
+            shown(&rows, 7, 9).last().map(String::as_str),
+            Some("+7 more")
+        );
+        assert_eq!(
+            shown(
+                &[("ai", "a text that is too long for one line of this width")],
+                0,
+                2
+            ),
             ["ai  a text that is too long for one …"]
         );
         assert!(shown(&rows, 0, 1).is_empty());

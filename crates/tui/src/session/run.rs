@@ -72,9 +72,22 @@ pub fn act_on_thread(thread: ThreadRef, run: Option<String>, action: Action) -> 
             let from = AnswerFrom::Server(ThreadRef { server, id: thread });
             return Route::Answer(from, action == Action::Approve).into();
         }
-        Action::CancelRun => ThreadIntent::Cancel { thread, run, action: CancelAction::Interrupt, with_queue: false },
-        Action::RollbackRun => ThreadIntent::Cancel { thread, run, action: CancelAction::Rollback, with_queue: false },
-        Action::Again => ThreadIntent::Again { thread, recursion_limit: None },
+        Action::CancelRun => ThreadIntent::Cancel {
+            thread,
+            run,
+            action: CancelAction::Interrupt,
+            with_queue: false,
+        },
+        Action::RollbackRun => ThreadIntent::Cancel {
+            thread,
+            run,
+            action: CancelAction::Rollback,
+            with_queue: false,
+        },
+        Action::Again => ThreadIntent::Again {
+            thread,
+            recursion_limit: None,
+        },
         Action::Delete => ThreadIntent::Delete { thread },
         _ => return Requests::none(),
     };

@@ -74,12 +74,21 @@ pub struct SavedServer {
 impl SavedTabs {
     /// Creates the tabs of a session.
     pub fn new(tabs: Vec<SavedTab>, lists: Option<SavedServer>, current: SavedPlace) -> SavedTabs {
-        SavedTabs { version: VERSION, tabs, lists, current, thread_order: None }
+        SavedTabs {
+            version: VERSION,
+            tabs,
+            lists,
+            current,
+            thread_order: None,
+        }
     }
 
     /// Adds the order of thread lists.
     pub fn with_thread_order(self, word: Option<&str>) -> SavedTabs {
-        SavedTabs { thread_order: word.map(str::to_string), ..self }
+        SavedTabs {
+            thread_order: word.map(str::to_string),
+            ..self
+        }
     }
 
     /// Parses a file.
@@ -89,17 +98,36 @@ impl SavedTabs {
     pub fn parse(text: &str) -> Result<SavedTabs, String> {
         let read: SavedTabs = serde_json::from_str(text).map_err(|e| {
             // The position is enough: the message could repeat what a damaged file contains.
-            format!("line {}, column {}: not what Runtail writes", e.line(), e.column())
+            format!(
+                "line {}, column {}: not what Runtail writes",
+                e.line(),
+                e.column()
+            )
         })?;
         if read.version != VERSION {
-            return Err(format!("its format has the version {}, not {VERSION}", read.version));
+            return Err(format!(
+                "its format has the version {}, not {VERSION}",
+                read.version
+            ));
         }
-        let is_name = |name: &str| !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
-        let is_id = |id: &str| is_name(id) && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-        let is_server = |of: &SavedServer| is_name(&of.server) && of.profile.as_deref().is_none_or(is_name);
-        let is_tab =
-            |tab: &SavedTab| is_server(&tab.server) && is_id(&tab.thread) && tab.run.as_deref().is_none_or(is_id);
-        match read.tabs.len() <= MAX_SAVED && read.tabs.iter().all(is_tab) && read.lists.iter().all(is_server) {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
+        };
+        let is_id = |id: &str| {
+            is_name(id)
+                && id
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        };
+        let is_server =
+            |of: &SavedServer| is_name(&of.server) && of.profile.as_deref().is_none_or(is_name);
+        let is_tab = |tab: &SavedTab| {
+            is_server(&tab.server) && is_id(&tab.thread) && tab.run.as_deref().is_none_or(is_id)
+        };
+        match read.tabs.len() <= MAX_SAVED
+            && read.tabs.iter().all(is_tab)
+            && read.lists.iter().all(is_server)
+        {
             true => Ok(read),
             false => Err("it has a name or an id that Runtail does not write".into()),
         }
@@ -154,7 +182,11 @@ mod tests {
             beside: None,
             ..tab.clone()
         };
-        let saved = SavedTabs::new(vec![tab, run], Some(server(Some("us"), "support-bot")), SavedPlace::Tab(1));
+        let saved = SavedTabs::new(
+            vec![tab, run],
+            Some(server(Some("us"), "support-bot")),
+            SavedPlace::Tab(1),
+        );
         saved.with_thread_order(Some("created"))
     }
 
@@ -185,13 +217,18 @@ mod tests {
             let why = SavedTabs::parse(&text).unwrap_err();
             assert!(!why.contains("1f0a") && !why.contains('\u{1b}'), "{why}");
         }
-        let many = SavedTabs { tabs: vec![example().tabs[0].clone(); MAX_SAVED + 1], ..example() };
+        let many = SavedTabs {
+            tabs: vec![example().tabs[0].clone(); MAX_SAVED + 1],
+            ..example()
+        };
         assert!(SavedTabs::parse(&many.to_text()).is_err());
     }
 
     #[test]
     fn unknown_fields_are_ignored() {
-        let text = example().to_text().replace("\"version\": 1", "\"later\": {}, \"version\": 1");
+        let text = example()
+            .to_text()
+            .replace("\"version\": 1", "\"later\": {}, \"version\": 1");
         assert_eq!(SavedTabs::parse(&text), Ok(example()));
     }
 }

@@ -7,13 +7,14 @@ use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
 use runtail_api::{
-    ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerHealth, ServerInbox, ThreadPage,
+    ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerHealth, ServerInbox,
+    ThreadPage,
 };
 use runtail_core::config::{Profile, Stuck};
 use runtail_core::graph::Graph;
 use runtail_core::model::{
-    Deployment, FailureCard, LogLine, Revision, Run, ServerFilter, Thread, ThreadFacts, ThreadSearch, ThreadSort,
-    ThreadStatus,
+    Deployment, FailureCard, LogLine, Revision, Run, ServerFilter, Thread, ThreadFacts,
+    ThreadSearch, ThreadSort, ThreadStatus,
 };
 use runtail_stream::Item;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError};
@@ -48,9 +49,16 @@ pub enum SubscriptionEvent {
     /// The revisions of a deployment.
     Revisions(Result<Revisions, ApiError>, NextPoll),
     /// The revisions of the last day of a deployment in the list.
-    Past { deployment: Arc<str>, revisions: Vec<Revision> },
+    Past {
+        deployment: Arc<str>,
+        revisions: Vec<Revision>,
+    },
     /// The subject of the commit that a revision was built from; `None` if its build log has none.
-    CommitSubject { revision: Arc<str>, commit: Arc<str>, subject: Option<String> },
+    CommitSubject {
+        revision: Arc<str>,
+        commit: Arc<str>,
+        subject: Option<String>,
+    },
     /// The explanation of a failed revision.
     Card(Result<Box<FailureCard>, ApiError>),
     /// A watched revision.
@@ -254,7 +262,13 @@ pub struct Subscription {
 impl Subscription {
     /// Creates a subscription at the usual pace.
     pub fn new(key: SubscriptionId, epoch: Epoch, what: SubscriptionKind) -> Subscription {
-        Subscription { key, epoch, limit: 0, what, params: SubscriptionParams::default() }
+        Subscription {
+            key,
+            epoch,
+            limit: 0,
+            what,
+            params: SubscriptionParams::default(),
+        }
     }
 
     /// Sets the number of rows to request.

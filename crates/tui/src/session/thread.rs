@@ -52,8 +52,12 @@ pub struct Offers {
 impl Offers {
     /// Returns what a server of a kind offers for a thread with these records.
     pub fn new(kind: Option<ServerKind>, records: &Status) -> Offers {
-        let has =
-            |part: SnapshotPart| !records.missing().iter().any(|(missing, why)| *missing == part && why.is_none());
+        let has = |part: SnapshotPart| {
+            !records
+                .missing()
+                .iter()
+                .any(|(missing, why)| *missing == part && why.is_none())
+        };
         let can = |ability: fn(ServerKind) -> bool| kind.is_none_or(ability);
         // A server without a list of runs has no other call for runs in the background either.
         let (has_runs, has_state) = (has(SnapshotPart::Runs), has(SnapshotPart::State));
@@ -124,16 +128,26 @@ pub struct ThreadToAnswer {
 /// Says what a failure to start a run means.
 pub fn failure_sentence(failure: StartFailure) -> &'static str {
     match failure {
-        StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
-        StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
+        StartFailure::NotOpen | StartFailure::Changed => {
+            "The thread changed since the preview. Nothing was sent."
+        }
+        StartFailure::Unchecked => {
+            "Couldn't read the thread right before sending. Nothing was sent."
+        }
         StartFailure::Answered => "Someone answered first, so the server refused this run.",
-        StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
+        StartFailure::Busy => {
+            "Another run is active on this thread, so the server refused this one."
+        }
         StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
         StartFailure::Refused => "The server refused. Nothing was done.",
         StartFailure::AfterEdit => "Only the first of two requests was done.",
-        StartFailure::AfterEditUnknown => "The first of two requests was done. It's unknown whether the second was.",
+        StartFailure::AfterEditUnknown => {
+            "The first of two requests was done. It's unknown whether the second was."
+        }
         StartFailure::NotOffered => "This server can't start runs in the background.",
-        StartFailure::Unknown => "It's unknown whether this was done: the server failed, or its reply was lost.",
+        StartFailure::Unknown => {
+            "It's unknown whether this was done: the server failed, or its reply was lost."
+        }
     }
 }
 
@@ -143,16 +157,35 @@ mod tests {
 
     #[test]
     fn servers_that_need_an_input_offer_no_retry_of_steps() {
-        let label = |kind, again, is_rejected| Offers::new(kind, &Status::default()).again_label(again, is_rejected);
-        for kind in [None, Some(ServerKind::Python), Some(ServerKind::JavaScript), Some(ServerKind::Aegra)] {
+        let label = |kind, again, is_rejected| {
+            Offers::new(kind, &Status::default()).again_label(again, is_rejected)
+        };
+        for kind in [
+            None,
+            Some(ServerKind::Python),
+            Some(ServerKind::JavaScript),
+            Some(ServerKind::Aegra),
+        ] {
             assert_eq!(label(kind, Again::Steps, false), Some("retry"));
-            assert_eq!(label(kind, Again::Steps, true), Some("retry"), "it asks again");
+            assert_eq!(
+                label(kind, Again::Steps, true),
+                Some("retry"),
+                "it asks again"
+            );
             assert_eq!(label(kind, Again::Input, false), Some("run again"));
             assert_eq!(label(kind, Again::Nothing, false), None);
         }
         let early = Some(ServerKind::EarlyAegra);
-        assert_eq!(label(early, Again::Steps, false), Some("run again"), "with the last input");
-        assert_eq!(label(early, Again::Steps, true), None, "the answer is kept, and it can't ask again");
+        assert_eq!(
+            label(early, Again::Steps, false),
+            Some("run again"),
+            "with the last input"
+        );
+        assert_eq!(
+            label(early, Again::Steps, true),
+            None,
+            "the answer is kept, and it can't ask again"
+        );
         assert_eq!(label(early, Again::Input, false), Some("run again"));
     }
 }

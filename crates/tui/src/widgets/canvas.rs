@@ -11,18 +11,33 @@ use runtail_core::text;
 fn hint_pieces(hints: &str) -> Vec<Piece> {
     let is_key = |word: &str| {
         let mut chars = word.chars();
-        let is_symbol = chars.next().is_some_and(|first| chars.all(|c| c == first || !c.is_alphanumeric()));
+        let is_symbol = chars
+            .next()
+            .is_some_and(|first| chars.all(|c| c == first || !c.is_alphanumeric()));
         let is_named = ["Tab", "BackTab", "Space", "Enter", "Esc", "F4", "F5"].contains(&word);
         is_symbol || is_named || word.starts_with("ctrl-") || word.starts_with("alt-")
     };
     let mut pieces = Vec::new();
     for (n, hint) in hints.split("   ").enumerate() {
-        let keys = hint.split(' ').take_while(|word| is_key(word)).map(|word| word.len() + 1).sum::<usize>();
+        let keys = hint
+            .split(' ')
+            .take_while(|word| is_key(word))
+            .map(|word| word.len() + 1)
+            .sum::<usize>();
         let (keys, label) = hint.split_at(keys.saturating_sub(1).min(hint.len()));
         let gap = if n > 0 { "   " } else { "" };
-        pieces.push(Piece { tone: Tone::Dim, text: gap.into() });
-        pieces.push(Piece { tone: Tone::Key, text: keys.into() });
-        pieces.push(Piece { tone: Tone::Dim, text: label.into() });
+        pieces.push(Piece {
+            tone: Tone::Dim,
+            text: gap.into(),
+        });
+        pieces.push(Piece {
+            tone: Tone::Key,
+            text: keys.into(),
+        });
+        pieces.push(Piece {
+            tone: Tone::Dim,
+            text: label.into(),
+        });
     }
     pieces
 }
@@ -46,8 +61,14 @@ impl Canvas<'_> {
         }
         let fitted = text::fit(text, width as usize);
         // A line below it would hide an underscore.
-        let style = if fitted.contains('_') { style.remove_modifier(Modifier::UNDERLINED) } else { style };
-        let (end, _) = self.buffer.set_stringn(x, y, &fitted, width as usize, style);
+        let style = if fitted.contains('_') {
+            style.remove_modifier(Modifier::UNDERLINED)
+        } else {
+            style
+        };
+        let (end, _) = self
+            .buffer
+            .set_stringn(x, y, &fitted, width as usize, style);
         end - x
     }
 
@@ -60,7 +81,10 @@ impl Canvas<'_> {
     /// Draws the frame of a card with the focus: a title and `right` in its upper edge, and the keys in its lower one.
     pub(crate) fn frame(&mut self, area: Area, title: &str, right: &Line, keys: &str) {
         let mut line = Line::new();
-        line.left.push(Piece { tone: Tone::Focus, text: title.into() });
+        line.left.push(Piece {
+            tone: Tone::Focus,
+            text: title.into(),
+        });
         line.right = right.left.clone();
         self.pane_frame(area, &line, true);
         self.frame_keys(area, keys);
@@ -72,20 +96,42 @@ impl Canvas<'_> {
             let (inner, bottom) = (area.w.saturating_sub(2), area.y + area.h.saturating_sub(1));
             let keys = text::fit(keys, usize::from(inner.saturating_sub(3))).into_owned();
             let width = u16::try_from(text::width(&keys)).unwrap_or(u16::MAX);
-            self.text(area.x + 1, bottom, (width + 2).min(inner), &" ".repeat(usize::from(width) + 2), Style::reset());
-            self.pieces(area.x + 2, bottom, inner.saturating_sub(1), &hint_pieces(&keys));
+            self.text(
+                area.x + 1,
+                bottom,
+                (width + 2).min(inner),
+                &" ".repeat(usize::from(width) + 2),
+                Style::reset(),
+            );
+            self.pieces(
+                area.x + 2,
+                bottom,
+                inner.saturating_sub(1),
+                &hint_pieces(&keys),
+            );
         }
     }
 
     /// Draws a frame with a title in its upper edge, and the right pieces of the title at its end. A long title is cut.
     pub(crate) fn pane_frame(&mut self, area: Area, title: &Line, focused: bool) {
         // Some themes underline the accent.
-        let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+        let style = self
+            .theme
+            .style(if focused { Tone::Accent } else { Tone::Dim });
         let style = style.remove_modifier(Modifier::UNDERLINED);
-        let (last, bottom) = (area.x + area.w.saturating_sub(1), area.y + area.h.saturating_sub(1));
+        let (last, bottom) = (
+            area.x + area.w.saturating_sub(1),
+            area.y + area.h.saturating_sub(1),
+        );
         let inner = area.w.saturating_sub(2);
         for (y, edges) in [(area.y, ("╭", "╮")), (bottom, ("╰", "╯"))] {
-            self.text(area.x, y, area.w, &format!("{}{}{}", edges.0, "─".repeat(inner.into()), edges.1), style);
+            self.text(
+                area.x,
+                y,
+                area.w,
+                &format!("{}{}{}", edges.0, "─".repeat(inner.into()), edges.1),
+                style,
+            );
         }
         for y in area.y + 1..bottom {
             self.text(area.x, y, 1, "│", style);
@@ -96,13 +142,25 @@ impl Canvas<'_> {
         let aside = if aside + 12 > inner { 0 } else { aside };
         if aside > 0 {
             let x = last.saturating_sub(aside + 3);
-            self.text(x, area.y, aside + 2, &" ".repeat(usize::from(aside) + 2), style);
+            self.text(
+                x,
+                area.y,
+                aside + 2,
+                &" ".repeat(usize::from(aside) + 2),
+                style,
+            );
             self.pieces(x + 1, area.y, aside, &title.right);
         }
         let room = inner.saturating_sub(3 + if aside > 0 { aside + 3 } else { 0 });
         let width = u16::try_from(title.width()).unwrap_or(u16::MAX).min(room);
         if width > 0 {
-            self.text(area.x + 1, area.y, width + 2, &" ".repeat(usize::from(width) + 2), style);
+            self.text(
+                area.x + 1,
+                area.y,
+                width + 2,
+                &" ".repeat(usize::from(width) + 2),
+                style,
+            );
             self.pieces(area.x + 2, area.y, width, &title.left);
         }
     }
@@ -130,14 +188,22 @@ impl Canvas<'_> {
     /// Draws a line, without its right pieces if there is no room for both.
     pub(crate) fn line(&mut self, x: u16, y: u16, width: u16, line: &Line) {
         let right = right_width(line);
-        let room = if right > 0 && line.width() as u16 + right + 2 <= width { width - right } else { width };
+        let room = if right > 0 && line.width() as u16 + right + 2 <= width {
+            width - right
+        } else {
+            width
+        };
         self.line_in(x, y, width, line, room);
     }
 
     /// Draws a line, cutting its left pieces if there is no room for both.
     pub(crate) fn line_for_right(&mut self, x: u16, y: u16, width: u16, line: &Line) {
         let right = right_width(line);
-        let room = if right + 8 <= width { width - right - u16::from(right > 0) } else { width };
+        let room = if right + 8 <= width {
+            width - right - u16::from(right > 0)
+        } else {
+            width
+        };
         self.line_in(x, y, width, line, room);
     }
 
@@ -162,8 +228,16 @@ impl Canvas<'_> {
 
     /// Marks the selected row with `▌` and, in a focused pane, its background.
     pub(crate) fn mark(&mut self, area: Area, y: u16, focused: bool) {
-        let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
-        self.text(area.x + 1, y, 1, "▌", style.remove_modifier(Modifier::UNDERLINED));
+        let style = self
+            .theme
+            .style(if focused { Tone::Accent } else { Tone::Dim });
+        self.text(
+            area.x + 1,
+            y,
+            1,
+            "▌",
+            style.remove_modifier(Modifier::UNDERLINED),
+        );
         if focused {
             self.ground(area, y);
         }
@@ -171,7 +245,13 @@ impl Canvas<'_> {
 
     /// Gives a row a background of its own, where the terminal's is known. Cells that have one keep it.
     fn ground(&mut self, area: Area, y: u16) {
-        let Some(ground) = self.theme.selection().filter(|_| y < self.buffer.area.height) else { return };
+        let Some(ground) = self
+            .theme
+            .selection()
+            .filter(|_| y < self.buffer.area.height)
+        else {
+            return;
+        };
         for x in area.x + 1..(area.x + area.w.saturating_sub(1)).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
             if cell.bg == Color::Reset && !cell.modifier.contains(Modifier::REVERSED) {
@@ -191,7 +271,10 @@ impl Canvas<'_> {
         if !focused || y >= self.buffer.area.height {
             return;
         }
-        let area = Area { w: bold_width.min(area.w), ..area };
+        let area = Area {
+            w: bold_width.min(area.w),
+            ..area
+        };
         for x in area.x + 2..(area.x + area.w.saturating_sub(1)).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
             if !cell.modifier.contains(Modifier::DIM) {
@@ -210,9 +293,18 @@ impl Canvas<'_> {
     pub(crate) fn words(&mut self, area: Area, tone: Tone, text: &str) {
         let width = area.w.saturating_sub(4).min(88) as usize;
         let lines = wrap_indented(text, width);
-        let first_paragraph = lines.iter().position(String::is_empty).unwrap_or(lines.len());
-        for (i, line) in lines.iter().enumerate().take(area.h.saturating_sub(1) as usize) {
-            let style = self.theme.style(if i < first_paragraph { tone } else { Tone::Dim });
+        let first_paragraph = lines
+            .iter()
+            .position(String::is_empty)
+            .unwrap_or(lines.len());
+        for (i, line) in lines
+            .iter()
+            .enumerate()
+            .take(area.h.saturating_sub(1) as usize)
+        {
+            let style = self
+                .theme
+                .style(if i < first_paragraph { tone } else { Tone::Dim });
             self.text(area.x + 2, area.y + 1 + i as u16, width as u16, line, style);
         }
     }
@@ -228,14 +320,26 @@ mod tests {
     #[test]
     fn no_underscore_is_underlined() {
         let themes = Themes::default();
-        let terminal = Theme { color: true, ..Theme::default() };
+        let terminal = Theme {
+            color: true,
+            ..Theme::default()
+        };
         let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 2));
-        let mut canvas = Canvas { buffer: &mut buffer, theme: terminal.paint(&themes, "high-contrast") };
+        let mut canvas = Canvas {
+            buffer: &mut buffer,
+            theme: terminal.paint(&themes, "high-contrast"),
+        };
         canvas.foreign(0, 0, 20, "write ledger", Tone::Accent);
         canvas.foreign(0, 1, 20, "write_ledger", Tone::Accent);
-        let is_underlined =
-            |y| (0..12).map(|x| buffer[(x, y)].modifier.contains(Modifier::UNDERLINED)).collect::<Vec<_>>();
-        assert_eq!((is_underlined(0), is_underlined(1)), (vec![true; 12], vec![false; 12]));
+        let is_underlined = |y| {
+            (0..12)
+                .map(|x| buffer[(x, y)].modifier.contains(Modifier::UNDERLINED))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (is_underlined(0), is_underlined(1)),
+            (vec![true; 12], vec![false; 12])
+        );
         assert!(buffer[(0, 1)].modifier.contains(Modifier::BOLD));
     }
 
@@ -243,13 +347,22 @@ mod tests {
     fn keys_of_hints_are_found() {
         let keys = |hints: &str| {
             let pieces = hint_pieces(hints);
-            assert_eq!(pieces.iter().map(|piece| &*piece.text).collect::<String>(), hints);
-            let keys = pieces.into_iter().filter(|piece| piece.tone == Tone::Key && !piece.text.is_empty());
+            assert_eq!(
+                pieces.iter().map(|piece| &*piece.text).collect::<String>(),
+                hints
+            );
+            let keys = pieces
+                .into_iter()
+                .filter(|piece| piece.tone == Tone::Key && !piece.text.is_empty());
             keys.map(|piece| piece.text.to_string()).collect::<Vec<_>>()
         };
-        let answer = "ctrl-s send   ↑↓ action   1 2 3 decide   ctrl-t as JSON   Esc close, keeps the draft";
+        let answer =
+            "ctrl-s send   ↑↓ action   1 2 3 decide   ctrl-t as JSON   Esc close, keeps the draft";
         assert_eq!(keys(answer), ["ctrl-s", "↑↓", "1 2 3", "ctrl-t", "Esc"]);
-        assert_eq!(keys("⏎ run   paste an id or URL to open it   a add"), ["⏎", "a"]);
+        assert_eq!(
+            keys("⏎ run   paste an id or URL to open it   a add"),
+            ["⏎", "a"]
+        );
         assert_eq!(keys(""), [""; 0]);
     }
 }

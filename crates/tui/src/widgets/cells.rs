@@ -20,8 +20,13 @@ pub fn split_clusters(buffer: &mut Buffer) {
         }
         let style = buffer.content[at].style();
         for column in 0..columns {
-            let part = parts.iter().find(|(start, _)| *start == column).map_or(" ", |(_, part)| part);
-            buffer.content[at + column].set_symbol(part).set_style(style);
+            let part = parts
+                .iter()
+                .find(|(start, _)| *start == column)
+                .map_or(" ", |(_, part)| part);
+            buffer.content[at + column]
+                .set_symbol(part)
+                .set_style(style);
         }
     }
 }
@@ -106,8 +111,15 @@ mod tests {
         ] {
             let buffer = drawn(text);
             for cell in &buffer.content {
-                let wide = cell.symbol().chars().filter(|c| c.to_string().cell_width() > 0).count();
-                assert!(wide == 1 && !cell.symbol().contains('\u{fe0f}'), "{text}: {cell:?}");
+                let wide = cell
+                    .symbol()
+                    .chars()
+                    .filter(|c| c.to_string().cell_width() > 0)
+                    .count();
+                assert!(
+                    wide == 1 && !cell.symbol().contains('\u{fe0f}'),
+                    "{text}: {cell:?}"
+                );
             }
             assert_eq!(shown([&buffer, &buffer]), row);
             assert_eq!(shown([&buffer, &drawn("y")]), "y", "after {text}");

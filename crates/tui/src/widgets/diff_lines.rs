@@ -48,19 +48,29 @@ pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
 
 /// Returns a line with the number of changes that were not kept.
 pub fn rest(difference: &Difference) -> Option<Line> {
-    let more = difference.total().checked_sub(difference.changes.len() as u64).filter(|more| *more > 0)?;
-    Some(Line::dim(&format!("… and {} more changes", text::count(more))))
+    let more = difference
+        .total()
+        .checked_sub(difference.changes.len() as u64)
+        .filter(|more| *more > 0)?;
+    Some(Line::dim(&format!(
+        "… and {} more changes",
+        text::count(more)
+    )))
 }
 
 /// Returns the lines of a change: one line if it fits, otherwise a line for each value.
 pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Line> {
     let Difference { old, new, .. } = difference;
-    let (doc, node) = if change.kind == ChangeKind::Removed { (old, change.old) } else { (new, change.new) };
-    let head = Line::of(change_tone(change.kind), &format!("{} ", change_glyph(change.kind))).with_dim(&path(
-        doc,
-        node,
-        width.saturating_sub(2).min(MAX_PATH),
-    ));
+    let (doc, node) = if change.kind == ChangeKind::Removed {
+        (old, change.old)
+    } else {
+        (new, change.new)
+    };
+    let head = Line::of(
+        change_tone(change.kind),
+        &format!("{} ", change_glyph(change.kind)),
+    )
+    .with_dim(&path(doc, node, width.saturating_sub(2).min(MAX_PATH)));
     let values = match change.kind {
         ChangeKind::Added => vec![value(new, change.new)],
         ChangeKind::Removed => vec![value(old, change.old)],
@@ -72,7 +82,8 @@ pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Lin
         ChangeKind::Changed => vec![value(old, change.old), value(new, change.new)],
     };
     let room = width.saturating_sub(head.width() + 2);
-    let needed = values.iter().map(Line::width).sum::<usize>() + if values.len() > 1 { 3 } else { 0 };
+    let needed =
+        values.iter().map(Line::width).sum::<usize>() + if values.len() > 1 { 3 } else { 0 };
     if needed <= room {
         let mut line = head.with_plain("  ");
         for (n, value) in values.into_iter().enumerate() {
@@ -97,13 +108,18 @@ pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Lin
 /// Appends a value to a line. A cut value keeps its size visible.
 fn append_cut(mut line: Line, value: Line, width: usize) -> Line {
     let room = width.saturating_sub(line.width());
-    let Some((last, first)) = value.left.split_last() else { return line };
+    let Some((last, first)) = value.left.split_last() else {
+        return line;
+    };
     let Some(first) = first.first() else {
         line.push(last.tone, &text::fit(&last.text, room));
         return line;
     };
     // The second piece is the size.
-    line.push(first.tone, &text::fit(&first.text, room.saturating_sub(text::width(&last.text))));
+    line.push(
+        first.tone,
+        &text::fit(&first.text, room.saturating_sub(text::width(&last.text))),
+    );
     line.push(last.tone, &last.text);
     line
 }
@@ -140,12 +156,20 @@ pub fn value(doc: &JsonIndex, node: u32) -> Line {
         Kind::Text => {
             let (shown, all) = start(raw, MAX_VALUE);
             let line = Line::plain(&format!("\"{shown}{}", if all { "\"" } else { "…" }));
-            if size > 60 { line.with_dim(&format!("  {}", text::bytes(size - 2))) } else { line }
+            if size > 60 {
+                line.with_dim(&format!("  {}", text::bytes(size - 2)))
+            } else {
+                line
+            }
         }
         Kind::Other => Line::plain(text::head(raw, MAX_VALUE)),
         Kind::Object | Kind::Array if size <= 60 => Line::plain(raw),
         kind => {
-            let noun = if kind == Kind::Object { "field" } else { "item" };
+            let noun = if kind == Kind::Object {
+                "field"
+            } else {
+                "item"
+            };
             let count = doc.children_count(node);
             let s = if count == 1 { "" } else { "s" };
             let name = gist(doc, node);
@@ -158,9 +182,13 @@ pub fn value(doc: &JsonIndex, node: u32) -> Line {
 /// Returns the text that was appended to a value.
 pub fn appended(doc: &JsonIndex, change: &Change) -> Line {
     // Skip the opening quote and the old text.
-    let rest = doc.value(change.new).get(change.kept as usize + 1..).unwrap_or_default();
+    let rest = doc
+        .value(change.new)
+        .get(change.kept as usize + 1..)
+        .unwrap_or_default();
     let rest = rest.strip_suffix('"').unwrap_or(rest);
     let (shown, all) = start(rest, MAX_VALUE);
     let more = if all { "" } else { "…" };
-    Line::plain(&format!("…{shown}{more}")).with_dim(&format!("  +{}", text::bytes(rest.len() as u64)))
+    Line::plain(&format!("…{shown}{more}"))
+        .with_dim(&format!("  +{}", text::bytes(rest.len() as u64)))
 }

@@ -49,7 +49,9 @@ impl Comparison {
             return false;
         }
         let recent = self.recent.as_ref().filter(|(number, _)| *number == pair.0);
-        let old = recent.map_or(DocSource::Text(old), |(_, doc)| DocSource::Parsed(doc.clone()));
+        let old = recent.map_or(DocSource::Text(old), |(_, doc)| {
+            DocSource::Parsed(doc.clone())
+        });
         self.clear();
         self.pair = Some(pair);
         self.recent = Some((pair.1, new.clone()));
@@ -87,10 +89,14 @@ impl Comparison {
 
     /// Applies the progress of its job. Returns whether this was the result.
     pub fn take(&mut self, number: u64, part: &JobProgress) -> bool {
-        let Some(work) = self.work.as_mut().filter(|work| work.number == number) else { return false };
+        let Some(work) = self.work.as_mut().filter(|work| work.number == number) else {
+            return false;
+        };
         match part {
             JobProgress::Progress(done) => work.done = *done,
-            JobProgress::Compared(difference) => (self.result, self.work) = (Some(difference.clone()), None),
+            JobProgress::Compared(difference) => {
+                (self.result, self.work) = (Some(difference.clone()), None)
+            }
             // Not started again: it would fail again.
             JobProgress::Failed => self.work = None,
             JobProgress::Read(_) | JobProgress::Found { .. } => {}
@@ -122,14 +128,24 @@ impl Comparison {
         }
         let place = self.place();
         window(self, place.top, self.height)
-            .map(|spot| (self.lines(spot.key).into_iter().nth(spot.line).unwrap_or_default(), spot == place.cursor))
+            .map(|spot| {
+                (
+                    self.lines(spot.key)
+                        .into_iter()
+                        .nth(spot.line)
+                        .unwrap_or_default(),
+                    spot == place.cursor,
+                )
+            })
             .collect()
     }
 
     /// Returns the lines of an entry. The first entry is the heading, the last one counts the changes that were not kept, and
     /// the others are changes.
     fn lines(&self, key: u64) -> Vec<Line> {
-        let Some(difference) = &self.result else { return Vec::new() };
+        let Some(difference) = &self.result else {
+            return Vec::new();
+        };
         if key == 0 {
             return lines::head(difference, &self.about, self.width);
         }
@@ -148,7 +164,8 @@ impl Comparison {
 
     /// Returns the path of the change under the cursor.
     pub fn path_under_cursor(&self) -> Option<String> {
-        self.under_cursor().map(|(difference, change)| difference.path(change))
+        self.under_cursor()
+            .map(|(difference, change)| difference.path(change))
     }
 
     /// Returns the value under the cursor for the clipboard: the new value, or the old one if it was removed.
@@ -159,7 +176,11 @@ impl Comparison {
             _ => (&difference.new, change.new),
         };
         let raw = doc.value(node);
-        Some(if doc.kind(node) == Kind::Text { unquote(raw) } else { raw.to_string() })
+        Some(if doc.kind(node) == Kind::Text {
+            unquote(raw)
+        } else {
+            raw.to_string()
+        })
     }
 
     /// Returns the node of the shown state that the change under the cursor is about.
@@ -171,7 +192,11 @@ impl Comparison {
     pub fn next_change(&mut self, forward: bool) {
         self.go(|place, rows, height| {
             let key = place.cursor.key;
-            if let Some(key) = if forward { rows.next(key) } else { rows.prev(key) } {
+            if let Some(key) = if forward {
+                rows.next(key)
+            } else {
+                rows.prev(key)
+            } {
                 place.cursor = LinePos { key, line: 0 };
             }
             place.fill(rows, height);
@@ -184,7 +209,9 @@ impl ScrollList for Comparison {
         0
     }
     fn end(&self) -> u64 {
-        let Some(difference) = &self.result else { return 0 };
+        let Some(difference) = &self.result else {
+            return 0;
+        };
         let kept = difference.changes.len() as u64;
         1 + kept + u64::from(difference.total() > kept)
     }

@@ -50,15 +50,27 @@ impl Filter {
     pub fn new(text: &str, fields: &[&'static str]) -> Filter {
         let mut terms = Vec::new();
         for word in text.split_whitespace() {
-            let (negated, rest) = word.strip_prefix('!').map_or((false, word), |rest| (true, rest));
+            let (negated, rest) = word
+                .strip_prefix('!')
+                .map_or((false, word), |rest| (true, rest));
             let split = rest.split_once(':');
-            let known = split.and_then(|(f, w)| Some((*fields.iter().find(|name| name.eq_ignore_ascii_case(f))?, w)));
-            let (field, wanted) = known.map_or((None, rest), |(field, wanted)| (Some(field), wanted));
+            let known = split.and_then(|(f, w)| {
+                Some((*fields.iter().find(|name| name.eq_ignore_ascii_case(f))?, w))
+            });
+            let (field, wanted) =
+                known.map_or((None, rest), |(field, wanted)| (Some(field), wanted));
             if !wanted.is_empty() {
-                terms.push(Term { negated, field, wanted: Needle::new(wanted) });
+                terms.push(Term {
+                    negated,
+                    field,
+                    wanted: Needle::new(wanted),
+                });
             }
         }
-        Filter { text: text.to_string(), terms }
+        Filter {
+            text: text.to_string(),
+            terms,
+        }
     }
 
     /// Returns the filter as it was typed.
@@ -103,7 +115,9 @@ impl Term {
 
 impl Needle {
     pub fn new(text: &str) -> Needle {
-        Needle { text: lower(text).collect() }
+        Needle {
+            text: lower(text).collect(),
+        }
     }
 
     /// Returns whether the searched text is empty.
@@ -114,17 +128,23 @@ impl Needle {
     /// Returns whether a text contains the needle. Does not allocate, because every keypress searches all lines of a log, or
     /// all values of a 50 MB document. An ASCII needle matches only ASCII text (not the Kelvin sign, for example).
     pub fn is_in(&self, text: &str) -> bool {
-        let Some(&first) = self.text.as_bytes().first() else { return true };
+        let Some(&first) = self.text.as_bytes().first() else {
+            return true;
+        };
         if !self.text.is_ascii() {
             let starts = |at: usize| {
                 let mut letters = lower(&text[at..]);
-                self.text.chars().all(|wanted| letters.next() == Some(wanted))
+                self.text
+                    .chars()
+                    .all(|wanted| letters.next() == Some(wanted))
             };
             return !text.is_ascii() && text.char_indices().any(|(at, _)| starts(at));
         }
         let (text, wanted) = (text.as_bytes(), self.text.as_bytes());
-        memchr::memchr2_iter(first, first.to_ascii_uppercase(), text)
-            .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
+        memchr::memchr2_iter(first, first.to_ascii_uppercase(), text).any(|at| {
+            text.get(at..at + wanted.len())
+                .is_some_and(|part| part.eq_ignore_ascii_case(wanted))
+        })
     }
 }
 
@@ -154,7 +174,11 @@ mod tests {
             fits(self.1)
         }
         fn field(&self, name: &'static str) -> Cow<'_, str> {
-            if name == "state" { self.1.into() } else { self.0.into() }
+            if name == "state" {
+                self.1.into()
+            } else {
+                self.0.into()
+            }
         }
     }
 
@@ -206,7 +230,11 @@ mod tests {
             ("é!", "É", false),
             ("k", "日本 K", true),
         ] {
-            assert_eq!(Needle::new(wanted).is_in(text), found, "{wanted:?} in {text:?}");
+            assert_eq!(
+                Needle::new(wanted).is_in(text),
+                found,
+                "{wanted:?} in {text:?}"
+            );
         }
     }
 

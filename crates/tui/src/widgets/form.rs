@@ -43,24 +43,35 @@ impl FieldDraft {
     /// Returns the draft of a field with its initial value.
     pub fn of(field: &FormField) -> FieldDraft {
         match (&field.kind, &field.initial) {
-            (FieldKind::Object(form), _) => {
-                FieldDraft { inner: Some(Box::new(FormDraft::of((**form).clone()))), ..FieldDraft::default() }
-            }
+            (FieldKind::Object(form), _) => FieldDraft {
+                inner: Some(Box::new(FormDraft::of((**form).clone()))),
+                ..FieldDraft::default()
+            },
             (_, None) => FieldDraft::default(),
-            (FieldKind::Boolean, Some(value)) => {
-                FieldDraft { choice: value.as_bool().map(|yes| usize::from(!yes)), ..FieldDraft::default() }
-            }
-            (FieldKind::Choice(values), Some(value)) => {
-                FieldDraft { choice: values.iter().position(|one| one == value), ..FieldDraft::default() }
-            }
-            (_, Some(value)) => FieldDraft { text: TextInput::new(&field.text_of(value)), ..FieldDraft::default() },
+            (FieldKind::Boolean, Some(value)) => FieldDraft {
+                choice: value.as_bool().map(|yes| usize::from(!yes)),
+                ..FieldDraft::default()
+            },
+            (FieldKind::Choice(values), Some(value)) => FieldDraft {
+                choice: values.iter().position(|one| one == value),
+                ..FieldDraft::default()
+            },
+            (_, Some(value)) => FieldDraft {
+                text: TextInput::new(&field.text_of(value)),
+                ..FieldDraft::default()
+            },
         }
     }
 
     /// Returns the draft that means this value; `None` means that the field is left out.
     fn filled(field: &FormField, value: Option<&Value>) -> Result<FieldDraft, String> {
-        let Some(value) = value.filter(|value| !(value.is_null() && field.is_required && field.is_nullable)) else {
-            return Ok(FieldDraft::of(&FormField { initial: None, ..field.clone() }));
+        let Some(value) =
+            value.filter(|value| !(value.is_null() && field.is_required && field.is_nullable))
+        else {
+            return Ok(FieldDraft::of(&FormField {
+                initial: None,
+                ..field.clone()
+            }));
         };
         let rule = match &field.kind {
             FieldKind::Boolean if !value.is_boolean() => "is neither true nor false",
@@ -68,12 +79,22 @@ impl FieldDraft {
             FieldKind::Integer | FieldKind::Number if !value.is_number() => "is not a number",
             FieldKind::Text if !value.is_string() => "is not a text",
             FieldKind::List(_) if !value.is_array() => "is not a list",
-            FieldKind::Message if field.text_of(value).is_empty() => "is more than one text of the user",
+            FieldKind::Message if field.text_of(value).is_empty() => {
+                "is more than one text of the user"
+            }
             FieldKind::Object(form) => {
                 let inner = Some(Box::new(FormDraft::filled(form, value)?));
-                return Ok(FieldDraft { inner, ..FieldDraft::default() });
+                return Ok(FieldDraft {
+                    inner,
+                    ..FieldDraft::default()
+                });
             }
-            _ => return Ok(FieldDraft::of(&FormField { initial: Some(value.clone()), ..field.clone() })),
+            _ => {
+                return Ok(FieldDraft::of(&FormField {
+                    initial: Some(value.clone()),
+                    ..field.clone()
+                }));
+            }
         };
         Err(rule.into())
     }
@@ -82,7 +103,9 @@ impl FieldDraft {
     pub fn value(&self, field: &FormField) -> Result<Option<Value>, FieldProblems> {
         match (&field.kind, &self.inner) {
             (FieldKind::Boolean, _) => Ok(self.choice.map(|choice| Value::Bool(choice == 0))),
-            (FieldKind::Choice(values), _) => Ok(self.choice.and_then(|choice| values.get(choice).cloned())),
+            (FieldKind::Choice(values), _) => {
+                Ok(self.choice.and_then(|choice| values.get(choice).cloned()))
+            }
             (FieldKind::Object(_), Some(inner)) => {
                 let (value, problems) = inner.value();
                 if !problems.is_empty() {
@@ -92,7 +115,9 @@ impl FieldDraft {
                 let is_meant = field.is_required || !inner.is_initial(&value);
                 Ok(is_meant.then_some(value))
             }
-            _ => field.value_of(&self.text.text()).map_err(|rule| vec![(String::new(), rule)]),
+            _ => field
+                .value_of(&self.text.text())
+                .map_err(|rule| vec![(String::new(), rule)]),
         }
     }
 
@@ -127,22 +152,34 @@ impl FormDraft {
     /// # Errors
     /// Why the form can't show the value without a change.
     pub fn filled(form: &Form, value: &Value) -> Result<FormDraft, String> {
-        let Some(object) = value.as_object() else { return Err("it is not an object".into()) };
-        if let Some(key) = object.keys().find(|key| form.fields.iter().all(|field| field.name != **key)) {
+        let Some(object) = value.as_object() else {
+            return Err("it is not an object".into());
+        };
+        if let Some(key) = object
+            .keys()
+            .find(|key| form.fields.iter().all(|field| field.name != **key))
+        {
             return Err(format!("it has no field for {}", text::seen(key, 60)));
         }
         let fields = form.fields.iter().map(|field| {
             let name = || text::seen(&field.name, 60);
-            FieldDraft::filled(field, object.get(&field.name)).map_err(|rule| format!("{} {rule}", name()))
+            FieldDraft::filled(field, object.get(&field.name))
+                .map_err(|rule| format!("{} {rule}", name()))
         });
-        let draft = FormDraft { form: form.clone(), fields: fields.collect::<Result<_, _>>()? };
+        let draft = FormDraft {
+            form: form.clone(),
+            fields: fields.collect::<Result<_, _>>()?,
+        };
         let (shown, problems) = draft.value();
         if let Some((path, rule)) = problems.first() {
             return Err(format!("{} {rule}", text::seen(path, 60)));
         }
         let differs = |field: &&FormField| shown.get(&field.name) != value.get(&field.name);
         match form.fields.iter().find(differs) {
-            Some(field) => Err(format!("{} would be left out or changed", text::seen(&field.name, 60))),
+            Some(field) => Err(format!(
+                "{} would be left out or changed",
+                text::seen(&field.name, 60)
+            )),
             None => Ok(draft),
         }
     }

@@ -74,18 +74,36 @@ pub struct FieldLook<'a> {
 
 /// Returns the mark before a line, which shows the focus.
 pub fn mark(is_focused: bool) -> Line {
-    if is_focused { Line::accent("▌ ") } else { Line::plain("  ") }
+    if is_focused {
+        Line::accent("▌ ")
+    } else {
+        Line::plain("  ")
+    }
 }
 
 impl FieldLook<'_> {
     fn label(&self, field: &FormField) -> Line {
         let mut line = mark(self.is_focused);
         line.push_plain(self.indent);
-        let star = if field.is_required && !field.is_nullable && !self.is_kept { " *" } else { "" };
-        let name =
-            if field.name.is_empty() { "answer".to_string() } else { format!("{}{star}", text::clean(&field.name)) };
-        let tone = if self.is_focused { Tone::Strong } else { Tone::Dim };
-        line.push(tone, &format!("{} ", padded(&text::fit(&name, self.names), self.names)));
+        let star = if field.is_required && !field.is_nullable && !self.is_kept {
+            " *"
+        } else {
+            ""
+        };
+        let name = if field.name.is_empty() {
+            "answer".to_string()
+        } else {
+            format!("{}{star}", text::clean(&field.name))
+        };
+        let tone = if self.is_focused {
+            Tone::Strong
+        } else {
+            Tone::Dim
+        };
+        line.push(
+            tone,
+            &format!("{} ", padded(&text::fit(&name, self.names), self.names)),
+        );
         line
     }
 
@@ -99,7 +117,11 @@ impl FieldLook<'_> {
         let mut line = self.label(field);
         let before = line.width();
         let (mut cursor, mut more) = (None, Vec::new());
-        let tone = if self.is_focused { Tone::Accent } else { Tone::Plain };
+        let tone = if self.is_focused {
+            Tone::Accent
+        } else {
+            Tone::Plain
+        };
         match &field.kind {
             FieldKind::Boolean => {
                 let (mark, word) = match draft.choice {
@@ -111,17 +133,28 @@ impl FieldLook<'_> {
             }
             FieldKind::Choice(values) => {
                 let choice = |(n, value): (usize, &Value)| {
-                    let label = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+                    let label = value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_string);
                     let mut choice = Line::new();
                     option(&mut choice, draft.choice == Some(n), text::head(&label, 40));
                     choice
                 };
-                more = flow(line, before, values.iter().enumerate().map(choice).collect(), self.width);
+                more = flow(
+                    line,
+                    before,
+                    values.iter().enumerate().map(choice).collect(),
+                    self.width,
+                );
                 line = more.remove(0);
             }
             FieldKind::Object(_) => {
                 let value = draft.value(field).ok().flatten();
-                let keys = match value.as_ref().and_then(Value::as_object).map_or(0, serde_json::Map::len) {
+                let keys = match value
+                    .as_ref()
+                    .and_then(Value::as_object)
+                    .map_or(0, serde_json::Map::len)
+                {
                     0 => "{ }".to_string(),
                     1 => "{ 1 key }".into(),
                     n => format!("{{ {n} keys }}"),
@@ -130,22 +163,45 @@ impl FieldLook<'_> {
                 line.push(tone, &keys);
             }
             kind => {
-                let widest = if matches!(kind, FieldKind::Integer | FieldKind::Number) { NUMBER } else { FIELD };
+                let widest = if matches!(kind, FieldKind::Integer | FieldKind::Number) {
+                    NUMBER
+                } else {
+                    FIELD
+                };
                 let room = widest.min(self.width.saturating_sub(before + 4)).max(4);
                 let (shown, column) = one_line(&draft.text, room, self.is_focused);
-                let frame = if self.is_focused { Tone::Accent } else { Tone::Dim };
-                let tone = if self.changed.is_some() { Tone::Strong } else { Tone::Plain };
+                let frame = if self.is_focused {
+                    Tone::Accent
+                } else {
+                    Tone::Dim
+                };
+                let tone = if self.changed.is_some() {
+                    Tone::Strong
+                } else {
+                    Tone::Plain
+                };
                 line.push(frame, "[ ");
                 line.push(tone, &padded(&shown, room));
                 line.push(frame, " ]");
-                cursor = column.filter(|_| self.is_focused).map(|column| (0, before + 2 + column));
+                cursor = column
+                    .filter(|_| self.is_focused)
+                    .map(|column| (0, before + 2 + column));
             }
         }
-        Part { lines: self.with_notes(line, more, before, field), cursor }
+        Part {
+            lines: self.with_notes(line, more, before, field),
+            cursor,
+        }
     }
 
     /// Adds the problem and the rule of a field behind it, or below it if they don't fit.
-    fn with_notes(&self, mut line: Line, mut more: Vec<Line>, before: usize, field: &FormField) -> Vec<Line> {
+    fn with_notes(
+        &self,
+        mut line: Line,
+        mut more: Vec<Line>,
+        before: usize,
+        field: &FormField,
+    ) -> Vec<Line> {
         let mut notes = Line::new();
         if let Some(problem) = self.problem {
             notes.push_bad("   ✗ ");
@@ -155,7 +211,11 @@ impl FieldLook<'_> {
             notes.push_dim(&format!("   {changed}"));
         }
         if self.has_hints && !field.rule.is_empty() && self.changed.is_none() {
-            let rule = if self.is_kept { field.rule.replace(REQUIRED, FROM_STATE) } else { field.rule.clone() };
+            let rule = if self.is_kept {
+                field.rule.replace(REQUIRED, FROM_STATE)
+            } else {
+                field.rule.clone()
+            };
             notes.push_dim(&format!("   {rule}"));
         }
         if let Some(description) = field.description.as_ref().filter(|_| self.has_hints) {
@@ -168,11 +228,19 @@ impl FieldLook<'_> {
         let mut lines = vec![line];
         lines.append(&mut more);
         let text = notes.text();
-        let tone = if self.problem.is_some() { Tone::Bad } else { Tone::Dim };
+        let tone = if self.problem.is_some() {
+            Tone::Bad
+        } else {
+            Tone::Dim
+        };
         let indent = before.min(self.width / 2);
         let wrapped = wrap(text.trim_start(), self.width.saturating_sub(indent).max(8));
         let wrapped = if text.is_empty() { Vec::new() } else { wrapped };
-        lines.extend(wrapped.iter().map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))));
+        lines.extend(
+            wrapped
+                .iter()
+                .map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))),
+        );
         lines
     }
 
@@ -180,11 +248,17 @@ impl FieldLook<'_> {
     fn boxed(&self, field: &FormField, draft: &FieldDraft, room: usize) -> Part {
         let label = self.label(field);
         let left = label.width();
-        let mut part = text_box(label, self.width.min(left + room + FRAME), &draft.text, self.is_focused);
+        let mut part = text_box(
+            label,
+            self.width.min(left + room + FRAME),
+            &draft.text,
+            self.is_focused,
+        );
         // The hint stays while a text is typed, so that nothing below it moves.
         if self.problem.is_some() || self.has_hints {
             let blank = Line::plain(&" ".repeat(left.saturating_sub(NOTE)));
-            part.lines.extend(self.with_notes(blank, Vec::new(), left, field));
+            part.lines
+                .extend(self.with_notes(blank, Vec::new(), left, field));
         }
         part
     }
@@ -205,11 +279,23 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     let mut cursor = None;
     for (n, line) in lines.iter().enumerate().skip(top).take(height) {
         let is_here = n == row;
-        let column = text::width(&shown_line(line.get(..col.min(line.len())).unwrap_or_default()));
-        let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
+        let column = text::width(&shown_line(
+            line.get(..col.min(line.len())).unwrap_or_default(),
+        ));
+        let shift = if is_here {
+            (column + 1).saturating_sub(room)
+        } else {
+            0
+        };
         let (rest, skipped) = skip_columns(&shown_line(line), shift);
         let visible = text::fit(&rest, room).into_owned();
-        shown.push(margin.clone().with(frame, "│ ").with_plain(&padded(&visible, room)).with(frame, " │"));
+        shown.push(
+            margin
+                .clone()
+                .with(frame, "│ ")
+                .with_plain(&padded(&visible, room))
+                .with(frame, " │"),
+        );
         if is_here && is_focused {
             cursor = Some((shown.len() - 1, left + 2 + column.saturating_sub(skipped)));
         }
@@ -218,20 +304,28 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     if lines.len() > height {
         shown.push(margin.with_dim(&format!("line {} of {}", row + 1, lines.len())));
     }
-    Part { lines: shown, cursor }
+    Part {
+        lines: shown,
+        cursor,
+    }
 }
 
 /// Wraps a problem behind an indent.
 pub fn problem_lines(indent: &str, problem: &str, width: usize) -> Vec<Line> {
     let lines = wrap(problem, width.saturating_sub(indent.len() + 2).max(8));
     let mark = |i: usize| if i == 0 { "✗ " } else { "  " };
-    let line = |(i, part): (usize, &String)| Line::bad(&format!("{indent}{}", mark(i))).with_plain(part);
+    let line =
+        |(i, part): (usize, &String)| Line::bad(&format!("{indent}{}", mark(i))).with_plain(part);
     lines.iter().enumerate().map(line).collect()
 }
 
 /// Adds an option of a choice.
 pub fn option(line: &mut Line, is_chosen: bool, label: &str) {
-    let (mark, tone) = if is_chosen { ("(x) ", Tone::Strong) } else { ("( ) ", Tone::Dim) };
+    let (mark, tone) = if is_chosen {
+        ("(x) ", Tone::Strong)
+    } else {
+        ("( ) ", Tone::Dim)
+    };
     line.push(tone, mark);
     line.push(if is_chosen { Tone::Strong } else { Tone::Plain }, label);
     line.push_plain("   ");
@@ -242,7 +336,10 @@ pub fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec
     let mut lines = vec![first];
     for option in options {
         let columns = text::width(option.text().trim_end());
-        if lines.last().is_some_and(|line| line.width() > indent && line.width() + columns > width) {
+        if lines
+            .last()
+            .is_some_and(|line| line.width() > indent && line.width() + columns > width)
+        {
             lines.push(Line::plain(&" ".repeat(indent)));
         }
         if let Some(line) = lines.last_mut() {
@@ -251,7 +348,12 @@ pub fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec
     }
     // The blanks behind the last option of a full line would be drawn as a cut text.
     for line in &mut lines {
-        while line.width() > width && line.left.last().is_some_and(|piece| piece.text.trim().is_empty()) {
+        while line.width() > width
+            && line
+                .left
+                .last()
+                .is_some_and(|piece| piece.text.trim().is_empty())
+        {
             line.left.pop();
         }
     }
@@ -280,10 +382,16 @@ pub fn one_line(typed: &TextInput, room: usize, is_focused: bool) -> (String, Op
         return (text::fit(&whole, room).into_owned(), None);
     }
     let (rest, skipped) = skip_columns(&whole, (at + 1).saturating_sub(room));
-    (text::fit(&rest, room).into_owned(), Some(at.saturating_sub(skipped)))
+    (
+        text::fit(&rest, room).into_owned(),
+        Some(at.saturating_sub(skipped)),
+    )
 }
 
 /// Fills a text with blanks to a width.
 pub fn padded(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(text::width(text))))
+    format!(
+        "{text}{}",
+        " ".repeat(width.saturating_sub(text::width(text)))
+    )
 }

@@ -29,7 +29,9 @@ impl Histogram {
     /// Returns the smallest duration that at least this share of all durations don't exceed.
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let rank = (share * self.sorted.len() as f64).ceil() as usize;
-        self.sorted.get(rank.clamp(1, self.sorted.len().max(1)) - 1).copied()
+        self.sorted
+            .get(rank.clamp(1, self.sorted.len().max(1)) - 1)
+            .copied()
     }
 
     pub fn max(&self) -> Option<Duration> {
@@ -39,7 +41,9 @@ impl Histogram {
     /// Returns the column of a duration.
     fn column(&self, duration: Duration, columns: usize) -> usize {
         let log = |duration: Duration| duration.max(MIN).as_secs_f64().ln();
-        let (Some(first), Some(last)) = (self.sorted.first(), self.sorted.last()) else { return 0 };
+        let (Some(first), Some(last)) = (self.sorted.first(), self.sorted.last()) else {
+            return 0;
+        };
         let range = (log(*last) - log(*first)).max(1e-9);
         let at = (log(duration) - log(*first)) / range * columns as f64;
         (at.max(0.0) as usize).min(columns.saturating_sub(1))
@@ -58,9 +62,14 @@ impl Histogram {
 
     /// Returns the numbers as text: `p50 0.6s, p95 3.4s, max 6.1s, 132 calls`.
     pub fn text(&self, gap: &str) -> String {
-        let number = |name: &str, duration: Option<Duration>| duration.map(|d| format!("{name} {}", short(d)));
-        let parts =
-            [number("p50", self.percentile(0.5)), number("p95", self.percentile(0.95)), number("max", self.max())];
+        let number = |name: &str, duration: Option<Duration>| {
+            duration.map(|d| format!("{name} {}", short(d)))
+        };
+        let parts = [
+            number("p50", self.percentile(0.5)),
+            number("p95", self.percentile(0.95)),
+            number("max", self.max()),
+        ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(gap)
     }
 
@@ -68,17 +77,36 @@ impl Histogram {
     pub fn lines(&self, columns: usize) -> [Line; 2] {
         let buckets = self.buckets(columns);
         let most = buckets.iter().copied().max().unwrap_or(0);
-        let cell = |count: &u64| if *count == 0 { " " } else { strip::level(*count, most) };
+        let cell = |count: &u64| {
+            if *count == 0 {
+                " "
+            } else {
+                strip::level(*count, most)
+            }
+        };
         let bars: String = buckets.iter().map(cell).collect();
         let mark = |share: f64, name: &str| {
             let duration = self.percentile(share)?;
-            Some((self.column(duration, columns), format!("▲ {name}"), Tone::Accent))
+            Some((
+                self.column(duration, columns),
+                format!("▲ {name}"),
+                Tone::Accent,
+            ))
         };
-        let end =
-            |duration: Option<&Duration>, column: usize| duration.map(|duration| (column, short(*duration), Tone::Dim));
-        let last = self.sorted.last().map_or(0, |last| columns.saturating_sub(short(*last).len()));
+        let end = |duration: Option<&Duration>, column: usize| {
+            duration.map(|duration| (column, short(*duration), Tone::Dim))
+        };
+        let last = self
+            .sorted
+            .last()
+            .map_or(0, |last| columns.saturating_sub(short(*last).len()));
         // Marks are more important than the ends of the axis.
-        let labels = [mark(0.5, "p50"), mark(0.95, "p95"), end(self.sorted.first(), 0), end(self.sorted.last(), last)];
+        let labels = [
+            mark(0.5, "p50"),
+            mark(0.95, "p95"),
+            end(self.sorted.first(), 0),
+            end(self.sorted.last(), last),
+        ];
         let mut placed: Vec<(usize, String, Tone)> = Vec::new();
         for (at, label, tone) in labels.into_iter().flatten() {
             let range = at..at + text::width(&label) + 1;
@@ -125,12 +153,18 @@ mod tests {
         let [bars, axis] = histogram.lines(40);
         let middle: String = bars.text().chars().skip(18).take(10).collect();
         assert_eq!(middle.trim(), "", "{bars:?}");
-        assert!(axis.text().contains("▲ p50") && axis.text().contains("▲ p95"), "{axis:?}");
+        assert!(
+            axis.text().contains("▲ p50") && axis.text().contains("▲ p95"),
+            "{axis:?}"
+        );
     }
 
     #[test]
     fn one_value_and_none_are_drawn() {
-        assert_eq!(Histogram::default().lines(10).map(|line| line.text()), ["", ""]);
+        assert_eq!(
+            Histogram::default().lines(10).map(|line| line.text()),
+            ["", ""]
+        );
         let one = Histogram::of([ms(300)].into_iter());
         assert_eq!(one.lines(10).map(|line| line.text()), ["▇", "▲ p50 0.3s"]);
         assert_eq!(one.text(" "), "p50 0.3s p95 0.3s max 0.3s");

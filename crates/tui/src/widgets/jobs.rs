@@ -75,7 +75,9 @@ impl JobSpec {
         match &*self.0 {
             Kind::Read(text) => Job::Read(Reading::new(text.clone())),
             Kind::Search(doc, pattern) => Job::Search(Searching::new(doc.clone(), pattern.clone())),
-            Kind::Compare(DocSource::Text(old), new) => Job::ReadOld(Reading::new(old.clone()), new.clone()),
+            Kind::Compare(DocSource::Text(old), new) => {
+                Job::ReadOld(Reading::new(old.clone()), new.clone())
+            }
             Kind::Compare(DocSource::Parsed(old), new) => Job::Compare(old.clone(), new.clone()),
         }
     }
@@ -117,18 +119,36 @@ impl Job {
         match self {
             Job::Read(mut reading) => match reading.step(STEP) {
                 true => (JobProgress::Read(Arc::new(reading.finish())), None),
-                false => (JobProgress::Progress(reading.done()), Some(Job::Read(reading))),
+                false => (
+                    JobProgress::Progress(reading.done()),
+                    Some(Job::Read(reading)),
+                ),
             },
             Job::Search(mut searching) => {
                 let found = searching.step(STEP);
                 let more = !searching.is_done();
-                (JobProgress::Found { found, upto: searching.upto() }, more.then_some(Job::Search(searching)))
+                (
+                    JobProgress::Found {
+                        found,
+                        upto: searching.upto(),
+                    },
+                    more.then_some(Job::Search(searching)),
+                )
             }
             Job::ReadOld(mut reading, new) => match reading.step(STEP) {
-                true => (JobProgress::Progress(reading.done()), Some(Job::Compare(Arc::new(reading.finish()), new))),
-                false => (JobProgress::Progress(reading.done()), Some(Job::ReadOld(reading, new))),
+                true => (
+                    JobProgress::Progress(reading.done()),
+                    Some(Job::Compare(Arc::new(reading.finish()), new)),
+                ),
+                false => (
+                    JobProgress::Progress(reading.done()),
+                    Some(Job::ReadOld(reading, new)),
+                ),
             },
-            Job::Compare(old, new) => (JobProgress::Compared(Arc::new(Difference::of(old, new))), None),
+            Job::Compare(old, new) => (
+                JobProgress::Compared(Arc::new(Difference::of(old, new))),
+                None,
+            ),
         }
     }
 }
@@ -146,7 +166,11 @@ pub struct PendingJob {
 impl PendingJob {
     /// Creates work that has not been started.
     pub fn new(task: JobSpec) -> PendingJob {
-        PendingJob { number: 0, task, done: 0 }
+        PendingJob {
+            number: 0,
+            task,
+            done: 0,
+        }
     }
 }
 
@@ -171,14 +195,22 @@ pub(crate) mod tests {
         let text = format!("[{}1]", "\"some words of no importance\",".repeat(300_000));
         let parts = parts(&JobSpec::read(Arc::<str>::from(text.as_str()).into()));
         let (last, before) = parts.split_last().unwrap();
-        assert!(before.len() >= 4 && before.iter().all(|p| matches!(p, JobProgress::Progress(n) if *n < text.len())));
+        assert!(
+            before.len() >= 4
+                && before
+                    .iter()
+                    .all(|p| matches!(p, JobProgress::Progress(n) if *n < text.len()))
+        );
         assert!(matches!(last, JobProgress::Read(doc) if doc.len() == 300_002));
     }
 
     #[test]
     fn two_texts_are_compared() {
         let old = DocSource::Text(Arc::<str>::from("[1,2]").into());
-        let parts = parts(&JobSpec::compare(old, Arc::new(JsonIndex::new(Arc::<str>::from("[1,2,3]")))));
+        let parts = parts(&JobSpec::compare(
+            old,
+            Arc::new(JsonIndex::new(Arc::<str>::from("[1,2,3]"))),
+        ));
         assert!(
             matches!(&parts[..], [JobProgress::Progress(5), JobProgress::Compared(d)] if d.total() == 1),
             "{parts:?}"

@@ -108,7 +108,11 @@ impl Tree {
             return self.set_doc(Arc::new(JsonIndex::new(text)), tag);
         }
         // A started job is finished, so that texts which arrive faster than they are parsed are still shown.
-        if self.reading.as_ref().is_some_and(|(.., work)| work.number > 0) {
+        if self
+            .reading
+            .as_ref()
+            .is_some_and(|(.., work)| work.number > 0)
+        {
             self.next = Some((text, tag));
         } else {
             self.read(text, tag);
@@ -133,27 +137,46 @@ impl Tree {
 
     /// Returns the bytes parsed so far, and the bytes of the text that is being parsed.
     pub fn progress(&self) -> Option<(usize, usize)> {
-        self.reading.as_ref().map(|(text, _, work)| (work.done, text.len()))
+        self.reading
+            .as_ref()
+            .map(|(text, _, work)| (work.done, text.len()))
     }
 
     /// Returns the background jobs of the tree.
     pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
-        self.reading.iter().map(|(.., work)| work).chain(self.search.work.as_ref())
+        self.reading
+            .iter()
+            .map(|(.., work)| work)
+            .chain(self.search.work.as_ref())
     }
 
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
-        self.reading.iter_mut().map(|(.., work)| work).chain(self.search.work.as_mut())
+        self.reading
+            .iter_mut()
+            .map(|(.., work)| work)
+            .chain(self.search.work.as_mut())
     }
 
     /// Applies the progress of a job. Ignores jobs that it does not have, or no longer has.
     pub fn take(&mut self, number: u64, part: &JobProgress) {
-        if self.search.work.as_ref().is_some_and(|work| work.number == number) {
+        if self
+            .search
+            .work
+            .as_ref()
+            .is_some_and(|work| work.number == number)
+        {
             return match part {
                 JobProgress::Found { found, upto } => self.add_found(found, *upto),
                 _ => self.search.work = None,
             };
         }
-        let Some((_, tag, work)) = self.reading.as_mut().filter(|(.., work)| work.number == number) else { return };
+        let Some((_, tag, work)) = self
+            .reading
+            .as_mut()
+            .filter(|(.., work)| work.number == number)
+        else {
+            return;
+        };
         match part {
             JobProgress::Progress(done) => work.done = *done,
             JobProgress::Read(doc) => {
@@ -183,7 +206,10 @@ impl Tree {
         let Place { cursor, top, .. } = self.place;
         self.place.cursor = self.relocated(&old, cursor, &mut lookups);
         self.place.top = self.relocated(&old, top, &mut lookups);
-        self.toggled = toggled.iter().filter_map(|node| self.doc.counterpart(&old, *node, &mut lookups)).collect();
+        self.toggled = toggled
+            .iter()
+            .filter_map(|node| self.doc.counterpart(&old, *node, &mut lookups))
+            .collect();
         self.snap();
         self.search_again();
     }
@@ -195,9 +221,18 @@ impl Tree {
             return LinePos::default();
         }
         let up = std::iter::once(node).chain(old.ancestors(node));
-        match up.into_iter().find_map(|above| Some((above, self.doc.counterpart(old, above, lookups)?))) {
-            Some((above, now)) if above == node => LinePos { key: key(now, part_of(spot.key)), ..spot },
-            Some((_, now)) => LinePos { key: key(now, 0), line: 0 },
+        match up
+            .into_iter()
+            .find_map(|above| Some((above, self.doc.counterpart(old, above, lookups)?)))
+        {
+            Some((above, now)) if above == node => LinePos {
+                key: key(now, part_of(spot.key)),
+                ..spot
+            },
+            Some((_, now)) => LinePos {
+                key: key(now, 0),
+                line: 0,
+            },
             None => LinePos::default(),
         }
     }
@@ -212,7 +247,8 @@ impl Tree {
         let width = width.max(10);
         if width != self.width {
             let before = self.place;
-            let heights = |tree: &Tree| [before.top.key, before.cursor.key].map(|key| tree.height(key));
+            let heights =
+                |tree: &Tree| [before.top.key, before.cursor.key].map(|key| tree.height(key));
             let old = heights(self);
             self.width = width;
             let new = heights(self);
@@ -232,7 +268,8 @@ impl Tree {
     }
 
     fn is_folded(&self, node: u32) -> bool {
-        self.is_container(node) && self.folds_at(self.doc.depth(node)) != self.toggled.contains(&node)
+        self.is_container(node)
+            && self.folds_at(self.doc.depth(node)) != self.toggled.contains(&node)
     }
 
     /// Returns whether containers at this depth are folded by default.
@@ -251,7 +288,11 @@ impl Tree {
             return None;
         }
         let (mut depth, mut found) = (self.doc.depth(node), None);
-        for above in self.doc.ancestors(node).take_while(|above| Some(*above) != end) {
+        for above in self
+            .doc
+            .ancestors(node)
+            .take_while(|above| Some(*above) != end)
+        {
             depth -= 1;
             if self.folds_at(depth) != self.toggled.contains(&above) {
                 found = Some(above);
@@ -289,11 +330,21 @@ impl Tree {
     fn snapped(&self, spot: LinePos) -> LinePos {
         let node = node_of(spot.key).min(self.doc.len() - 1);
         let visible = self.visible_node(node);
-        let pieces = if visible == node && self.is_expanded(node) { self.doc.chunks(node).count() } else { 0 };
-        if part_of(spot.key) as usize <= pieces {
-            LinePos { key: key(visible, part_of(spot.key)), ..spot }
+        let pieces = if visible == node && self.is_expanded(node) {
+            self.doc.chunks(node).count()
         } else {
-            LinePos { key: key(visible, 0), line: 0 }
+            0
+        };
+        if part_of(spot.key) as usize <= pieces {
+            LinePos {
+                key: key(visible, part_of(spot.key)),
+                ..spot
+            }
+        } else {
+            LinePos {
+                key: key(visible, 0),
+                line: 0,
+            }
         }
     }
 
@@ -318,14 +369,21 @@ impl Tree {
 
     /// Returns whether the value under the cursor can be folded or expanded.
     pub fn can_toggle(&self) -> bool {
-        self.under_cursor().is_some_and(|node| self.is_container(node) || self.is_expandable(node))
+        self.under_cursor()
+            .is_some_and(|node| self.is_container(node) || self.is_expandable(node))
     }
 
     /// Folds or unfolds the container under the cursor, or expands or collapses the text.
     pub fn toggle(&mut self) {
-        if let Some(node) = self.under_cursor().filter(|node| self.is_container(*node) || self.is_expandable(*node)) {
+        if let Some(node) = self
+            .under_cursor()
+            .filter(|node| self.is_container(*node) || self.is_expandable(*node))
+        {
             self.toggle_node(node);
-            self.place.cursor = LinePos { key: key(node, 0), line: 0 };
+            self.place.cursor = LinePos {
+                key: key(node, 0),
+                line: 0,
+            };
             self.snap();
         }
     }
@@ -339,12 +397,17 @@ impl Tree {
 
     /// Folds the node under the cursor, or moves to its parent if there is nothing to fold.
     pub fn fold(&mut self) {
-        let Some(node) = self.under_cursor() else { return };
+        let Some(node) = self.under_cursor() else {
+            return;
+        };
         if (self.is_container(node) && !self.is_folded(node)) || self.is_expanded(node) {
             return self.toggle();
         }
         if let Some(parent) = self.doc.parent(node) {
-            self.place.cursor = LinePos { key: key(parent, 0), line: 0 };
+            self.place.cursor = LinePos {
+                key: key(parent, 0),
+                line: 0,
+            };
         }
     }
 
@@ -359,7 +422,11 @@ impl Tree {
     pub fn value_under_cursor(&self) -> Option<String> {
         let node = self.under_cursor()?;
         let raw = self.doc.value(node);
-        Some(if self.doc.kind(node) == Kind::Text { unquote(raw) } else { raw.to_string() })
+        Some(if self.doc.kind(node) == Kind::Text {
+            unquote(raw)
+        } else {
+            raw.to_string()
+        })
     }
 
     /// Returns the value under the cursor as JSON.
@@ -377,23 +444,43 @@ impl Tree {
         if node >= self.doc.len() {
             return;
         }
-        let folded: Vec<u32> = self.doc.ancestors(node).filter(|above| self.is_folded(*above)).collect();
+        let folded: Vec<u32> = self
+            .doc
+            .ancestors(node)
+            .filter(|above| self.is_folded(*above))
+            .collect();
         folded.into_iter().for_each(|above| self.toggle_node(above));
-        self.place.cursor = LinePos { key: key(node, 0), line: 0 };
+        self.place.cursor = LinePos {
+            key: key(node, 0),
+            line: 0,
+        };
         self.snap();
     }
 
     /// Returns the lines of the window, and whether the cursor is on each.
     pub fn window(&self) -> Vec<(Line, bool)> {
         if self.doc.is_empty() {
-            return self.outline_lines().into_iter().take(self.height).map(|line| (line, false)).collect();
+            return self
+                .outline_lines()
+                .into_iter()
+                .take(self.height)
+                .map(|line| (line, false))
+                .collect();
         }
         let mut lines = Vec::new();
-        let LinePos { key: first, line: mut skip } = self.place.top;
+        let LinePos {
+            key: first,
+            line: mut skip,
+        } = self.place.top;
         let mut at = Some(first);
         while let Some(key) = at.filter(|_| lines.len() < self.height) {
             // All lines of a piece are created together, because breaking a text costs more than showing it.
-            for (line, shown) in self.lines_of(key).into_iter().enumerate().skip(std::mem::take(&mut skip)) {
+            for (line, shown) in self
+                .lines_of(key)
+                .into_iter()
+                .enumerate()
+                .skip(std::mem::take(&mut skip))
+            {
                 lines.push((shown, self.place.cursor == LinePos { key, line }));
             }
             at = self.next(key);
@@ -405,7 +492,11 @@ impl Tree {
     /// Returns the key of the last line.
     fn last(&self) -> Option<u64> {
         let node = self.visible_node(self.doc.len().checked_sub(1)?);
-        let part = if self.is_expanded(node) { self.doc.chunks(node).count() as u32 } else { 0 };
+        let part = if self.is_expanded(node) {
+            self.doc.chunks(node).count() as u32
+        } else {
+            0
+        };
         Some(key(node, part))
     }
 }
@@ -431,7 +522,11 @@ impl ScrollList for Tree {
         if self.is_expanded(node) && (part as usize) < self.doc.chunks(node).count() {
             return Some(at + 1);
         }
-        let next = if self.is_folded(node) { self.doc.after(node) } else { node + 1 };
+        let next = if self.is_folded(node) {
+            self.doc.after(node)
+        } else {
+            node + 1
+        };
         (next < self.doc.len()).then(|| key(next, 0))
     }
     fn prev(&self, at: u64) -> Option<u64> {
@@ -441,8 +536,14 @@ impl ScrollList for Tree {
         let node = node_of(at);
         let before = node.checked_sub(1)?;
         // A folded container before the node hides its contents. The ancestors of the node are not folded.
-        let visible = self.outermost_folded(before, self.doc.parent(node)).unwrap_or(before);
-        let part = if self.is_expanded(visible) { self.doc.chunks(visible).count() as u32 } else { 0 };
+        let visible = self
+            .outermost_folded(before, self.doc.parent(node))
+            .unwrap_or(before);
+        let part = if self.is_expanded(visible) {
+            self.doc.chunks(visible).count() as u32
+        } else {
+            0
+        };
         Some(key(visible, part))
     }
 }

@@ -51,7 +51,9 @@ impl Tone {
     pub fn label(name: &str) -> Tone {
         // FNV-1a, because the standard library's hash may differ between two builds.
         let head = name.bytes().take(256);
-        let hash = head.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let hash = head.fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
         Tone::Label((hash ^ (hash >> 16)) as u16)
     }
 
@@ -131,14 +133,20 @@ impl Line {
     /// Adds a left-aligned piece. Sanitizes the text.
     pub fn push(&mut self, tone: Tone, text: &str) {
         if !text.is_empty() {
-            self.left.push(Piece { text: visible(text), tone });
+            self.left.push(Piece {
+                text: visible(text),
+                tone,
+            });
         }
     }
 
     /// Adds a right-aligned piece. Sanitizes the text.
     pub fn right(mut self, tone: Tone, text: &str) -> Line {
         if !text.is_empty() {
-            self.right.push(Piece { text: visible(text), tone });
+            self.right.push(Piece {
+                text: visible(text),
+                tone,
+            });
         }
         self
     }
@@ -152,7 +160,10 @@ impl Line {
     /// Breaks anywhere, because data has no word boundaries. The right pieces stay on the first line; text beyond `most`
     /// lines is dropped.
     pub fn broken(self, width: usize, indent: usize, most: usize) -> Vec<Line> {
-        let mut lines = vec![Line { left: Vec::new(), right: self.right }];
+        let mut lines = vec![Line {
+            left: Vec::new(),
+            right: self.right,
+        }];
         let mut used = 0;
         for Piece { text, tone } in self.left {
             let mut part = String::new();
@@ -160,13 +171,19 @@ impl Line {
                 let columns = text::width(cluster);
                 if used + columns > width && used > indent {
                     if let Some(line) = lines.last_mut() {
-                        line.left.push(Piece { text: std::mem::take(&mut part), tone });
+                        line.left.push(Piece {
+                            text: std::mem::take(&mut part),
+                            tone,
+                        });
                     }
                     if lines.len() >= most {
                         return lines;
                     }
                     lines.push(Line {
-                        left: vec![Piece { text: " ".repeat(indent), tone: Tone::Plain }],
+                        left: vec![Piece {
+                            text: " ".repeat(indent),
+                            tone: Tone::Plain,
+                        }],
                         right: Vec::new(),
                     });
                     used = indent;
@@ -200,7 +217,11 @@ pub fn wrap(source: &str, width: usize) -> Vec<String> {
         if text::width(line) <= width {
             lines.push(line.to_string());
         } else {
-            lines.extend(textwrap::wrap(line, &options).into_iter().map(Cow::into_owned));
+            lines.extend(
+                textwrap::wrap(line, &options)
+                    .into_iter()
+                    .map(Cow::into_owned),
+            );
         }
     }
     lines
@@ -213,7 +234,10 @@ pub fn wrap_indented(source: &str, width: usize) -> Vec<String> {
         let body = line.trim_start_matches(' ');
         let indent = " ".repeat((line.len() - body.len()).min(width / 2));
         let parts = wrap(body, width.saturating_sub(indent.len()));
-        parts.into_iter().map(move |part| format!("{indent}{part}")).collect::<Vec<_>>()
+        parts
+            .into_iter()
+            .map(move |part| format!("{indent}{part}"))
+            .collect::<Vec<_>>()
     };
     cleaned.split('\n').flat_map(of_line).collect()
 }
@@ -222,7 +246,11 @@ pub fn wrap_indented(source: &str, width: usize) -> Vec<String> {
 pub fn marked((tone, mark): (Tone, &str), of_text: Tone, said: &str, width: usize) -> Vec<Line> {
     let lines = wrap(said, width.saturating_sub(2));
     let mark = |i: usize| Line::of(tone, if i == 0 { mark } else { "  " });
-    lines.iter().enumerate().map(|(i, part)| mark(i).with(of_text, part)).collect()
+    lines
+        .iter()
+        .enumerate()
+        .map(|(i, part)| mark(i).with(of_text, part))
+        .collect()
 }
 
 #[cfg(test)]
@@ -231,24 +259,40 @@ mod tests {
 
     #[test]
     fn broken_lines_keep_their_indent() {
-        assert_eq!(wrap_indented("one two\n  three four five", 12), ["one two", "  three four", "  five"]);
+        assert_eq!(
+            wrap_indented("one two\n  three four five", 12),
+            ["one two", "  three four", "  five"]
+        );
         assert_eq!(wrap_indented("         a b", 4), ["  a", "  b"]);
         assert_eq!(wrap_indented("", 4), [""]);
     }
 
     #[test]
     fn a_long_line_is_broken_without_losing_text() {
-        let line = Line::of(Tone::Dim, "14:02:58  ")
-            .with(Tone::Plain, "日本語 and a long text without an end e\u{301}e\u{301}");
-        let text = |line: &Line| line.left.iter().map(|p| p.text.as_str()).collect::<String>();
+        let line = Line::of(Tone::Dim, "14:02:58  ").with(
+            Tone::Plain,
+            "日本語 and a long text without an end e\u{301}e\u{301}",
+        );
+        let text = |line: &Line| {
+            line.left
+                .iter()
+                .map(|p| p.text.as_str())
+                .collect::<String>()
+        };
         let whole = text(&line);
         for width in 1..60 {
             let indent = 8.min(width / 2);
             let lines = line.clone().broken(width, indent, usize::MAX);
-            let joined: String =
-                lines.iter().enumerate().map(|(n, l)| text(l)[if n > 0 { indent } else { 0 }..].to_string()).collect();
+            let joined: String = lines
+                .iter()
+                .enumerate()
+                .map(|(n, l)| text(l)[if n > 0 { indent } else { 0 }..].to_string())
+                .collect();
             assert_eq!(joined, whole, "{width}");
-            assert!(lines.iter().all(|l| l.width() <= width.max(2 + indent)), "{width}: {lines:?}");
+            assert!(
+                lines.iter().all(|l| l.width() <= width.max(2 + indent)),
+                "{width}: {lines:?}"
+            );
         }
     }
 
@@ -262,7 +306,10 @@ mod tests {
 
     #[test]
     fn wrapping_keeps_breaks_and_breaks_long_words() {
-        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
+        assert_eq!(
+            wrap("one two three\n\nfour", 8),
+            ["one two", "three", "", "four"]
+        );
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("日本語日本", 4), ["日本", "語日", "本"]);
         assert_eq!(wrap("", 4), [""]);

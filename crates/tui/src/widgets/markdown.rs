@@ -41,21 +41,34 @@ pub fn plain(source: &str) -> String {
         return source.to_string();
     }
     let mut out = String::new();
-    for (event, range) in Parser::new_ext(source, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
+    for (event, range) in Parser::new_ext(source, Options::ENABLE_STRIKETHROUGH).into_offset_iter()
+    {
         match event {
-            Event::Text(said) | Event::Code(said) | Event::Html(said) | Event::InlineHtml(said) => out.push_str(&said),
+            Event::Text(said) | Event::Code(said) | Event::Html(said) | Event::InlineHtml(said) => {
+                out.push_str(&said)
+            }
             Event::SoftBreak | Event::HardBreak => out.push('\n'),
             Event::Start(Tag::Item) => {
                 let mark = source[range].split_whitespace().next().unwrap_or("-");
                 out.push_str(if mark == "*" { "-" } else { mark });
                 out.push(' ');
             }
-            Event::Start(Tag::Emphasis | Tag::Strong) | Event::End(TagEnd::Emphasis | TagEnd::Strong) => {
-                let marks = source[range].bytes().take(2).take_while(|mark| *mark == b'_').count();
-                let is_strong = matches!(event, Event::Start(Tag::Strong) | Event::End(TagEnd::Strong));
+            Event::Start(Tag::Emphasis | Tag::Strong)
+            | Event::End(TagEnd::Emphasis | TagEnd::Strong) => {
+                let marks = source[range]
+                    .bytes()
+                    .take(2)
+                    .take_while(|mark| *mark == b'_')
+                    .count();
+                let is_strong = matches!(
+                    event,
+                    Event::Start(Tag::Strong) | Event::End(TagEnd::Strong)
+                );
                 out.push_str(&"_".repeat(marks.min(if is_strong { 2 } else { 1 })));
             }
-            Event::End(TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::Item) => {
+            Event::End(
+                TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::Item,
+            ) => {
                 out.push_str(if out.ends_with('\n') { "" } else { "\n" });
             }
             _ => {}
@@ -63,7 +76,11 @@ pub fn plain(source: &str) -> String {
     }
     let out = out.trim();
     // For example, only the mark of a block of code.
-    if out.is_empty() { source.to_string() } else { out.to_string() }
+    if out.is_empty() {
+        source.to_string()
+    } else {
+        out.to_string()
+    }
 }
 
 /// Returns the text of a message or a question in one line, without the marks of Markdown.
@@ -93,12 +110,25 @@ pub struct Flow {
 
 impl Flow {
     pub fn markdown(measure: Measure) -> Flow {
-        Flow { measure, markdown: true, plain: false, tone: Tone::Plain, rows: Vec::new(), finished: (0, 0), read: 0 }
+        Flow {
+            measure,
+            markdown: true,
+            plain: false,
+            tone: Tone::Plain,
+            rows: Vec::new(),
+            finished: (0, 0),
+            read: 0,
+        }
     }
 
     /// Creates a layout that only wraps the text.
     pub fn plain(measure: Measure, tone: Tone) -> Flow {
-        Flow { markdown: false, plain: true, tone, ..Flow::markdown(measure) }
+        Flow {
+            markdown: false,
+            plain: true,
+            tone,
+            ..Flow::markdown(measure)
+        }
     }
 
     /// Returns the current rows.
@@ -132,7 +162,8 @@ impl Flow {
         let from = self.finished.1;
         let tail = &source[from..];
         self.read += tail.len() as u64;
-        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        let options =
+            Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
         let mut block: Option<Block<'_>> = None;
         let mut end = 0;
         for (event, range) in Parser::new_ext(tail, options).into_offset_iter() {
@@ -143,7 +174,12 @@ impl Flow {
                     self.between(&tail[end..start.max(end)], from + end);
                     // While its first line is incomplete it may still become part of the previous block, and a table is
                     // recognized only after its second line.
-                    if tail[start..].bytes().filter(|b| *b == b'\n').nth(1).is_some() {
+                    if tail[start..]
+                        .bytes()
+                        .filter(|b| *b == b'\n')
+                        .nth(1)
+                        .is_some()
+                    {
                         self.finished = (self.rows.len(), from + start);
                     }
                     block.insert(Block::new(tail, start, from, self.measure))
@@ -160,7 +196,10 @@ impl Flow {
             }
             // A row may begin inside inserted text, such as the URL of a link, so its position is clamped.
             let rows = done.map(Block::finish).unwrap_or_default();
-            self.rows.extend(rows.into_iter().map(|(line, at)| (line, at.min(from + end))));
+            self.rows.extend(
+                rows.into_iter()
+                    .map(|(line, at)| (line, at.min(from + end))),
+            );
         }
         self.between(&tail[end..], from + end);
     }
@@ -174,7 +213,12 @@ impl Flow {
         while let Some(line) = lines.next() {
             let is_line = !in_block && lines.peek().is_some();
             if is_line || !line.trim().is_empty() {
-                self.rows.extend(wrap(&[Span::new(line, Tone::Dim, at)], &[], &[], self.measure.width));
+                self.rows.extend(wrap(
+                    &[Span::new(line, Tone::Dim, at)],
+                    &[],
+                    &[],
+                    self.measure.width,
+                ));
             }
             in_block = false;
             at += line.len() + 1;
@@ -185,7 +229,12 @@ impl Flow {
     fn switch_to_plain(&mut self, at: usize) {
         self.plain = true;
         let limit = text::bytes(MAX_BLOCK as u64);
-        self.rows.push((Line::dim(&format!("(more than {limit} in one block: shown as received)")), at));
+        self.rows.push((
+            Line::dim(&format!(
+                "(more than {limit} in one block: shown as received)"
+            )),
+            at,
+        ));
         self.finished = (self.rows.len(), at);
     }
 
@@ -194,7 +243,12 @@ impl Flow {
         let mut at = self.finished.1;
         self.read += (source.len() - at) as u64;
         for line in source[at..].split('\n') {
-            self.rows.extend(wrap(&[Span::new(line, self.tone, at)], &[], &[], self.measure.width));
+            self.rows.extend(wrap(
+                &[Span::new(line, self.tone, at)],
+                &[],
+                &[],
+                self.measure.width,
+            ));
             at += line.len() + 1;
         }
         if let Some((_, at)) = self.rows.last() {

@@ -51,10 +51,17 @@ impl Pattern {
             return Pattern::plain(text);
         }
         match compile(text, has_capital(text)) {
-            Ok(regex) => Pattern { text: text.to_string(), regex: Some(regex), problem: None },
+            Ok(regex) => Pattern {
+                text: text.to_string(),
+                regex: Some(regex),
+                problem: None,
+            },
             Err(error) => {
                 let why = reason(&error);
-                Pattern { problem: Some(format!("invalid regex ({why}); searched as text")), ..Pattern::plain(text) }
+                Pattern {
+                    problem: Some(format!("invalid regex ({why}); searched as text")),
+                    ..Pattern::plain(text)
+                }
             }
         }
     }
@@ -65,9 +72,17 @@ impl Pattern {
             return Pattern::default();
         }
         let exact = text.chars().any(char::is_uppercase);
-        let regex = (text.len() <= MAX_TEXT).then(|| compile(&regex::escape(text), exact).ok()).flatten();
-        let problem = regex.is_none().then(|| "too long to search for".to_string());
-        Pattern { text: text.to_string(), regex, problem }
+        let regex = (text.len() <= MAX_TEXT)
+            .then(|| compile(&regex::escape(text), exact).ok())
+            .flatten();
+        let problem = regex
+            .is_none()
+            .then(|| "too long to search for".to_string());
+        Pattern {
+            text: text.to_string(),
+            regex,
+            problem,
+        }
     }
 
     /// Returns the pattern as it was typed.
@@ -87,7 +102,10 @@ impl Pattern {
 
     /// Returns the matches in a text, in order. Skips empty matches.
     pub fn hits<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
-        let hits = self.regex.iter().flat_map(move |regex| regex.find_iter(text));
+        let hits = self
+            .regex
+            .iter()
+            .flat_map(move |regex| regex.find_iter(text));
         hits.map(|hit| hit.range()).filter(|hit| !hit.is_empty())
     }
 
@@ -105,7 +123,11 @@ impl Pattern {
             let length = source.text.len();
             if from < base + length {
                 let at = from.saturating_sub(base);
-                let end = text::head(source.text, at.saturating_add(room.max(OVERLAP).saturating_sub(read))).len();
+                let end = text::head(
+                    source.text,
+                    at.saturating_add(room.max(OVERLAP).saturating_sub(read)),
+                )
+                .len();
                 let start = text::head(source.text, at.saturating_sub(OVERLAP)).len();
                 read += end - start;
                 if let Some(hit) = self.first_in(&source.text[start..end], source.is_json) {
@@ -128,7 +150,9 @@ impl Pattern {
         if !is_json {
             return None;
         }
-        let Cow::Owned(read) = unescaped(text) else { return None };
+        let Cow::Owned(read) = unescaped(text) else {
+            return None;
+        };
         let hit = self.hits(&read).next()?;
         Some(decode(text, hit.start).1)
     }
@@ -155,7 +179,10 @@ pub fn light(line: &mut Line, pattern: &Pattern) {
                     Some(hit) => (hit.start.min(end), piece.tone),
                     None => (end, piece.tone),
                 };
-                highlighted.push(Piece { text: whole[at..stop].to_string(), tone });
+                highlighted.push(Piece {
+                    text: whole[at..stop].to_string(),
+                    tone,
+                });
                 at = stop;
             }
             begin = end;
@@ -196,7 +223,10 @@ fn decode(text: &str, limit: usize) -> (String, usize) {
 
 /// Returns the character of an escape, and the bytes that the escape takes. Half a surrogate pair is U+FFFD.
 fn escape(text: &str) -> (char, usize) {
-    let unit = |at: usize| text.get(at..at + 4).and_then(|hex| u16::from_str_radix(hex, 16).ok());
+    let unit = |at: usize| {
+        text.get(at..at + 4)
+            .and_then(|hex| u16::from_str_radix(hex, 16).ok())
+    };
     let letter = match text[1..].chars().next() {
         Some('n') => '\n',
         Some('t') => '\t',
@@ -204,7 +234,9 @@ fn escape(text: &str) -> (char, usize) {
         Some('b') => '\u{8}',
         Some('f') => '\u{c}',
         Some('u') => {
-            let Some(first) = unit(2) else { return ('\u{fffd}', 2) };
+            let Some(first) = unit(2) else {
+                return ('\u{fffd}', 2);
+            };
             let second = text[6..].starts_with("\\u").then(|| unit(8)).flatten();
             if let Some(second) = second
                 && let Some(Ok(letter)) = char::decode_utf16([first, second]).next()
@@ -276,26 +308,43 @@ mod tests {
     use proptest::prelude::*;
 
     fn found(pattern: &str, text: &str) -> Vec<(usize, usize)> {
-        Pattern::new(pattern).hits(text).map(|hit| (hit.start, hit.end)).collect()
+        Pattern::new(pattern)
+            .hits(text)
+            .map(|hit| (hit.start, hit.end))
+            .collect()
     }
 
     #[test]
     fn a_capital_letter_makes_a_pattern_case_sensitive() {
         assert_eq!(found("kraków", "KRAKÓW Kraków"), [(0, 7), (8, 15)]);
         assert_eq!(found("Kraków", "KRAKÓW Kraków"), [(8, 15)]);
-        assert_eq!(found(r"\Sx", "aX"), [(0, 2)], "the capital of a class is not a letter");
+        assert_eq!(
+            found(r"\Sx", "aX"),
+            [(0, 2)],
+            "the capital of a class is not a letter"
+        );
         assert_eq!(found(r"\p{Lu}x", "AX"), [(0, 2)]);
         assert_eq!(found(r"\x4Ax", "jX"), [(0, 2)]);
-        assert_eq!(found(r"\x4AAx", "jax"), [], "what follows the digits is a letter");
+        assert_eq!(
+            found(r"\x4AAx", "jax"),
+            [],
+            "what follows the digits is a letter"
+        );
     }
 
     #[test]
     fn an_invalid_regex_is_searched_as_plain_text() {
         let pattern = Pattern::new("f(x");
-        assert_eq!(pattern.problem(), Some("invalid regex (unclosed group); searched as text"));
+        assert_eq!(
+            pattern.problem(),
+            Some("invalid regex (unclosed group); searched as text")
+        );
         assert_eq!(pattern.hits("F(X) f(x").collect::<Vec<_>>(), [0..3, 5..8]);
         let huge = Pattern::new(r"\w{1000}{1000}");
-        assert_eq!(huge.problem(), Some("invalid regex (the regex is too large); searched as text"));
+        assert_eq!(
+            huge.problem(),
+            Some("invalid regex (the regex is too large); searched as text")
+        );
         assert!(huge.is_in(r"a \w{1000}{1000} b"));
         let deep = Pattern::new(&"(".repeat(2_000));
         assert!(deep.problem().is_some() && deep.is_in(&"(".repeat(2_001)));
@@ -313,9 +362,16 @@ mod tests {
 
     #[test]
     fn matches_across_pieces_are_highlighted() {
-        let mut line = Line::dim("one tw").with_plain("o three").right(Tone::Bad, "two");
+        let mut line = Line::dim("one tw")
+            .with_plain("o three")
+            .right(Tone::Bad, "two");
         light(&mut line, &Pattern::new("two|e"));
-        let pieces = |pieces: &[Piece]| pieces.iter().map(|p| (p.text.clone(), p.tone)).collect::<Vec<_>>();
+        let pieces = |pieces: &[Piece]| {
+            pieces
+                .iter()
+                .map(|p| (p.text.clone(), p.tone))
+                .collect::<Vec<_>>()
+        };
         let expected = [
             ("on", Tone::Dim),
             ("e", Tone::Hit),
@@ -326,13 +382,17 @@ mod tests {
             ("e", Tone::Hit),
             ("e", Tone::Hit),
         ];
-        assert_eq!(pieces(&line.left), expected.map(|(text, tone)| (text.to_string(), tone)));
+        assert_eq!(
+            pieces(&line.left),
+            expected.map(|(text, tone)| (text.to_string(), tone))
+        );
         assert_eq!(pieces(&line.right), [("two".to_string(), Tone::Hit)]);
     }
 
     #[test]
     fn json_is_searched_raw_and_decoded() {
-        let raw = r#"{"a":"caf\u00e9 \"au lait\"","b":"one\ntwo","c":"\ud83d\ude00 \ud83d c:\\temp"}"#;
+        let raw =
+            r#"{"a":"caf\u00e9 \"au lait\"","b":"one\ntwo","c":"\ud83d\ude00 \ud83d c:\\temp"}"#;
         for (pattern, at) in [
             ("café", r"caf\u"),
             ("é \"au", r"\u00e9 \"),
@@ -342,7 +402,11 @@ mod tests {
             (r"c:\\temp", r"c:\\temp"),
         ] {
             let wanted = raw.find(at).unwrap();
-            assert_eq!(Pattern::new(pattern).first_in(raw, true), Some(wanted), "{pattern}");
+            assert_eq!(
+                Pattern::new(pattern).first_in(raw, true),
+                Some(wanted),
+                "{pattern}"
+            );
         }
         assert_eq!(Pattern::new("café").first_in(raw, false), None);
         assert_eq!(unescaped(r"cut \u00"), "cut \u{fffd}00");
@@ -352,7 +416,16 @@ mod tests {
     #[test]
     fn a_long_text_is_searched_in_pieces() {
         let text = format!("{}needle{}", "é".repeat(50_000), "hay".repeat(50_000));
-        let sources = [Source { text: "head", is_json: false }, Source { text: &text, is_json: true }];
+        let sources = [
+            Source {
+                text: "head",
+                is_json: false,
+            },
+            Source {
+                text: &text,
+                is_json: true,
+            },
+        ];
         let pattern = Pattern::new("needle");
         let (mut at, mut steps) = (0, 0);
         let found = loop {

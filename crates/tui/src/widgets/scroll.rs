@@ -98,17 +98,30 @@ pub struct Place {
 impl Place {
     /// Creates a position that follows the end.
     pub fn following() -> Place {
-        Place { cursor: LinePos::default(), top: LinePos::default(), follow: true, seen: 0 }
+        Place {
+            cursor: LinePos::default(),
+            top: LinePos::default(),
+            follow: true,
+            seen: 0,
+        }
     }
 
     /// Creates a position at the start that does not follow the end.
     pub fn at_start() -> Place {
-        Place { follow: false, seen: u64::MAX, ..Place::following() }
+        Place {
+            follow: false,
+            seen: u64::MAX,
+            ..Place::following()
+        }
     }
 
     /// Returns the number of entries added since following stopped.
     pub fn unseen(&self, rows: &impl ScrollList) -> u64 {
-        if self.follow { 0 } else { rows.count_from(self.seen) }
+        if self.follow {
+            0
+        } else {
+            rows.count_from(self.seen)
+        }
     }
 
     /// Adjusts the position to the current list and window height: skips evicted entries, moves a following cursor to the
@@ -217,9 +230,15 @@ impl Place {
 }
 
 /// Returns the lines of a window, from its top.
-pub fn window<R: ScrollList>(rows: &R, top: LinePos, height: usize) -> impl Iterator<Item = LinePos> + '_ {
+pub fn window<R: ScrollList>(
+    rows: &R,
+    top: LinePos,
+    height: usize,
+) -> impl Iterator<Item = LinePos> + '_ {
     // If all entries have 0 lines, there is no line to show.
-    let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top)).filter(|spot| rows.height(spot.key) > 0);
+    let mut next = (rows.first() < rows.end())
+        .then(|| clamp(rows, top))
+        .filter(|spot| rows.height(spot.key) > 0);
     std::iter::from_fn(move || {
         let spot = next?;
         next = after(rows, spot);
@@ -231,23 +250,39 @@ pub fn window<R: ScrollList>(rows: &R, top: LinePos, height: usize) -> impl Iter
 /// Returns the first line of the next entry that has lines.
 fn below(rows: &impl ScrollList, key: u64) -> Option<LinePos> {
     let mut keys = std::iter::successors(rows.next(key), |key| rows.next(*key));
-    Some(LinePos { key: keys.find(|key| rows.height(*key) > 0)?, line: 0 })
+    Some(LinePos {
+        key: keys.find(|key| rows.height(*key) > 0)?,
+        line: 0,
+    })
 }
 
 /// Returns the last line of the previous entry that has lines.
 fn above(rows: &impl ScrollList, key: u64) -> Option<LinePos> {
     let mut keys = std::iter::successors(rows.prev(key), |key| rows.prev(*key));
     let key = keys.find(|key| rows.height(*key) > 0)?;
-    Some(LinePos { key, line: rows.height(key) - 1 })
+    Some(LinePos {
+        key,
+        line: rows.height(key) - 1,
+    })
 }
 
 fn first_spot(rows: &impl ScrollList) -> LinePos {
-    let first = LinePos { key: rows.first(), line: 0 };
-    if rows.height(first.key) > 0 { first } else { below(rows, first.key).unwrap_or(first) }
+    let first = LinePos {
+        key: rows.first(),
+        line: 0,
+    };
+    if rows.height(first.key) > 0 {
+        first
+    } else {
+        below(rows, first.key).unwrap_or(first)
+    }
 }
 
 fn last_spot(rows: &impl ScrollList) -> LinePos {
-    above(rows, rows.end()).unwrap_or(LinePos { key: rows.end() - 1, line: 0 })
+    above(rows, rows.end()).unwrap_or(LinePos {
+        key: rows.end() - 1,
+        line: 0,
+    })
 }
 
 fn clamp(rows: &impl ScrollList, spot: LinePos) -> LinePos {
@@ -261,13 +296,19 @@ fn clamp(rows: &impl ScrollList, spot: LinePos) -> LinePos {
     let line = if key == spot.key { spot.line } else { 0 };
     match rows.height(key) {
         0 => below(rows, key).unwrap_or_else(|| last_spot(rows)),
-        height => LinePos { key, line: line.min(height - 1) },
+        height => LinePos {
+            key,
+            line: line.min(height - 1),
+        },
     }
 }
 
 fn after(rows: &impl ScrollList, spot: LinePos) -> Option<LinePos> {
     if spot.line + 1 < rows.height(spot.key) {
-        return Some(LinePos { key: spot.key, line: spot.line + 1 });
+        return Some(LinePos {
+            key: spot.key,
+            line: spot.line + 1,
+        });
     }
     below(rows, spot.key)
 }
@@ -281,9 +322,14 @@ fn walk(rows: &impl ScrollList, spot: LinePos, lines: isize) -> LinePos {
     while left > 0 {
         let rest = rows.height(at.key).max(1) - 1 - at.line;
         if left <= rest {
-            return LinePos { key: at.key, line: at.line + left };
+            return LinePos {
+                key: at.key,
+                line: at.line + left,
+            };
         }
-        let Some(next) = below(rows, at.key) else { return last_spot(rows) };
+        let Some(next) = below(rows, at.key) else {
+            return last_spot(rows);
+        };
         left -= rest + 1;
         at = next;
     }
@@ -295,9 +341,14 @@ fn back(rows: &impl ScrollList, spot: LinePos, lines: usize) -> LinePos {
     let mut at = spot;
     while left > 0 {
         if left <= at.line {
-            return LinePos { key: at.key, line: at.line - left };
+            return LinePos {
+                key: at.key,
+                line: at.line - left,
+            };
         }
-        let Some(next) = above(rows, at.key) else { return first_spot(rows) };
+        let Some(next) = above(rows, at.key) else {
+            return first_spot(rows);
+        };
         left -= at.line + 1;
         at = next;
     }
@@ -338,24 +389,39 @@ mod tests {
         assert_eq!((place.top, place.cursor), (before.top, before.cursor));
         assert_eq!(place.unseen(&Flat { first: 0, end: 500 }), 400);
         place.to_end(&Flat { first: 0, end: 500 }, 10, true);
-        assert_eq!((place.cursor.key, place.unseen(&Flat { first: 0, end: 500 })), (499, 0));
+        assert_eq!(
+            (place.cursor.key, place.unseen(&Flat { first: 0, end: 500 })),
+            (499, 0)
+        );
     }
 
     #[test]
     fn evicted_entries_clamp_the_position() {
         let mut place = Place::at_start();
         place.clamp(&Flat { first: 0, end: 100 }, 10);
-        place.clamp(&Flat { first: 50, end: 150 }, 10);
+        place.clamp(
+            &Flat {
+                first: 50,
+                end: 150,
+            },
+            10,
+        );
         assert_eq!((place.top.key, place.cursor.key), (50, 50));
     }
 
     #[test]
     fn following_shows_the_last_line_of_a_growing_entry() {
         let mut place = Place::following();
-        let rows = Tall { first: 0, heights: vec![3, 20] };
+        let rows = Tall {
+            first: 0,
+            heights: vec![3, 20],
+        };
         place.clamp(&rows, 5);
         assert_eq!(place.top, LinePos { key: 1, line: 15 });
-        assert_eq!(window(&rows, place.top, 5).last(), Some(LinePos { key: 1, line: 19 }));
+        assert_eq!(
+            window(&rows, place.top, 5).last(),
+            Some(LinePos { key: 1, line: 19 })
+        );
     }
 
     proptest! {

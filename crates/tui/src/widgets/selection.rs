@@ -14,19 +14,35 @@ pub struct Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Selection { selected: None, pending: None, place: Place::at_start() }
+        Selection {
+            selected: None,
+            pending: None,
+            place: Place::at_start(),
+        }
     }
 }
 
 impl Selection {
     /// Adjusts the selection and the window to the current rows.
     pub fn clamp(&mut self, ids: &[String], height: usize) {
-        let rows = Flat { first: 0, end: ids.len() as u64 };
-        if self.pending.as_ref().is_some_and(|pending| ids.contains(pending)) {
+        let rows = Flat {
+            first: 0,
+            end: ids.len() as u64,
+        };
+        if self
+            .pending
+            .as_ref()
+            .is_some_and(|pending| ids.contains(pending))
+        {
             self.selected = self.pending.take();
         }
         match self.at(ids) {
-            Some(at) => self.place.cursor = LinePos { key: at as u64, line: 0 },
+            Some(at) => {
+                self.place.cursor = LinePos {
+                    key: at as u64,
+                    line: 0,
+                }
+            }
             None => self.place.cursor.key = self.place.cursor.key.min(rows.end.saturating_sub(1)),
         }
         self.place.fill(&rows, height);
@@ -35,7 +51,10 @@ impl Selection {
 
     /// Begins at the first row, because the list is about something else now. A preferred row stays preferred.
     pub fn restart(&mut self) {
-        *self = Selection { pending: self.pending.take(), ..Selection::default() };
+        *self = Selection {
+            pending: self.pending.take(),
+            ..Selection::default()
+        };
     }
 
     /// Selects a row that may not be listed yet.
@@ -47,7 +66,14 @@ impl Selection {
     pub fn step(&mut self, ids: &[String], height: usize, by: isize) {
         self.clamp(ids, height);
         self.pending = None;
-        self.place.step(&Flat { first: 0, end: ids.len() as u64 }, height, by);
+        self.place.step(
+            &Flat {
+                first: 0,
+                end: ids.len() as u64,
+            },
+            height,
+            by,
+        );
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
     }
 
@@ -80,11 +106,16 @@ impl Selection {
 
     /// Returns the indices of the rows in the window.
     pub fn window(&self, rows: usize, height: usize) -> Vec<usize> {
-        let flat = Flat { first: 0, end: rows as u64 };
+        let flat = Flat {
+            first: 0,
+            end: rows as u64,
+        };
         if flat.first() >= flat.end() {
             return Vec::new();
         }
-        window(&flat, self.place.top, height).map(|s| s.key as usize).collect()
+        window(&flat, self.place.top, height)
+            .map(|s| s.key as usize)
+            .collect()
     }
 }
 
@@ -105,7 +136,11 @@ mod tests {
         selection.clamp(&ids(&["x", "a", "c", "b"]), 5);
         assert_eq!(selection.at(&ids(&["x", "a", "c", "b"])), Some(3));
         selection.clamp(&ids(&["x", "a"]), 5);
-        assert_eq!(selection.selected.as_deref(), Some("a"), "the neighbor of a removed row is selected");
+        assert_eq!(
+            selection.selected.as_deref(),
+            Some("a"),
+            "the neighbor of a removed row is selected"
+        );
         selection.clamp(&[], 5);
         assert_eq!(selection.selected, None);
     }

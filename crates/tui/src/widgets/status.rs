@@ -30,7 +30,11 @@ pub const STUCK: (Tone, Tone) = (Tone::Dim, Tone::Strong);
 /// Formats an age: in seconds below ten minutes, then in whole units.
 pub fn since(now: Timestamp, then: Timestamp) -> String {
     let age = Duration::try_from(now.duration_since(then)).unwrap_or_default();
-    if age < SECONDS_BELOW { text::duration(Duration::from_secs(age.as_secs())) } else { text::age(age) }
+    if age < SECONDS_BELOW {
+        text::duration(Duration::from_secs(age.as_secs()))
+    } else {
+        text::age(age)
+    }
 }
 
 /// Returns how long ago something was, in whole units.
@@ -58,36 +62,59 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
                 text = format!("status unknown: {why}");
             }
         }
-        ThreadStatus::Queued { since: Some(at), .. } if *at > now => {
+        ThreadStatus::Queued {
+            since: Some(at), ..
+        } if *at > now => {
             text = format!("queued, starts in {}", since(*at, now));
         }
-        ThreadStatus::Queued { since: at, waiting, .. } => {
+        ThreadStatus::Queued {
+            since: at, waiting, ..
+        } => {
             text = with_age("queued", *at, &|at| since(now, at));
             more.extend((*waiting > 1).then(|| format!("{waiting} runs waiting")));
         }
-        ThreadStatus::Running { since: at, nodes, step, queued, .. } => {
+        ThreadStatus::Running {
+            since: at,
+            nodes,
+            step,
+            queued,
+            ..
+        } => {
             text = with_age("running", *at, &|at| since(now, at));
             more.extend(name_list(nodes));
             more.extend(step.map(|step| format!("step {step}")));
             more.extend((*queued > 0).then(|| format!("{queued} queued")));
         }
-        ThreadStatus::Waiting { since: at, questions } => {
+        ThreadStatus::Waiting {
+            since: at,
+            questions,
+        } => {
             text = with_age("waiting for you", *at, &|at| ago(now, at));
             match questions.as_slice() {
                 [question] => more.extend(question.node.clone()),
                 several => more.push(format!("{} questions", several.len())),
             }
         }
-        ThreadStatus::Paused { since: at, next, after } => {
+        ThreadStatus::Paused {
+            since: at,
+            next,
+            after,
+        } => {
             let place = name_list(next).unwrap_or_else(|| "a node".into());
-            let stop = if *after { format!("paused, next is {place}") } else { format!("paused before {place}") };
+            let stop = if *after {
+                format!("paused, next is {place}")
+            } else {
+                format!("paused before {place}")
+            };
             text = with_age(&stop, *at, &|at| ago(now, at));
         }
         ThreadStatus::Stopped { since: at, next } => {
             text = with_age("interrupted, cause unknown", *at, &|at| ago(now, at));
             more.extend(name_list(next).map(|names| format!("next {names}")));
         }
-        ThreadStatus::Cancelled { at, .. } => text = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at))),
+        ThreadStatus::Cancelled { at, .. } => {
+            text = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at)))
+        }
         ThreadStatus::Edited { at, next } => {
             text = with_age("state edited", *at, &|at| format!("{} ago", ago(now, at)));
             if !next.is_empty() {
@@ -100,13 +127,20 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
         }
         ThreadStatus::Idle { ended, began } => {
             if let Some(ended) = ended {
-                let took = began.map(|began| ended.duration_since(began)).filter(|took| !took.is_negative());
-                let took = took.map(|took| format!(", took {}", run_duration(took))).unwrap_or_default();
+                let took = began
+                    .map(|began| ended.duration_since(began))
+                    .filter(|took| !took.is_negative());
+                let took = took
+                    .map(|took| format!(", took {}", run_duration(took)))
+                    .unwrap_or_default();
                 more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
             }
         }
         ThreadStatus::BusyWithoutRun { since: at } => {
-            text = format!("{}, no active run", with_age("busy", *at, &|at| ago(now, at)));
+            text = format!(
+                "{}, no active run",
+                with_age("busy", *at, &|at| ago(now, at))
+            );
         }
     }
     line.push(word, &text);
@@ -118,7 +152,12 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
 
 /// Returns up to two names, and the number of the others.
 pub fn name_list(all: &[String]) -> Option<String> {
-    let named = all.iter().take(MAX_NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named = all
+        .iter()
+        .take(MAX_NODES)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     match all.len() {
         0 => None,
         n if n > MAX_NODES => Some(format!("{named} +{}", n - MAX_NODES)),

@@ -29,7 +29,8 @@ pub(crate) fn text_area(
             break;
         }
         canvas.foreign(area.x, y, 4, &format!("{:>3} ", number + 1), Tone::Dim);
-        let (visible, skipped) = skip_columns(&shown_line(line), if number == row { shift } else { 0 });
+        let (visible, skipped) =
+            skip_columns(&shown_line(line), if number == row { shift } else { 0 });
         canvas.foreign(area.x + 5, y, width, &visible, Tone::Plain);
         if number == row {
             cursor = Some((area.x + 5 + column.saturating_sub(skipped) as u16, y));
@@ -84,15 +85,41 @@ mod tests {
         let themes = Config::default().themes;
         let theme = Theme::default();
         let mut buffer = Buffer::empty(Rect::new(0, 0, 26, 4));
-        let mut canvas = Canvas { buffer: &mut buffer, theme: theme.paint(&themes, "terminal") };
-        let cursor = text_area(&mut canvas, Area { x: 0, y: 0, w: 26, h: 4 }, input, problem).unwrap();
-        let row = |y| (5..26).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_string();
+        let mut canvas = Canvas {
+            buffer: &mut buffer,
+            theme: theme.paint(&themes, "terminal"),
+        };
+        let cursor = text_area(
+            &mut canvas,
+            Area {
+                x: 0,
+                y: 0,
+                w: 26,
+                h: 4,
+            },
+            input,
+            problem,
+        )
+        .unwrap();
+        let row = |y| {
+            (5..26)
+                .map(|x| buffer[(x, y)].symbol())
+                .collect::<String>()
+                .trim_end()
+                .to_string()
+        };
         ((0..4).map(row).collect(), cursor.0 - 5)
     }
 
     #[test]
     fn the_error_mark_follows_a_line_that_is_scrolled_sideways() {
-        let at = |column| Some(Problem { line: 1, column, message: String::new() });
+        let at = |column| {
+            Some(Problem {
+                line: 1,
+                column,
+                message: String::new(),
+            })
+        };
         let mut input = TextInput::new("0123456789abcdefghijklmno");
         for (cursor, column, line, mark) in [
             (25, 16, "6789abcdefghijklmno", "         ^"),
@@ -102,7 +129,11 @@ mod tests {
         ] {
             input.set_cursor(0, cursor);
             let (rows, _) = drawn(&input, at(column).as_ref());
-            assert_eq!((rows[0].as_str(), rows[1].as_str()), (line, mark), "{cursor} {column}");
+            assert_eq!(
+                (rows[0].as_str(), rows[1].as_str()),
+                (line, mark),
+                "{cursor} {column}"
+            );
         }
         // A wide character that is half outside is left out, and the cursor and the mark move with it.
         let mut input = TextInput::new(&format!("{}xy", "日".repeat(12)));

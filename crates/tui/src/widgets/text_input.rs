@@ -51,7 +51,9 @@ pub struct TextInput {
 impl fmt::Debug for TextInput {
     /// Shows only the number of lines, because the text may be confidential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextInput").field("lines", &self.lines().len()).finish_non_exhaustive()
+        f.debug_struct("TextInput")
+            .field("lines", &self.lines().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,16 +67,26 @@ impl TextInput {
     /// Creates an input with this text, and the cursor at its end.
     pub fn new(text: &str) -> TextInput {
         let text = unix_lines(text);
-        let mut area = Box::new(TextArea::new(text.split('\n').map(str::to_string).collect()));
+        let mut area = Box::new(TextArea::new(
+            text.split('\n').map(str::to_string).collect(),
+        ));
         area.set_max_histories(UNDO_STEPS);
-        let mut input = TextInput { area, is_line: false, edits: 0, joined: BTreeSet::new() };
+        let mut input = TextInput {
+            area,
+            is_line: false,
+            edits: 0,
+            joined: BTreeSet::new(),
+        };
         input.go_to_end();
         input
     }
 
     /// Creates an input of a single line.
     pub fn line(text: &str) -> TextInput {
-        TextInput { is_line: true, ..TextInput::new(&on_one_line(&unix_lines(text))) }
+        TextInput {
+            is_line: true,
+            ..TextInput::new(&on_one_line(&unix_lines(text)))
+        }
     }
 
     /// Returns the whole text.
@@ -95,7 +107,13 @@ impl TextInput {
     /// Returns the row of the cursor from 0, and its position in that line in bytes.
     pub fn cursor(&self) -> (usize, usize) {
         let at = self.area.cursor();
-        (at.0, self.current().char_indices().nth(at.1).map_or(self.current().len(), |(at, _)| at))
+        (
+            at.0,
+            self.current()
+                .char_indices()
+                .nth(at.1)
+                .map_or(self.current().len(), |(at, _)| at),
+        )
     }
 
     /// Returns the text of the cursor's line before and after the cursor.
@@ -214,11 +232,17 @@ impl TextInput {
     /// Returns a text as this input can hold it.
     fn fitting(&self, text: &str) -> String {
         let text = unix_lines(text);
-        if self.is_line { on_one_line(&text) } else { text }
+        if self.is_line {
+            on_one_line(&text)
+        } else {
+            text
+        }
     }
 
     fn current(&self) -> &str {
-        self.lines().get(self.area.cursor().0).map_or("", String::as_str)
+        self.lines()
+            .get(self.area.cursor().0)
+            .map_or("", String::as_str)
     }
 
     fn go_to_end(&mut self) {
@@ -230,7 +254,12 @@ impl TextInput {
     fn jump_to(&mut self, text: &str, byte: usize) {
         let before = &text[..byte];
         let row = before.matches('\n').count();
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count();
         self.jump(row, column);
     }
 
@@ -240,7 +269,8 @@ impl TextInput {
         if let (Ok(row), Ok(column)) = (u16::try_from(row), u16::try_from(column)) {
             return self.area.move_cursor(CursorMove::Jump(row, column));
         }
-        self.area.move_cursor(CursorMove::Jump(u16::try_from(row).unwrap_or(u16::MAX), 0));
+        self.area
+            .move_cursor(CursorMove::Jump(u16::try_from(row).unwrap_or(u16::MAX), 0));
         while self.area.cursor().0 < row {
             self.area.move_cursor(CursorMove::Down);
         }
@@ -310,9 +340,14 @@ impl TextInput {
     fn vertical(&mut self, by: isize) {
         let row = self.cursor().0;
         let graphemes = self.around_cursor().0.graphemes(true).count();
-        let to = row.saturating_add_signed(by).min(self.lines().len().saturating_sub(1));
+        let to = row
+            .saturating_add_signed(by)
+            .min(self.lines().len().saturating_sub(1));
         let line = &self.lines()[to];
-        let byte = line.grapheme_indices(true).nth(graphemes).map_or(line.len(), |(at, _)| at);
+        let byte = line
+            .grapheme_indices(true)
+            .nth(graphemes)
+            .map_or(line.len(), |(at, _)| at);
         self.set_cursor(to, byte);
     }
 }
@@ -324,7 +359,12 @@ fn unix_lines(text: &str) -> String {
 /// Joins the lines of a text by spaces.
 fn on_one_line(text: &str) -> String {
     match text.contains('\n') {
-        true => text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "),
+        true => text
+            .split('\n')
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
         false => text.to_string(),
     }
 }
@@ -332,13 +372,24 @@ fn on_one_line(text: &str) -> String {
 /// Returns the length of the common prefix of two texts, in bytes.
 fn common_start(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    (0..=same).rev().find(|at| a.is_char_boundary(*at)).unwrap_or_default()
+    (0..=same)
+        .rev()
+        .find(|at| a.is_char_boundary(*at))
+        .unwrap_or_default()
 }
 
 /// Returns the length of the common suffix of two texts, in bytes.
 fn common_end(a: &str, b: &str) -> usize {
-    let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
-    (0..=same).rev().find(|len| a.is_char_boundary(a.len() - len)).unwrap_or_default()
+    let same = a
+        .bytes()
+        .rev()
+        .zip(b.bytes().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    (0..=same)
+        .rev()
+        .find(|len| a.is_char_boundary(a.len() - len))
+        .unwrap_or_default()
 }
 
 /// Returns the last grapheme boundary at or before a position.
@@ -425,7 +476,11 @@ mod tests {
         input.insert(" c\r\n\r\n  d\n");
         assert_eq!(input.text(), "a bc d");
         input.insert(" e ");
-        assert_eq!(input.text(), "a bc d e ", "spaces of a single pasted line stay");
+        assert_eq!(
+            input.text(),
+            "a bc d e ",
+            "spaces of a single pasted line stay"
+        );
         assert_eq!(input.lines().len(), 1);
     }
 
@@ -443,9 +498,15 @@ mod tests {
     fn replaced_texts_are_undone_at_once_with_the_cursor_at_the_change() {
         let mut input = TextInput::new("é one\ntwo\nthree ü");
         input.set_text("é one\n2\n3 ü");
-        assert_eq!((input.text().as_str(), input.cursor()), ("é one\n2\n3 ü", (2, 4)));
+        assert_eq!(
+            (input.text().as_str(), input.cursor()),
+            ("é one\n2\n3 ü", (2, 4))
+        );
         typed(&mut input, "!<alt-u><alt-u>");
-        assert_eq!((input.text().as_str(), input.cursor()), ("é one\ntwo\nthree ü", (2, 5)));
+        assert_eq!(
+            (input.text().as_str(), input.cursor()),
+            ("é one\ntwo\nthree ü", (2, 5))
+        );
         typed(&mut input, "<alt-u><alt-e>");
         assert_eq!(input.text(), "é one\n2\n3 ü", "redone at once too");
         // A new edit after an undo is not joined to the one before it.

@@ -24,11 +24,20 @@ impl Theme {
     pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> ResolvedTheme<'a> {
         let scheme = match (self.color, name, self.background) {
             (false, ..) => themes.without_color(),
-            (true, AUTO, Some(background)) => themes.or_terminal(if is_light(background) { LIGHT } else { DARK }),
+            (true, AUTO, Some(background)) => {
+                themes.or_terminal(if is_light(background) { LIGHT } else { DARK })
+            }
             (true, name, _) => themes.or_terminal(name),
         };
-        let ground = self.background.filter(|_| self.color && !scheme.is_colorless()).map(selection_ground);
-        ResolvedTheme { scheme, rgb: self.rgb, ground }
+        let ground = self
+            .background
+            .filter(|_| self.color && !scheme.is_colorless())
+            .map(selection_ground);
+        ResolvedTheme {
+            scheme,
+            rgb: self.rgb,
+            ground,
+        }
     }
 }
 
@@ -84,7 +93,15 @@ impl ResolvedTheme<'_> {
     }
 
     fn of(&self, role: Role) -> Style {
-        let StyleSpec { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
+        let StyleSpec {
+            ink,
+            ground,
+            bold,
+            dim,
+            italic,
+            underline,
+            reverse,
+        } = self.scheme.look(role);
         let modifiers = [
             (bold, Modifier::BOLD),
             (dim, Modifier::DIM),
@@ -92,16 +109,30 @@ impl ResolvedTheme<'_> {
             (underline, Modifier::UNDERLINED),
             (reverse, Modifier::REVERSED),
         ];
-        let modifiers = modifiers.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
-        Style { fg: ink.map(|ink| self.color(ink)), bg: ground.map(|ground| self.color(ground)), ..Style::default() }
-            .add_modifier(modifiers)
+        let modifiers = modifiers
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, modifier)| modifier)
+            .collect();
+        Style {
+            fg: ink.map(|ink| self.color(ink)),
+            bg: ground.map(|ground| self.color(ground)),
+            ..Style::default()
+        }
+        .add_modifier(modifiers)
     }
 }
 
 /// Returns the color 8% away from a background, toward the other end of the scale, so that text stays as readable.
 fn selection_ground(background: (u8, u8, u8)) -> ColorSpec {
     const STEP: u8 = 20;
-    let away = |part: u8| if is_light(background) { part.saturating_sub(STEP) } else { part.saturating_add(STEP) };
+    let away = |part: u8| {
+        if is_light(background) {
+            part.saturating_sub(STEP)
+        } else {
+            part.saturating_add(STEP)
+        }
+    };
     ColorSpec::Rgb(away(background.0), away(background.1), away(background.2))
 }
 
@@ -275,8 +306,17 @@ const LETTERS: [(char, &str); 48] = [
 /// Returns the ASCII letter or symbol that resembles the text of a cell. A letter may be followed by its accents.
 fn letter(symbol: &str) -> Option<char> {
     let first = symbol.chars().next()?;
-    let plain = || LETTERS.iter().find(|(_, all)| all.contains(first)).map(|(plain, _)| *plain);
-    if first.is_ascii() { Some(first) } else { plain() }
+    let plain = || {
+        LETTERS
+            .iter()
+            .find(|(_, all)| all.contains(first))
+            .map(|(plain, _)| *plain)
+    };
+    if first.is_ascii() {
+        Some(first)
+    } else {
+        plain()
+    }
 }
 
 #[cfg(test)]
@@ -301,24 +341,49 @@ mod tests {
 
     #[test]
     fn a_theme_styles_tones_and_no_color_wins() {
-        let terminal = Theme { color: true, rgb: true, ..Theme::default() };
+        let terminal = Theme {
+            color: true,
+            rgb: true,
+            ..Theme::default()
+        };
         let bold = Style::default().add_modifier(Modifier::BOLD);
         assert_eq!(paint(terminal, "terminal", Tone::Bad), bold.fg(Color::Red));
-        assert_eq!(paint(terminal, "own", Tone::Bad), bold.fg(Color::Rgb(255, 135, 0)).bg(Color::Indexed(17)));
-        let few = Theme { rgb: false, ..terminal };
-        assert_eq!(paint(few, "own", Tone::Bad), bold.fg(Color::Indexed(208)).bg(Color::Indexed(17)));
-        let none = Theme { color: false, ..terminal };
+        assert_eq!(
+            paint(terminal, "own", Tone::Bad),
+            bold.fg(Color::Rgb(255, 135, 0)).bg(Color::Indexed(17))
+        );
+        let few = Theme {
+            rgb: false,
+            ..terminal
+        };
+        assert_eq!(
+            paint(few, "own", Tone::Bad),
+            bold.fg(Color::Indexed(208)).bg(Color::Indexed(17))
+        );
+        let none = Theme {
+            color: false,
+            ..terminal
+        };
         assert_eq!(paint(none, "own", Tone::Bad), bold);
         assert_eq!(paint(none, "own", Tone::Good), Style::default());
     }
 
     #[test]
     fn auto_follows_the_background_that_the_terminal_reports() {
-        let on = |background| Theme { color: true, rgb: true, background, ..Theme::default() };
+        let on = |background| Theme {
+            color: true,
+            rgb: true,
+            background,
+            ..Theme::default()
+        };
         let good = |theme: Theme, name: &str| paint(theme, name, Tone::Good).fg;
         let white = on(Some((255, 255, 255)));
         assert_eq!(good(white, "auto"), Some(Color::Indexed(28)));
-        assert_eq!(good(white, "terminal"), Some(Color::Green), "a chosen theme stays");
+        assert_eq!(
+            good(white, "terminal"),
+            Some(Color::Green),
+            "a chosen theme stays"
+        );
         for dark in [on(None), on(Some((16, 20, 24)))] {
             assert_eq!(good(dark, "auto"), Some(Color::Green));
         }
@@ -328,8 +393,17 @@ mod tests {
         let ground = |theme: Theme| theme.paint(&Config::default().themes, "auto").selection();
         assert_eq!(ground(white), Some(Color::Rgb(235, 235, 235)));
         assert_eq!(ground(on(Some((16, 20, 24)))), Some(Color::Rgb(36, 40, 44)));
-        assert_eq!(ground(Theme { color: false, ..white }), None);
-        assert_eq!(white.paint(&Config::default().themes, "mono").selection(), None);
+        assert_eq!(
+            ground(Theme {
+                color: false,
+                ..white
+            }),
+            None
+        );
+        assert_eq!(
+            white.paint(&Config::default().themes, "mono").selection(),
+            None
+        );
     }
 
     #[test]
@@ -339,10 +413,20 @@ mod tests {
             let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, width, 1));
             buffer.set_string(0, 0, said, Style::default());
             to_ascii(&mut buffer);
-            buffer.content.iter().map(|cell| cell.symbol()).collect::<String>()
+            buffer
+                .content
+                .iter()
+                .map(|cell| cell.symbol())
+                .collect::<String>()
         };
-        assert_eq!(ascii("Größe für Ärger: 49 €, déjà cafe\u{301} …"), "Grose fur Arger: 49 E, deja cafe ~");
-        assert_eq!(ascii("Łódź ‘naïve’ „ja“ ≤ 5 µs"), "Lodz 'naive' \"ja\" < 5 us");
+        assert_eq!(
+            ascii("Größe für Ärger: 49 €, déjà cafe\u{301} …"),
+            "Grose fur Arger: 49 E, deja cafe ~"
+        );
+        assert_eq!(
+            ascii("Łódź ‘naïve’ „ja“ ≤ 5 µs"),
+            "Lodz 'naive' \"ja\" < 5 us"
+        );
         assert_eq!(ascii("日本"), "? ? ");
     }
 }

@@ -7,10 +7,19 @@ use std::collections::BTreeMap;
 pub struct Own<'a>(pub &'a BTreeMap<String, String>);
 
 /// Graphs of the recorded servers and those of the simulator that do the same.
-const GRAPHS: [(&str, &str); 3] = [("chain", "release"), ("inbox", "mailer"), ("typed", "schema")];
+const GRAPHS: [(&str, &str); 3] = [
+    ("chain", "release"),
+    ("inbox", "mailer"),
+    ("typed", "schema"),
+];
 
 /// Their nodes.
-const NODES: [(&str, &str); 4] = [("a", "build"), ("b", "test"), ("c", "release"), ("judge", "ask")];
+const NODES: [(&str, &str); 4] = [
+    ("a", "build"),
+    ("b", "test"),
+    ("c", "release"),
+    ("judge", "ask"),
+];
 
 impl Own<'_> {
     /// A recorded body with the simulator's ids, graphs and nodes.
@@ -23,7 +32,13 @@ impl Own<'_> {
                     let value = match key.as_str() {
                         "assistant_id" => translated(value, &GRAPHS),
                         "goto" | "as_node" | "interrupt_before" => translated(value, &NODES),
-                        "decisions" => value.as_array().into_iter().flatten().take(2).cloned().collect(),
+                        "decisions" => value
+                            .as_array()
+                            .into_iter()
+                            .flatten()
+                            .take(2)
+                            .cloned()
+                            .collect(),
                         _ => self.body(value),
                     };
                     (key, value)
@@ -39,7 +54,12 @@ impl Own<'_> {
 fn translated(value: &Value, words: &[(&str, &str)]) -> Value {
     match value {
         Value::String(text) => {
-            json!(words.iter().find(|(theirs, _)| theirs == text).map_or(text.as_str(), |(_, own)| own))
+            json!(
+                words
+                    .iter()
+                    .find(|(theirs, _)| theirs == text)
+                    .map_or(text.as_str(), |(_, own)| own)
+            )
         }
         Value::Array(list) => list.iter().map(|item| translated(item, words)).collect(),
         other => other.clone(),
@@ -48,15 +68,28 @@ fn translated(value: &Value, words: &[(&str, &str)]) -> Value {
 
 /// A node, or an entry of a log, in the recorded graphs' words.
 fn word(text: &str) -> String {
-    let text = text.split([' ', '=']).next().filter(|first| *first == "acted").unwrap_or(text);
+    let text = text
+        .split([' ', '='])
+        .next()
+        .filter(|first| *first == "acted")
+        .unwrap_or(text);
     match text {
         "put aside" | "paid" => "acted".into(),
-        _ => NODES.iter().find(|(_, own)| *own == text).map_or(text, |(theirs, _)| theirs).to_owned(),
+        _ => NODES
+            .iter()
+            .find(|(_, own)| *own == text)
+            .map_or(text, |(theirs, _)| theirs)
+            .to_owned(),
     }
 }
 
 fn keys(value: &Value) -> Vec<String> {
-    let mut keys: Vec<String> = value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    let mut keys: Vec<String> = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.clone())
+        .collect();
     keys.sort_unstable();
     keys
 }
@@ -64,13 +97,19 @@ fn keys(value: &Value) -> Vec<String> {
 /// What differs between two facts, by place.
 pub fn differences(own: &Value, recorded: &Value, at: &str, found: &mut Vec<String>) {
     match (own, recorded) {
-        (Value::Object(a), Value::Object(b)) if a.keys().all(|key| b.contains_key(key)) && a.len() == b.len() => {
-            a.iter().for_each(|(key, own)| differences(own, &b[key], &format!("{at}.{key}"), found));
+        (Value::Object(a), Value::Object(b))
+            if a.keys().all(|key| b.contains_key(key)) && a.len() == b.len() =>
+        {
+            a.iter()
+                .for_each(|(key, own)| differences(own, &b[key], &format!("{at}.{key}"), found));
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
-            a.iter().zip(b).enumerate().for_each(|(n, (own, recorded))| {
-                differences(own, recorded, &format!("{at}[{n}]"), found);
-            });
+            a.iter()
+                .zip(b)
+                .enumerate()
+                .for_each(|(n, (own, recorded))| {
+                    differences(own, recorded, &format!("{at}[{n}]"), found);
+                });
         }
         _ if own == recorded => {}
         _ => found.push(format!("{at}: {own} instead of {recorded}")),
@@ -80,9 +119,13 @@ pub fn differences(own: &Value, recorded: &Value, at: &str, found: &mut Vec<Stri
 /// The facts of a response.
 pub fn facts(value: &Value) -> Value {
     match value {
-        Value::Array(list) if list.iter().any(|one| !one["parent_checkpoint"].is_null()) => tree(list),
+        Value::Array(list) if list.iter().any(|one| !one["parent_checkpoint"].is_null()) => {
+            tree(list)
+        }
         Value::Array(list) => list.iter().map(facts).collect(),
-        Value::Object(map) if map.contains_key("__error__") => json!({"error": value["__error__"]["error"]}),
+        Value::Object(map) if map.contains_key("__error__") => {
+            json!({"error": value["__error__"]["error"]})
+        }
         Value::Object(map) if map.contains_key("__interrupt__") => {
             let asked = value["__interrupt__"].as_array().into_iter().flatten();
             json!({"asked": asked.map(keys).collect::<Vec<_>>(), "values": values(value)})
@@ -112,11 +155,16 @@ pub fn facts(value: &Value) -> Value {
 fn values(value: &Value) -> Value {
     let mut facts = json!({});
     // What the simulator's `mailer` writes besides is its own matter.
-    let log = value["log"].as_array().filter(|_| value["answers"].as_array().is_none_or(Vec::is_empty));
+    let log = value["log"]
+        .as_array()
+        .filter(|_| value["answers"].as_array().is_none_or(Vec::is_empty));
     let log = log.filter(|_| value.get("subject").is_none());
     if let Some(log) = log.filter(|log| !log.is_empty()) {
         // Nodes of one step write in the order of their names, which differ; the tree has the order of the steps.
-        let mut log: Vec<String> = log.iter().map(|one| word(one.as_str().unwrap_or_default())).collect();
+        let mut log: Vec<String> = log
+            .iter()
+            .map(|one| word(one.as_str().unwrap_or_default()))
+            .collect();
         log.sort_unstable();
         facts["log"] = json!(log);
     }
@@ -135,21 +183,44 @@ fn values(value: &Value) -> Value {
 }
 
 fn thread(row: &Value) -> Value {
-    let asked: usize =
-        row["interrupts"].as_object().into_iter().flatten().filter_map(|(_, all)| all.as_array()).map(Vec::len).sum();
+    let asked: usize = row["interrupts"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, all)| all.as_array())
+        .map(Vec::len)
+        .sum();
     json!({"keys": keys(row), "status": row["status"], "error": row["error"]["error"], "asked": asked,
         "values": values(&row["values"])})
 }
 
 /// A state without its parent.
 fn state(state: &Value) -> Value {
-    let tasks: Vec<Value> = state["tasks"].as_array().into_iter().flatten().map(task).collect();
-    let next: Vec<String> =
-        state["next"].as_array().into_iter().flatten().filter_map(Value::as_str).map(word).collect();
+    let tasks: Vec<Value> = state["tasks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(task)
+        .collect();
+    let next: Vec<String> = state["next"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(word)
+        .collect();
     // Metadata of the recorded threads, of the recorder's HTTP library, and of langchain's agents.
-    let own = ["user", "kind", "user-agent", "ls_integration", "lc_agent_name"];
-    let metadata: Vec<String> =
-        keys(&state["metadata"]).into_iter().filter(|key| !own.contains(&key.as_str())).collect();
+    let own = [
+        "user",
+        "kind",
+        "user-agent",
+        "ls_integration",
+        "lc_agent_name",
+    ];
+    let metadata: Vec<String> = keys(&state["metadata"])
+        .into_iter()
+        .filter(|key| !own.contains(&key.as_str()))
+        .collect();
     let asked = state["interrupts"].as_array().map(Vec::len);
     let about = &state["metadata"];
     json!({"keys": keys(state), "values": values(&state["values"]), "next": next, "tasks": tasks, "asked": asked,
@@ -158,10 +229,25 @@ fn state(state: &Value) -> Value {
 
 fn task(task: &Value) -> Value {
     // The class. pydantic's text has none, but a number of errors and the name of a class of the graph.
-    let class = |text: &str| text.split(['(', '\n']).next().unwrap_or_default().to_owned();
-    let pydantic = |text: &str| text.contains("validation error").then(|| "ValidationError".to_owned());
-    let error = task["error"].as_str().map(|text| pydantic(text).unwrap_or_else(|| class(text)));
-    let asked: Vec<Value> = task["interrupts"].as_array().into_iter().flatten().map(|one| json!(keys(one))).collect();
+    let class = |text: &str| {
+        text.split(['(', '\n'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let pydantic = |text: &str| {
+        text.contains("validation error")
+            .then(|| "ValidationError".to_owned())
+    };
+    let error = task["error"]
+        .as_str()
+        .map(|text| pydantic(text).unwrap_or_else(|| class(text)));
+    let asked: Vec<Value> = task["interrupts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| json!(keys(one)))
+        .collect();
     json!({"keys": keys(task), "name": word(task["name"].as_str().unwrap_or_default()), "path": task["path"][0],
         "error": error, "asked": asked, "result": if task["result"].is_null() { Value::Null } else { values(&task["result"]) }})
 }
@@ -169,8 +255,16 @@ fn task(task: &Value) -> Value {
 /// The states of a history, oldest first, each with the number of its parent and of its run.
 fn tree(history: &[Value]) -> Value {
     let oldest_first: Vec<&Value> = history.iter().rev().collect();
-    let id = |place: &Value| place["checkpoint_id"].as_str().unwrap_or_default().to_owned();
-    let ids: Vec<String> = oldest_first.iter().map(|one| id(&one["checkpoint"])).collect();
+    let id = |place: &Value| {
+        place["checkpoint_id"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let ids: Vec<String> = oldest_first
+        .iter()
+        .map(|one| id(&one["checkpoint"]))
+        .collect();
     let mut runs: Vec<&Value> = Vec::new();
     let sorted = ids.is_sorted();
     let states = oldest_first.iter().map(|one| {

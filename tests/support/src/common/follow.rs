@@ -7,8 +7,16 @@ use std::time::Duration;
 pub async fn collect(link: impl Transport + 'static, first_after: Option<&str>) -> Vec<Item> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
     let short = Duration::from_millis(2);
-    let retries = Retries { base: short, cap: short, ..Retries::default() };
-    let options = SourceOptions { retries, first_after: first_after.map(String::from), ..SourceOptions::default() };
+    let retries = Retries {
+        base: short,
+        cap: short,
+        ..Retries::default()
+    };
+    let options = SourceOptions {
+        retries,
+        first_after: first_after.map(String::from),
+        ..SourceOptions::default()
+    };
     tokio::spawn(follow(link, options, sender));
     let mut items = Vec::new();
     while let Some(batch) = receiver.recv().await {

@@ -81,7 +81,10 @@ impl Server {
     }
 
     pub fn control(&self) -> ControlPlane {
-        ControlPlane::new(Http::new(&profile()).unwrap(), self.url.join("/api-host").unwrap())
+        ControlPlane::new(
+            Http::new(&profile()).unwrap(),
+            self.url.join("/api-host").unwrap(),
+        )
     }
 
     pub fn agent(&self) -> AgentServer {
@@ -102,7 +105,11 @@ pub fn profile() -> Profile {
 /// Returns a response with this type and body.
 pub fn response(status: u16, kind: &str, body: impl Into<Body>) -> Response {
     let status = StatusCode::from_u16(status).unwrap();
-    Response::builder().status(status).header("content-type", kind).body(body.into()).unwrap()
+    Response::builder()
+        .status(status)
+        .header("content-type", kind)
+        .body(body.into())
+        .unwrap()
 }
 
 /// Returns a JSON response.
@@ -116,7 +123,9 @@ pub async fn raw(bytes: &'static [u8]) -> Url {
     let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     tokio::spawn(async move {
         loop {
-            let Ok((mut socket, _)) = listener.accept().await else { return };
+            let Ok((mut socket, _)) = listener.accept().await else {
+                return;
+            };
             tokio::spawn(async move {
                 let mut buffer = [0; 4096];
                 let _ = socket.read(&mut buffer).await;

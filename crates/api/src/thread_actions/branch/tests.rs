@@ -3,13 +3,19 @@ use serde_json::{Value, json};
 
 /// Reads a captured history of a real server.
 fn capture(name: &str) -> Vec<Value> {
-    let file = format!("{}/../../tests/fixtures/history/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let file = format!(
+        "{}/../../tests/fixtures/history/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let capture: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     capture["response"]["body"].as_array().unwrap().clone()
 }
 
 fn state(id: &str, parent: Option<&str>, source: &str, next: &[&str], step: i64) -> Value {
-    let tasks: Vec<Value> = next.iter().map(|node| json!({"name": node, "result": {"log": [node]}})).collect();
+    let tasks: Vec<Value> = next
+        .iter()
+        .map(|node| json!({"name": node, "result": {"log": [node]}}))
+        .collect();
     json!({
         "next": next, "tasks": tasks, "created_at": "2026-11-24T14:01:35Z",
         "metadata": {"source": source, "run_id": format!("run-of-{id}"), "step": step},
@@ -33,13 +39,33 @@ fn base_of(state: &Value, is_newest: bool) -> Base {
 
 /// Returns the branch from a state of a history, newest first.
 fn branch(history: &[Value], id: &str) -> Branch {
-    let at = history.iter().position(|state| state["checkpoint"]["checkpoint_id"].as_str().unwrap().starts_with(id));
+    let at = history.iter().position(|state| {
+        state["checkpoint"]["checkpoint_id"]
+            .as_str()
+            .unwrap()
+            .starts_with(id)
+    });
     let base = base_of(&history[at.unwrap()], at == Some(0));
-    let entry = |state: &Value| (StateFacts::read(&state.to_string()).unwrap(), Checkpoint::read(&state.to_string()));
-    let newest = history[0]["metadata"]["run_id"].as_str().map(str::to_string);
+    let entry = |state: &Value| {
+        (
+            StateFacts::read(&state.to_string()).unwrap(),
+            Checkpoint::read(&state.to_string()),
+        )
+    };
+    let newest = history[0]["metadata"]["run_id"]
+        .as_str()
+        .map(str::to_string);
     let past = Past::new(&base, history.iter().map(entry).collect(), newest);
     let calls = base.open_calls();
-    past.branch(&base, &Next { nodes: &base.facts.next, doubt: "", calls: &calls, keeps_answer: &|_| false })
+    past.branch(
+        &base,
+        &Next {
+            nodes: &base.facts.next,
+            doubt: "",
+            calls: &calls,
+            keeps_answer: &|_| false,
+        },
+    )
 }
 
 /// Returns the rows of a branch.
@@ -54,18 +80,25 @@ fn rows(branch: &Branch) -> Vec<String> {
 #[test]
 fn python_and_javascript_histories_show_what_runs_and_what_is_skipped() {
     let twice = "models and conditions may choose differently";
-    for (name, id, run) in
-        [("fork-history", "1f1e6200-9de1", "01a2012d-3556"), ("js-fork-history", "1f1e6210-d5b9", "01a20133-dc89")]
-    {
+    for (name, id, run) in [
+        ("fork-history", "1f1e6200-9de1", "01a2012d-3556"),
+        ("js-fork-history", "1f1e6210-d5b9", "01a20133-dc89"),
+    ] {
         let branch = branch(&capture(name), id);
         assert_eq!(branch.step, Some(1), "{name}");
         assert_eq!(branch.writers, ["a"], "{name}");
         assert!(!branch.is_newest && branch.created_at.is_some(), "{name}");
         let rows = rows(&branch);
         assert_eq!(rows[0], "Runs again | b | certain | ", "{name}");
-        assert!(rows[1].starts_with(&format!("Then likely | c | as in {run}")), "{name} {rows:?}");
+        assert!(
+            rows[1].starts_with(&format!("Then likely | c | as in {run}")),
+            "{name} {rows:?}"
+        );
         assert!(rows[1].ends_with(twice), "{name} {rows:?}");
-        assert_eq!(rows[2..], ["Skipped | input, a |  | steps -1 to 1 are reused"]);
+        assert_eq!(
+            rows[2..],
+            ["Skipped | input, a |  | steps -1 to 1 are reused"]
+        );
     }
 }
 
@@ -74,10 +107,17 @@ fn a_question_and_the_calls_of_a_state_are_named() {
     let history = capture("int-hitl-history");
     let model = rows(&branch(&history, "1f1e61f8-ea6a"));
     assert_eq!(model[0], "Runs again | model | certain | ");
-    assert!(model[1].starts_with("Then likely | HumanInTheLoopMiddleware.after_model | as in 01a2012a"), "{model:?}");
+    assert!(
+        model[1].starts_with("Then likely | HumanInTheLoopMiddleware.after_model | as in 01a2012a"),
+        "{model:?}"
+    );
     assert!(model[1].contains("asks again: "), "{model:?}");
     let head = rows(&branch(&history, "1f1e61f8-ea72"));
-    assert!(head[0].starts_with("Runs again | HumanInTheLoopMiddleware.after_model | certain | asks again: "));
+    assert!(
+        head[0].starts_with(
+            "Runs again | HumanInTheLoopMiddleware.after_model | certain | asks again: "
+        )
+    );
     assert!(head[1].starts_with("Skipped | input"), "{head:?}");
 }
 
@@ -93,18 +133,32 @@ fn the_branch_that_ran_is_preferred_to_edits_and_forks() {
     ];
     let likely = |id: &str| -> Vec<String> {
         let rows = rows(&branch(&states, id));
-        rows.into_iter().filter(|row| row.starts_with("Then")).collect()
+        rows.into_iter()
+            .filter(|row| row.starts_with("Then"))
+            .collect()
     };
     let may = "models and conditions may choose differently";
-    assert_eq!(likely("b"), [format!("Then likely | chat | as in run-of-d | {may}")]);
+    assert_eq!(
+        likely("b"),
+        [format!("Then likely | chat | as in run-of-d | {may}")]
+    );
     assert_eq!(
         likely("a"),
-        [format!("Then likely | tools | as in run-of-c | {may}"), "Then likely | chat | as in run-of-d | ".to_string(),]
+        [
+            format!("Then likely | tools | as in run-of-c | {may}"),
+            "Then likely | chat | as in run-of-d | ".to_string(),
+        ]
     );
-    assert_eq!(likely("c"), ["Then likely | the end of the graph | as in run-of-d | "]);
+    assert_eq!(
+        likely("c"),
+        ["Then likely | the end of the graph | as in run-of-d | "]
+    );
     assert!(likely("d").is_empty());
     // A loop of parents ends.
-    let odd = [state("a", Some("b"), "loop", &["x"], 1), state("b", Some("a"), "loop", &["y"], 2)];
+    let odd = [
+        state("a", Some("b"), "loop", &["x"], 1),
+        state("b", Some("a"), "loop", &["y"], 2),
+    ];
     assert!(rows(&branch(&odd, "a")).len() <= MAX_STEPS + 3);
 }
 
@@ -140,14 +194,20 @@ fn an_edit_is_no_step_and_ran_nothing() {
         state["tasks"] = json!([{"name": state["next"][0]}]);
     }
     let first = |states: &[Value]| -> Vec<String> {
-        rows(&branch(states, "b")).into_iter().filter(|row| !row.starts_with("Skipped")).collect()
+        rows(&branch(states, "b"))
+            .into_iter()
+            .filter(|row| !row.starts_with("Skipped"))
+            .collect()
     };
     assert_eq!(first(&states), ["Runs | act | certain | "]);
     // Once it was continued, the node ran.
     states.insert(0, state("d", Some("c"), "loop", &[], 4));
     assert_eq!(
         first(&states),
-        ["Runs again | act | certain | ", "Then likely | the end of the graph | as in run-of-c | "]
+        [
+            "Runs again | act | certain | ",
+            "Then likely | the end of the graph | as in run-of-c | "
+        ]
     );
 }
 
@@ -163,40 +223,65 @@ fn a_run_from_a_checkpoint_begins_with_a_copy_that_is_no_step() {
         rows(&branch(&states, "a"))[..2],
         [
             "Runs again | tools | certain | ".to_string(),
-            "Then likely | chat | as in run-of-d | models and conditions may choose differently".into(),
+            "Then likely | chat | as in run-of-d | models and conditions may choose differently"
+                .into(),
         ]
     );
-    assert_eq!(rows(&branch(&states, "c"))[2], "Skipped | unknown, tools |  | steps 0 and 2 are reused");
+    assert_eq!(
+        rows(&branch(&states, "c"))[2],
+        "Skipped | unknown, tools |  | steps 0 and 2 are reused"
+    );
 }
 
 #[test]
 fn calls_that_a_node_answered_are_made_again() {
     let calls = json!([{"id": "1", "name": "list_invoices"}, {"id": "2", "name": "get_customer"}]);
-    let answers =
-        |ids: &[&str]| -> Vec<Value> { ids.iter().map(|id| json!({"type": "tool", "tool_call_id": id})).collect() };
+    let answers = |ids: &[&str]| -> Vec<Value> {
+        ids.iter()
+            .map(|id| json!({"type": "tool", "tool_call_id": id}))
+            .collect()
+    };
     let mut base = state("b", Some("a"), "loop", &["run"], 6);
     base["values"] = json!({"messages": [{"type": "ai", "tool_calls": calls}]});
     let child = state("c", Some("b"), "loop", &[], 7);
     // Nothing shows that the node made the calls.
     let unproven = branch(&[child.clone(), base.clone()], "b");
     assert_eq!(unproven.repeats, None);
-    assert_eq!(rows(&unproven)[0], "Runs again | run | certain | the state asks for list_invoices, get_customer");
+    assert_eq!(
+        rows(&unproven)[0],
+        "Runs again | run | certain | the state asks for list_invoices, get_customer"
+    );
     // Several tasks of one node may have answered one call each.
-    for result in [json!({"messages": answers(&["1", "2"])}), json!([{"messages": answers(&["1", "2"])}])] {
+    for result in [
+        json!({"messages": answers(&["1", "2"])}),
+        json!([{"messages": answers(&["1", "2"])}]),
+    ] {
         base["tasks"] = json!([{"name": "run", "result": result}]);
         let proven = branch(&[child.clone(), base.clone()], "b");
         let repeats = proven.repeats.clone().unwrap();
         assert_eq!(repeats.calls, ["list_invoices", "get_customer"]);
         assert_eq!(repeats.run_id.as_deref(), Some("run-of-c"));
-        assert_eq!(rows(&proven)[0], "Runs again | run | certain | list_invoices, get_customer");
+        assert_eq!(
+            rows(&proven)[0],
+            "Runs again | run | certain | list_invoices, get_customer"
+        );
     }
     base["tasks"] = json!([{"name": "run", "result": {"messages": answers(&["2"])}}]);
-    assert_eq!(branch(&[child.clone(), base.clone()], "b").repeats.unwrap().calls, ["get_customer"]);
+    assert_eq!(
+        branch(&[child.clone(), base.clone()], "b")
+            .repeats
+            .unwrap()
+            .calls,
+        ["get_customer"]
+    );
     // It asks before it calls.
     base["tasks"] = json!([{"name": "run", "result": {"messages": answers(&["2"])},
                             "interrupts": [{"id": "i", "value": "Go on?"}]}]);
     let asking = branch(&[child, base], "b");
-    assert_eq!((&*rows(&asking)[0], asking.repeats), ("Runs again | run | certain | asks again: Go on?", None));
+    assert_eq!(
+        (&*rows(&asking)[0], asking.repeats),
+        ("Runs again | run | certain | asks again: Go on?", None)
+    );
 }
 
 #[test]
@@ -213,7 +298,10 @@ fn a_failed_task_says_why() {
     let mut failed = state("b", None, "loop", &["tools"], 3);
     failed["tasks"] = json!([{"name": "tools", "error": "ConnectTimeout: no\nresponse"}]);
     let branch = branch(&[failed], "b");
-    assert_eq!(rows(&branch)[0], "Runs again | tools | certain | failed before: ConnectTimeout: no response");
+    assert_eq!(
+        rows(&branch)[0],
+        "Runs again | tools | certain | failed before: ConnectTimeout: no response"
+    );
 }
 
 #[test]
@@ -222,13 +310,24 @@ fn a_task_that_keeps_its_answer_does_not_ask_again() {
     asking["tasks"] = json!([{"name": "ask", "interrupts": [{"id": "i", "value": "Go on?"}]}]);
     let base = base_of(&asking, true);
     let detail = |keeps: bool, doubt: &str| {
-        let next = Next { nodes: &base.facts.next, doubt, calls: &[], keeps_answer: &|_| keeps };
+        let next = Next {
+            nodes: &base.facts.next,
+            doubt,
+            calls: &[],
+            keeps_answer: &|_| keeps,
+        };
         rows(&Past::new(&base, Vec::new(), None).branch(&base, &next)).remove(0)
     };
-    assert_eq!(detail(false, ""), "Runs again | ask | certain | asks again: Go on?");
+    assert_eq!(
+        detail(false, ""),
+        "Runs again | ask | certain | asks again: Go on?"
+    );
     assert_eq!(detail(true, ""), "Runs again | ask | certain | ");
     // Where nothing else is known of the nodes, the row names what decides about them.
-    assert_eq!(detail(true, "a condition decides"), "Runs again | ask | likely | a condition decides");
+    assert_eq!(
+        detail(true, "a condition decides"),
+        "Runs again | ask | likely | a condition decides"
+    );
 }
 
 #[test]
@@ -240,7 +339,12 @@ fn an_input_that_runs_again_likely_leads_to_the_same_steps() {
         state("a", None, "loop", &[], 0),
     ];
     let base = base_of(&states[0], true);
-    let entry = |state: &Value| (StateFacts::read(&state.to_string()).unwrap(), Checkpoint::read(&state.to_string()));
+    let entry = |state: &Value| {
+        (
+            StateFacts::read(&state.to_string()).unwrap(),
+            Checkpoint::read(&state.to_string()),
+        )
+    };
     let past = Past::new(&base, states.iter().map(entry).collect(), None);
     let start = "Runs again | __start__ | certain | the graph starts with the same input";
     let branch = past.rerun(&base, "run-of-b");

@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// What is said of an answer that [`Resume::is_doubtful`] (acting reference §3).
-pub const MIXED_DECISIONS: &str = "JavaScript servers may drop the approved actions of an answer that rejects others.";
+pub const MIXED_DECISIONS: &str =
+    "JavaScript servers may drop the approved actions of an answer that rejects others.";
 
 /// A decision about an action.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,15 +84,24 @@ pub struct Problem {
 impl Problem {
     /// Returns it in words. Actions with a question of their own are counted over all of them, as they are listed.
     pub fn in_words(&self, questions: &[Question]) -> String {
-        let is_counted = questions.get(self.question).is_some_and(Question::is_per_call);
-        let before =
-            questions.iter().take(self.question).filter(|question| is_counted && question.is_per_call()).count();
+        let is_counted = questions
+            .get(self.question)
+            .is_some_and(Question::is_per_call);
+        let before = questions
+            .iter()
+            .take(self.question)
+            .filter(|question| is_counted && question.is_per_call())
+            .count();
         let spot = match &self.spot {
             AnswerPart::Action(at) => AnswerPart::Action(at + before),
             AnswerPart::Argument(at, name) => AnswerPart::Argument(at + before, name.clone()),
             other => other.clone(),
         };
-        Problem { spot, ..self.clone() }.to_string()
+        Problem {
+            spot,
+            ..self.clone()
+        }
+        .to_string()
     }
 }
 
@@ -136,7 +146,9 @@ impl Question {
     /// Returns the id by which it can be answered. Servers take a map for answers by id only if all keys have this form
     /// (acting reference §1.2); with another key they would take the map itself for the answer.
     pub fn resume_id(&self) -> Option<&str> {
-        self.id.as_deref().filter(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+        self.id
+            .as_deref()
+            .filter(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
     /// Returns what a reply means as the value that is sent.
@@ -149,7 +161,11 @@ impl Question {
             Reply::Decisions(decisions) => self.decided(decisions)?,
         };
         let problems = self.check(&value);
-        if problems.is_empty() { Ok(value) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(value)
+        } else {
+            Err(problems)
+        }
     }
 
     fn decided(&self, decisions: &[Option<Decision>]) -> Result<Value, Vec<(AnswerPart, String)>> {
@@ -191,7 +207,11 @@ impl Question {
             Dialect::Unsupported(_) | Dialect::Plain => Vec::new(),
         };
         // Where an action's rule is broken, that says more than the schema of all decisions.
-        if let Some(schema) = self.response_schema.as_ref().filter(|_| problems.is_empty()) {
+        if let Some(schema) = self
+            .response_schema
+            .as_ref()
+            .filter(|_| problems.is_empty())
+        {
             // A schema that can't be used here is the server's to check: it asks again if an answer doesn't fit.
             let found = schema::violations(schema, value).unwrap_or_default();
             problems.extend(found.into_iter().map(|violation| {
@@ -215,55 +235,92 @@ pub fn resume(questions: &[Question], replies: &[Option<Reply>]) -> Result<Resum
     let mut problems = Vec::new();
     let mut values: Vec<(usize, Value)> = Vec::new();
     for (at, question) in questions.iter().enumerate() {
-        let Some(reply) = replies.get(at).and_then(Option::as_ref) else { continue };
+        let Some(reply) = replies.get(at).and_then(Option::as_ref) else {
+            continue;
+        };
         match question.value_of(reply) {
             Ok(value) => values.push((at, value)),
             Err(broken) => {
-                problems.extend(broken.into_iter().map(|(spot, rule)| Problem { question: at, spot, rule }));
+                problems.extend(broken.into_iter().map(|(spot, rule)| Problem {
+                    question: at,
+                    spot,
+                    rule,
+                }));
             }
         }
     }
-    let whole = |question: usize, rule: &str| Problem { question, spot: AnswerPart::Answer, rule: rule.into() };
+    let whole = |question: usize, rule: &str| Problem {
+        question,
+        spot: AnswerPart::Answer,
+        rule: rule.into(),
+    };
     if values.is_empty() && problems.is_empty() {
         problems.push(whole(0, "Nothing is answered yet."));
     }
     for (at, value) in &values {
         let Some(id) = questions[*at].resume_id() else {
             if questions.len() > 1 {
-                problems.push(whole(*at, "has no id, so it can't be answered while other questions are open"));
+                problems.push(whole(
+                    *at,
+                    "has no id, so it can't be answered while other questions are open",
+                ));
             } else if is_id_map(value) {
-                problems.push(whole(*at, "has no id, and the server would take this answer for answers by id"));
+                problems.push(whole(
+                    *at,
+                    "has no id, and the server would take this answer for answers by id",
+                ));
             }
             continue;
         };
         // Parallel tools of one node share an id on older servers, which give the answer to all of them.
-        let twins = questions.iter().enumerate().filter(|(other, q)| other != at && q.resume_id() == Some(id));
+        let twins = questions
+            .iter()
+            .enumerate()
+            .filter(|(other, q)| other != at && q.resume_id() == Some(id));
         for (other, _) in twins {
-            let same = values.iter().find(|(at, _)| *at == other).is_some_and(|(_, twin)| twin == value);
+            let same = values
+                .iter()
+                .find(|(at, _)| *at == other)
+                .is_some_and(|(_, twin)| twin == value);
             if !same {
-                problems
-                    .push(whole(*at, &format!("has the same id as question {}: both need the same answer", other + 1)));
+                problems.push(whole(
+                    *at,
+                    &format!(
+                        "has the same id as question {}: both need the same answer",
+                        other + 1
+                    ),
+                ));
             }
         }
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    let is_doubtful = values.iter().any(|(at, value)| match questions[*at].dialect() {
-        Dialect::Approval(format, _) => format.is_doubtful(value),
-        Dialect::Unsupported(_) | Dialect::Plain => false,
-    });
+    let is_doubtful = values
+        .iter()
+        .any(|(at, value)| match questions[*at].dialect() {
+            Dialect::Approval(format, _) => format.is_doubtful(value),
+            Dialect::Unsupported(_) | Dialect::Plain => false,
+        });
     let answered = values.iter().map(|(at, _)| *at).collect();
-    let by_id = |(at, value): &(usize, Value)| Some((questions[*at].resume_id()?.to_string(), value.clone()));
+    let by_id = |(at, value): &(usize, Value)| {
+        Some((questions[*at].resume_id()?.to_string(), value.clone()))
+    };
     let value = match values.as_slice() {
         [(at, value)] if questions[*at].resume_id().is_none() => value.clone(),
         values => Value::Object(values.iter().filter_map(by_id).collect()),
     };
-    Ok(Resume { value, answered, is_doubtful })
+    Ok(Resume {
+        value,
+        answered,
+        is_doubtful,
+    })
 }
 
 /// Returns whether a server would take a value for a map of answers by id.
 pub fn is_id_map(value: &Value) -> bool {
     let is_id = |key: &String| key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit());
-    value.as_object().is_some_and(|fields| !fields.is_empty() && fields.keys().all(is_id))
+    value
+        .as_object()
+        .is_some_and(|fields| !fields.is_empty() && fields.keys().all(is_id))
 }

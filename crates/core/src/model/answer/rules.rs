@@ -67,7 +67,11 @@ impl AnswerRule {
     ///
     /// # Errors
     /// The part that is wrong, and why.
-    pub fn parse(matches: &str, decision: &str, message: Option<&str>) -> Result<AnswerRule, (RulePart, String)> {
+    pub fn parse(
+        matches: &str,
+        decision: &str,
+        message: Option<&str>,
+    ) -> Result<AnswerRule, (RulePart, String)> {
         let (mut action, mut graph, mut profile) = (None, None, None);
         let wrong = |why: String| (RulePart::Match, why);
         for term in matches.split_whitespace() {
@@ -77,19 +81,27 @@ impl AnswerRule {
                 Some(("profile", _)) => &mut profile,
                 _ => {
                     let shown = crate::text::clean(term);
-                    return Err(wrong(format!("expected action:GLOB, graph:GLOB or profile:GLOB, found \"{shown}\"")));
+                    return Err(wrong(format!(
+                        "expected action:GLOB, graph:GLOB or profile:GLOB, found \"{shown}\""
+                    )));
                 }
             };
             let (name, glob) = term.split_once(':').unwrap_or_default();
             if glob.is_empty() {
-                return Err(wrong(format!("{name}: needs a name or a pattern, such as {name}:read_*")));
+                return Err(wrong(format!(
+                    "{name}: needs a name or a pattern, such as {name}:read_*"
+                )));
             }
             if slot.replace(glob.to_string()).is_some() {
-                return Err(wrong(format!("{name}: is given twice; a second [[answer]] is another rule")));
+                return Err(wrong(format!(
+                    "{name}: is given twice; a second [[answer]] is another rule"
+                )));
             }
         }
         let Some(action) = action else {
-            return Err(wrong("action:GLOB is missing, for example action:read_*".into()));
+            return Err(wrong(
+                "action:GLOB is missing, for example action:read_*".into(),
+            ));
         };
         let decision = match (decision, message) {
             ("approve", None) => RuleDecision::Approve,
@@ -97,10 +109,21 @@ impl AnswerRule {
                 return Err((RulePart::Message, "only a rejection has a message".into()));
             }
             ("reject", message) => RuleDecision::Reject(message.map(str::to_string)),
-            _ => return Err((RulePart::Decision, "expected \"approve\" or \"reject\"".into())),
+            _ => {
+                return Err((
+                    RulePart::Decision,
+                    "expected \"approve\" or \"reject\"".into(),
+                ));
+            }
         };
         let text = matches.split_whitespace().collect::<Vec<_>>().join(" ");
-        Ok(AnswerRule { text, action, graph, profile, decision })
+        Ok(AnswerRule {
+            text,
+            action,
+            graph,
+            profile,
+            decision,
+        })
     }
 
     fn matches(&self, action: &str, place: RulePlace<'_>) -> bool {
@@ -108,7 +131,9 @@ impl AnswerRule {
             None => true,
             Some(glob) => name.is_some_and(|name| is_match(glob, name)),
         };
-        is_match(&self.action, action) && fits(&self.graph, place.graph) && fits(&self.profile, Some(place.profile))
+        is_match(&self.action, action)
+            && fits(&self.graph, place.graph)
+            && fits(&self.profile, Some(place.profile))
     }
 }
 
@@ -129,26 +154,47 @@ impl Question {
         let (mut decisions, mut ruled) = (Vec::new(), Vec::new());
         for action in &actions {
             let Some(rule) = rules.iter().find(|rule| rule.matches(&action.name, place)) else {
-                return Err(format!("no rule matches the action {}", crate::text::head(&action.name, 80)));
+                return Err(format!(
+                    "no rule matches the action {}",
+                    crate::text::head(&action.name, 80)
+                ));
             };
             let decision = match &rule.decision {
                 RuleDecision::Approve => Decision::Approve,
                 RuleDecision::Reject(why) => self.rejection(action, why.as_deref())?,
             };
             let message = match &decision {
-                Decision::Reject(text) | Decision::Respond(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+                Decision::Reject(text) | Decision::Respond(text) => {
+                    Some(text.clone()).filter(|text| !text.is_empty())
+                }
                 _ => None,
             };
             let (call, rule) = (action.call(), rule.text.clone());
-            ruled.push(RuledAction { call, decision: decision.kind().word(), message, rule });
+            ruled.push(RuledAction {
+                call,
+                decision: decision.kind().word(),
+                message,
+                rule,
+            });
             decisions.push(Some(decision));
         }
         let reply = Reply::Decisions(decisions);
         match self.value_of(&reply) {
-            Ok(_) => Ok(Ruled { reply, decisions: ruled }),
+            Ok(_) => Ok(Ruled {
+                reply,
+                decisions: ruled,
+            }),
             Err(broken) => {
-                let (spot, rule) = broken.into_iter().next().unwrap_or((super::AnswerPart::Answer, String::new()));
-                Err(super::Problem { question: 0, spot, rule }.to_string())
+                let (spot, rule) = broken
+                    .into_iter()
+                    .next()
+                    .unwrap_or((super::AnswerPart::Answer, String::new()));
+                Err(super::Problem {
+                    question: 0,
+                    spot,
+                    rule,
+                }
+                .to_string())
             }
         }
     }
@@ -162,8 +208,13 @@ impl InboxThread {
 
     /// Returns why the rules leave its listed questions unanswered; `None` if they decide about every action.
     pub fn undecided_by(&self, rules: &[AnswerRule], profile: &str) -> Option<String> {
-        let place = RulePlace { profile, graph: self.graph.as_deref() };
-        self.questions.iter().find_map(|question| question.decided_by(rules, place).err())
+        let place = RulePlace {
+            profile,
+            graph: self.graph.as_deref(),
+        };
+        self.questions
+            .iter()
+            .find_map(|question| question.decided_by(rules, place).err())
     }
 }
 
@@ -202,14 +253,25 @@ mod tests {
     }
 
     fn asking(actions: &[(&str, &[&str])]) -> Question {
-        let requests: Vec<Value> = actions.iter().map(|(name, _)| json!({"name": name, "args": {"n": 1}})).collect();
-        let configs: Vec<Value> =
-            actions.iter().map(|(name, words)| json!({"action_name": name, "allowed_decisions": words})).collect();
+        let requests: Vec<Value> = actions
+            .iter()
+            .map(|(name, _)| json!({"name": name, "args": {"n": 1}}))
+            .collect();
+        let configs: Vec<Value> = actions
+            .iter()
+            .map(|(name, words)| json!({"action_name": name, "allowed_decisions": words}))
+            .collect();
         let value = json!({"action_requests": requests, "review_configs": configs});
-        Question { value, ..Question::default() }
+        Question {
+            value,
+            ..Question::default()
+        }
     }
 
-    const HERE: RulePlace<'_> = RulePlace { profile: "prod-us", graph: Some("support") };
+    const HERE: RulePlace<'_> = RulePlace {
+        profile: "prod-us",
+        graph: Some("support"),
+    };
 
     #[test]
     fn every_action_needs_a_rule_and_the_first_match_counts() {
@@ -219,10 +281,14 @@ mod tests {
             rule("action:delete_?", "reject", None),
         ];
         let all: &[&str] = &["approve", "reject"];
-        let ruled =
-            asking(&[("read_file", all), ("read_secret", all), ("delete_x", all)]).decided_by(&rules, HERE).unwrap();
-        let words: Vec<_> =
-            ruled.decisions.iter().map(|d| (d.decision, d.message.as_deref(), d.rule.as_str())).collect();
+        let ruled = asking(&[("read_file", all), ("read_secret", all), ("delete_x", all)])
+            .decided_by(&rules, HERE)
+            .unwrap();
+        let words: Vec<_> = ruled
+            .decisions
+            .iter()
+            .map(|d| (d.decision, d.message.as_deref(), d.rule.as_str()))
+            .collect();
         assert_eq!(
             words,
             [
@@ -232,9 +298,21 @@ mod tests {
             ]
         );
         let no = |question: Question| question.decided_by(&rules, HERE).unwrap_err();
-        assert_eq!(no(asking(&[("read_file", all), ("send", all)])), "no rule matches the action send");
-        assert_eq!(no(asking(&[("read_file", &["reject"])])), "action 1 (read_file) allows only reject");
-        assert_eq!(no(Question { value: json!("Approve?"), ..Question::default() }), "it doesn't ask about actions");
+        assert_eq!(
+            no(asking(&[("read_file", all), ("send", all)])),
+            "no rule matches the action send"
+        );
+        assert_eq!(
+            no(asking(&[("read_file", &["reject"])])),
+            "action 1 (read_file) allows only reject"
+        );
+        assert_eq!(
+            no(Question {
+                value: json!("Approve?"),
+                ..Question::default()
+            }),
+            "it doesn't ask about actions"
+        );
         assert!(no(asking(&[])).starts_with("its format is not understood: "));
     }
 
@@ -250,18 +328,32 @@ mod tests {
         };
         assert_eq!(word("allow_ignore", None), Ok("ignore"));
         assert_eq!(word("allow_respond", Some("why")), Ok("respond"));
-        assert!(word("allow_accept", None).is_err_and(|why: String| why.contains("allows only accept")));
+        assert!(
+            word("allow_accept", None).is_err_and(|why: String| why.contains("allows only accept"))
+        );
     }
 
     #[test]
     fn graph_and_profile_narrow_a_rule() {
         let question = asking(&[("f", &["approve"])]);
-        let answers =
-            |matches: &str, place: RulePlace<'_>| question.decided_by(&[rule(matches, "approve", None)], place).is_ok();
-        assert!(answers("action:f graph:supp* profile:prod-*", HERE) && !answers("action:f graph:support-*", HERE));
+        let answers = |matches: &str, place: RulePlace<'_>| {
+            question
+                .decided_by(&[rule(matches, "approve", None)], place)
+                .is_ok()
+        };
+        assert!(
+            answers("action:f graph:supp* profile:prod-*", HERE)
+                && !answers("action:f graph:support-*", HERE)
+        );
         assert!(!answers("action:f profile:*-eu", HERE));
         // A rule for a graph needs to know the graph.
-        assert!(!answers("action:f graph:*", RulePlace { graph: None, ..HERE }));
+        assert!(!answers(
+            "action:f graph:*",
+            RulePlace {
+                graph: None,
+                ..HERE
+            }
+        ));
     }
 
     #[test]
@@ -270,9 +362,21 @@ mod tests {
             AnswerRule::parse(matches, decision, message).unwrap_err()
         };
         assert_eq!(why("read_*", "approve", None).0, RulePart::Match);
-        assert!(why("graph:x", "approve", None).1.starts_with("action:GLOB is missing"));
-        assert!(why("action:a action:b", "approve", None).1.contains("given twice"));
-        assert!(why("action:", "approve", None).1.contains("needs a name or a pattern"));
+        assert!(
+            why("graph:x", "approve", None)
+                .1
+                .starts_with("action:GLOB is missing")
+        );
+        assert!(
+            why("action:a action:b", "approve", None)
+                .1
+                .contains("given twice")
+        );
+        assert!(
+            why("action:", "approve", None)
+                .1
+                .contains("needs a name or a pattern")
+        );
         assert_eq!(why("action:a", "edit", None).0, RulePart::Decision);
         assert_eq!(why("action:a", "approve", Some("x")).0, RulePart::Message);
     }
@@ -293,6 +397,9 @@ mod tests {
             assert_eq!(is_match(glob, name), expected, "{glob} {name}");
         }
         // No exponential time.
-        assert!(!is_match(&"*a".repeat(50), &"a".repeat(2000).replace('a', "b")));
+        assert!(!is_match(
+            &"*a".repeat(50),
+            &"a".repeat(2000).replace('a', "b")
+        ));
     }
 }

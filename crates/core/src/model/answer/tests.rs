@@ -5,13 +5,22 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn questions(name: &str) -> Vec<Question> {
-    let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../tests/fixtures/threads/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    StateFacts::read(&case["state"].to_string()).unwrap().pending()
+    StateFacts::read(&case["state"].to_string())
+        .unwrap()
+        .pending()
 }
 
 fn plain(id: &str, value: Value) -> Question {
-    Question { id: Some(id.to_string()), value, ..Question::default() }
+    Question {
+        id: Some(id.to_string()),
+        value,
+        ..Question::default()
+    }
 }
 
 const A: &str = "0123456789abcdef0123456789abcdef";
@@ -33,7 +42,10 @@ fn decisions_match_the_middlewares_format() {
     let open = questions("question-hitl");
     let id = open[0].id.clone().unwrap();
     let decisions = vec![
-        Some(edit("send_email", json!({"to": "bob@example.com", "body": "dinner?"}))),
+        Some(edit(
+            "send_email",
+            json!({"to": "bob@example.com", "body": "dinner?"}),
+        )),
         Some(Decision::Reject("keep it".into())),
         Some(Decision::Respond("Tuesday".into())),
     ];
@@ -54,17 +66,33 @@ fn invalid_decisions_are_refused() {
     let respond = || Some(Decision::Respond("x".into()));
     let reject = || Some(Decision::Reject(String::new()));
     for (decisions, expected) in [
-        (vec![approve()], vec!["action 2 needs a decision", "action 3 needs a decision"]),
-        (vec![approve(), approve(), approve()], vec!["action 3 (ask_user) allows only respond"]),
-        (vec![approve(), respond(), respond()], vec!["action 2 (delete_file) allows only approve, reject"]),
+        (
+            vec![approve()],
+            vec!["action 2 needs a decision", "action 3 needs a decision"],
+        ),
+        (
+            vec![approve(), approve(), approve()],
+            vec!["action 3 (ask_user) allows only respond"],
+        ),
+        (
+            vec![approve(), respond(), respond()],
+            vec!["action 2 (delete_file) allows only approve, reject"],
+        ),
         (
             vec![approve(), reject(), Some(Decision::Respond(" ".into()))],
             vec!["action 3 needs the text of the response"],
         ),
-        (vec![approve(), reject(), respond(), approve()], vec!["action 4 does not exist"]),
+        (
+            vec![approve(), reject(), respond(), approve()],
+            vec!["action 4 does not exist"],
+        ),
         (
             vec![None, None, None],
-            vec!["action 1 needs a decision", "action 2 needs a decision", "action 3 needs a decision"],
+            vec![
+                "action 1 needs a decision",
+                "action 2 needs a decision",
+                "action 3 needs a decision",
+            ],
         ),
     ] {
         assert_eq!(
@@ -74,8 +102,14 @@ fn invalid_decisions_are_refused() {
     }
     // The same as typed JSON. The first one is the old inbox's format, which the graph would reject.
     for (typed, expected) in [
-        (json!([{"type": "accept"}]), "must be {\"decisions\": […]} with one decision for each action"),
-        (json!({"decisions": [{"type": "approve"}]}), "must have 3 decisions, one for each action, and has 1"),
+        (
+            json!([{"type": "accept"}]),
+            "must be {\"decisions\": […]} with one decision for each action",
+        ),
+        (
+            json!({"decisions": [{"type": "approve"}]}),
+            "must have 3 decisions, one for each action, and has 1",
+        ),
         (
             json!({"decisions": [{"type": "edit", "edited_action": {"args": {}}}, {"type": "reject"}, {"type": "respond", "message": "x"}]}),
             "action 1 needs the name of the edited action (edited_action.name)",
@@ -89,7 +123,10 @@ fn invalid_decisions_are_refused() {
             "action 2 needs text as its reason",
         ),
     ] {
-        assert_eq!(answer(&open, &[Some(Reply::Value(typed))]), Err(vec![expected.to_string()]));
+        assert_eq!(
+            answer(&open, &[Some(Reply::Value(typed))]),
+            Err(vec![expected.to_string()])
+        );
     }
 }
 
@@ -100,7 +137,10 @@ fn agent_inbox_answers_are_lists_of_one() {
     for (decision, expected) in [
         (Decision::Approve, json!([{"type": "accept", "args": null}])),
         (Decision::Ignore, json!([{"type": "ignore", "args": null}])),
-        (Decision::Respond("be nicer".into()), json!([{"type": "response", "args": "be nicer"}])),
+        (
+            Decision::Respond("be nicer".into()),
+            json!([{"type": "response", "args": "be nicer"}]),
+        ),
         (
             edit("send_email", json!({"to": "bob@example.com"})),
             json!([{"type": "edit", "args": {"action": "send_email", "args": {"to": "bob@example.com"}}}]),
@@ -112,9 +152,15 @@ fn agent_inbox_answers_are_lists_of_one() {
         );
     }
     let wrong = answer(&open, &[Some(Reply::Value(json!({"type": "accept"})))]).unwrap_err();
-    assert!(wrong[0].starts_with("must be a list of exactly one response"), "{wrong:?}");
+    assert!(
+        wrong[0].starts_with("must be a list of exactly one response"),
+        "{wrong:?}"
+    );
     let unknown = answer(&open, &[Some(Reply::Value(json!([{"type": "approve"}])))]).unwrap_err();
-    assert_eq!(unknown, ["action 1 (send_email) allows only accept, edit, ignore, response"]);
+    assert_eq!(
+        unknown,
+        ["action 1 (send_email) allows only accept, edit, ignore, response"]
+    );
 }
 
 #[test]
@@ -124,35 +170,68 @@ fn answers_are_checked_against_the_response_schema() {
     assert!(answer(&open, &[Some(Reply::Value(good))]).is_ok());
     let bad = answer(&open, &[Some(Reply::Value(json!({"score": 9})))]).unwrap_err();
     assert_eq!(bad, ["approve: required", "score: must be at most 5"]);
-    let remote = Question { response_schema: Some(json!({"$ref": "https://x.test/s"})), ..plain(A, json!("?")) };
-    assert!(remote.caution().is_some_and(|text| text.contains("can't be checked here")) && open[0].caution().is_none());
+    let remote = Question {
+        response_schema: Some(json!({"$ref": "https://x.test/s"})),
+        ..plain(A, json!("?"))
+    };
+    assert!(
+        remote
+            .caution()
+            .is_some_and(|text| text.contains("can't be checked here"))
+            && open[0].caution().is_none()
+    );
 }
 
 #[test]
 fn several_questions_are_answered_by_id_and_may_stay_open() {
     let open = questions("questions-parallel");
     let id = |at: usize| open[at].id.clone().unwrap();
-    let replies = [None, Some(Reply::Value(json!("keep"))), Some(Reply::Value(json!(false)))];
+    let replies = [
+        None,
+        Some(Reply::Value(json!("keep"))),
+        Some(Reply::Value(json!(false))),
+    ];
     let resumed = resume(&open, &replies).unwrap();
     assert_eq!(resumed.value(), &json!({ id(1): "keep", id(2): false }));
     assert_eq!(resumed.answered(), [1, 2]);
-    assert_eq!(answer(&open, &[None, None, None]), Err(vec!["Nothing is answered yet.".to_string()]));
+    assert_eq!(
+        answer(&open, &[None, None, None]),
+        Err(vec!["Nothing is answered yet.".to_string()])
+    );
     let null = answer(&open, &[Some(Reply::Value(Value::Null))]).unwrap_err();
     assert!(null[0].starts_with("null can't be an answer"), "{null:?}");
 }
 
 #[test]
 fn question_without_an_id_is_answered_alone_without_a_map() {
-    let old = Question { value: json!("Go?"), ..Question::default() };
-    assert_eq!(answer(std::slice::from_ref(&old), &[Some(Reply::Value(json!("yes")))]), Ok(json!("yes")));
+    let old = Question {
+        value: json!("Go?"),
+        ..Question::default()
+    };
+    assert_eq!(
+        answer(
+            std::slice::from_ref(&old),
+            &[Some(Reply::Value(json!("yes")))]
+        ),
+        Ok(json!("yes"))
+    );
     let two = [old.clone(), plain(A, json!("And this?"))];
     let refused = answer(&two, &[Some(Reply::Value(json!("yes"))), None]).unwrap_err();
-    assert_eq!(refused, ["has no id, so it can't be answered while other questions are open"]);
+    assert_eq!(
+        refused,
+        ["has no id, so it can't be answered while other questions are open"]
+    );
     let map = answer(&[old], &[Some(Reply::Value(json!({ A: 1 })))]).unwrap_err();
-    assert_eq!(map, ["has no id, and the server would take this answer for answers by id"]);
+    assert_eq!(
+        map,
+        ["has no id, and the server would take this answer for answers by id"]
+    );
     // With another id format, servers would treat the map as the answer itself.
     let with_uuid = plain("550e8400-e29b-41d4-a716-446655440000", json!("Go?"));
-    assert_eq!(answer(&[with_uuid], &[Some(Reply::Value(json!("yes")))]), Ok(json!("yes")));
+    assert_eq!(
+        answer(&[with_uuid], &[Some(Reply::Value(json!("yes")))]),
+        Ok(json!("yes"))
+    );
 }
 
 #[test]
@@ -182,7 +261,8 @@ fn any_json() -> impl Strategy<Value = Value> {
         ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((key, inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            prop::collection::vec((key, inner), 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
         ]
     })
 }
@@ -193,8 +273,10 @@ fn any_decision() -> impl Strategy<Value = Decision> {
         Just(Decision::Ignore),
         "\\PC{0,8}".prop_map(Decision::Reject),
         "\\PC{0,8}".prop_map(Decision::Respond),
-        ("[a-z]{0,4}", any_json())
-            .prop_map(|(name, args)| Decision::Edit(name, args.as_object().cloned().unwrap_or_default())),
+        ("[a-z]{0,4}", any_json()).prop_map(|(name, args)| Decision::Edit(
+            name,
+            args.as_object().cloned().unwrap_or_default()
+        )),
     ]
 }
 
@@ -206,11 +288,16 @@ fn any_reply() -> impl Strategy<Value = Option<Reply>> {
 }
 
 fn any_question() -> impl Strategy<Value = Question> {
-    let captured: Vec<Question> =
-        ["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]
-            .into_iter()
-            .flat_map(questions)
-            .collect();
+    let captured: Vec<Question> = [
+        "question",
+        "question-hitl",
+        "question-inbox",
+        "question-with-schema",
+        "questions-parallel",
+    ]
+    .into_iter()
+    .flat_map(questions)
+    .collect();
     let id = prop_oneof![
         Just(None),
         Just(Some(A.to_string())),
@@ -220,11 +307,13 @@ fn any_question() -> impl Strategy<Value = Question> {
     ];
     prop_oneof![
         prop::sample::select(captured),
-        (id, any_json(), prop::option::of(any_json())).prop_map(|(id, value, response_schema)| Question {
-            id,
-            value,
-            response_schema,
-            ..Question::default()
+        (id, any_json(), prop::option::of(any_json())).prop_map(|(id, value, response_schema)| {
+            Question {
+                id,
+                value,
+                response_schema,
+                ..Question::default()
+            }
         }),
     ]
 }

@@ -25,7 +25,9 @@ pub fn state_document(values: &str) -> Option<String> {
         .map(|(key, raw)| {
             let pretty = json::exact::<Value>(raw.get()).ok();
             let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
-            let value = pretty.unwrap_or_else(|| raw.get().to_string()).replace('\n', "\n  ");
+            let value = pretty
+                .unwrap_or_else(|| raw.get().to_string())
+                .replace('\n', "\n  ");
             format!("  {}: {value}", Value::from(key.as_str()))
         })
         .collect();
@@ -42,12 +44,22 @@ pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Valu
     let edited = object_fields(document).map_err(|error| {
         let message = error.to_string();
         // The position is shown on its own.
-        let message = message.split(" at line ").next().unwrap_or_default().to_string();
+        let message = message
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_string();
         at((error.line().max(1), error.column().max(1)), message)
     })?;
     let before = object_fields(original).unwrap_or_default();
-    if let Some((key, _)) = before.iter().find(|(key, _)| !edited.iter().any(|(known, _)| known == key)) {
-        return Err(whole(&format!("{} is missing: a key can't be removed, only set to null", text::seen(key, 60))));
+    if let Some((key, _)) = before
+        .iter()
+        .find(|(key, _)| !edited.iter().any(|(known, _)| known == key))
+    {
+        return Err(whole(&format!(
+            "{} is missing: a key can't be removed, only set to null",
+            text::seen(key, 60)
+        )));
     }
     let mut changed = Map::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -56,14 +68,20 @@ pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Valu
             return Err(whole(&format!("{} is there twice", text::seen(key, 60))));
         }
         seen.push(key);
-        let old = before.iter().find(|(known, _)| known == key).map(|(_, raw)| raw.get());
-        let value =
-            json::exact::<Value>(raw.get()).map_err(|error| whole(&format!("{}: {error}", text::seen(key, 60))))?;
+        let old = before
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, raw)| raw.get());
+        let value = json::exact::<Value>(raw.get())
+            .map_err(|error| whole(&format!("{}: {error}", text::seen(key, 60))))?;
         if old.is_some_and(|old| json::exact::<Value>(old).is_ok_and(|old| old == value)) {
             continue;
         }
         if json::numbers(raw.get()).any(|number| exact_json::loss_of(number).is_some()) {
-            let message = format!("{} has a number with more digits than can be sent exactly", text::seen(key, 60));
+            let message = format!(
+                "{} has a number with more digits than can be sent exactly",
+                text::seen(key, 60)
+            );
             return Err(whole(&message));
         }
         changed.insert(key.clone(), value);
@@ -85,7 +103,10 @@ pub fn object_fields(json: &str) -> Result<Vec<(String, &RawValue)>, serde_json:
                 fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                     f.write_str("an object")
                 }
-                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                fn visit_map<A: serde::de::MapAccess<'de>>(
+                    self,
+                    mut map: A,
+                ) -> Result<Self::Value, A::Error> {
                     let mut fields = Vec::new();
                     while let Some(field) = map.next_entry()? {
                         fields.push(field);
@@ -106,23 +127,43 @@ mod tests {
 
     #[test]
     fn only_changed_keys_are_sent() {
-        let original = r#"{"log":["in", "a"],"n":1,"big":12345678901234567890123,"text":"caf\u00e9"}"#;
+        let original =
+            r#"{"log":["in", "a"],"n":1,"big":12345678901234567890123,"text":"caf\u00e9"}"#;
         let document = state_document(original).unwrap();
         assert!(
-            document.contains("  \"log\": [\n    \"in\",") && document.contains("\"big\": 12345678901234567890123"),
+            document.contains("  \"log\": [\n    \"in\",")
+                && document.contains("\"big\": 12345678901234567890123"),
             "{document}"
         );
         let changed = |from: &str, to: &str| changed_values(original, &document.replace(from, to));
-        let message = |result: Result<Map<String, Value>, StateProblem>| result.unwrap_err().message;
+        let message =
+            |result: Result<Map<String, Value>, StateProblem>| result.unwrap_err().message;
         assert_eq!(changed("", ""), Ok(Map::new()));
-        assert_eq!(Value::from(changed("\"n\": 1", "\"n\": 2").unwrap()), json!({"n": 2}));
-        let both = document.replace("\"a\"", "\"b\"").replace("\"n\": 1,", "\"n\": 1, \"new\": {},");
-        assert_eq!(Value::from(changed_values(original, &both).unwrap()), json!({"log": ["in", "b"], "new": {}}));
-        assert_eq!(message(changed("\"n\": 1,", "")), "n is missing: a key can't be removed, only set to null");
-        assert_eq!(message(changed("\"n\": 1,", "\"n\": 1, \"n\": 2,")), "n is there twice");
+        assert_eq!(
+            Value::from(changed("\"n\": 1", "\"n\": 2").unwrap()),
+            json!({"n": 2})
+        );
+        let both = document
+            .replace("\"a\"", "\"b\"")
+            .replace("\"n\": 1,", "\"n\": 1, \"new\": {},");
+        assert_eq!(
+            Value::from(changed_values(original, &both).unwrap()),
+            json!({"log": ["in", "b"], "new": {}})
+        );
+        assert_eq!(
+            message(changed("\"n\": 1,", "")),
+            "n is missing: a key can't be removed, only set to null"
+        );
+        assert_eq!(
+            message(changed("\"n\": 1,", "\"n\": 1, \"n\": 2,")),
+            "n is there twice"
+        );
         assert!(message(changed("0123,", "0124,")).contains("more digits"));
         let broken = changed("\"n\": 1,", "\"n\": x,").unwrap_err();
-        assert_eq!((broken.place.0, broken.message.as_str()), (6, "expected value"));
+        assert_eq!(
+            (broken.place.0, broken.message.as_str()),
+            (6, "expected value")
+        );
         assert!(changed_values(original, "[1]").is_err() && changed_values(original, "").is_err());
     }
 

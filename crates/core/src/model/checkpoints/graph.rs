@@ -66,14 +66,26 @@ impl GraphRow {
             before.push_str("… ");
             after.push(' ');
         }
-        let before = if seen || self.is_beyond { before } else { before.trim_end().to_string() };
+        let before = if seen || self.is_beyond {
+            before
+        } else {
+            before.trim_end().to_string()
+        };
         (before, after.trim_end().to_string())
     }
 
     /// Returns the columns of the row.
     pub fn width(&self) -> usize {
-        let last = self.cells.iter().rposition(|cell| *cell != Cell::Blank).map_or(0, |lane| 2 * lane + 1);
-        if self.is_beyond { 2 * self.cells.len() + 3 } else { last }
+        let last = self
+            .cells
+            .iter()
+            .rposition(|cell| *cell != Cell::Blank)
+            .map_or(0, |lane| 2 * lane + 1);
+        if self.is_beyond {
+            2 * self.cells.len() + 3
+        } else {
+            last
+        }
     }
 }
 
@@ -83,22 +95,39 @@ pub fn layout(parents: &[Parent]) -> Vec<GraphRow> {
     // What each lane leads to: an index, or something that isn't loaded.
     let mut lanes: Vec<Option<Parent>> = Vec::new();
     for (at, parent) in parents.iter().enumerate() {
-        let waiting: Vec<usize> = (0..lanes.len()).filter(|lane| lanes[*lane] == Some(Parent::At(at))).collect();
+        let waiting: Vec<usize> = (0..lanes.len())
+            .filter(|lane| lanes[*lane] == Some(Parent::At(at)))
+            .collect();
         if let [first, .., last] = waiting.as_slice() {
             rows.push(join(&lanes, &waiting, *first, *last));
             waiting.iter().skip(1).for_each(|lane| lanes[*lane] = None);
         }
-        let lane = waiting.first().copied().or_else(|| free_lane(&lanes, rows.last()));
+        let lane = waiting
+            .first()
+            .copied()
+            .or_else(|| free_lane(&lanes, rows.last()));
         if let Some(lane) = lane {
             lanes.resize(lanes.len().max(lane + 1), None);
             lanes[lane] = Some(*parent).filter(|parent| *parent != Parent::None);
         }
-        let mut cells: Vec<Cell> =
-            lanes.iter().map(|lane| if lane.is_some() { Cell::Rail } else { Cell::Blank }).collect();
+        let mut cells: Vec<Cell> = lanes
+            .iter()
+            .map(|lane| {
+                if lane.is_some() {
+                    Cell::Rail
+                } else {
+                    Cell::Blank
+                }
+            })
+            .collect();
         if let Some(lane) = lane {
             cells[lane] = Cell::Node;
         }
-        rows.push(GraphRow { entry: Some(at), cells, is_beyond: lane.is_none() });
+        rows.push(GraphRow {
+            entry: Some(at),
+            cells,
+            is_beyond: lane.is_none(),
+        });
         while lanes.last().is_some_and(Option::is_none) {
             lanes.pop();
         }
@@ -108,7 +137,11 @@ pub fn layout(parents: &[Parent]) -> Vec<GraphRow> {
 
 /// Returns the leftmost lane for a new branch. The row above must be blank there, or the branch would seem to continue it.
 fn free_lane(lanes: &[Option<Parent>], above: Option<&GraphRow>) -> Option<usize> {
-    let is_blank = |lane: usize| above.and_then(|row| row.cells.get(lane)).is_none_or(|cell| *cell == Cell::Blank);
+    let is_blank = |lane: usize| {
+        above
+            .and_then(|row| row.cells.get(lane))
+            .is_none_or(|cell| *cell == Cell::Blank)
+    };
     (0..MAX_LANES).find(|lane| lanes.get(*lane).copied().flatten().is_none() && is_blank(*lane))
 }
 
@@ -127,5 +160,9 @@ fn join(lanes: &[Option<Parent>], waiting: &[usize], first: usize, last: usize) 
         lane if lanes[lane].is_some() => Cell::Rail,
         _ => Cell::Blank,
     };
-    GraphRow { entry: None, cells: (0..lanes.len()).map(cell).collect(), is_beyond: false }
+    GraphRow {
+        entry: None,
+        cells: (0..lanes.len()).map(cell).collect(),
+        is_beyond: false,
+    }
 }

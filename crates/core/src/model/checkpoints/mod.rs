@@ -111,36 +111,58 @@ impl Checkpoint {
         let entry: Entry<'_> = serde_json::from_str(json).unwrap_or_default();
         let is_id = |id: &String| !id.is_empty() && id.len() <= MAX_ID;
         let id = facts.checkpoint_id.filter(is_id)?;
-        let listed = entry.parent_checkpoint_id.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let tasks: Vec<&RawValue> =
-            entry.tasks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let listed = entry
+            .parent_checkpoint_id
+            .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let tasks: Vec<&RawValue> = entry
+            .tasks
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         // Only objects are among the facts, too.
         let tasks = tasks.into_iter().filter(|raw| raw.get().starts_with('{'));
         let more = tasks.map(|raw| serde_json::from_str(raw.get()).unwrap_or_default());
-        let tasks = facts.tasks.iter().zip(more).take(MAX_TASKS).map(|(task, more): (_, TaskEntry<'_>)| {
-            let result = more.result.map(RawValue::get).filter(|raw| *raw != "null");
-            let subgraph = more.checkpoint.and_then(|raw| serde_json::from_str::<Subgraph>(raw.get()).ok());
-            CheckpointTask {
-                node: cut(&task.node),
-                error: task.error.as_deref().map(cut),
-                is_failed: task.is_failed(),
-                has_result: task.has_result,
-                wrote: result.map(wrote::summary).unwrap_or_default(),
-                text: result.and_then(wrote::first_text),
-                asks: (!task.questions.is_empty()).then(|| asks(&task.questions)),
-                subgraph: subgraph.map(|at| at.checkpoint_ns).filter(is_id),
-            }
-        });
-        let new_messages = entry.new_messages.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+        let tasks =
+            facts
+                .tasks
+                .iter()
+                .zip(more)
+                .take(MAX_TASKS)
+                .map(|(task, more): (_, TaskEntry<'_>)| {
+                    let result = more.result.map(RawValue::get).filter(|raw| *raw != "null");
+                    let subgraph = more
+                        .checkpoint
+                        .and_then(|raw| serde_json::from_str::<Subgraph>(raw.get()).ok());
+                    CheckpointTask {
+                        node: cut(&task.node),
+                        error: task.error.as_deref().map(cut),
+                        is_failed: task.is_failed(),
+                        has_result: task.has_result,
+                        wrote: result.map(wrote::summary).unwrap_or_default(),
+                        text: result.and_then(wrote::first_text),
+                        asks: (!task.questions.is_empty()).then(|| asks(&task.questions)),
+                        subgraph: subgraph.map(|at| at.checkpoint_ns).filter(is_id),
+                    }
+                });
+        let new_messages = entry
+            .new_messages
+            .and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
         Some(Checkpoint {
             tasks: tasks.collect(),
             parent: facts.parent_id.or(listed).filter(is_id),
             source: cut(&facts.source),
             step: facts.step,
-            next: facts.next.iter().take(MAX_TASKS).map(|node| cut(node)).collect(),
+            next: facts
+                .next
+                .iter()
+                .take(MAX_TASKS)
+                .map(|node| cut(node))
+                .collect(),
             run_id: facts.run_id.filter(is_id),
             at: facts.created_at,
-            writes: entry.metadata.map(|raw| writes(raw.get())).unwrap_or_default(),
+            writes: entry
+                .metadata
+                .map(|raw| writes(raw.get()))
+                .unwrap_or_default(),
             new_messages: new_messages.map(|messages| messages.len()),
             id,
         })
@@ -149,7 +171,9 @@ impl Checkpoint {
     /// Reads a history. Entries that are no checkpoints are skipped.
     pub fn read_all(json: &str) -> Vec<Checkpoint> {
         let rows: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
-        rows.into_iter().filter_map(|row| Checkpoint::read(row.get())).collect()
+        rows.into_iter()
+            .filter_map(|row| Checkpoint::read(row.get()))
+            .collect()
     }
 }
 
@@ -157,17 +181,30 @@ impl Checkpoint {
 fn writes(metadata: &str) -> Vec<CheckpointWrite> {
     let fields = object_fields(metadata).unwrap_or_default();
     let writes = fields.iter().find(|(name, _)| name == "writes");
-    let nodes = writes.and_then(|(_, raw)| object_fields(raw.get()).ok()).unwrap_or_default();
+    let nodes = writes
+        .and_then(|(_, raw)| object_fields(raw.get()).ok())
+        .unwrap_or_default();
     let write = |(node, raw): &(String, &RawValue)| CheckpointWrite {
         node: cut(node),
-        wrote: Some(raw.get()).filter(|raw| *raw != "null").map(wrote::summary).unwrap_or_default(),
+        wrote: Some(raw.get())
+            .filter(|raw| *raw != "null")
+            .map(wrote::summary)
+            .unwrap_or_default(),
     };
-    nodes.iter().filter(|(node, _)| !node.is_empty()).take(MAX_TASKS).map(write).collect()
+    nodes
+        .iter()
+        .filter(|(node, _)| !node.is_empty())
+        .take(MAX_TASKS)
+        .map(write)
+        .collect()
 }
 
 /// Returns what questions ask, in a few words.
 fn asks(questions: &[super::Question]) -> String {
-    let actions: usize = questions.iter().map(|question| question.actions().len()).sum();
+    let actions: usize = questions
+        .iter()
+        .map(|question| question.actions().len())
+        .sum();
     match (actions, questions) {
         (2.., _) => format!("{actions} actions"),
         (_, [_]) => cut(&summary_of(questions)),
@@ -179,5 +216,9 @@ fn asks(questions: &[super::Question]) -> String {
 fn cut(source: &str) -> String {
     let short = text::head(source, MAX_TEXT);
     let line = short.split_whitespace().collect::<Vec<_>>().join(" ");
-    if short.len() < source.len() { format!("{line}…") } else { line }
+    if short.len() < source.len() {
+        format!("{line}…")
+    } else {
+        line
+    }
 }

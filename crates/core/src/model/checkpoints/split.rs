@@ -21,10 +21,18 @@ impl CheckpointTree {
             [_, _, ..] => (at, self.first_branch(at)?),
             _ => self.fork_before(at)?,
         };
-        let mut others: Vec<usize> =
-            self.children(fork).iter().filter(|child| **child != own).map(|child| self.newest_after(*child)).collect();
+        let mut others: Vec<usize> = self
+            .children(fork)
+            .iter()
+            .filter(|child| **child != own)
+            .map(|child| self.newest_after(*child))
+            .collect();
         others.sort_by_key(|tip| (!self.is_current(*tip), *tip));
-        Some(Split { fork, tip: self.newest_after(own), others })
+        Some(Split {
+            fork,
+            tip: self.newest_after(own),
+            others,
+        })
     }
 
     /// Returns the nearest checkpoint before an entry where branches part, and the child of it that leads to the entry.
@@ -40,8 +48,16 @@ impl CheckpointTree {
     }
 
     fn first_branch(&self, fork: usize) -> Option<usize> {
-        let current = self.children(fork).iter().find(|child| self.is_current(**child));
-        current.copied().or_else(|| self.children(fork).iter().copied().min_by_key(|child| self.newest_after(*child)))
+        let current = self
+            .children(fork)
+            .iter()
+            .find(|child| self.is_current(**child));
+        current.copied().or_else(|| {
+            self.children(fork)
+                .iter()
+                .copied()
+                .min_by_key(|child| self.newest_after(*child))
+        })
     }
 
     /// Returns the newest checkpoint among an entry and those after it.
@@ -75,7 +91,15 @@ mod tests {
     #[test]
     fn branches_are_compared_by_their_newest_checkpoints() {
         // 1 ← 2 ← 3 (branch a) ← 4; 2 ← 5 (branch b); 2 ← 6 ← 7 (branch c, current), and 4 ← 8 parts branch a.
-        let all = [("1", ""), ("2", "1"), ("3", "2"), ("4", "3"), ("5", "2"), ("6", "2"), ("7", "6")];
+        let all = [
+            ("1", ""),
+            ("2", "1"),
+            ("3", "2"),
+            ("4", "3"),
+            ("5", "2"),
+            ("6", "2"),
+            ("7", "6"),
+        ];
         let tree = tree(&all);
         let id = |at: usize| tree.entries()[at].id.as_str();
         let named = |at: &str| {
@@ -85,20 +109,49 @@ mod tests {
         };
         assert_eq!(named("7"), Some(("2", "7", "5 4".into())));
         assert_eq!(named("4"), Some(("2", "4", "7 5".into())));
-        assert_eq!(named("3"), Some(("2", "4", "7 5".into())), "a checkpoint inside of a branch");
-        assert_eq!(named("2"), Some(("2", "7", "5 4".into())), "where they begin");
+        assert_eq!(
+            named("3"),
+            Some(("2", "4", "7 5".into())),
+            "a checkpoint inside of a branch"
+        );
+        assert_eq!(
+            named("2"),
+            Some(("2", "7", "5 4".into())),
+            "where they begin"
+        );
         assert_eq!(named("1"), None);
     }
 
     #[test]
     fn the_nearest_fork_counts() {
-        let all = [("1", ""), ("2", "1"), ("3", "1"), ("4", "3"), ("5", "3"), ("6", "2")];
+        let all = [
+            ("1", ""),
+            ("2", "1"),
+            ("3", "1"),
+            ("4", "3"),
+            ("5", "3"),
+            ("6", "2"),
+        ];
         let tree = tree(&all);
         let split = |id: &str| tree.split(tree.find(id).unwrap()).unwrap();
         let at = |id: &str| tree.find(id).unwrap();
-        assert_eq!(split("4"), Split { fork: at("3"), tip: at("4"), others: vec![at("5")] });
+        assert_eq!(
+            split("4"),
+            Split {
+                fork: at("3"),
+                tip: at("4"),
+                others: vec![at("5")]
+            }
+        );
         // The newest checkpoint of the other branch is that of its own newest branch.
-        assert_eq!(split("2"), Split { fork: at("1"), tip: at("6"), others: vec![at("5")] });
+        assert_eq!(
+            split("2"),
+            Split {
+                fork: at("1"),
+                tip: at("6"),
+                others: vec![at("5")]
+            }
+        );
         assert_eq!(CheckpointTree::default().split(0), None);
     }
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn capture(name: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/history").join(name);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures/history")
+        .join(name);
     let capture: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     capture["response"]["body"].to_string()
 }
@@ -29,9 +31,16 @@ fn drawn(tree: &CheckpointTree) -> String {
         };
         let step = tree.entries()[at].step.unwrap_or_default();
         let current = if tree.is_current(at) { "*" } else { "" };
-        format!("{before}{mark}{after} {step}{current} {}: {}", tree.writers(at).join("+"), tree.wrote(at))
+        format!(
+            "{before}{mark}{after} {step}{current} {}: {}",
+            tree.writers(at).join("+"),
+            tree.wrote(at)
+        )
     };
-    tree.rows().iter().map(|row| line(row).trim_end().to_string() + "\n").collect()
+    tree.rows()
+        .iter()
+        .map(|row| line(row).trim_end().to_string() + "\n")
+        .collect()
 }
 
 #[test]
@@ -74,16 +83,27 @@ fn branches_of_a_javascript_thread_are_drawn() {
     let drawn = drawn(&tree(&capture("js-fork-history.json")));
     assert_eq!(drawn.lines().next(), Some("● 4* edit: state edited · end"));
     // Its forks with `goto` have two checkpoints.
-    assert!(drawn.contains("│ ● 3 input:\n") && drawn.contains("│ ● 2 fork: run again"), "{drawn}");
+    assert!(
+        drawn.contains("│ ● 3 input:\n") && drawn.contains("│ ● 2 fork: run again"),
+        "{drawn}"
+    );
     assert!(drawn.contains("├─┴─┴─╯\n● 1* a: log [\"a\"]\n"), "{drawn}");
 }
 
 #[test]
 fn open_questions_and_failures_are_marked() {
     let asking = drawn(&tree(&capture("int-nested-history.json")));
-    assert_eq!(asking.lines().next(), Some("◆ 1* top: next asks: leaf? (mid) · top wrote log [\"top\"]"));
+    assert_eq!(
+        asking.lines().next(),
+        Some("◆ 1* top: next asks: leaf? (mid) · top wrote log [\"top\"]")
+    );
     let checkpoint = &Checkpoint::read_all(&capture("int-nested-history.json"))[0];
-    assert!(checkpoint.tasks[0].subgraph.as_deref().is_some_and(|ns| ns.starts_with("mid:")));
+    assert!(
+        checkpoint.tasks[0]
+            .subgraph
+            .as_deref()
+            .is_some_and(|ns| ns.starts_with("mid:"))
+    );
     let asking = drawn(&tree(&capture("int-hitl-history.json")));
     assert!(
         asking.starts_with(
@@ -93,10 +113,16 @@ fn open_questions_and_failures_are_marked() {
     );
     // Answered: the server still lists the questions, but the step has ended.
     let ended = drawn(&tree(&capture("int-parallel-history-end.json")));
-    assert!(!ended.contains('◆') && ended.contains("ask_one ×3"), "{ended}");
+    assert!(
+        !ended.contains('◆') && ended.contains("ask_one ×3"),
+        "{ended}"
+    );
     // A state has the form of an entry.
     let failed = drawn(&tree(&format!("[{}]", capture("failed-state.json"))));
-    assert_eq!(failed.lines().next(), Some("✗ 1* : next failed: ValueError: n must not be 0 (maybe)"));
+    assert_eq!(
+        failed.lines().next(),
+        Some("✗ 1* : next failed: ValueError: n must not be 0 (maybe)")
+    );
 }
 
 /// As the JavaScript server records a thread whose two questions were answered: without the results of the nodes that asked.
@@ -106,17 +132,24 @@ fn nodes_whose_results_are_not_recorded_are_named() {
         json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "metadata": {"source": "loop", "step": step},
             "next": tasks.as_array().unwrap().iter().map(|task| task["name"].clone()).collect::<Vec<_>>(), "tasks": tasks})
     };
-    let asked =
-        |node: &str| json!({"id": node, "name": node, "result": null, "interrupts": [{"id": node, "value": "Go?"}]});
+    let asked = |node: &str| json!({"id": node, "name": node, "result": null, "interrupts": [{"id": node, "value": "Go?"}]});
     let history = json!([
         entry("3", Some("2"), 2, json!([])),
-        entry("2", Some("1"), 1, json!([{"id": "d", "name": "done", "result": {"n": 1}, "interrupts": []}])),
+        entry(
+            "2",
+            Some("1"),
+            1,
+            json!([{"id": "d", "name": "done", "result": {"n": 1}, "interrupts": []}])
+        ),
         entry("1", None, 0, json!([asked("left"), asked("right")])),
     ]);
     let tree = tree(&history.to_string());
     assert_eq!(
         (tree.writers(0), tree.writers(1)),
-        (vec!["done".to_string()], vec!["left".to_string(), "right".to_string()])
+        (
+            vec!["done".to_string()],
+            vec!["left".to_string(), "right".to_string()]
+        )
     );
 }
 
@@ -130,23 +163,51 @@ fn writes_are_credited_to_the_tasks_before_a_checkpoint() {
     let task = |node: &str, result: Value| json!({"id": node, "name": node, "result": result, "interrupts": []});
     let asking = json!({"id": "d", "name": "ask", "result": null, "interrupts": [{"id": "i", "value": "Go?"}]});
     let failing = json!({"id": "e", "name": "pay", "error": "ValueError('no')", "result": null, "interrupts": []});
-    let parallel = json!([task("a", json!({"x": 1})), task("idle", Value::Null), task("b", json!({"y": 2}))]);
+    let parallel = json!([
+        task("a", json!({"x": 1})),
+        task("idle", Value::Null),
+        task("b", json!({"y": 2}))
+    ]);
     // A retried task keeps its error.
-    let retried =
-        json!({"id": "r", "name": "retried", "error": "ValueError('no')", "result": {"z": 3}, "interrupts": []});
+    let retried = json!({"id": "r", "name": "retried", "error": "ValueError('no')", "result": {"z": 3}, "interrupts": []});
     let history = json!([
         row("9", Some("8"), "loop", Value::Null, json!([failing])),
         row("8", Some("7"), "loop", Value::Null, json!([retried])),
-        row("7", Some("6"), "loop", Value::Null, json!([task("silent", Value::Null)])),
-        row("6", Some("5"), "update", json!({"a": {"x": 9}}), json!([task("c", json!({"y": 4}))])),
+        row(
+            "7",
+            Some("6"),
+            "loop",
+            Value::Null,
+            json!([task("silent", Value::Null)])
+        ),
+        row(
+            "6",
+            Some("5"),
+            "update",
+            json!({"a": {"x": 9}}),
+            json!([task("c", json!({"y": 4}))])
+        ),
         row("5", Some("4"), "loop", Value::Null, json!([asking])),
-        row("4", Some("3"), "loop", json!({"old": {"x": 1}, "older": null}), parallel),
-        row("3", Some("gone"), "loop", Value::Null, json!([task("next", json!({"x": 7}))])),
+        row(
+            "4",
+            Some("3"),
+            "loop",
+            json!({"old": {"x": 1}, "older": null}),
+            parallel
+        ),
+        row(
+            "3",
+            Some("gone"),
+            "loop",
+            Value::Null,
+            json!([task("next", json!({"x": 7}))])
+        ),
         row("2", None, "", Value::Null, json!([])),
     ]);
     let tree = tree(&history.to_string());
-    let lines: Vec<String> =
-        (0..tree.len()).map(|at| format!("{}: {}", tree.writers(at).join("+"), tree.wrote(at))).collect();
+    let lines: Vec<String> = (0..tree.len())
+        .map(|at| format!("{}: {}", tree.writers(at).join("+"), tree.wrote(at)))
+        .collect();
     assert_eq!(
         lines,
         [
@@ -174,19 +235,34 @@ fn entries_without_a_loaded_parent_keep_an_open_rail() {
         entry("5", None)
     ]);
     let tree = tree(&history.to_string());
-    let rows: Vec<String> = tree.rows().iter().map(|row| [row.text().0, "●".into(), row.text().1].concat()).collect();
+    let rows: Vec<String> = tree
+        .rows()
+        .iter()
+        .map(|row| [row.text().0, "●".into(), row.text().1].concat())
+        .collect();
     // The last two have no parents, so the second must not seem to be the first one's.
     assert_eq!(rows, ["●", "│ ●", "● │", "│ │ ●", "│ │   ●"]);
     assert_eq!(
         [0, 1, 2, 3].map(|at| tree.parent(at)),
-        [Parent::At(2), Parent::NotLoaded, Parent::NotLoaded, Parent::None]
+        [
+            Parent::At(2),
+            Parent::NotLoaded,
+            Parent::NotLoaded,
+            Parent::None
+        ]
     );
 }
 
 #[test]
 fn odd_histories_are_harmless() {
-    for odd in ["", "null", "[1,[],{},null]", "{\"a\":1}", r#"[{"checkpoint_id":""}]"#, r#"[{"checkpoint_id":["x"]}]"#]
-    {
+    for odd in [
+        "",
+        "null",
+        "[1,[],{},null]",
+        "{\"a\":1}",
+        r#"[{"checkpoint_id":""}]"#,
+        r#"[{"checkpoint_id":["x"]}]"#,
+    ] {
         assert!(Checkpoint::read_all(odd).is_empty(), "{odd}");
     }
     let long = format!("[{{\"checkpoint_id\":\"{}\"}}]", "x".repeat(300));
@@ -194,25 +270,44 @@ fn odd_histories_are_harmless() {
     let mixed = r#"[{"checkpoint_id":"2","tasks":[null,3,{"name":"n","result":{"a":1}},{"name":7,"error":{"x":1},"interrupts":4}],
         "metadata":null,"next":"no","parent_checkpoint":5,"parent_checkpoint_id":"2"}]"#;
     let tree = tree(mixed);
-    assert_eq!((tree.parent(0), tree.entries()[0].tasks[0].wrote.as_str()), (Parent::None, "a 1"));
+    assert_eq!(
+        (tree.parent(0), tree.entries()[0].tasks[0].wrote.as_str()),
+        (Parent::None, "a 1")
+    );
     let many = json!([{"checkpoint_id": "1", "next": vec!["n"; 1000], "tasks": vec![json!({"name": "n".repeat(1 << 16)}); 1000]}]);
     let checkpoint = &Checkpoint::read_all(&many.to_string())[0];
-    assert_eq!((checkpoint.tasks.len(), checkpoint.next.len()), (MAX_TASKS, MAX_TASKS));
+    assert_eq!(
+        (checkpoint.tasks.len(), checkpoint.next.len()),
+        (MAX_TASKS, MAX_TASKS)
+    );
     assert!(checkpoint.tasks[0].node.len() < 300);
 }
 
 #[test]
 fn cycles_and_duplicates_end() {
-    let entry = |id: &str, parent: &str| json!({"checkpoint_id": id, "parent_checkpoint_id": parent});
-    let cycle =
-        json!([entry("1", "2"), entry("2", "3"), entry("3", "1"), entry("4", "4"), entry("3", "1"), entry("5", "3")]);
+    let entry =
+        |id: &str, parent: &str| json!({"checkpoint_id": id, "parent_checkpoint_id": parent});
+    let cycle = json!([
+        entry("1", "2"),
+        entry("2", "3"),
+        entry("3", "1"),
+        entry("4", "4"),
+        entry("3", "1"),
+        entry("5", "3")
+    ]);
     let tree = tree(&cycle.to_string());
     assert_eq!(tree.len(), 5);
     let ids: Vec<&str> = tree.entries().iter().map(|entry| &*entry.id).collect();
     assert_eq!(ids, ["5", "4", "3", "1", "2"]);
     assert_eq!(
         (0..5).map(|at| tree.parent(at)).collect::<Vec<_>>(),
-        [Parent::At(2), Parent::None, Parent::At(3), Parent::At(4), Parent::None]
+        [
+            Parent::At(2),
+            Parent::None,
+            Parent::At(3),
+            Parent::At(4),
+            Parent::None
+        ]
     );
 }
 
@@ -221,9 +316,16 @@ fn thousands_of_checkpoints_are_laid_out_without_quadratic_work() {
     let count = 20_000;
     let entry = |n: usize| {
         // A branch begins at every hundredth checkpoint, and a thousand have parents that are not loaded.
-        let parent =
-            if n % 20 == 3 { format!("gone-{n}") } else { format!("{:08}", n.saturating_sub(1 + n % 100 / 99 * 50)) };
-        Arc::new(Checkpoint { id: format!("{n:08}"), parent: (n > 0).then_some(parent), ..Checkpoint::default() })
+        let parent = if n % 20 == 3 {
+            format!("gone-{n}")
+        } else {
+            format!("{:08}", n.saturating_sub(1 + n % 100 / 99 * 50))
+        };
+        Arc::new(Checkpoint {
+            id: format!("{n:08}"),
+            parent: (n > 0).then_some(parent),
+            ..Checkpoint::default()
+        })
     };
     let tree = CheckpointTree::new((0..count).map(entry));
     assert_eq!(tree.len(), count);
@@ -233,17 +335,29 @@ fn thousands_of_checkpoints_are_laid_out_without_quadratic_work() {
 
 /// Recovers the parent of each entry from the drawing alone.
 fn recovered(rows: &[GraphRow]) -> Vec<Parent> {
-    let cell = |row: &GraphRow, lane: usize| row.cells.get(lane).copied().unwrap_or(GraphCell::Blank);
+    let cell =
+        |row: &GraphRow, lane: usize| row.cells.get(lane).copied().unwrap_or(GraphCell::Blank);
     let mut parents = Vec::new();
-    for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.entry.is_some()) {
-        let mut lane = row.cells.iter().position(|cell| *cell == GraphCell::Node).unwrap();
+    for (at, row) in rows
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.entry.is_some())
+    {
+        let mut lane = row
+            .cells
+            .iter()
+            .position(|cell| *cell == GraphCell::Node)
+            .unwrap();
         let mut parent = None;
         for below in &rows[at + 1..] {
             match cell(below, lane) {
                 GraphCell::Blank | GraphCell::Across => parent = Some(Parent::None),
                 GraphCell::Node => parent = below.entry.map(Parent::At),
                 GraphCell::End | GraphCell::Merge => {
-                    lane = (0..lane).rev().find(|left| cell(below, *left) == GraphCell::Fork).unwrap();
+                    lane = (0..lane)
+                        .rev()
+                        .find(|left| cell(below, *left) == GraphCell::Fork)
+                        .unwrap();
                 }
                 GraphCell::Rail | GraphCell::Fork | GraphCell::Cross => {}
             }

@@ -50,7 +50,11 @@ impl CheckpointTree {
         // Ids are UUIDv6, which sort by time.
         all.sort_unstable_by(|a, b| b.id.cmp(&a.id));
         let entries = children_first(all);
-        let by_id: HashMap<String, usize> = entries.iter().enumerate().map(|(at, one)| (one.id.clone(), at)).collect();
+        let by_id: HashMap<String, usize> = entries
+            .iter()
+            .enumerate()
+            .map(|(at, one)| (one.id.clone(), at))
+            .collect();
         let mut parents: Vec<Option<usize>> = Vec::with_capacity(entries.len());
         let mut children = vec![Vec::new(); entries.len()];
         for (at, entry) in entries.iter().enumerate() {
@@ -68,8 +72,19 @@ impl CheckpointTree {
             current[entry] = true;
             at = parents[entry];
         }
-        let mut tree = CheckpointTree { entries, parents, children, current, rows: Vec::new(), by_id };
-        tree.rows = layout(&(0..tree.len()).map(|at| tree.parent(at)).collect::<Vec<_>>());
+        let mut tree = CheckpointTree {
+            entries,
+            parents,
+            children,
+            current,
+            rows: Vec::new(),
+            by_id,
+        };
+        tree.rows = layout(
+            &(0..tree.len())
+                .map(|at| tree.parent(at))
+                .collect::<Vec<_>>(),
+        );
         tree
     }
 
@@ -118,7 +133,10 @@ impl CheckpointTree {
 
     /// Returns the number of branches: checkpoints that have none after them.
     pub fn branches(&self) -> usize {
-        self.children.iter().filter(|children| children.is_empty()).count()
+        self.children
+            .iter()
+            .filter(|children| children.is_empty())
+            .count()
     }
 
     /// Returns whether several branches begin at an entry.
@@ -128,17 +146,24 @@ impl CheckpointTree {
 
     /// Returns the source of an entry.
     fn source(&self, at: usize) -> &str {
-        self.entries.get(at).map(|entry| &*entry.source).unwrap_or_default()
+        self.entries
+            .get(at)
+            .map(|entry| &*entry.source)
+            .unwrap_or_default()
     }
 
     /// Returns whether the step after an entry ended: the graph wrote a checkpoint after it.
     fn has_step_after(&self, at: usize) -> bool {
-        self.children(at).iter().any(|child| self.source(*child) == "loop")
+        self.children(at)
+            .iter()
+            .any(|child| self.source(*child) == "loop")
     }
 
     /// Returns what an entry is.
     pub fn outcome(&self, at: usize) -> StepOutcome {
-        let Some(entry) = self.entries.get(at).filter(|_| !self.has_step_after(at)) else { return StepOutcome::Good };
+        let Some(entry) = self.entries.get(at).filter(|_| !self.has_step_after(at)) else {
+            return StepOutcome::Good;
+        };
         let mut open = entry.tasks.iter().filter(|task| !task.has_result);
         if open.clone().any(|task| task.is_failed) {
             StepOutcome::Failed
@@ -152,9 +177,13 @@ impl CheckpointTree {
     /// Returns what wrote an entry: nodes, else `input`, `edit` or `fork`; empty if that is unknown. The server names the nodes,
     /// or they are the tasks of the checkpoint before it. The entry's own tasks are the step after it.
     pub fn writers(&self, at: usize) -> Vec<String> {
-        let Some(entry) = self.entries.get(at) else { return Vec::new() };
+        let Some(entry) = self.entries.get(at) else {
+            return Vec::new();
+        };
         match self.source(at) {
-            "loop" | "" if !entry.writes.is_empty() => counted(entry.writes.iter().map(|write| &*write.node)),
+            "loop" | "" if !entry.writes.is_empty() => {
+                counted(entry.writes.iter().map(|write| &*write.node))
+            }
             "loop" => counted(self.tasks_before(at).iter().map(|task| &*task.node)),
             "" => Vec::new(),
             "update" => vec!["edit".to_string()],
@@ -170,32 +199,53 @@ impl CheckpointTree {
     /// Returns the tasks of the checkpoint before an entry that wrote it: those with a result. JavaScript records no results
     /// of those that were answered. If there are none of either, the step wrote nothing, and these are the tasks that ended.
     fn tasks_before(&self, at: usize) -> Vec<&CheckpointTask> {
-        let Parent::At(parent) = self.parent(at) else { return Vec::new() };
+        let Parent::At(parent) = self.parent(at) else {
+            return Vec::new();
+        };
         if self.source(at) != "loop" {
             return Vec::new();
         }
         let tasks = &self.entries[parent].tasks;
-        let wrote: Vec<_> = tasks.iter().filter(|task| task.has_result || task.asks.is_some()).collect();
-        if wrote.is_empty() { tasks.iter().filter(|task| !task.is_failed).collect() } else { wrote }
+        let wrote: Vec<_> = tasks
+            .iter()
+            .filter(|task| task.has_result || task.asks.is_some())
+            .collect();
+        if wrote.is_empty() {
+            tasks.iter().filter(|task| !task.is_failed).collect()
+        } else {
+            wrote
+        }
     }
 
     /// Returns what is known of an entry on one line: which nodes are next if they failed, ask or wait, and what was written.
     pub fn wrote(&self, at: usize) -> String {
-        let Some(entry) = self.entries.get(at) else { return String::new() };
+        let Some(entry) = self.entries.get(at) else {
+            return String::new();
+        };
         let outcome = self.outcome(at);
         let written = self.written(at);
-        let mut parts: Vec<String> = self.open_step(entry, outcome, self.children(at).is_empty()).into_iter().collect();
+        let mut parts: Vec<String> = self
+            .open_step(entry, outcome, self.children(at).is_empty())
+            .into_iter()
+            .collect();
         if !written.is_empty() {
             // After the next node, a write without a name would be read as its write.
-            parts.push(match outcome == StepOutcome::Good || !self.is_of_nodes(at) {
-                true => written,
-                false => format!("{} wrote {written}", self.writers(at).join(", ")).trim_start().to_string(),
-            });
+            parts.push(
+                match outcome == StepOutcome::Good || !self.is_of_nodes(at) {
+                    true => written,
+                    false => format!("{} wrote {written}", self.writers(at).join(", "))
+                        .trim_start()
+                        .to_string(),
+                },
+            );
         }
         match (entry.next.as_slice(), self.children(at)) {
             ([], _) if entry.source != "input" => parts.push("end".into()),
             (next, []) if outcome == StepOutcome::Good && !next.is_empty() => {
-                parts.push(format!("next: {}", counted(next.iter().map(String::as_str)).join(", ")));
+                parts.push(format!(
+                    "next: {}",
+                    counted(next.iter().map(String::as_str)).join(", ")
+                ));
             }
             _ => {}
         }
@@ -223,7 +273,14 @@ impl CheckpointTree {
                     [one] => format!("{verb}: {one}"),
                     several => format!("{verb}: {} questions", several.len()),
                 };
-                (counted(open().filter(|task| task.asks.is_some()).map(|task| &*task.node)), what)
+                (
+                    counted(
+                        open()
+                            .filter(|task| task.asks.is_some())
+                            .map(|task| &*task.node),
+                    ),
+                    what,
+                )
             }
         };
         Some(format!("next {what} ({})", nodes.join(", ")))
@@ -243,17 +300,34 @@ impl CheckpointTree {
             "fork" => "run again".into(),
             _ => {
                 let before = self.tasks_before(at);
-                let by_task = before.iter().filter(|task| task.has_result).map(|task| (&*task.node, &*task.wrote));
-                let by_server = entry.writes.iter().map(|write| (&*write.node, &*write.wrote));
-                let writes: Vec<(&str, &str)> =
-                    if entry.writes.is_empty() { by_task.collect() } else { by_server.collect() };
+                let by_task = before
+                    .iter()
+                    .filter(|task| task.has_result)
+                    .map(|task| (&*task.node, &*task.wrote));
+                let by_server = entry
+                    .writes
+                    .iter()
+                    .map(|write| (&*write.node, &*write.wrote));
+                let writes: Vec<(&str, &str)> = if entry.writes.is_empty() {
+                    by_task.collect()
+                } else {
+                    by_server.collect()
+                };
                 let writes = || writes.iter().filter(|(_, text)| !text.is_empty());
                 let several = writes().map(|(node, _)| node).collect::<HashSet<_>>().len() > 1;
                 let texts: Vec<String> = writes()
-                    .map(|(node, text)| if several { format!("{node} {text}") } else { (*text).to_string() })
+                    .map(|(node, text)| {
+                        if several {
+                            format!("{node} {text}")
+                        } else {
+                            (*text).to_string()
+                        }
+                    })
                     .collect();
                 match (texts.is_empty(), entry.new_messages) {
-                    (true, Some(count @ 1..)) => format!("+{count} message{}", if count == 1 { "" } else { "s" }),
+                    (true, Some(count @ 1..)) => {
+                        format!("+{count} message{}", if count == 1 { "" } else { "s" })
+                    }
                     _ => counted(texts.iter().map(String::as_str)).join(", "),
                 }
             }
@@ -264,13 +338,27 @@ impl CheckpointTree {
 /// Orders checkpoints so that each one comes before its parent, the greatest id first where that is free. Of a cycle, the
 /// greatest id comes first.
 fn children_first(sorted: Vec<Arc<Checkpoint>>) -> Vec<Arc<Checkpoint>> {
-    let by_id: HashMap<&str, usize> = sorted.iter().enumerate().map(|(at, one)| (&*one.id, at)).collect();
-    let parent = |at: usize| sorted[at].parent.as_deref().and_then(|id| by_id.get(id)).copied();
+    let by_id: HashMap<&str, usize> = sorted
+        .iter()
+        .enumerate()
+        .map(|(at, one)| (&*one.id, at))
+        .collect();
+    let parent = |at: usize| {
+        sorted[at]
+            .parent
+            .as_deref()
+            .and_then(|id| by_id.get(id))
+            .copied()
+    };
     let mut waits_for = vec![0_usize; sorted.len()];
-    (0..sorted.len()).filter_map(parent).for_each(|parent| waits_for[parent] += 1);
+    (0..sorted.len())
+        .filter_map(parent)
+        .for_each(|parent| waits_for[parent] += 1);
     // The list is sorted, so the smallest index has the greatest id.
-    let mut ready: BinaryHeap<std::cmp::Reverse<usize>> =
-        (0..sorted.len()).filter(|at| waits_for[*at] == 0).map(std::cmp::Reverse).collect();
+    let mut ready: BinaryHeap<std::cmp::Reverse<usize>> = (0..sorted.len())
+        .filter(|at| waits_for[*at] == 0)
+        .map(std::cmp::Reverse)
+        .collect();
     let mut is_placed = vec![false; sorted.len()];
     let mut order = Vec::with_capacity(sorted.len());
     let mut unplaced = 0;

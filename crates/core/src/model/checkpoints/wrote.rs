@@ -20,13 +20,24 @@ pub(super) fn summary(result: &str) -> String {
     if result.len() > MAX_RESULT {
         return text::bytes(result.len() as u64);
     }
-    let Ok(Value::Object(fields)) = json::from_str::<Value>(result) else { return cut(result) };
+    let Ok(Value::Object(fields)) = json::from_str::<Value>(result) else {
+        return cut(result);
+    };
     let mut line = String::new();
-    let messages = fields.get("messages").map(|messages| messages.as_array().map_or(1, Vec::len));
+    let messages = fields
+        .get("messages")
+        .map(|messages| messages.as_array().map_or(1, Vec::len));
     if let Some(count) = messages.filter(|count| *count > 0) {
-        let _ = write!(line, "+{count} message{}", if count == 1 { "" } else { "s" });
+        let _ = write!(
+            line,
+            "+{count} message{}",
+            if count == 1 { "" } else { "s" }
+        );
     }
-    let others: Vec<_> = fields.iter().filter(|(key, _)| *key != "messages").collect();
+    let others: Vec<_> = fields
+        .iter()
+        .filter(|(key, _)| *key != "messages")
+        .collect();
     for (key, value) in others.iter().take(MAX_KEYS) {
         let separator = if line.is_empty() { "" } else { ", " };
         let _ = write!(line, "{separator}{} {}", cut(key), short(value));
@@ -49,7 +60,10 @@ fn short(value: &Value) -> String {
         _ if !whole.is_empty() && whole.chars().count() <= MAX_VALUE => whole,
         Value::Array(items) => format!("{} item{}", items.len(), s(items.len())),
         Value::Object(fields) => format!("{} field{}", fields.len(), s(fields.len())),
-        Value::String(text) => format!("\"{}…\"", cut(text).chars().take(MAX_VALUE).collect::<String>()),
+        Value::String(text) => format!(
+            "\"{}…\"",
+            cut(text).chars().take(MAX_VALUE).collect::<String>()
+        ),
         _ => whole,
     }
 }
@@ -61,10 +75,12 @@ pub(super) fn first_text(result: &str) -> Option<String> {
     }
     let value: Value = json::from_str(result).ok()?;
     let messages = value.get("messages").and_then(Value::as_array);
-    let said = messages.and_then(|messages| messages.first()).and_then(|message| match message.get("content") {
-        Some(content) => string_in(content, 0),
-        None => string_in(message, 0),
-    });
+    let said = messages
+        .and_then(|messages| messages.first())
+        .and_then(|message| match message.get("content") {
+            Some(content) => string_in(content, 0),
+            None => string_in(message, 0),
+        });
     said.or_else(|| string_in(&value, 0)).map(cut)
 }
 
@@ -76,7 +92,9 @@ fn string_in(value: &Value, depth: usize) -> Option<&str> {
         // A block of content has its type first.
         Value::Object(fields) => match fields.get("text") {
             Some(text) => string_in(text, depth + 1),
-            None => fields.values().find_map(|value| string_in(value, depth + 1)),
+            None => fields
+                .values()
+                .find_map(|value| string_in(value, depth + 1)),
         },
         _ => None,
     }

@@ -173,7 +173,9 @@ impl CardLog {
 impl FailureCard {
     /// Adds the time that passed since the card was made to the durations of a revision in progress.
     pub fn add_time(&mut self, passed: Duration) {
-        let Some(elapsed) = &mut self.times.elapsed else { return };
+        let Some(elapsed) = &mut self.times.elapsed else {
+            return;
+        };
         *elapsed = elapsed.saturating_add(passed);
         if let Some(last) = self.times.seen.last_mut() {
             last.spent = last.spent.saturating_add(passed);
@@ -192,37 +194,69 @@ impl FailureCard {
             LogEvidence::Unread(_, why) => (&[][..], Some(why)),
             LogEvidence::None => (&[][..], None),
         };
-        let messages: Vec<String> = lines.iter().map(|line| secrets.scrub(line.message)).collect();
-        let lines: Vec<LogText<'_>> =
-            lines.iter().zip(&messages).map(|(line, message)| LogText { message, ..*line }).collect();
+        let messages: Vec<String> = lines
+            .iter()
+            .map(|line| secrets.scrub(line.message))
+            .collect();
+        let lines: Vec<LogText<'_>> = lines
+            .iter()
+            .zip(&messages)
+            .map(|(line, message)| LogText { message, ..*line })
+            .collect();
         let log = match evidence.log {
             LogEvidence::Read(log, _) | LogEvidence::Unread(log, _) => Some(log),
             LogEvidence::None => None,
         };
         // Errors in the log of a healthy server are not the reason for the card.
-        let error = if phase == Phase::Deployed { None } else { first_error(&lines) };
-        let [created, updated] = ["created_at", "updated_at"].map(|field| row[field].as_str().and_then(parse_time));
+        let error = if phase == Phase::Deployed {
+            None
+        } else {
+            first_error(&lines)
+        };
+        let [created, updated] =
+            ["created_at", "updated_at"].map(|field| row[field].as_str().and_then(parse_time));
         let taken = time_taken(phase, created, updated, evidence.now);
         let last_good = last_good(row, evidence.history);
         let serves_instead = ServesInstead::find(evidence);
-        let next = next::steps(evidence, status, error.as_ref(), serves_instead.as_ref(), last_good.as_ref());
+        let next = next::steps(
+            evidence,
+            status,
+            error.as_ref(),
+            serves_instead.as_ref(),
+            last_good.as_ref(),
+        );
         FailureCard {
             deployment: text::clean(evidence.address).into_owned(),
             revision_id: text::clean(row["id"].as_str().unwrap_or_default()).into_owned(),
             status: text::clean(status).into_owned(),
-            meaning: serves_instead.as_ref().map_or_else(|| next::meaning(status), ServesInstead::meaning).to_string(),
+            meaning: serves_instead
+                .as_ref()
+                .map_or_else(|| next::meaning(status), ServesInstead::meaning)
+                .to_string(),
             service: next::service(evidence, phase),
-            message: row["status_message"].as_str().filter(|message| !message.trim().is_empty()).map(open),
+            message: row["status_message"]
+                .as_str()
+                .filter(|message| !message.trim().is_empty())
+                .map(open),
             made_from: made_from(row),
             times: Times {
                 seen: evidence.times.to_vec(),
                 recorded: taken.filter(|_| phase.is_final()),
                 elapsed: taken.filter(|_| !phase.is_final()),
                 log: log_span(&lines),
-                steps: if log == Some(CardLog::Build) { steps::log_steps(&lines) } else { Vec::new() },
+                steps: if log == Some(CardLog::Build) {
+                    steps::log_steps(&lines)
+                } else {
+                    Vec::new()
+                },
             },
             error,
-            log: log.map(|log| LogEnd { log, lines: lines.len(), tail: tail(&lines), unread: unread.map(open) }),
+            log: log.map(|log| LogEnd {
+                log,
+                lines: lines.len(),
+                tail: tail(&lines),
+                unread: unread.map(open),
+            }),
             serves_instead,
             last_good,
             next,
@@ -232,7 +266,9 @@ impl FailureCard {
 
 /// What a revision was made from, in few words.
 fn made_from(row: &Value) -> Option<String> {
-    SourceRevisionConfig::from_row(row).made_from().map(|from| text::clean(&from).into_owned())
+    SourceRevisionConfig::from_row(row)
+        .made_from()
+        .map(|from| text::clean(&from).into_owned())
 }
 
 /// The revisions older than this one, newest first.
@@ -242,14 +278,18 @@ fn older<'a>(row: &Value, history: &'a [Value]) -> &'a [Value] {
         // Older than the list goes, or not in it yet: then its date decides.
         None => {
             let made = |row: &Value| row["created_at"].as_str().and_then(parse_time);
-            let at = history.iter().position(|other| made(other) < made(row)).unwrap_or(history.len());
+            let at = history
+                .iter()
+                .position(|other| made(other) < made(row))
+                .unwrap_or(history.len());
             &history[at..]
         }
     }
 }
 
 fn last_good(row: &Value, history: &[Value]) -> Option<LastGood> {
-    let is_good = |other: &&Value| Phase::of(other["status"].as_str().unwrap_or_default()) == Phase::Deployed;
+    let is_good =
+        |other: &&Value| Phase::of(other["status"].as_str().unwrap_or_default()) == Phase::Deployed;
     let good = older(row, history).iter().find(is_good)?;
     Some(LastGood {
         id: text::clean(good["id"].as_str().unwrap_or_default()).into_owned(),
@@ -262,7 +302,9 @@ fn last_good(row: &Value, history: &[Value]) -> Option<LastGood> {
 fn log_span(lines: &[LogText<'_>]) -> Option<Duration> {
     let times = || lines.iter().filter_map(|line| line.at);
     let (first, last) = (times().min()?, times().max()?);
-    Duration::try_from(last - first).ok().filter(|span| !span.is_zero())
+    Duration::try_from(last - first)
+        .ok()
+        .filter(|span| !span.is_zero())
 }
 
 /// The last lines, as lines: an entry may hold several.
@@ -270,7 +312,12 @@ fn tail(lines: &[LogText<'_>]) -> Vec<String> {
     let mut tail: Vec<String> = Vec::new();
     for entry in lines.iter().rev() {
         let clean = text::clean_lines(entry.message);
-        tail.extend(clean.lines().rev().map(|line| text::fit(line.trim_end(), MAX_COLUMNS).into_owned()));
+        tail.extend(
+            clean
+                .lines()
+                .rev()
+                .map(|line| text::fit(line.trim_end(), MAX_COLUMNS).into_owned()),
+        );
         if tail.len() >= TAIL {
             break;
         }
@@ -284,7 +331,10 @@ fn seconds<S: Serializer>(spent: &Duration, serializer: S) -> Result<S::Ok, S::E
     serializer.serialize_f64((spent.as_secs_f64() * 1000.0).round() / 1000.0)
 }
 
-fn maybe_seconds<S: Serializer>(spent: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+fn maybe_seconds<S: Serializer>(
+    spent: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match spent {
         Some(spent) => seconds(spent, serializer),
         None => serializer.serialize_none(),

@@ -52,7 +52,9 @@ pub(super) fn meaning(status: &str) -> &'static str {
         (_, "BUILD_FAILED") => "Build failed. No image was produced and nothing was deployed.",
         (_, "DEPLOY_FAILED") => "The server did not become ready and the rollout was aborted.",
         (Phase::Failed, _) => "Failed with a status that Runtail does not know.",
-        (Phase::Skipped, _) => "Superseded by a newer revision while it was queued; it will never be built.",
+        (Phase::Skipped, _) => {
+            "Superseded by a newer revision while it was queued; it will never be built."
+        }
         (Phase::Interrupted, _) => "Interrupted before it finished.",
         (Phase::Deployed, _) => "Deployed. No failure.",
         (Phase::Waiting | Phase::Moving, _) => "Still in progress.",
@@ -73,9 +75,19 @@ pub(super) fn steps(
     let id = evidence.revision["id"].as_str().unwrap_or_default();
     let address = word(evidence.address);
     let mut steps = Vec::new();
-    let mut step =
-        |kind: StepKind, text: &str, command: Option<String>| steps.push(NextStep { text: text.into(), command, kind });
-    let of = |verb: &str, rest: &str| Some(format!("runtail{} {verb} {address}{rest}", evidence.options));
+    let mut step = |kind: StepKind, text: &str, command: Option<String>| {
+        steps.push(NextStep {
+            text: text.into(),
+            command,
+            kind,
+        })
+    };
+    let of = |verb: &str, rest: &str| {
+        Some(format!(
+            "runtail{} {verb} {address}{rest}",
+            evidence.options
+        ))
+    };
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
     let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));
@@ -85,7 +97,11 @@ pub(super) fn steps(
     }
     match (Phase::of(status), status) {
         (_, "CREATE_FAILED") => {
-            step(StepKind::Details, "Check its source, its integration and its resources", of("deployments get", ""));
+            step(
+                StepKind::Details,
+                "Check its source, its integration and its resources",
+                of("deployments get", ""),
+            );
         }
         (_, "BUILD_FAILED") => step(StepKind::BuildLog, "Read the whole build log", build_log()),
         (_, "DEPLOY_FAILED") => {
@@ -103,29 +119,66 @@ pub(super) fn steps(
         (Phase::Skipped, _) => {
             match overtaker(evidence) {
                 Some((other, status)) => {
-                    let status = if status.is_empty() { "no status" } else { &status };
-                    let text = format!("See the newer revision, {} ({status})", text::short_id(other));
-                    step(StepKind::Newer, &text, of("revisions wait", &format!(" --revision {}", word(other))));
+                    let status = if status.is_empty() {
+                        "no status"
+                    } else {
+                        &status
+                    };
+                    let text = format!(
+                        "See the newer revision, {} ({status})",
+                        text::short_id(other)
+                    );
+                    step(
+                        StepKind::Newer,
+                        &text,
+                        of("revisions wait", &format!(" --revision {}", word(other))),
+                    );
                 }
-                None => step(StepKind::Newer, "Find the newer revision", of("revisions list", "")),
+                None => step(
+                    StepKind::Newer,
+                    "Find the newer revision",
+                    of("revisions list", ""),
+                ),
             }
-            step(StepKind::Redeploy, "Redeploy its source if it should be live", redeploy());
+            step(
+                StepKind::Redeploy,
+                "Redeploy its source if it should be live",
+                redeploy(),
+            );
         }
         (Phase::Interrupted, _) => {
-            step(StepKind::Redeploy, "Redeploy the same source if the interruption was a mistake", redeploy());
+            step(
+                StepKind::Redeploy,
+                "Redeploy the same source if the interruption was a mistake",
+                redeploy(),
+            );
         }
         (Phase::Deployed, _) => {
-            let Some(other) = serves_instead else { return steps };
+            let Some(other) = serves_instead else {
+                return steps;
+            };
             let was_rolled_back = other.is_older == Some(true);
-            if other.changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
-                let (older, newer) = if was_rolled_back { (&*other.id, id) } else { (id, &*other.id) };
+            if other
+                .changes
+                .as_ref()
+                .is_some_and(|changes| !changes.is_empty())
+            {
+                let (older, newer) = if was_rolled_back {
+                    (&*other.id, id)
+                } else {
+                    (id, &*other.id)
+                };
                 let ids = format!(" {} {}", word(older), word(newer));
                 let word = if other.is_idle { "active" } else { "serving" };
                 let text = format!("See all differences from the {word} revision");
                 step(StepKind::Compare, &text, of("revisions diff", &ids));
             }
             if was_rolled_back {
-                step(StepKind::ServerLog, "Read the server log for why it was rolled back", server_log());
+                step(
+                    StepKind::ServerLog,
+                    "Read the server log for why it was rolled back",
+                    server_log(),
+                );
                 step(
                     StepKind::Redeploy,
                     "Redeploy its source as a new revision if it should be live; otherwise nothing to do",
@@ -134,24 +187,44 @@ pub(super) fn steps(
             }
         }
         (Phase::Waiting | Phase::Moving | Phase::Unknown, _) => {
-            step(StepKind::Wait, "Wait for the result", of("revisions wait", &format!(" --revision {}", word(id))));
+            step(
+                StepKind::Wait,
+                "Wait for the result",
+                of("revisions wait", &format!(" --revision {}", word(id))),
+            );
             if CardLog::of(status) == Some(CardLog::Build) {
                 step(StepKind::BuildLog, "Follow its build log", build_log());
             }
             let interrupt = of("revisions interrupt", &format!(" {}", word(id)));
-            step(StepKind::Interrupt, "Interrupt it if it should not be deployed", interrupt);
+            step(
+                StepKind::Interrupt,
+                "Interrupt it if it should not be deployed",
+                interrupt,
+            );
         }
     }
     if let Some(good) = last_good.filter(|good| failed && !good.changes.is_empty()) {
         let ids = format!(" {} {}", word(&good.id), word(id));
-        step(StepKind::Compare, "See all changes since the last good revision", of("revisions diff", &ids));
+        step(
+            StepKind::Compare,
+            "See all changes since the last good revision",
+            of("revisions diff", &ids),
+        );
     }
     if failed && error.is_none() {
-        step(StepKind::Redeploy, "Redeploy the same source if the cause may be temporary", redeploy());
+        step(
+            StepKind::Redeploy,
+            "Redeploy the same source if the cause may be temporary",
+            redeploy(),
+        );
     }
     if let Some(good) = last_good.filter(|_| failed) {
         let text = "Roll back to the last good revision";
-        step(StepKind::Rollback, text, of("revisions rollback", &format!(" {}", word(&good.id))));
+        step(
+            StepKind::Rollback,
+            text,
+            of("revisions rollback", &format!(" {}", word(&good.id))),
+        );
     }
     steps
 }
@@ -160,9 +233,18 @@ pub(super) fn steps(
 pub(super) fn service(evidence: &Evidence<'_>, phase: Phase) -> Option<String> {
     let deployment = evidence.deployment;
     if let Some(meaning) = DeploymentState::of(deployment["status"].as_str()).meaning(false) {
-        let urls = [&deployment["url"], &deployment["source_config"]["custom_url"]];
-        let has_url = urls.iter().any(|url| url.as_str().is_some_and(|url| !url.is_empty()));
-        return Some(if has_url { meaning.into() } else { format!("{meaning} {NO_URL}") });
+        let urls = [
+            &deployment["url"],
+            &deployment["source_config"]["custom_url"],
+        ];
+        let has_url = urls
+            .iter()
+            .any(|url| url.as_str().is_some_and(|url| !url.is_empty()));
+        return Some(if has_url {
+            meaning.into()
+        } else {
+            format!("{meaning} {NO_URL}")
+        });
     }
     let roles = roles(evidence);
     let said = match roles.serving() {
@@ -177,16 +259,28 @@ pub(super) fn service(evidence: &Evidence<'_>, phase: Phase) -> Option<String> {
 /// Returns the revision that superseded this one: the next newer one that was not skipped itself.
 fn overtaker<'a>(evidence: &Evidence<'a>) -> Option<(&'a str, String)> {
     let history = evidence.history;
-    let at = history.iter().position(|row| row["id"] == evidence.revision["id"])?;
+    let at = history
+        .iter()
+        .position(|row| row["id"] == evidence.revision["id"])?;
     let status = |row: &'a Value| row["status"].as_str().unwrap_or_default();
-    let newer = history[..at].iter().rev().find(|row| Phase::of(status(row)) != Phase::Skipped)?;
-    Some((newer["id"].as_str()?, text::clean(status(newer)).into_owned()))
+    let newer = history[..at]
+        .iter()
+        .rev()
+        .find(|row| Phase::of(status(row)) != Phase::Skipped)?;
+    Some((
+        newer["id"].as_str()?,
+        text::clean(status(newer)).into_owned(),
+    ))
 }
 
 /// Known errors: lowercase words of the error, and the advice.
 const ADVICE: [(&[&str], &str); 7] = [
     (
-        &["no solution found", "resolutionimpossible", "conflicting dependencies"],
+        &[
+            "no solution found",
+            "resolutionimpossible",
+            "conflicting dependencies",
+        ],
         "Loosen or align the version pins: they conflict with each other or with the base image",
     ),
     (
@@ -201,9 +295,17 @@ const ADVICE: [(&[&str], &str); 7] = [
         &["command not found", "python.h"],
         "Install the missing system package with `dockerfile_lines` in langgraph.json",
     ),
-    (&["oomkilled", "out of memory", "killed"], "Increase its memory (`memory_mb` in its resources)"),
     (
-        &["imagepullbackoff", "errimagepull", "manifest unknown", "pull access denied"],
+        &["oomkilled", "out of memory", "killed"],
+        "Increase its memory (`memory_mb` in its resources)",
+    ),
+    (
+        &[
+            "imagepullbackoff",
+            "errimagepull",
+            "manifest unknown",
+            "pull access denied",
+        ],
         "Check that the image exists and that the cluster can pull it (`image_pull_secrets`)",
     ),
     (
@@ -215,7 +317,10 @@ const ADVICE: [(&[&str], &str); 7] = [
 fn advice(error: &FirstError) -> Option<&'static str> {
     let text = error.text.to_lowercase();
     let fits = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    ADVICE.iter().find(|(words, _)| fits(words)).map(|(_, advice)| *advice)
+    ADVICE
+        .iter()
+        .find(|(words, _)| fits(words))
+        .map(|(_, advice)| *advice)
 }
 
 /// A word of a command. What a shell or a terminal could read otherwise is quoted: identifiers come from servers.

@@ -40,8 +40,20 @@ impl FailureCard {
     pub fn lines(&self) -> Vec<CardLine> {
         let mut lines = Vec::new();
         let mut say = |part, text: String| lines.push(CardLine { part, text });
-        let from = self.made_from.as_ref().map(|from| format!(" ({from})")).unwrap_or_default();
-        say(Part::Title, format!("{} {}{from}: {}", self.deployment, self.revision_id, self.status_word()));
+        let from = self
+            .made_from
+            .as_ref()
+            .map(|from| format!(" ({from})"))
+            .unwrap_or_default();
+        say(
+            Part::Title,
+            format!(
+                "{} {}{from}: {}",
+                self.deployment,
+                self.revision_id,
+                self.status_word()
+            ),
+        );
         say(Part::Fact, format!("  {}", self.meaning));
         if let Some(service) = &self.service {
             say(Part::Fact, format!("  {service}"));
@@ -56,9 +68,15 @@ impl FailureCard {
             say(Part::Time, format!("  {steps}"));
         }
         if let Some(error) = &self.error {
-            say(Part::Heading, format!("  {}:", text::capitalized(&self.error_heading(error.line))));
+            say(
+                Part::Heading,
+                format!("  {}:", text::capitalized(&self.error_heading(error.line))),
+            );
             say(Part::Error, format!("    {}", error.text));
-            error.more.iter().for_each(|line| say(Part::Error, format!("    {line}")));
+            error
+                .more
+                .iter()
+                .for_each(|line| say(Part::Error, format!("    {line}")));
         }
         if let Some(other) = &self.serves_instead {
             let changes = other.changes.iter().flatten();
@@ -70,12 +88,18 @@ impl FailureCard {
         }
         match &self.last_good {
             _ if self.is_told_already() => {}
-            Some(good) if good.changes.is_empty() => {
-                say(Part::Fact, format!("  {}; {NO_CHANGE}", text::capitalized(&good.heading())))
-            }
+            Some(good) if good.changes.is_empty() => say(
+                Part::Fact,
+                format!("  {}; {NO_CHANGE}", text::capitalized(&good.heading())),
+            ),
             Some(good) => {
-                say(Part::Heading, format!("  {}; changed since:", text::capitalized(&good.heading())));
-                good.changes.iter().for_each(|change| say(Part::Change, format!("    {}", change.line())));
+                say(
+                    Part::Heading,
+                    format!("  {}; changed since:", text::capitalized(&good.heading())),
+                );
+                good.changes
+                    .iter()
+                    .for_each(|change| say(Part::Change, format!("    {}", change.line())));
             }
             None => say(Part::Fact, format!("  {}", text::capitalized(NO_GOOD))),
         }
@@ -83,7 +107,9 @@ impl FailureCard {
             match log.heading() {
                 Ok(heading) => {
                     say(Part::Heading, format!("  {}:", text::capitalized(&heading)));
-                    log.tail.iter().for_each(|line| say(Part::Log, format!("    {line}")));
+                    log.tail
+                        .iter()
+                        .for_each(|line| say(Part::Log, format!("    {line}")));
                 }
                 Err(why) => say(Part::Fact, format!("  {}", text::capitalized(&why))),
             }
@@ -102,7 +128,10 @@ impl FailureCard {
 
     /// The card for a terminal, each line with its line break.
     pub fn text(&self) -> String {
-        self.lines().into_iter().map(|line| line.text + "\n").collect()
+        self.lines()
+            .into_iter()
+            .map(|line| line.text + "\n")
+            .collect()
     }
 
     /// The card as a section of a Markdown document (GitHub's dialect).
@@ -113,11 +142,21 @@ impl FailureCard {
             let _ = writeln!(out, "{text}\n");
         };
         let code = markdown::code;
-        let from = self.made_from.as_ref().map(|from| format!(" ({})", code(from))).unwrap_or_default();
+        let from = self
+            .made_from
+            .as_ref()
+            .map(|from| format!(" ({})", code(from)))
+            .unwrap_or_default();
         let title = markdown::inline(&self.deployment);
-        say(format!("### {title} {}{from}: {}", code(&self.revision_id), code(self.status_word())));
+        say(format!(
+            "### {title} {}{from}: {}",
+            code(&self.revision_id),
+            code(self.status_word())
+        ));
         let service = self.service.iter().map(|service| format!(" {service}"));
-        say(std::iter::once(self.meaning.clone()).chain(service).collect());
+        say(std::iter::once(self.meaning.clone())
+            .chain(service)
+            .collect());
         if let Some(message) = &self.message {
             say(format!("> {}", markdown::inline(message)));
         }
@@ -129,33 +168,58 @@ impl FailureCard {
         }
         if let Some(error) = &self.error {
             let heading = sentence(&self.error_heading(error.line));
-            let lines = std::iter::once(&error.text).chain(&error.more).map(String::as_str);
-            say(format!("**{}**\n\n{}", heading.trim_end_matches('.'), markdown::block(lines).trim_end()));
+            let lines = std::iter::once(&error.text)
+                .chain(&error.more)
+                .map(String::as_str);
+            say(format!(
+                "**{}**\n\n{}",
+                heading.trim_end_matches('.'),
+                markdown::block(lines).trim_end()
+            ));
         }
         if let Some(other) = &self.serves_instead {
-            let changes = other.changes.iter().flatten().map(|change| format!("\n- {}", code(&change.line())));
+            let changes = other
+                .changes
+                .iter()
+                .flatten()
+                .map(|change| format!("\n- {}", code(&change.line())));
             match other.heading() {
-                Ok(heading) => {
-                    say(format!("{}:\n{}", text::capitalized(&markdown::inline(&heading)), changes.collect::<String>()))
-                }
+                Ok(heading) => say(format!(
+                    "{}:\n{}",
+                    text::capitalized(&markdown::inline(&heading)),
+                    changes.collect::<String>()
+                )),
                 Err(fact) => say(sentence(&markdown::inline(&fact))),
             }
         }
         match &self.last_good {
             _ if self.is_told_already() => {}
             Some(good) if good.changes.is_empty() => {
-                say(sentence(&format!("{}; {NO_CHANGE}", markdown::inline(&good.heading()))));
+                say(sentence(&format!(
+                    "{}; {NO_CHANGE}",
+                    markdown::inline(&good.heading())
+                )));
             }
             Some(good) => {
-                let changes: String =
-                    good.changes.iter().map(|change| format!("\n- {}", code(&change.line()))).collect();
-                say(format!("{}; changed since:\n{changes}", text::capitalized(&markdown::inline(&good.heading()))));
+                let changes: String = good
+                    .changes
+                    .iter()
+                    .map(|change| format!("\n- {}", code(&change.line())))
+                    .collect();
+                say(format!(
+                    "{}; changed since:\n{changes}",
+                    text::capitalized(&markdown::inline(&good.heading()))
+                ));
             }
             None => say(sentence(NO_GOOD)),
         }
         if !self.next.is_empty() {
             let steps = self.next.iter().map(|step| {
-                let command = step.command.as_ref().map(|command| format!(": {}", code(command))).unwrap_or_default();
+                let command = step
+                    .command
+                    .as_ref()
+                    .map(|command| format!(": {}", code(command)))
+                    .unwrap_or_default();
                 format!("\n- {}{command}", markdown::inline(&step.text))
             });
             say(format!("**What to do**\n{}", steps.collect::<String>()));
@@ -176,7 +240,9 @@ impl FailureCard {
     /// Whether the last good revision is the serving one, which was already reported.
     fn is_told_already(&self) -> bool {
         let good = self.last_good.as_ref().map(|good| &good.id);
-        self.serves_instead.as_ref().is_some_and(|other| good.is_none_or(|good| *good == other.id))
+        self.serves_instead
+            .as_ref()
+            .is_some_and(|other| good.is_none_or(|good| *good == other.id))
     }
 
     /// Returns the durations in one line, if any.
@@ -198,7 +264,10 @@ impl FailureCard {
             parts.push(format!("{} so far", text::duration(elapsed)));
         }
         // A server log covers the time after the rollout, which is no part of the total.
-        let is_build = self.log.as_ref().is_some_and(|log| log.log == CardLog::Build);
+        let is_build = self
+            .log
+            .as_ref()
+            .is_some_and(|log| log.log == CardLog::Build);
         if let Some(log) = times.log.filter(|_| is_build && seen.is_empty()) {
             parts.push(format!("log covers {}", text::duration(log)));
         }
@@ -206,12 +275,23 @@ impl FailureCard {
     }
 
     fn status_word(&self) -> &str {
-        if self.status.is_empty() { "no status" } else { &self.status }
+        if self.status.is_empty() {
+            "no status"
+        } else {
+            &self.status
+        }
     }
 
     fn error_heading(&self, line: usize) -> String {
-        let (word, lines) = self.log.as_ref().map(|log| (log.log.word(), log.lines)).unwrap_or(("build", line));
-        format!("first error ({word} log, line {line} of {})", text::count(lines as u64))
+        let (word, lines) = self
+            .log
+            .as_ref()
+            .map(|log| (log.log.word(), log.lines))
+            .unwrap_or(("build", line));
+        format!(
+            "first error ({word} log, line {line} of {})",
+            text::count(lines as u64)
+        )
     }
 }
 
@@ -239,7 +319,9 @@ impl ServesInstead {
         match &self.changes {
             None => Err(format!("{fact}; its record could not be read")),
             Some(changes) if changes.is_empty() => Err(format!("{fact}; {NO_DIFFERENCE}")),
-            Some(_) if self.is_older == Some(true) => Ok(format!("{fact}; differences of this one")),
+            Some(_) if self.is_older == Some(true) => {
+                Ok(format!("{fact}; differences of this one"))
+            }
             Some(_) => Ok(format!("{fact}; its changes")),
         }
     }
@@ -247,8 +329,12 @@ impl ServesInstead {
 
 /// Returns when and from which source a revision was created, if known.
 fn origin(created_at: Option<Timestamp>, made_from: Option<&str>) -> String {
-    let made = created_at.map(|at| at.strftime(", created %Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
-    let from = made_from.map(|from| format!(" from {from}")).unwrap_or_default();
+    let made = created_at
+        .map(|at| at.strftime(", created %Y-%m-%d %H:%MZ").to_string())
+        .unwrap_or_default();
+    let from = made_from
+        .map(|from| format!(" from {from}"))
+        .unwrap_or_default();
     made + &from
 }
 
@@ -262,7 +348,11 @@ impl LogEnd {
             None => Ok(format!(
                 "end of the {word} log ({} {})",
                 self.tail.len(),
-                if self.tail.len() == 1 { "line" } else { "lines" }
+                if self.tail.len() == 1 {
+                    "line"
+                } else {
+                    "lines"
+                }
             )),
         }
     }
@@ -271,15 +361,27 @@ impl LogEnd {
 impl Times {
     /// Returns the steps of the build in one line, if any.
     fn steps_line(&self) -> Option<String> {
-        let steps = self.steps.iter().map(|step| format!("{} {}", step.name, text::duration(step.spent)));
-        (!self.steps.is_empty()).then(|| format!("Steps of the build: {}", steps.collect::<Vec<_>>().join(" · ")))
+        let steps = self
+            .steps
+            .iter()
+            .map(|step| format!("{} {}", step.name, text::duration(step.spent)));
+        (!self.steps.is_empty()).then(|| {
+            format!(
+                "Steps of the build: {}",
+                steps.collect::<Vec<_>>().join(" · ")
+            )
+        })
     }
 }
 
 impl super::StatusTime {
     /// `BUILDING 2m10s`; with `≥` where its beginning was not seen.
     pub fn words(&self) -> String {
-        let status = if self.status.is_empty() { "no status".into() } else { text::clean(&self.status) };
+        let status = if self.status.is_empty() {
+            "no status".into()
+        } else {
+            text::clean(&self.status)
+        };
         let least = if self.from_start { "" } else { "≥" };
         format!("{status} {least}{}", text::duration(self.spent))
     }

@@ -37,7 +37,10 @@ impl ServesInstead {
             return None;
         }
         let serving = roles.serving()?;
-        let other = evidence.history.iter().find(|other| field(other, "id") == serving);
+        let other = evidence
+            .history
+            .iter()
+            .find(|other| field(other, "id") == serving);
         let made = |row: &Value| row["created_at"].as_str().and_then(parse_time);
         let created_at = other.and_then(made);
         let is_older = created_at.zip(made(row)).map(|(other, own)| other < own);
@@ -59,8 +62,12 @@ impl ServesInstead {
     /// Returns what that means for the explained one.
     pub(super) fn meaning(&self) -> &'static str {
         match self.is_older {
-            _ if self.is_idle => "Deployed, but the control plane names another revision as the active one.",
-            _ if self.derived => "Deployed, but presumably no longer serving: a newer revision was deployed.",
+            _ if self.is_idle => {
+                "Deployed, but the control plane names another revision as the active one."
+            }
+            _ if self.derived => {
+                "Deployed, but presumably no longer serving: a newer revision was deployed."
+            }
             Some(true) => "Deployed, but not serving: an older revision is.",
             Some(false) => "Deployed, but no longer serving: a newer revision is.",
             None => "Deployed, but not serving: another revision is.",
@@ -71,7 +78,10 @@ impl ServesInstead {
 /// The roles of the revisions that are known.
 pub(super) fn roles(evidence: &Evidence<'_>) -> Roles {
     let active = evidence.deployment["active_revision_id"].as_str();
-    let rows = evidence.history.iter().map(|row| (field(row, "id"), field(row, "status")));
+    let rows = evidence
+        .history
+        .iter()
+        .map(|row| (field(row, "id"), field(row, "status")));
     Roles::new(active, rows).in_deployment(evidence.deployment["status"].as_str())
 }
 

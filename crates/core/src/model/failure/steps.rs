@@ -36,7 +36,9 @@ pub(super) fn log_steps(lines: &[LogText<'_>]) -> Vec<LogStep> {
     for line in lines {
         let Some(at) = line.at else { continue };
         last = last.max(Some(at));
-        let Some(name) = step_of(line.message, &mut instructions) else { continue };
+        let Some(name) = step_of(line.message, &mut instructions) else {
+            continue;
+        };
         match &current {
             Some((same, _)) if *same == name => {}
             _ => {
@@ -50,7 +52,11 @@ pub(super) fn log_steps(lines: &[LogText<'_>]) -> Vec<LogStep> {
         add(&mut steps, name, began, end);
     }
     steps.retain(|step| !step.spent.is_zero());
-    if steps.len() < 2 { Vec::new() } else { longest(steps) }
+    if steps.len() < 2 {
+        Vec::new()
+    } else {
+        longest(steps)
+    }
 }
 
 /// Adds time to a step, which may be interrupted by lines of another one.
@@ -71,7 +77,10 @@ fn longest(steps: Vec<LogStep>) -> Vec<LogStep> {
     times.sort_unstable_by(|a, b| b.cmp(a));
     let least = times[MOST - 2];
     let mut left = MOST - 1;
-    let mut other = LogStep { name: OTHER.into(), spent: Duration::ZERO };
+    let mut other = LogStep {
+        name: OTHER.into(),
+        spent: Duration::ZERO,
+    };
     let mut kept = Vec::new();
     for step in steps {
         if step.spent >= least && left > 0 {
@@ -91,18 +100,27 @@ fn step_of<'a>(message: &'a str, instructions: &mut Vec<(&'a str, String)>) -> O
     let (_, rest) = rest.split_once(" - \"")?;
     let (name, body) = rest.split_once("\": ")?;
     let name = text::fit(&text::clean(name), NAME).into_owned();
-    let Some(number) = body.strip_prefix('#').and_then(|body| body.split(' ').next()).filter(|word| is_number(word))
+    let Some(number) = body
+        .strip_prefix('#')
+        .and_then(|body| body.split(' ').next())
+        .filter(|word| is_number(word))
     else {
         return Some(name);
     };
-    let known = instructions.iter().find(|(of, _)| *of == number).map(|(_, name)| name.clone());
+    let known = instructions
+        .iter()
+        .find(|(of, _)| *of == number)
+        .map(|(_, name)| name.clone());
     if known.is_some() {
         return known;
     }
     // `#7 [3/6] RUN …`, or without a position: `#10 exporting layers`.
     let text = body.strip_prefix('#')?.strip_prefix(number)?.trim_start();
     let (position, words) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        Some((position, words)) => (position.split(' ').next_back().unwrap_or(""), words.trim_start()),
+        Some((position, words)) => (
+            position.split(' ').next_back().unwrap_or(""),
+            words.trim_start(),
+        ),
         None => ("", text),
     };
     let word = words.split(' ').next().unwrap_or("");
@@ -125,9 +143,16 @@ mod tests {
     fn steps(lines: &[(i64, &str)]) -> Vec<(String, u64)> {
         let lines: Vec<LogText<'_>> = lines
             .iter()
-            .map(|(second, message)| LogText { at: Timestamp::from_second(*second).ok(), level: None, message })
+            .map(|(second, message)| LogText {
+                at: Timestamp::from_second(*second).ok(),
+                level: None,
+                message,
+            })
             .collect();
-        log_steps(&lines).into_iter().map(|step| (step.name, step.spent.as_secs())).collect()
+        log_steps(&lines)
+            .into_iter()
+            .map(|step| (step.name, step.spent.as_secs()))
+            .collect()
     }
 
     #[test]
@@ -137,36 +162,68 @@ mod tests {
             (1, "Step #0 - \"pull-base\": Pulling image"),
             (4, "Step #0 - \"pull-base\": done"),
             (5, "Step #1 - \"build\": #6 [2/6] ADD . /app"),
-            (6, "Step #1 - \"build\": #7 [stage-1 3/6] RUN uv pip install"),
+            (
+                6,
+                "Step #1 - \"build\": #7 [stage-1 3/6] RUN uv pip install",
+            ),
             (20, "Step #1 - \"build\": #7 4.1  + pydantic"),
             (33, "Step #1 - \"build\": #10 exporting layers"),
             (34, "DONE"),
         ];
-        let expected = [("pull-base", 4), ("ADD 2/6", 1), ("RUN 3/6", 27), ("exporting", 1)];
-        assert_eq!(steps(&log), expected.map(|(name, seconds)| (name.to_string(), seconds)));
+        let expected = [
+            ("pull-base", 4),
+            ("ADD 2/6", 1),
+            ("RUN 3/6", 27),
+            ("exporting", 1),
+        ];
+        assert_eq!(
+            steps(&log),
+            expected.map(|(name, seconds)| (name.to_string(), seconds))
+        );
     }
 
     #[test]
     fn the_longest_steps_are_kept_and_the_others_added_up() {
         let names = ["a", "b", "c", "d", "e", "f", "g"];
-        let messages: Vec<String> = names.iter().map(|name| format!("Step #0 - \"{name}\": x")).collect();
-        let log: Vec<(i64, &str)> =
-            [0, 10, 11, 31, 33, 63, 64].into_iter().zip(messages.iter().map(String::as_str)).collect();
+        let messages: Vec<String> = names
+            .iter()
+            .map(|name| format!("Step #0 - \"{name}\": x"))
+            .collect();
+        let log: Vec<(i64, &str)> = [0, 10, 11, 31, 33, 63, 64]
+            .into_iter()
+            .zip(messages.iter().map(String::as_str))
+            .collect();
         let found = steps(&log);
         assert_eq!(found.iter().map(|(_, seconds)| seconds).sum::<u64>(), 64);
         assert_eq!(found.last().map(|(name, _)| name.as_str()), Some(OTHER));
         assert_eq!(found.len(), MOST);
-        assert!(["a", "c", "e"].iter().all(|name| found.iter().any(|(of, _)| of == name)), "{found:?}");
+        assert!(
+            ["a", "c", "e"]
+                .iter()
+                .all(|name| found.iter().any(|(of, _)| of == name)),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn logs_without_steps_or_times_have_none() {
         assert_eq!(steps(&[(0, "INFO starting"), (9, "INFO done")]), []);
-        assert_eq!(steps(&[(0, "Step #0 - \"only\": x"), (9, "Step #0 - \"only\": y")]), []);
-        let untimed = [LogText { message: "Step #0 - \"a\": x", ..LogText::default() }];
+        assert_eq!(
+            steps(&[(0, "Step #0 - \"only\": x"), (9, "Step #0 - \"only\": y")]),
+            []
+        );
+        let untimed = [LogText {
+            message: "Step #0 - \"a\": x",
+            ..LogText::default()
+        }];
         assert_eq!(log_steps(&untimed), []);
         assert_eq!(
-            steps(&[(0, "Step #"), (1, "Step #1 - \""), (2, "Step #1 - \"\": #"), (3, "Step #1 - \"x\": #1")]),
+            steps(&[
+                (0, "Step #"),
+                (1, "Step #1 - \""),
+                (2, "Step #1 - \"\": #"),
+                (3, "Step #1 - \"x\": #1")
+            ]),
             []
         );
     }

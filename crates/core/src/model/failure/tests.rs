@@ -10,7 +10,8 @@ fn row(id: &str, status: &str, minute: u32, commit: &str) -> Value {
 }
 
 fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
-    let deployment = json!({"id": "d", "name": "bot", "secrets": [{"name": "KEY", "value": "canary-secret"}]});
+    let deployment =
+        json!({"id": "d", "name": "bot", "secrets": [{"name": "KEY", "value": "canary-secret"}]});
     FailureCard::new(&Evidence {
         address: "prod-us/bot",
         options: "",
@@ -27,16 +28,28 @@ fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
 fn failed_build_card() {
     let mut failed = row("r3", "BUILD_FAILED", 30, "ccccccccc");
     failed["status_message"] = json!("build exited with canary-secret\u{1b}[31m");
-    let history = [failed, row("r2", "BUILD_FAILED", 20, "bbbbbbbbb"), row("r1", "DEPLOYED", 10, "aaaaaaaaa")];
+    let history = [
+        failed,
+        row("r2", "BUILD_FAILED", 20, "bbbbbbbbb"),
+        row("r1", "DEPLOYED", 10, "aaaaaaaaa"),
+    ];
     let at = |second: i64| Some(Timestamp::from_second(1_790_000_000 + second).unwrap());
     let log = [
-        LogText { at: at(0), message: "pip install canary-secret", ..LogText::default() },
+        LogText {
+            at: at(0),
+            message: "pip install canary-secret",
+            ..LogText::default()
+        },
         LogText {
             at: at(9),
             message: "\u{1b}[31mERROR: No matching distribution found for canary-secret\u{1b}[0m",
             ..LogText::default()
         },
-        LogText { at: at(20), message: "ERROR: failed to solve: exit code: 1", ..LogText::default() },
+        LogText {
+            at: at(20),
+            message: "ERROR: failed to solve: exit code: 1",
+            ..LogText::default()
+        },
     ];
     let card = card(&history, 0, LogEvidence::Read(CardLog::Build, &log));
     let text = card.text();
@@ -70,7 +83,11 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
         json!({"seen": [], "recorded_seconds": 26.0, "elapsed_seconds": null, "log_seconds": 20.0, "steps": []})
     );
     assert_eq!(
-        (&json["error"]["line"], &json["log"]["log"], &json["last_good"]["id"]),
+        (
+            &json["error"]["line"],
+            &json["log"]["log"],
+            &json["last_good"]["id"]
+        ),
         (&json!(2), &json!("build"), &json!("r1"))
     );
     assert!(!format!("{json}{}", card.markdown()).contains("canary"));
@@ -79,13 +96,18 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
 #[test]
 fn failure_card_contains_no_part_of_a_secret() {
     // One secret is a prefix of another, and a log of JSON lines escapes them.
-    let deployment =
-        json!({"secrets": [{"name": "A", "value": "canary-1"}, {"name": "B", "value": "say \"canary\"\nc:\\canary"}]});
+    let deployment = json!({"secrets": [{"name": "A", "value": "canary-1"}, {"name": "B", "value": "say \"canary\"\nc:\\canary"}]});
     let mut failed = row("r1", "BUILD_FAILED", 30, "c");
     failed["env_vars"] = json!({"LONGER": "canary-1-and-its-tail"});
     let log = [
-        LogText { message: "KEY=canary-1-and-its-tail", ..LogText::default() },
-        LogText { message: r#"{"event": "say \"canary\"\nc:\\canary", "key": "canary-1"}"#, ..LogText::default() },
+        LogText {
+            message: "KEY=canary-1-and-its-tail",
+            ..LogText::default()
+        },
+        LogText {
+            message: r#"{"event": "say \"canary\"\nc:\\canary", "key": "canary-1"}"#,
+            ..LogText::default()
+        },
     ];
     let card = FailureCard::new(&Evidence {
         address: "prod-us/bot",
@@ -97,14 +119,20 @@ fn failure_card_contains_no_part_of_a_secret() {
         now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::Read(CardLog::Build, &log),
     });
-    assert_eq!(card.log.expect("a log").tail, ["KEY=***", r#"{"event": "***", "key": "***"}"#]);
+    assert_eq!(
+        card.log.expect("a log").tail,
+        ["KEY=***", r#"{"event": "***", "key": "***"}"#]
+    );
 }
 
 #[test]
 fn markdown_card_is_escaped() {
     let mut failed = row("r`2|", "DEPLOY_FAILED", 20, "b");
     failed["status_message"] = json!("<script>x</script> | *bold*\n# title");
-    let log = [LogText { message: "ERROR: ```\n</details>", ..LogText::default() }];
+    let log = [LogText {
+        message: "ERROR: ```\n</details>",
+        ..LogText::default()
+    }];
     let history = [failed, row("r1", "DEPLOYED", 10, "a|`<b>")];
     let card = card(&history, 0, LogEvidence::Read(CardLog::Server, &log));
     let expected = "\
@@ -156,32 +184,74 @@ fn every_status_has_a_meaning_and_next_steps() {
             row("r1", "DEPLOYED", 10, "a"),
         ];
         let card = card(&history, 2, LogEvidence::None);
-        let steps: Vec<String> =
-            card.next.iter().map(|s| format!("{} {}", s.text, s.command.clone().unwrap_or_default())).collect();
-        let meaning = [Some(card.meaning), card.service].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let steps: Vec<String> = card
+            .next
+            .iter()
+            .map(|s| format!("{} {}", s.text, s.command.clone().unwrap_or_default()))
+            .collect();
+        let meaning = [Some(card.meaning), card.service]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ");
         (meaning, steps.join("\n"))
     };
     for (status, meaning, step) in [
-        ("CREATE_FAILED", "Setup failed", "runtail deployments get prod-us/bot"),
-        ("BUILD_FAILED", "No image", "runtail logs prod-us/bot --build --revision r2"),
-        ("DEPLOY_FAILED", "did not become ready", "runtail logs prod-us/bot --revision r2"),
-        ("ROLLBACK_FAILED_DEPLOYED", "does not know", "--build --revision r2"),
+        (
+            "CREATE_FAILED",
+            "Setup failed",
+            "runtail deployments get prod-us/bot",
+        ),
+        (
+            "BUILD_FAILED",
+            "No image",
+            "runtail logs prod-us/bot --build --revision r2",
+        ),
+        (
+            "DEPLOY_FAILED",
+            "did not become ready",
+            "runtail logs prod-us/bot --revision r2",
+        ),
+        (
+            "ROLLBACK_FAILED_DEPLOYED",
+            "does not know",
+            "--build --revision r2",
+        ),
         (
             "SKIPPED",
             "Superseded",
             "See the newer revision, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
         ),
-        ("INTERRUPTED", "Interrupted before it finished.", "Redeploy the same source"),
-        ("BUILDING", "Still in progress", "runtail revisions wait prod-us/bot --revision r2"),
-        ("NOT_DEPLOYED_YET", "Unknown status", "runtail revisions wait"),
+        (
+            "INTERRUPTED",
+            "Interrupted before it finished.",
+            "Redeploy the same source",
+        ),
+        (
+            "BUILDING",
+            "Still in progress",
+            "runtail revisions wait prod-us/bot --revision r2",
+        ),
+        (
+            "NOT_DEPLOYED_YET",
+            "Unknown status",
+            "runtail revisions wait",
+        ),
         ("", "reports no status", "runtail revisions wait"),
     ] {
         let (shown, steps) = ended(status);
         assert!(shown.contains(meaning), "{status}: {shown}");
         assert!(steps.contains(step), "{status}: {steps}");
-        assert_eq!(status.contains("FAILED"), shown.contains("serving traffic"), "{status}: {shown}");
+        assert_eq!(
+            status.contains("FAILED"),
+            shown.contains("serving traffic"),
+            "{status}: {shown}"
+        );
     }
-    assert_eq!(ended("DEPLOYED"), ("Deployed. No failure.".into(), String::new()));
+    assert_eq!(
+        ended("DEPLOYED"),
+        ("Deployed. No failure.".into(), String::new())
+    );
 }
 
 /// Returns the card of a revision, with this active revision in the deployment's record.
@@ -228,7 +298,13 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
                 - `source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd`\n";
     assert!(markdown.contains(expected), "{markdown}");
     let json = serde_json::to_value(&card).unwrap();
-    assert_eq!((&json["serves_instead"]["id"], &json["serves_instead"]["is_older"]), (&json!("r2"), &json!(true)));
+    assert_eq!(
+        (
+            &json["serves_instead"]["id"],
+            &json["serves_instead"]["is_older"]
+        ),
+        (&json!("r2"), &json!(true))
+    );
     // Superseded, according to the server's record, or to the order of revisions if it has none.
     let text = card_with(json!("r4"), &history, 2).text();
     for part in [
@@ -242,8 +318,14 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     }
     assert!(!text.contains("rolled back"), "{text}");
     let text = card_with(json!(null), &history, 2).text();
-    assert!(text.contains("Deployed, but presumably no longer serving: a newer revision was deployed."), "{text}");
-    assert!(text.contains("The newest deployed revision (presumably serving) is r4,"), "{text}");
+    assert!(
+        text.contains("Deployed, but presumably no longer serving: a newer revision was deployed."),
+        "{text}"
+    );
+    assert!(
+        text.contains("The newest deployed revision (presumably serving) is r4,"),
+        "{text}"
+    );
     // A serving revision without differences, and one without a record.
     let text = card_with(json!("r1"), &history, 2).text();
     assert!(
@@ -253,8 +335,14 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
         "{text}"
     );
     let text = card_with(json!("r0"), &history, 0).text();
-    assert!(text.contains("Deployed, but not serving: another revision is.\n"), "{text}");
-    assert!(text.contains("  The serving revision is r0; its record could not be read\n"), "{text}");
+    assert!(
+        text.contains("Deployed, but not serving: another revision is.\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  The serving revision is r0; its record could not be read\n"),
+        "{text}"
+    );
     // The serving revision, and one that was never deployed.
     for (at, status) in [(0, "DEPLOYED"), (1, "BUILD_FAILED")] {
         let card = card_with(json!("r4"), &history, at);
@@ -264,19 +352,35 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
 
 #[test]
 fn only_failures_get_advice_on_errors() {
-    let log = [LogText { message: "ModuleNotFoundError: No module named 'app'", ..LogText::default() }];
+    let log = [LogText {
+        message: "ModuleNotFoundError: No module named 'app'",
+        ..LogText::default()
+    }];
     for status in ["BUILD_FAILED", "BUILDING", "INTERRUPTED", "SOMETHING_NEW"] {
-        let card = card(&[row("r1", status, 10, "a")], 0, LogEvidence::Read(CardLog::Build, &log));
+        let card = card(
+            &[row("r1", status, 10, "a")],
+            0,
+            LogEvidence::Read(CardLog::Build, &log),
+        );
         assert!(card.error.is_some(), "{status}");
         let advised = card.next[0].text.starts_with("Add the missing module");
-        assert_eq!(advised, status == "BUILD_FAILED", "{status}: {:?}", card.next);
+        assert_eq!(
+            advised,
+            status == "BUILD_FAILED",
+            "{status}: {:?}",
+            card.next
+        );
     }
 }
 
 #[test]
 fn unknown_parts_are_reported() {
     let alone = [row("r1", "DEPLOY_FAILED", 10, "a")];
-    let card = card(&alone, 0, LogEvidence::Unread(CardLog::Server, "404: no such route"));
+    let card = card(
+        &alone,
+        0,
+        LogEvidence::Unread(CardLog::Server, "404: no such route"),
+    );
     assert_eq!(card.last_good, None);
     let text = card.text();
     for part in [
@@ -288,7 +392,10 @@ fn unknown_parts_are_reported() {
         assert!(text.contains(part), "{part}: {text}");
     }
     // A revision that is not in the list, and a last good revision without differences.
-    let history = [row("r9", "DEPLOYED", 50, "x"), row("r1", "DEPLOYED", 10, "same")];
+    let history = [
+        row("r9", "DEPLOYED", 50, "x"),
+        row("r1", "DEPLOYED", 10, "same"),
+    ];
     let old = row("r2", "BUILD_FAILED", 20, "same");
     let evidence = Evidence {
         address: "$(reboot)",
@@ -296,7 +403,11 @@ fn unknown_parts_are_reported() {
         deployment: &json!({"active_revision_id": "r9"}),
         revision: &old,
         history: &history,
-        times: &[StatusTime { status: "BUILDING".into(), spent: Duration::from_secs(130), from_start: false }],
+        times: &[StatusTime {
+            status: "BUILDING".into(),
+            spent: Duration::from_secs(130),
+            from_start: false,
+        }],
         now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::Read(CardLog::Build, &[]),
     };
@@ -327,12 +438,26 @@ fn unknown_parts_are_reported() {
 #[test]
 fn long_logs_are_cut_from_the_front() {
     let lines: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
-    let mut log: Vec<LogText> = lines.iter().map(|message| LogText { message, ..LogText::default() }).collect();
+    let mut log: Vec<LogText> = lines
+        .iter()
+        .map(|message| LogText {
+            message,
+            ..LogText::default()
+        })
+        .collect();
     let long = "x".repeat(1 << 20);
-    log.push(LogText { message: &long, ..LogText::default() });
+    log.push(LogText {
+        message: &long,
+        ..LogText::default()
+    });
     let history = [row("r1", "BUILD_FAILED", 10, "a")];
-    let end = card(&history, 0, LogEvidence::Read(CardLog::Build, &log)).log.unwrap();
-    assert_eq!((end.lines, end.tail.len(), end.tail[0].as_str()), (101, 30, "line 71"));
+    let end = card(&history, 0, LogEvidence::Read(CardLog::Build, &log))
+        .log
+        .unwrap();
+    assert_eq!(
+        (end.lines, end.tail.len(), end.tail[0].as_str()),
+        (101, 30, "line 71")
+    );
     assert_eq!(text::width(&end.tail[29]), MAX_COLUMNS);
 }
 
@@ -340,15 +465,30 @@ fn long_logs_are_cut_from_the_front() {
 fn only_a_build_log_has_its_time_beside_the_total() {
     let at = |second: i64| Some(Timestamp::from_second(1_790_000_000 + second).unwrap());
     let log = [
-        LogText { at: at(0), message: "started", ..LogText::default() },
-        LogText { at: at(1596), message: "GET /ok 200", ..LogText::default() },
+        LogText {
+            at: at(0),
+            message: "started",
+            ..LogText::default()
+        },
+        LogText {
+            at: at(1596),
+            message: "GET /ok 200",
+            ..LogText::default()
+        },
     ];
     let history = [row("r1", "DEPLOYED", 10, "same")];
     let server = card(&history, 0, LogEvidence::Read(CardLog::Server, &log));
     for text in [server.text(), server.markdown()] {
-        assert!(text.contains("26s in total") && !text.contains("log covers"), "{text}");
+        assert!(
+            text.contains("26s in total") && !text.contains("log covers"),
+            "{text}"
+        );
     }
-    assert!(card(&history, 0, LogEvidence::Read(CardLog::Build, &log)).text().contains("; log covers 26m36s"));
+    assert!(
+        card(&history, 0, LogEvidence::Read(CardLog::Build, &log))
+            .text()
+            .contains("; log covers 26m36s")
+    );
 }
 
 #[test]
@@ -368,10 +508,17 @@ fn a_status_that_was_first_seen_late_is_not_timed_beside_the_time_so_far() {
         card.add_time(Duration::from_secs(2));
         card.text()
     };
-    let time = |status: &str, from_start| StatusTime { status: status.into(), spent: Duration::ZERO, from_start };
+    let time = |status: &str, from_start| StatusTime {
+        status: status.into(),
+        spent: Duration::ZERO,
+        from_start,
+    };
     let late = explained(&[time("DEPLOYING", false)]);
     assert!(late.contains("Time: 3m40s so far"), "{late}");
     // With a second one, it shows what was before that. The time that passes belongs to the last one.
     let both = explained(&[time("BUILDING", false), time("DEPLOYING", true)]);
-    assert!(both.contains("Time: BUILDING ≥0s ▸ DEPLOYING 2s; 3m40s so far"), "{both}");
+    assert!(
+        both.contains("Time: BUILDING ≥0s ▸ DEPLOYING 2s; 3m40s so far"),
+        "{both}"
+    );
 }

@@ -56,10 +56,21 @@ impl DeploymentSpec {
     ///
     /// # Errors
     /// All reasons why the service would reject it or silently drop a secret.
-    pub fn update(&self, record: &Value, at: Installation, fetched: &Fetched) -> Result<Draft, Vec<String>> {
-        let Findings { mut wrong, mut notes } = self.check_update(record, at);
-        let merged = secrets::merge(self, record, &named(fetched)).map_err(|mut more| wrong.append(&mut more));
-        let (true, Ok(merged)) = (wrong.is_empty(), merged) else { return Err(wrong) };
+    pub fn update(
+        &self,
+        record: &Value,
+        at: Installation,
+        fetched: &Fetched,
+    ) -> Result<Draft, Vec<String>> {
+        let Findings {
+            mut wrong,
+            mut notes,
+        } = self.check_update(record, at);
+        let merged = secrets::merge(self, record, &named(fetched))
+            .map_err(|mut more| wrong.append(&mut more));
+        let (true, Ok(merged)) = (wrong.is_empty(), merged) else {
+            return Err(wrong);
+        };
         let mut body = Map::new();
         let mut parts = Vec::new();
         for (field, wanted) in &self.document.fields {
@@ -68,17 +79,24 @@ impl DeploymentSpec {
                 ("source_config", Value::Object(wanted)) => {
                     let today = &record["source_config"];
                     let differs = |(name, wanted): &(&String, &Value)| {
-                        !IMMUTABLE.contains(&name.as_str()) && !is_same(&today[name.as_str()], wanted)
+                        !IMMUTABLE.contains(&name.as_str())
+                            && !is_same(&today[name.as_str()], wanted)
                     };
-                    let sent: Map<String, Value> =
-                        wanted.iter().filter(differs).map(|(name, wanted)| (name.clone(), wanted.clone())).collect();
+                    let sent: Map<String, Value> = wanted
+                        .iter()
+                        .filter(differs)
+                        .map(|(name, wanted)| (name.clone(), wanted.clone()))
+                        .collect();
                     parts.extend(sent.keys().map(|name| format!("/source_config/{name}")));
                     if !sent.is_empty() {
                         body.insert(field.clone(), sent.into());
                     }
                 }
                 ("source_revision_config", Value::Object(sent)) => {
-                    parts.extend(sent.keys().map(|name| format!("/source_revision_config/{name}")));
+                    parts.extend(
+                        sent.keys()
+                            .map(|name| format!("/source_revision_config/{name}")),
+                    );
                     if !sent.is_empty() {
                         body.insert(field.clone(), wanted.clone());
                     }
@@ -103,7 +121,12 @@ impl DeploymentSpec {
         let after = applied(record, &body);
         let changes = compare(record, &after);
         let source = &body["source_revision_config"];
-        if !source.is_null() && compare(&record["source_revision_config"], &after["source_revision_config"]).is_empty()
+        if !source.is_null()
+            && compare(
+                &record["source_revision_config"],
+                &after["source_revision_config"],
+            )
+            .is_empty()
         {
             notes.push(Note::fact(
                 "The source is unchanged, so its current content is deployed again. Remove source_revision_config \
@@ -112,7 +135,9 @@ impl DeploymentSpec {
         }
         for command in ["install_command", "build_command"] {
             if !body["source_config"][command].is_null() {
-                notes.push(Note::fact(format!("{command} takes effect at the next build.")));
+                notes.push(Note::fact(format!(
+                    "{command} takes effect at the next build."
+                )));
             }
         }
         let mut made_from = after["source_revision_config"].clone();
@@ -123,7 +148,14 @@ impl DeploymentSpec {
                 made_from.remove("image_uri");
             }
         }
-        Ok(Draft { changes, revision: NewRevision::of_update(&body), notes, made_from, parts, body })
+        Ok(Draft {
+            changes,
+            revision: NewRevision::of_update(&body),
+            notes,
+            made_from,
+            parts,
+            body,
+        })
     }
 }
 
@@ -134,7 +166,8 @@ pub(super) fn is_same(today: &Value, wanted: &Value) -> bool {
 
 /// The secrets of the set, by name.
 fn named(fetched: &Fetched) -> Vec<(String, SecretString)> {
-    let name = |(at, secret): &(Vec<String>, SecretString)| Some((at.last()?.clone(), secret.clone()));
+    let name =
+        |(at, secret): &(Vec<String>, SecretString)| Some((at.last()?.clone(), secret.clone()));
     fetched.iter().filter_map(name).collect()
 }
 

@@ -8,13 +8,31 @@ use crate::text;
 use serde_json::Value;
 
 /// The sources whose rules are known.
-const SOURCES: [&str; 4] = ["github", "external_docker", "internal_docker", "internal_source"];
+const SOURCES: [&str; 4] = [
+    "github",
+    "external_docker",
+    "internal_docker",
+    "internal_source",
+];
 /// The documented deployment types (control-plane reference §6, §13).
-const TYPES: [&str; 7] = ["dev_free", "dev", "prod", "dev_zero", "dev_free_zero", "serverless", "dedicated"];
+const TYPES: [&str; 7] = [
+    "dev_free",
+    "dev",
+    "prod",
+    "dev_zero",
+    "dev_free_zero",
+    "serverless",
+    "dedicated",
+];
 /// Maximum length of a deployment's name on self-hosted installations.
 const LONGEST_SELF_HOSTED: usize = 21;
 /// Fields of `source_config` that can't be changed after creation.
-pub(super) const IMMUTABLE: [&str; 4] = ["deployment_type", "integration_id", "listener_id", "listener_config"];
+pub(super) const IMMUTABLE: [&str; 4] = [
+    "deployment_type",
+    "integration_id",
+    "listener_id",
+    "listener_config",
+];
 
 /// What is known of the installation that a change goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,27 +74,49 @@ impl DeploymentSpec {
         }
         for field in ["display_name", "revision_source", "tracked_packages"] {
             if !self.field(["", field]).is_null() {
-                self.wrong(&mut found, ["", field], "only for an update: set it after the deployment was created");
+                self.wrong(
+                    &mut found,
+                    ["", field],
+                    "only for an update: set it after the deployment was created",
+                );
             }
         }
         if self.replace_secrets || !self.remove_secrets.is_empty() {
-            self.wrong(&mut found, ["", "secrets"], "a new deployment has no secrets to replace or remove");
+            self.wrong(
+                &mut found,
+                ["", "secrets"],
+                "a new deployment has no secrets to replace or remove",
+            );
         }
         let Some(source) = given("source") else {
-            self.missing(&mut found, ["", "source"], &format!("for example {}", SOURCES.join(", ")));
+            self.missing(
+                &mut found,
+                ["", "source"],
+                &format!("for example {}", SOURCES.join(", ")),
+            );
             self.check_secrets(&mut found, at);
             return found;
         };
         match source {
             "github" => {
-                self.needs(&mut found, ["source_config", "repo_url"], "required: the repository to build");
-                self.needs(&mut found, CONFIG_PATH, "required for github deployments, such as langgraph.json");
+                self.needs(
+                    &mut found,
+                    ["source_config", "repo_url"],
+                    "required: the repository to build",
+                );
+                self.needs(
+                    &mut found,
+                    CONFIG_PATH,
+                    "required for github deployments, such as langgraph.json",
+                );
                 self.needs(&mut found, TYPE, "dev or prod; can never be changed");
                 if self.field(["source_config", "integration_id"]).is_null() {
                     found.warn("There is no integration_id, which the service needs for private repositories (`runtail integrations list`).");
                 }
                 if self.field(PUSH).is_null() {
-                    found.warn("There is no build_on_push; according to one source the cloud requires it.");
+                    found.warn(
+                        "There is no build_on_push; according to one source the cloud requires it.",
+                    );
                 }
                 if self.field(REPO_REF).is_null() {
                     found.warn("There is no repo_ref, so the service chooses the branch.");
@@ -100,9 +140,16 @@ impl DeploymentSpec {
         }
         if let Some(kind) = self.field(TYPE).as_str() {
             if at.is_aws && matches!(kind, "dev_zero" | "dev_free_zero") {
-                self.wrong(&mut found, TYPE, "scale to zero deployments are not supported in AWS environments");
+                self.wrong(
+                    &mut found,
+                    TYPE,
+                    "scale to zero deployments are not supported in AWS environments",
+                );
             } else if !TYPES.contains(&kind) {
-                found.warn(&format!("Unknown deployment_type {}; the service may reject it.", text::clean(kind)));
+                found.warn(&format!(
+                    "Unknown deployment_type {}; the service may reject it.",
+                    text::clean(kind)
+                ));
             }
         }
         self.check_source(&mut found, source);
@@ -157,7 +204,10 @@ impl DeploymentSpec {
     fn check_source(&self, found: &mut Findings, source: &str) {
         if !SOURCES.contains(&source) {
             let known = SOURCES.join(", ");
-            found.warn(&format!("Unknown source {} (known: {known}); the service may reject it.", text::clean(source)));
+            found.warn(&format!(
+                "Unknown source {} (known: {known}); the service may reject it.",
+                text::clean(source)
+            ));
             return;
         }
         let only = |fields: &[[&'static str; 2]], sources: &[&str], found: &mut Findings| {
@@ -166,10 +216,22 @@ impl DeploymentSpec {
             }
             for at in fields.iter().filter(|at| !self.field(**at).is_null()) {
                 let list = sources.join(" or ");
-                self.wrong(found, *at, &format!("only for deployments from {list}; this one is from {source}"));
+                self.wrong(
+                    found,
+                    *at,
+                    &format!("only for deployments from {list}; this one is from {source}"),
+                );
             }
         };
-        only(&[["source_config", "integration_id"], ["source_config", "repo_url"], REPO_REF], &["github"], found);
+        only(
+            &[
+                ["source_config", "integration_id"],
+                ["source_config", "repo_url"],
+                REPO_REF,
+            ],
+            &["github"],
+            found,
+        );
         only(&[CONFIG_PATH], &["github", "internal_source"], found);
         only(&[IMAGE], &["external_docker", "internal_docker"], found);
         only(&[TARBALL], &["internal_source"], found);
@@ -180,7 +242,11 @@ impl DeploymentSpec {
             ["", "secret_references"],
         ];
         only(&images, &["external_docker"], found);
-        only(&[TYPE], &["github", "internal_docker", "internal_source"], found);
+        only(
+            &[TYPE],
+            &["github", "internal_docker", "internal_source"],
+            found,
+        );
         if let Some(image) = self.field(IMAGE).as_str()
             && !image.contains("@sha256:")
         {
@@ -197,10 +263,16 @@ impl DeploymentSpec {
             let why = format!("only for github deployments; this one is from {source}");
             return self.wrong(found, PUSH, &why);
         }
-        let is_tag = effective(REPO_REF).as_str().is_some_and(|name| name.starts_with("refs/tags/"));
+        let is_tag = effective(REPO_REF)
+            .as_str()
+            .is_some_and(|name| name.starts_with("refs/tags/"));
         let concerned = !self.field(PUSH).is_null() || !self.field(REPO_REF).is_null();
         if concerned && is_tag && effective(PUSH) == true {
-            let at = if self.field(PUSH).is_null() { REPO_REF } else { PUSH };
+            let at = if self.field(PUSH).is_null() {
+                REPO_REF
+            } else {
+                PUSH
+            };
             self.wrong(
                 found,
                 at,
@@ -219,14 +291,31 @@ impl DeploymentSpec {
         }
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let mut names: Vec<&str> = Vec::new();
-        let references = self.field(["", "secret_references"]).as_array().into_iter().flatten();
-        let references: Vec<&str> = references.filter_map(|reference| reference["name"].as_str()).collect();
+        let references = self
+            .field(["", "secret_references"])
+            .as_array()
+            .into_iter()
+            .flatten();
+        let references: Vec<&str> = references
+            .filter_map(|reference| reference["name"].as_str())
+            .collect();
         for name in self.secret_names().chain(references) {
             let shown = text::clean(name);
             if names.contains(&name) {
-                self.wrong(found, ["secrets", name], &format!("the secret {shown} is given twice"));
-            } else if name.is_empty() || !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit()) {
-                self.wrong(found, ["secrets", name], "not a valid name of an environment variable");
+                self.wrong(
+                    found,
+                    ["secrets", name],
+                    &format!("the secret {shown} is given twice"),
+                );
+            } else if name.is_empty()
+                || !name.chars().all(fits)
+                || name.starts_with(|c: char| c.is_ascii_digit())
+            {
+                self.wrong(
+                    found,
+                    ["secrets", name],
+                    "not a valid name of an environment variable",
+                );
             } else if let Some(why) = reserved(name, at.is_cloud) {
                 self.wrong(found, ["secrets", name], why);
             }
@@ -243,16 +332,27 @@ impl DeploymentSpec {
 
     fn missing(&self, found: &mut Findings, at: [&str; 2], why: &str) {
         let field = dotted(at);
-        found.wrong.push(format!("{}{field} is missing: {why}", self.document.place(&field)));
+        found.wrong.push(format!(
+            "{}{field} is missing: {why}",
+            self.document.place(&field)
+        ));
     }
 
     /// Adds an error for a field.
     fn wrong(&self, found: &mut Findings, at: [&str; 2], why: &str) {
         let field = dotted(at);
-        found.wrong.push(format!("{}{}: {why}", self.document.place(&field), text::clean(&field)));
+        found.wrong.push(format!(
+            "{}{}: {why}",
+            self.document.place(&field),
+            text::clean(&field)
+        ));
     }
 }
 
 fn dotted([table, field]: [&str; 2]) -> String {
-    if table.is_empty() { field.into() } else { format!("{table}.{field}") }
+    if table.is_empty() {
+        field.into()
+    } else {
+        format!("{table}.{field}")
+    }
 }

@@ -17,14 +17,20 @@ pub(super) const DEPLOYMENT: &[Field] = &[
     // The contract gives no values for `source` and calls `integration_id` a string: `check` warns about unknown ones.
     Field::new("source", Form::Text),
     Field::new("display_name", Form::Text),
-    Field::new("revision_source", Form::Word(&["github", "internal_docker", "internal_source"])),
+    Field::new(
+        "revision_source",
+        Form::Word(&["github", "internal_docker", "internal_source"]),
+    ),
     Field::new("route_through_gateway", Form::Bool),
     Field::new("tracked_packages", Form::Texts),
     // How an update treats existing secrets: our own fields, not the service's.
     Field::new(REPLACE_SECRETS, Form::Bool),
     Field::new(REMOVE_SECRETS, Form::Texts),
     Field::new("source_config", Form::Table(SOURCE_CONFIG)),
-    Field::new("source_revision_config", Form::Table(SOURCE_REVISION_CONFIG)),
+    Field::new(
+        "source_revision_config",
+        Form::Table(SOURCE_REVISION_CONFIG),
+    ),
     Field::new("secrets", Form::Secrets),
     Field::new("secret_references", Form::Tables(SECRET_REFERENCE)),
 ];
@@ -47,7 +53,10 @@ pub(super) const SOURCE_CONFIG: &[Field] = &[
     Field::new("build_on_push", Form::Bool),
     Field::new("custom_url", Form::Text),
     Field::new("listener_id", Form::Uuid),
-    Field::new("listener_config", Form::Table(&[Field::new("k8s_namespace", Form::Text)])),
+    Field::new(
+        "listener_config",
+        Form::Table(&[Field::new("k8s_namespace", Form::Text)]),
+    ),
     Field::new("install_command", Form::Text),
     Field::new("build_command", Form::Text),
     Field::new("resource_spec", Form::Table(RESOURCE_SPEC)),
@@ -87,7 +96,10 @@ pub(super) const RESOURCE_SPEC: &[Field] = &[
     Field::new("labels", Form::TextMap),
     Field::new("annotations", Form::TextMap),
     Field::new("service_account_name", Form::Text),
-    Field::new("image_pull_secrets", Form::Tables(&[Field::new("name", Form::Text).needed()])),
+    Field::new(
+        "image_pull_secrets",
+        Form::Tables(&[Field::new("name", Form::Text).needed()]),
+    ),
     Field::new("volumes", Form::Tables(VOLUME)),
     Field::new("volume_mounts", Form::Tables(VOLUME_MOUNT)),
     Field::new("init_containers", Form::Tables(CONTAINER)),
@@ -130,7 +142,13 @@ const CONTAINER: &[Field] = &[
     Field::new("restartPolicy", Form::Text),
 ];
 
-const ENV: &[Field] =
-    &[Field::new("name", Form::Text).needed(), Field::new("value", Form::Private), Field::new("valueFrom", Form::Open)];
+const ENV: &[Field] = &[
+    Field::new("name", Form::Text).needed(),
+    Field::new("value", Form::Private),
+    Field::new("valueFrom", Form::Open),
+];
 
-const REQUIREMENTS: &[Field] = &[Field::new("limits", Form::TextMap), Field::new("requests", Form::TextMap)];
+const REQUIREMENTS: &[Field] = &[
+    Field::new("limits", Form::TextMap),
+    Field::new("requests", Form::TextMap),
+];

@@ -26,11 +26,17 @@ pub struct SpecField {
 }
 
 const fn text(path: &'static str) -> SpecField {
-    SpecField { path, written: Written::Text }
+    SpecField {
+        path,
+        written: Written::Text,
+    }
 }
 
 const fn number(path: &'static str) -> SpecField {
-    SpecField { path, written: Written::Number }
+    SpecField {
+        path,
+        written: Written::Number,
+    }
 }
 
 /// All fields of the form, apart from secrets.
@@ -41,7 +47,10 @@ pub const SPEC_FIELDS: &[SpecField] = &[
     text("source_config.integration_id"),
     text("source_config.repo_url"),
     text("source_config.deployment_type"),
-    SpecField { path: "source_config.build_on_push", written: Written::Bool },
+    SpecField {
+        path: "source_config.build_on_push",
+        written: Written::Bool,
+    },
     text("source_config.install_command"),
     text("source_config.build_command"),
     text("source_config.custom_url"),
@@ -82,20 +91,27 @@ impl SpecForm {
         let mut form = SpecForm::default();
         for field in SPEC_FIELDS {
             if let Some(item) = find(root.as_table(), field.path)? {
-                form.set(field.path, scalar(item).ok_or_else(|| not_one_text(field.path))?);
+                form.set(
+                    field.path,
+                    scalar(item).ok_or_else(|| not_one_text(field.path))?,
+                );
             }
         }
         if let Some(item) = root.get(SECRETS) {
             let table = item.as_table_like().ok_or_else(|| not_one_text(SECRETS))?;
             for (name, item) in table.iter() {
-                let reference = item.as_str().ok_or_else(|| not_one_text(&format!("{SECRETS}.{name}")))?;
+                let reference = item
+                    .as_str()
+                    .ok_or_else(|| not_one_text(&format!("{SECRETS}.{name}")))?;
                 form.secrets.push((name.to_string(), reference.to_string()));
             }
         }
         if let Some(item) = root.get(REMOVED) {
             let names = item.as_array().ok_or_else(|| not_one_text(REMOVED))?;
             let names = names.iter().map(|name| name.as_str().map(str::to_string));
-            form.removed_secrets = names.collect::<Option<_>>().ok_or_else(|| not_one_text(REMOVED))?;
+            form.removed_secrets = names
+                .collect::<Option<_>>()
+                .ok_or_else(|| not_one_text(REMOVED))?;
         }
         Ok(form)
     }
@@ -116,8 +132,14 @@ impl SpecForm {
                 form.set(field.path, value);
             }
         }
-        let names = record["secrets"].as_array().into_iter().flatten().filter_map(|secret| secret["name"].as_str());
-        form.secrets = names.map(|name| (text::clean(name).into_owned(), String::new())).collect();
+        let names = record["secrets"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|secret| secret["name"].as_str());
+        form.secrets = names
+            .map(|name| (text::clean(name).into_owned(), String::new()))
+            .collect();
         form
     }
 
@@ -128,7 +150,9 @@ impl SpecForm {
 
     /// Sets a field; an empty text leaves it out. An unknown path is ignored.
     pub fn set(&mut self, path: &str, value: impl Into<String>) {
-        let Some(field) = SPEC_FIELDS.iter().find(|field| field.path == path) else { return };
+        let Some(field) = SPEC_FIELDS.iter().find(|field| field.path == path) else {
+            return;
+        };
         let value = value.into();
         match value.is_empty() {
             true => self.values.remove(field.path),
@@ -146,7 +170,10 @@ impl SpecForm {
             return Ok(document.to_string());
         }
         let mut root = parse(document)?;
-        for field in SPEC_FIELDS.iter().filter(|field| before.get(field.path) != self.get(field.path)) {
+        for field in SPEC_FIELDS
+            .iter()
+            .filter(|field| before.get(field.path) != self.get(field.path))
+        {
             put(&mut root, field, self.get(field.path))?;
         }
         if self.get("source") == "external_docker" && before.get("source") != "external_docker" {
@@ -166,7 +193,11 @@ impl SpecForm {
                 }
             }
             for (name, reference) in &self.secrets {
-                if before.secrets.iter().all(|(old, value)| old != name || value != reference) {
+                if before
+                    .secrets
+                    .iter()
+                    .all(|(old, value)| old != name || value != reference)
+                {
                     set_value(table, name, Value::from(reference.as_str()));
                 }
             }
@@ -174,7 +205,11 @@ impl SpecForm {
         if before.removed_secrets != self.removed_secrets {
             match self.removed_secrets.as_slice() {
                 [] => drop(root.remove(REMOVED)),
-                names => set_value(root.as_table_mut(), REMOVED, Value::Array(names.iter().collect::<Array>())),
+                names => set_value(
+                    root.as_table_mut(),
+                    REMOVED,
+                    Value::Array(names.iter().collect::<Array>()),
+                ),
             }
         }
         Ok(())
@@ -186,7 +221,10 @@ fn find<'d>(root: &'d dyn TableLike, path: &str) -> Result<Option<&'d Item>, Con
     let mut table = root;
     let mut names = path.split('.').peekable();
     while let Some(name) = names.next() {
-        let item = table.get(name).or_else(|| table.get(other_name(name)?)).filter(|item| !item.is_none());
+        let item = table
+            .get(name)
+            .or_else(|| table.get(other_name(name)?))
+            .filter(|item| !item.is_none());
         let Some(item) = item else { return Ok(None) };
         if names.peek().is_none() {
             return Ok(Some(item));
@@ -213,7 +251,9 @@ fn put(root: &mut DocumentMut, field: &SpecField, typed: &str) -> Result<(), Con
         return Ok(());
     }
     let table = table_at(root.as_table_mut(), &names)?;
-    let last = other_name(last).filter(|other| table.contains_key(other)).unwrap_or(last);
+    let last = other_name(last)
+        .filter(|other| table.contains_key(other))
+        .unwrap_or(last);
     set_value(table, last, value_of(field.written, typed));
     Ok(())
 }
@@ -225,12 +265,19 @@ fn value_of(written: Written, typed: &str) -> Value {
         Written::Number => value.is_integer() || value.as_float().is_some_and(f64::is_finite),
         Written::Bool => value.is_bool(),
     };
-    let read = typed.parse::<Value>().ok().filter(|_| typed.trim() == typed && !typed.contains('#')).filter(fits);
+    let read = typed
+        .parse::<Value>()
+        .ok()
+        .filter(|_| typed.trim() == typed && !typed.contains('#'))
+        .filter(fits);
     read.unwrap_or_else(|| Value::from(typed))
 }
 
 /// Returns a table, and creates it where there is none.
-fn table_at<'d>(root: &'d mut dyn TableLike, names: &[&str]) -> Result<&'d mut dyn TableLike, ConfigError> {
+fn table_at<'d>(
+    root: &'d mut dyn TableLike,
+    names: &[&str],
+) -> Result<&'d mut dyn TableLike, ConfigError> {
     let mut table = root;
     for name in names {
         if table.get(name).is_none_or(Item::is_none) {
@@ -270,7 +317,10 @@ mod tests {
     fn form_shows_and_changes_the_document() {
         let mut form = SpecForm::read(DOCUMENT).unwrap();
         assert_eq!(form.get("source_config.resource_spec.cpu"), "0.50");
-        assert_eq!(form.get("source_revision_config.langgraph_config_path"), "g.json");
+        assert_eq!(
+            form.get("source_revision_config.langgraph_config_path"),
+            "g.json"
+        );
         assert_eq!(form.write(DOCUMENT).unwrap(), DOCUMENT);
         form.set("name", "b");
         form.set("source_config.build_on_push", "false");
@@ -297,7 +347,10 @@ mod tests {
         for (path, value) in [
             ("name", "bot"),
             ("source", "external_docker"),
-            ("source_config.listener_id", "22222222-2222-4222-8222-222222222222"),
+            (
+                "source_config.listener_id",
+                "22222222-2222-4222-8222-222222222222",
+            ),
             ("source_config.listener_config.k8s_namespace", "agents"),
             ("source_revision_config.image_uri", "acme/bot:1"),
         ] {
@@ -307,7 +360,10 @@ mod tests {
         let spec = DeploymentSpec::parse(&text, Format::Toml, None).unwrap();
         let config = &spec.document.fields["source_config"];
         assert_eq!(config["resource_spec"], json!({}), "images need it: {text}");
-        assert_eq!(config["listener_config"], json!({"k8s_namespace": "agents"}));
+        assert_eq!(
+            config["listener_config"],
+            json!({"k8s_namespace": "agents"})
+        );
         assert_eq!(SpecForm::read(&text).unwrap(), form);
     }
 
@@ -338,15 +394,30 @@ mod tests {
     }
 
     fn any_form() -> impl Strategy<Value = SpecForm> {
-        let value = prop_oneof!["[ -~é]{0,12}", "-?[0-9]{1,4}(\\.[0-9]{1,2})?", Just("true".to_string())];
+        let value = prop_oneof![
+            "[ -~é]{0,12}",
+            "-?[0-9]{1,4}(\\.[0-9]{1,2})?",
+            Just("true".to_string())
+        ];
         let values = proptest::collection::vec(value, SPEC_FIELDS.len());
         let names = proptest::collection::btree_set("[A-Z.é \"]{1,5}", 0..4);
-        (values, names, proptest::collection::vec("[A-Z]{1,3}", 0..3)).prop_map(|(values, names, removed)| {
-            let mut form = SpecForm { removed_secrets: removed, ..SpecForm::default() };
-            SPEC_FIELDS.iter().zip(values).for_each(|(field, value)| form.set(field.path, value));
-            form.secrets = names.into_iter().map(|name| (name, "env:X".to_string())).collect();
-            form
-        })
+        (values, names, proptest::collection::vec("[A-Z]{1,3}", 0..3)).prop_map(
+            |(values, names, removed)| {
+                let mut form = SpecForm {
+                    removed_secrets: removed,
+                    ..SpecForm::default()
+                };
+                SPEC_FIELDS
+                    .iter()
+                    .zip(values)
+                    .for_each(|(field, value)| form.set(field.path, value));
+                form.secrets = names
+                    .into_iter()
+                    .map(|name| (name, "env:X".to_string()))
+                    .collect();
+                form
+            },
+        )
     }
 
     fn sorted(mut form: SpecForm) -> SpecForm {

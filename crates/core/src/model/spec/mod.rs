@@ -38,13 +38,27 @@ impl DeploymentSpec {
     ///
     /// # Errors
     /// The first mistake, at its place.
-    pub fn parse(text: &str, format: Format, path: Option<&Path>) -> Result<DeploymentSpec, ConfigError> {
+    pub fn parse(
+        text: &str,
+        format: Format,
+        path: Option<&Path>,
+    ) -> Result<DeploymentSpec, ConfigError> {
         let mut document = Document::parse(text, format, path, fields::DEPLOYMENT)?;
-        let replace_secrets = document.fields.remove(fields::REPLACE_SECRETS) == Some(Value::Bool(true));
-        let removed = document.fields.remove(fields::REMOVE_SECRETS).unwrap_or_default();
+        let replace_secrets =
+            document.fields.remove(fields::REPLACE_SECRETS) == Some(Value::Bool(true));
+        let removed = document
+            .fields
+            .remove(fields::REMOVE_SECRETS)
+            .unwrap_or_default();
         let removed = removed.as_array().into_iter().flatten();
-        let remove_secrets = removed.filter_map(|name| name.as_str().map(str::to_string)).collect();
-        Ok(DeploymentSpec { document, remove_secrets, replace_secrets })
+        let remove_secrets = removed
+            .filter_map(|name| name.as_str().map(str::to_string))
+            .collect();
+        Ok(DeploymentSpec {
+            document,
+            remove_secrets,
+            replace_secrets,
+        })
     }
 
     /// Sets a field over what the document says: `["source_config", "build_on_push"]`.
@@ -53,7 +67,9 @@ impl DeploymentSpec {
         let fields = &mut self.document.fields;
         if table.is_empty() {
             fields.insert(field.into(), value);
-        } else if let Value::Object(inner) = fields.entry(table).or_insert_with(|| Map::new().into()) {
+        } else if let Value::Object(inner) =
+            fields.entry(table).or_insert_with(|| Map::new().into())
+        {
             inner.insert(field.into(), value);
         }
     }
@@ -77,21 +93,35 @@ impl DeploymentSpec {
 
     /// Whether nothing at all is given.
     pub fn is_empty(&self) -> bool {
-        let DeploymentSpec { document, remove_secrets, replace_secrets } = self;
-        document.fields.is_empty() && document.secrets.is_empty() && remove_secrets.is_empty() && !replace_secrets
+        let DeploymentSpec {
+            document,
+            remove_secrets,
+            replace_secrets,
+        } = self;
+        document.fields.is_empty()
+            && document.secrets.is_empty()
+            && remove_secrets.is_empty()
+            && !replace_secrets
     }
 
     /// A field; null where it is not given.
     fn field(&self, at: [&str; 2]) -> &Value {
         let fields = &self.document.fields;
         let [table, field] = at;
-        let found = if table.is_empty() { fields.get(field) } else { fields.get(table).and_then(|t| t.get(field)) };
+        let found = if table.is_empty() {
+            fields.get(field)
+        } else {
+            fields.get(table).and_then(|t| t.get(field))
+        };
         found.unwrap_or(&Value::Null)
     }
 
     /// The names of the secrets that are given.
     fn secret_names(&self) -> impl Iterator<Item = &str> {
-        self.document.secrets.iter().filter_map(|(at, _)| at.last().map(String::as_str))
+        self.document
+            .secrets
+            .iter()
+            .filter_map(|(at, _)| at.last().map(String::as_str))
     }
 }
 

@@ -34,31 +34,50 @@ impl DeploymentSpec {
         for field in ["display_name", "route_through_gateway"] {
             match line(field, &record[field]) {
                 Some(line) => out += &line,
-                None => out += &format!("# {field} = {}\n", if field == "display_name" { "\"…\"" } else { "true" }),
+                None => {
+                    out += &format!(
+                        "# {field} = {}\n",
+                        if field == "display_name" {
+                            "\"…\""
+                        } else {
+                            "true"
+                        }
+                    )
+                }
             }
         }
         out += SECRETS_OF_OURS;
         out += "\n[source_config]\n";
         let config = &record["source_config"];
-        let shown = |field: &&Field| field.name != "resource_spec" && field.name != "listener_config";
+        let shown =
+            |field: &&Field| field.name != "resource_spec" && field.name != "listener_config";
         for field in fields::SOURCE_CONFIG.iter().filter(shown) {
             let never = super::check::IMMUTABLE.contains(&field.name) || field.name == "repo_url";
             // The service sets the address itself but for images.
             let is_set_there = field.name == "custom_url" && record["source"] != "external_docker";
-            let mark = if never || is_set_there { "# (cannot be changed) " } else { "" };
-            out +=
-                &line(field.name, &config[field.name]).map(|line| without(&secrets, mark, &line)).unwrap_or_default();
+            let mark = if never || is_set_there {
+                "# (cannot be changed) "
+            } else {
+                ""
+            };
+            out += &line(field.name, &config[field.name])
+                .map(|line| without(&secrets, mark, &line))
+                .unwrap_or_default();
         }
         out += &resources(&config["resource_spec"], &secrets);
         out += REVISION;
         out += "# [source_revision_config]\n";
         let revision = &record["source_revision_config"];
         for field in fields::SOURCE_REVISION_CONFIG {
-            out += &line(field.name, &revision[field.name]).map(|line| format!("# {line}")).unwrap_or_default();
+            out += &line(field.name, &revision[field.name])
+                .map(|line| format!("# {line}"))
+                .unwrap_or_default();
         }
         out += SECRETS;
         let secrets = record["secrets"].as_array().into_iter().flatten();
-        let names: Vec<String> = secrets.map(|s| text::clean(s["name"].as_str().unwrap_or("?")).into_owned()).collect();
+        let names: Vec<String> = secrets
+            .map(|s| text::clean(s["name"].as_str().unwrap_or("?")).into_owned())
+            .collect();
         out += &match names.as_slice() {
             [] => "# There are none now.\n".to_string(),
             names => format!("# Existing: {}\n", names.join(", ")),
@@ -79,10 +98,17 @@ fn resources(spec: &Value, secrets: &Secrets) -> String {
     };
     let set: Vec<(&String, &Value)> = spec.iter().filter(|(_, value)| !value.is_null()).collect();
     let is_known = |name: &str| fields::RESOURCE_SPEC.iter().any(|field| field.name == name);
-    let is_plain = |name: &str, value: &Value| is_known(name) && !value.to_string().contains("\"env\"");
+    let is_plain =
+        |name: &str, value: &Value| is_known(name) && !value.to_string().contains("\"env\"");
     let is_open = |line: &String| secrets.scrub(line) == *line;
-    let lines: Vec<Option<String>> =
-        set.iter().map(|(name, value)| line(name, value).filter(is_open).filter(|_| is_plain(name, value))).collect();
+    let lines: Vec<Option<String>> = set
+        .iter()
+        .map(|(name, value)| {
+            line(name, value)
+                .filter(is_open)
+                .filter(|_| is_plain(name, value))
+        })
+        .collect();
     let can_be_given = lines.iter().all(Option::is_some);
     let mut out = "\n# Resources replace the whole set: removing a line unsets it.\n".to_string();
     if !can_be_given {
@@ -90,7 +116,10 @@ fn resources(spec: &Value, secrets: &Secrets) -> String {
     }
     let mark = if can_be_given { "" } else { "# " };
     out += &format!("{mark}[source_config.resource_spec]\n");
-    lines.into_iter().flatten().for_each(|line| out += &format!("{mark}{line}"));
+    lines
+        .into_iter()
+        .flatten()
+        .for_each(|line| out += &format!("{mark}{line}"));
     out
 }
 
@@ -118,12 +147,27 @@ fn line(name: &str, value: &Value) -> Option<String> {
 fn written(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => quoted(text),
-        toml::Value::Array(items) => format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", ")),
+        toml::Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(written).collect::<Vec<_>>().join(", ")
+        ),
         toml::Value::Table(fields) => {
-            let is_bare =
-                |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
-            let key = |name: &str| if is_bare(name) { name.to_string() } else { quoted(name) };
-            let fields = fields.iter().map(|(name, value)| format!("{} = {}", key(name), written(value)));
+            let is_bare = |name: &str| {
+                !name.is_empty()
+                    && name
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+            };
+            let key = |name: &str| {
+                if is_bare(name) {
+                    name.to_string()
+                } else {
+                    quoted(name)
+                }
+            };
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{} = {}", key(name), written(value)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
@@ -147,5 +191,9 @@ fn quoted(text: &str) -> String {
 }
 
 fn commented(line: &str) -> String {
-    if line.is_empty() || line.starts_with('#') { line.into() } else { format!("# {line}") }
+    if line.is_empty() || line.starts_with('#') {
+        line.into()
+    } else {
+        format!("# {line}")
+    }
 }

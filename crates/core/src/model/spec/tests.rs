@@ -6,17 +6,28 @@ use proptest::prelude::*;
 use secrecy::SecretString;
 use serde_json::json;
 
-const CLOUD: Installation = Installation { is_cloud: true, is_aws: false };
-const OWN: Installation = Installation { is_cloud: false, is_aws: false };
+const CLOUD: Installation = Installation {
+    is_cloud: true,
+    is_aws: false,
+};
+const OWN: Installation = Installation {
+    is_cloud: false,
+    is_aws: false,
+};
 
 fn spec(toml: &str) -> DeploymentSpec {
-    DeploymentSpec::parse(toml, Format::Toml, Some(Path::new("d.toml"))).unwrap_or_else(|e| panic!("{e}"))
+    DeploymentSpec::parse(toml, Format::Toml, Some(Path::new("d.toml")))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Resolves each reference to `value of NAME`.
 fn fetched(spec: &DeploymentSpec) -> body::Fetched {
     let value = |at: &Vec<String>| SecretString::from(format!("value of {}", at[1]));
-    spec.document.secrets.iter().map(|(at, _)| (at.clone(), value(at))).collect()
+    spec.document
+        .secrets
+        .iter()
+        .map(|(at, _)| (at.clone(), value(at)))
+        .collect()
 }
 
 fn create(toml: &str, at: Installation) -> Result<Draft, Vec<String>> {
@@ -30,7 +41,12 @@ fn update(toml: &str, record: &Value) -> Result<Draft, Vec<String>> {
 }
 
 fn warnings(draft: &Draft) -> Vec<&str> {
-    draft.notes.iter().filter(|note| note.warns).map(|note| note.text.as_str()).collect()
+    draft
+        .notes
+        .iter()
+        .filter(|note| note.warns)
+        .map(|note| note.text.as_str())
+        .collect()
 }
 
 fn record() -> Value {
@@ -52,13 +68,23 @@ fn example_document_is_complete_and_valid() {
     let plain = spec(DeploymentSpec::EXAMPLE);
     assert_eq!(plain.document.secrets.len(), 1);
     assert!(plain.create(CLOUD, &fetched(&plain)).is_ok());
-    let all: String =
-        DeploymentSpec::EXAMPLE.lines().map(|l| l.strip_prefix("#: ").unwrap_or(l).to_string() + "\n").collect();
+    let all: String = DeploymentSpec::EXAMPLE
+        .lines()
+        .map(|l| l.strip_prefix("#: ").unwrap_or(l).to_string() + "\n")
+        .collect();
     let all = spec(&all);
-    assert!(all.replace_secrets && all.remove_secrets == ["OLD_API_KEY"] && all.document.secrets.len() == 2);
+    assert!(
+        all.replace_secrets
+            && all.remove_secrets == ["OLD_API_KEY"]
+            && all.document.secrets.len() == 2
+    );
     fn named(fields: &[Field]) {
         for field in fields {
-            assert!(DeploymentSpec::EXAMPLE.contains(field.name), "the example does not contain {}", field.name);
+            assert!(
+                DeploymentSpec::EXAMPLE.contains(field.name),
+                "the example does not contain {}",
+                field.name
+            );
             match field.form {
                 Form::Table(inner) | Form::Tables(inner) => named(inner),
                 _ => {}
@@ -77,7 +103,11 @@ fn body_of_a_new_deployment() {
         "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"},
         "secrets": [{"name": "K", "value": "value of K"}]});
     assert_eq!(draft.body, expected);
-    assert!(matches!(draft.revision, NewRevision::Yes(_)) && warnings(&draft).is_empty(), "{:?}", draft.notes);
+    assert!(
+        matches!(draft.revision, NewRevision::Yes(_)) && warnings(&draft).is_empty(),
+        "{:?}",
+        draft.notes
+    );
     let image = "name = \"a-name-that-is-longer-than-21\"\nsource = \"external_docker\"\nsource_revision_config.image_uri = \"r/x:1\"\n\
                  [source_config.resource_spec]\n";
     let draft = create(image, OWN).unwrap();
@@ -147,7 +177,10 @@ fn updates_send_differences_and_the_given_source() {
     let draft = update(full, &record()).unwrap();
     assert_eq!((draft.body, draft.changes), (json!({}), vec![]));
     let draft = update(&full.replace("push = true", "push = false"), &record()).unwrap();
-    assert_eq!(draft.body, json!({"source_config": {"build_on_push": false}}));
+    assert_eq!(
+        draft.body,
+        json!({"source_config": {"build_on_push": false}})
+    );
     assert_eq!(
         draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
         ["source_config.build_on_push: true → false"]
@@ -159,72 +192,160 @@ fn updates_send_differences_and_the_given_source() {
     );
     assert_eq!(draft.parts, ["/source_config/build_on_push"]);
     let draft = update("source_revision_config.repo_ref = \"main\"", &record()).unwrap();
-    assert_eq!(draft.body, json!({"source_revision_config": {"repo_ref": "main"}}));
+    assert_eq!(
+        draft.body,
+        json!({"source_revision_config": {"repo_ref": "main"}})
+    );
     assert!(draft.changes.is_empty() && matches!(draft.revision, NewRevision::Yes(_)));
     assert!(draft.notes[0].text.contains("source is unchanged"));
-    assert_eq!(draft.made_from, json!({"repo_ref": "main", "langgraph_config_path": "langgraph.json"}));
+    assert_eq!(
+        draft.made_from,
+        json!({"repo_ref": "main", "langgraph_config_path": "langgraph.json"})
+    );
     // Resources are replaced as a whole, and removed fields are listed.
     let draft = update("source_config.resource_spec = {cpu = 2}", &record()).unwrap();
     assert_eq!(
         draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
-        ["source_config.resource_spec.min_scale: no longer set, was 1", "source_config.resource_spec.cpu: 1.0 → 2"]
+        [
+            "source_config.resource_spec.min_scale: no longer set, was 1",
+            "source_config.resource_spec.cpu: 1.0 → 2"
+        ]
     );
     assert!(matches!(draft.revision, NewRevision::Yes(why) if why == "resource_spec is sent"));
-    let draft = update("source_config.repo_url = \"https://github.com/acme/bot2\"", &record()).unwrap();
-    assert!(matches!(draft.revision, NewRevision::May(_)) && warnings(&draft)[0].contains("disagree"));
-    let draft = update("display_name = \"Bot\"\nroute_through_gateway = true", &record()).unwrap();
-    assert!(matches!(draft.revision, NewRevision::No(why) if why.contains("display_name, route_through_gateway")));
+    let draft = update(
+        "source_config.repo_url = \"https://github.com/acme/bot2\"",
+        &record(),
+    )
+    .unwrap();
+    assert!(
+        matches!(draft.revision, NewRevision::May(_)) && warnings(&draft)[0].contains("disagree")
+    );
+    let draft = update(
+        "display_name = \"Bot\"\nroute_through_gateway = true",
+        &record(),
+    )
+    .unwrap();
+    assert!(
+        matches!(draft.revision, NewRevision::No(why) if why.contains("display_name, route_through_gateway"))
+    );
     for (toml, reason) in [
-        ("name = \"other\"", "d.toml:1: name: it can't be changed after creation; it is bot"),
-        ("source = \"internal_source\"", "source: it can't be changed"),
-        ("source_config.deployment_type = \"dev\"", "source_config.deployment_type: it can't be changed"),
-        ("source_revision_config.repo_ref = \"refs/tags/v2\"", "repo_ref: a tag never moves"),
-        ("source_revision_config.image_uri = \"x:1\"", "image_uri: only for deployments from external_docker"),
-        ("source_config.custom_url = \"https://x\"", "custom_url: only for deployments from external_docker"),
+        (
+            "name = \"other\"",
+            "d.toml:1: name: it can't be changed after creation; it is bot",
+        ),
+        (
+            "source = \"internal_source\"",
+            "source: it can't be changed",
+        ),
+        (
+            "source_config.deployment_type = \"dev\"",
+            "source_config.deployment_type: it can't be changed",
+        ),
+        (
+            "source_revision_config.repo_ref = \"refs/tags/v2\"",
+            "repo_ref: a tag never moves",
+        ),
+        (
+            "source_revision_config.image_uri = \"x:1\"",
+            "image_uri: only for deployments from external_docker",
+        ),
+        (
+            "source_config.custom_url = \"https://x\"",
+            "custom_url: only for deployments from external_docker",
+        ),
     ] {
         let wrong = update(toml, &record()).err().unwrap_or_default();
-        assert!(wrong.len() == 1 && wrong[0].contains(reason), "{wrong:?}\n-- expected: {reason}");
+        assert!(
+            wrong.len() == 1 && wrong[0].contains(reason),
+            "{wrong:?}\n-- expected: {reason}"
+        );
     }
 }
 
 #[test]
 fn removed_secrets_are_reported() {
     let sent = |draft: &Draft| {
-        let list = draft.body["secrets"].as_array().cloned().unwrap_or_default();
+        let list = draft.body["secrets"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         list.iter()
-            .map(|s| format!("{}={}", s["name"].as_str().unwrap(), s["value"].as_str().unwrap()))
+            .map(|s| {
+                format!(
+                    "{}={}",
+                    s["name"].as_str().unwrap(),
+                    s["value"].as_str().unwrap()
+                )
+            })
             .collect::<Vec<_>>()
     };
     let draft = update("[secrets]\nB = \"env:X\"\nC = \"env:X\"", &record()).unwrap();
-    assert_eq!(sent(&draft), ["A=alpha-canary", "B=value of B", "C=value of C"]);
+    assert_eq!(
+        sent(&draft),
+        ["A=alpha-canary", "B=value of B", "C=value of C"]
+    );
     assert_eq!(
         draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
         ["secrets[B]: changed", "secrets[C]: added"]
     );
-    assert_eq!(draft.notes[0].text, "The whole set of secrets is sent: added C; changed B; 1 unchanged.");
+    assert_eq!(
+        draft.notes[0].text,
+        "The whole set of secrets is sent: added C; changed B; 1 unchanged."
+    );
     assert!(matches!(draft.revision, NewRevision::Yes(why) if why == "secrets are sent"));
     let draft = update("remove_secrets = [\"A\"]", &record()).unwrap();
     assert_eq!(sent(&draft), ["B=beta-canary"]);
     assert_eq!(warnings(&draft), ["These secrets are removed: A."]);
-    let draft = update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &record()).unwrap();
+    let draft = update(
+        "replace_secrets = true\n[secrets]\nC = \"env:X\"",
+        &record(),
+    )
+    .unwrap();
     assert_eq!(
         (sent(&draft), warnings(&draft)),
-        (vec!["C=value of C".into()], vec!["These secrets are removed: A, B."])
+        (
+            vec!["C=value of C".into()],
+            vec!["These secrets are removed: A, B."]
+        )
     );
     // An identical set is no change.
     let mut same = record();
     same["secrets"] = json!([{"name": "C", "value": "value of C"}]);
-    assert_eq!(update("[secrets]\nC = \"env:X\"", &same).unwrap().body, json!({}));
+    assert_eq!(
+        update("[secrets]\nC = \"env:X\"", &same).unwrap().body,
+        json!({})
+    );
     // The server hides values, or the names too: secrets that can't be kept are not dropped.
-    for hidden in ["***", "", "sk-***", "[REDACTED]", "<hidden>", "xxxxxxxx", "sk-…4f2a", "●●●●4f2a"].map(Value::from)
+    for hidden in [
+        "***",
+        "",
+        "sk-***",
+        "[REDACTED]",
+        "<hidden>",
+        "xxxxxxxx",
+        "sk-…4f2a",
+        "●●●●4f2a",
+    ]
+    .map(Value::from)
     {
         let mut masked = record();
         masked["secrets"][0]["value"] = hidden;
-        let wrong = update("[secrets]\nC = \"env:X\"", &masked).err().unwrap_or_default();
-        assert!(wrong[0].contains("doesn't return the values of A,"), "{wrong:?}");
-        assert!(update("[secrets]\nA = \"env:X\"", &masked).is_ok(), "the hidden secret is given");
+        let wrong = update("[secrets]\nC = \"env:X\"", &masked)
+            .err()
+            .unwrap_or_default();
+        assert!(
+            wrong[0].contains("doesn't return the values of A,"),
+            "{wrong:?}"
+        );
+        assert!(
+            update("[secrets]\nA = \"env:X\"", &masked).is_ok(),
+            "the hidden secret is given"
+        );
         assert!(update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &masked).is_ok());
-        assert!(update("source_config.build_on_push = false", &masked).is_ok(), "secrets are not touched");
+        assert!(
+            update("source_config.build_on_push = false", &masked).is_ok(),
+            "secrets are not touched"
+        );
     }
     let mut without = record();
     without["secrets"][0]["value"] = json!(null);
@@ -232,17 +353,30 @@ fn removed_secrets_are_reported() {
     let mut unlisted = record();
     unlisted.as_object_mut().unwrap().remove("secrets");
     assert!(
-        update("[secrets]\nC = \"env:X\"", &unlisted).err().unwrap()[0].contains("doesn't list the existing secrets")
+        update("[secrets]\nC = \"env:X\"", &unlisted).err().unwrap()[0]
+            .contains("doesn't list the existing secrets")
     );
     for (toml, reason) in [
         ("replace_secrets = true", "the last secret can't be removed"),
-        ("remove_secrets = [\"A\", \"B\"]", "the last secret can't be removed"),
+        (
+            "remove_secrets = [\"A\", \"B\"]",
+            "the last secret can't be removed",
+        ),
         ("remove_secrets = [\"Z\"]", "there is no secret Z"),
-        ("remove_secrets = [\"A\"]\nsecrets.A = \"env:X\"", "d.toml:2: the secret A is both set and removed"),
-        ("secrets.REDIS_URI = \"env:X\"", "d.toml:1: secrets.REDIS_URI: the name is reserved"),
+        (
+            "remove_secrets = [\"A\"]\nsecrets.A = \"env:X\"",
+            "d.toml:2: the secret A is both set and removed",
+        ),
+        (
+            "secrets.REDIS_URI = \"env:X\"",
+            "d.toml:1: secrets.REDIS_URI: the name is reserved",
+        ),
     ] {
         let wrong = update(toml, &record()).err().unwrap_or_default();
-        assert!(wrong.len() == 1 && wrong[0].contains(reason), "{wrong:?}\n-- expected: {reason}");
+        assert!(
+            wrong.len() == 1 && wrong[0].contains(reason),
+            "{wrong:?}\n-- expected: {reason}"
+        );
     }
 }
 
@@ -251,8 +385,7 @@ fn unchanged_templates_send_nothing_and_contain_no_secret() {
     let mut unknown_field = record();
     unknown_field["source_config"]["resource_spec"]["orchestrator_cpu"] = json!(1);
     let mut sidecar = record();
-    sidecar["source_config"]["resource_spec"] =
-        json!({"sidecars": [{"name": "x", "image": "y", "env": [{"name": "E", "value": "gamma-canary"}]}]});
+    sidecar["source_config"]["resource_spec"] = json!({"sidecars": [{"name": "x", "image": "y", "env": [{"name": "E", "value": "gamma-canary"}]}]});
     let mut repeated = record();
     repeated["secrets"] = json!([{"name": "T", "value": "delta-canary"}]);
     repeated["source_config"]["repo_url"] = json!("https://me:canary@git.example/a");
@@ -275,7 +408,9 @@ fn unchanged_templates_send_nothing_and_contain_no_secret() {
         let text = DeploymentSpec::template_of(&record);
         assert!(!text.contains("canary"), "{text}");
         let spec = spec(&text);
-        let draft = spec.update(&record, CLOUD, &Vec::new()).unwrap_or_else(|wrong| panic!("{wrong:?}\n{text}"));
+        let draft = spec
+            .update(&record, CLOUD, &Vec::new())
+            .unwrap_or_else(|wrong| panic!("{wrong:?}\n{text}"));
         assert_eq!(draft.body, json!({}), "{text}");
     }
     let text = DeploymentSpec::template_of(&record());
@@ -298,22 +433,37 @@ fn options_override_the_document() {
     spec.set(["source_revision_config", "repo_ref"], json!("hotfix"));
     spec.set(["", "display_name"], json!("Bot"));
     spec.set_secret("A", SecretRef::Env("Y".into()));
-    spec.set_resources("{\"cpu\": 2}", Path::new("--resource-spec")).unwrap();
-    let error = spec.set_resources("{\"cpus\": 2}", Path::new("--resource-spec")).unwrap_err().to_string();
-    assert!(error.starts_with("--resource-spec:1:2: unknown field `cpus`"), "{error}");
+    spec.set_resources("{\"cpu\": 2}", Path::new("--resource-spec"))
+        .unwrap();
+    let error = spec
+        .set_resources("{\"cpus\": 2}", Path::new("--resource-spec"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("--resource-spec:1:2: unknown field `cpus`"),
+        "{error}"
+    );
     let expected = json!({"source_config": {"build_on_push": false, "resource_spec": {"cpu": 2}},
                           "source_revision_config": {"repo_ref": "hotfix"}, "display_name": "Bot"});
     assert_eq!(Value::Object(spec.document.fields.clone()), expected);
-    assert_eq!(spec.document.secrets, [(vec!["secrets".to_string(), "A".to_string()], SecretRef::Env("Y".into()))]);
+    assert_eq!(
+        spec.document.secrets,
+        [(
+            vec!["secrets".to_string(), "A".to_string()],
+            SecretRef::Env("Y".into())
+        )]
+    );
     assert!(!spec.is_empty() && DeploymentSpec::default().is_empty());
 }
 
 #[test]
 fn container_variables_are_masked() {
-    let mut record =
-        json!({"sidecars": [{"name": "x", "env": [{"name": "E", "value": "canary-of-env"}]}], "why": "canary-of-env"});
+    let mut record = json!({"sidecars": [{"name": "x", "env": [{"name": "E", "value": "canary-of-env"}]}], "why": "canary-of-env"});
     mask_record(&mut record);
-    assert_eq!(record, json!({"sidecars": [{"name": "x", "env": [{"name": "E", "value": "***"}]}], "why": "***"}));
+    assert_eq!(
+        record,
+        json!({"sidecars": [{"name": "x", "env": [{"name": "E", "value": "***"}]}], "why": "***"})
+    );
 }
 
 proptest! {
@@ -355,7 +505,20 @@ fn multiline_values_stay_in_their_field() {
     let text = DeploymentSpec::template_of(&record);
     let spec = DeploymentSpec::parse(&text, Format::Toml, None).unwrap();
     assert!(spec.document.secrets.is_empty());
-    assert!(text.contains("\ndisplay_name = \"a\\ninstall_command = "), "{text}");
-    assert!(!text.lines().any(|line| line.starts_with("install_command") || line == "X = \"env:HOME\""), "{text}");
-    assert!(!text.replace('\n', "").contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
+    assert!(
+        text.contains("\ndisplay_name = \"a\\ninstall_command = "),
+        "{text}"
+    );
+    assert!(
+        !text
+            .lines()
+            .any(|line| line.starts_with("install_command") || line == "X = \"env:HOME\""),
+        "{text}"
+    );
+    assert!(
+        !text
+            .replace('\n', "")
+            .contains(|c: char| c.is_control() || c == '\u{202e}'),
+        "{text}"
+    );
 }

@@ -35,21 +35,34 @@ pub struct StateTask {
 impl StateTask {
     /// Whether it wrote this key.
     pub(super) fn writes(&self, key: &str) -> bool {
-        self.result.as_ref().and_then(Value::as_object).is_some_and(|result| result.contains_key(key))
+        self.result
+            .as_ref()
+            .and_then(Value::as_object)
+            .is_some_and(|result| result.contains_key(key))
     }
 }
 
 impl HistoryState {
     /// Reads an entry of a history; `None` without a checkpoint's id.
     pub fn read(row: Value) -> Option<HistoryState> {
-        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_string);
-        let id = text(&row["checkpoint"]["checkpoint_id"]).or_else(|| text(&row["checkpoint_id"]))?;
-        let parent = text(&row["parent_checkpoint"]["checkpoint_id"]).or_else(|| text(&row["parent_checkpoint_id"]));
+        let text = |value: &Value| {
+            value
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_string)
+        };
+        let id =
+            text(&row["checkpoint"]["checkpoint_id"]).or_else(|| text(&row["checkpoint_id"]))?;
+        let parent = text(&row["parent_checkpoint"]["checkpoint_id"])
+            .or_else(|| text(&row["parent_checkpoint_id"]));
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let task = |task: &Value| {
             Some(StateTask {
                 node: text(&task["name"])?,
-                result: task.get("result").filter(|result| !result.is_null()).cloned(),
+                result: task
+                    .get("result")
+                    .filter(|result| !result.is_null())
+                    .cloned(),
                 has_error: !task["error"].is_null(),
                 questions: task["interrupts"].as_array().map_or(0, Vec::len),
             })
@@ -82,7 +95,10 @@ impl HistoryState {
 pub fn branch_of(states: Vec<HistoryState>) -> Vec<HistoryState> {
     // Ids are UUIDv6, which sort by time.
     let mut at = states.iter().map(|state| state.id.clone()).max();
-    let mut by_id: HashMap<String, HistoryState> = states.into_iter().map(|state| (state.id.clone(), state)).collect();
+    let mut by_id: HashMap<String, HistoryState> = states
+        .into_iter()
+        .map(|state| (state.id.clone(), state))
+        .collect();
     let (mut branch, mut seen) = (Vec::new(), HashSet::new());
     while let Some(id) = at
         && seen.insert(id.clone())

@@ -19,9 +19,18 @@ impl GraphShape {
     pub fn read(drawing: &Value) -> GraphShape {
         let list = |name: &str| drawing[name].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().map(str::to_string);
-        let nodes = list("nodes").iter().filter_map(|node| text(&node["id"])).filter(|node| node != END).collect();
-        let edges = list("edges").into_iter().filter_map(|edge| Some((text(&edge["source"])?, text(&edge["target"])?)));
-        GraphShape { nodes, edges: edges.collect() }
+        let nodes = list("nodes")
+            .iter()
+            .filter_map(|node| text(&node["id"]))
+            .filter(|node| node != END)
+            .collect();
+        let edges = list("edges")
+            .into_iter()
+            .filter_map(|edge| Some((text(&edge["source"])?, text(&edge["target"])?)));
+        GraphShape {
+            nodes,
+            edges: edges.collect(),
+        }
     }
 
     /// Whether a server told it.
@@ -41,17 +50,27 @@ impl GraphShape {
 
     /// Returns the nodes that follow any of these, each once.
     pub fn after(&self, nodes: Vec<String>) -> Vec<String> {
-        let from = self.edges.iter().filter(|(source, _)| nodes.contains(source));
+        let from = self
+            .edges
+            .iter()
+            .filter(|(source, _)| nodes.contains(source));
         let targets: BTreeSet<&String> = from.map(|(_, target)| target).collect();
         targets.into_iter().cloned().collect()
     }
 
     /// Returns whether exactly these nodes can be next after a node.
     pub fn leads_to(&self, node: &str, next: &[String]) -> bool {
-        let targets: Vec<&str> =
-            self.edges.iter().filter(|(source, _)| source == node).map(|(_, target)| target.as_str()).collect();
+        let targets: Vec<&str> = self
+            .edges
+            .iter()
+            .filter(|(source, _)| source == node)
+            .map(|(_, target)| target.as_str())
+            .collect();
         match next {
-            [] => targets.contains(&END) || (targets.is_empty() && self.nodes.iter().any(|own| own == node)),
+            [] => {
+                targets.contains(&END)
+                    || (targets.is_empty() && self.nodes.iter().any(|own| own == node))
+            }
             next => next.iter().all(|next| targets.contains(&next.as_str())),
         }
     }

@@ -73,7 +73,10 @@ impl Supersteps {
         for (at, state) in branch.iter().enumerate() {
             let before = at.checked_sub(1).map(|before| &branch[before]);
             let writes = match (state.source.as_str(), before) {
-                ("input", _) => vec![input_of(state, branch[at + 1..].iter().find(|after| after.source != "fork"))?],
+                ("input", _) => vec![input_of(
+                    state,
+                    branch[at + 1..].iter().find(|after| after.source != "fork"),
+                )?],
                 ("fork", _) => {
                     found.repeated += 1;
                     continue;
@@ -91,8 +94,11 @@ impl Supersteps {
     /// Returns them as the server takes them. `prepare` adapts each value to what the server accepts.
     pub fn body(&self, prepare: impl Fn(&Value) -> Value) -> Value {
         let update = |write: &StepWrite| {
-            let values: Map<String, Value> =
-                write.values.iter().map(|(key, value)| (key.clone(), prepare(value))).collect();
+            let values: Map<String, Value> = write
+                .values
+                .iter()
+                .map(|(key, value)| (key.clone(), prepare(value)))
+                .collect();
             let mut update = json!({ "values": values });
             if let Some(node) = &write.as_node {
                 update["as_node"] = node.as_str().into();
@@ -105,7 +111,11 @@ impl Supersteps {
 
     /// Returns the nodes in whose names it writes.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        let names = self.steps.iter().flatten().filter_map(|write| write.as_node.as_deref());
+        let names = self
+            .steps
+            .iter()
+            .flatten()
+            .filter_map(|write| write.as_node.as_deref());
         names.filter(|node| !matches!(*node, INPUT | START))
     }
 
@@ -121,10 +131,15 @@ impl Supersteps {
             // Python shows no task for a node that waited for several others.
             let mut followers = graph.after(self.last_writers());
             followers.retain(|node| node != "__end__");
-            let [node] = followers.as_slice() else { return Err(Unrepeatable::UnknownWriter(state.step)) };
+            let [node] = followers.as_slice() else {
+                return Err(Unrepeatable::UnknownWriter(state.step));
+            };
             self.inferred.extend(state.step);
             let values = channels.writes_between(before.values(), state.values());
-            return Ok(vec![StepWrite { values, as_node: Some(node.clone()) }]);
+            return Ok(vec![StepWrite {
+                values,
+                as_node: Some(node.clone()),
+            }]);
         }
         // JavaScript shows no result of a task that asked and was answered, so it follows from what the others did not write.
         let mut rest = match before.tasks.iter().any(|task| task.result.is_none()) {
@@ -142,7 +157,10 @@ impl Supersteps {
                 Some(_) => return Err(Unrepeatable::NotAnObject(task.node.clone(), state.step)),
             };
             let filled = messages::fill(result, before.values(), state.values());
-            writes.extend(separate(filled).map(|values| StepWrite { values, as_node: Some(task.node.clone()) }));
+            writes.extend(separate(filled).map(|values| StepWrite {
+                values,
+                as_node: Some(task.node.clone()),
+            }));
         }
         Ok(writes)
     }
@@ -162,33 +180,64 @@ impl Supersteps {
         if let Some(before) = before
             && before.tasks.iter().any(|task| task.result.is_some())
             && before.tasks.iter().all(|task| task.result.is_some())
-            && values.keys().all(|key| before.tasks.iter().any(|task| task.writes(key)))
+            && values
+                .keys()
+                .all(|key| before.tasks.iter().any(|task| task.writes(key)))
         {
             return self.step(before, state, channels, graph);
         }
         self.inferred.extend(state.step);
-        Ok(vec![StepWrite { values, as_node: self.editor(before, state, graph) }])
+        Ok(vec![StepWrite {
+            values,
+            as_node: self.editor(before, state, graph),
+        }])
     }
 
     /// Returns the node in whose name an edit was probably made: what is next after it tells.
-    fn editor(&self, before: Option<&HistoryState>, state: &HistoryState, graph: &GraphShape) -> Option<String> {
+    fn editor(
+        &self,
+        before: Option<&HistoryState>,
+        state: &HistoryState,
+        graph: &GraphShape,
+    ) -> Option<String> {
         let leads_there = |node: &&String| graph.leads_to(node, &state.next);
         let writers = self.last_writers();
-        let last = if let [last] = writers.as_slice() { Some(last) } else { None };
+        let last = if let [last] = writers.as_slice() {
+            Some(last)
+        } else {
+            None
+        };
         // Without a node, an edit counts as another write of the node that wrote last.
-        let is_another_write = before.is_some_and(|before| before.next == state.next) || !graph.is_known();
-        let pending = before.map(|before| before.next.as_slice()).unwrap_or_default();
+        let is_another_write =
+            before.is_some_and(|before| before.next == state.next) || !graph.is_known();
+        let pending = before
+            .map(|before| before.next.as_slice())
+            .unwrap_or_default();
         let of_graph = graph.nodes().iter().filter(leads_there).collect::<Vec<_>>();
         let found = last.filter(|_| is_another_write);
-        let found = found.or_else(|| pending.iter().find(leads_there)).or_else(|| last.filter(leads_there));
-        found.or(if let [only] = of_graph.as_slice() { Some(*only) } else { None }).cloned()
+        let found = found
+            .or_else(|| pending.iter().find(leads_there))
+            .or_else(|| last.filter(leads_there));
+        found
+            .or(if let [only] = of_graph.as_slice() {
+                Some(*only)
+            } else {
+                None
+            })
+            .cloned()
     }
 
     /// Returns the nodes of the last step.
     fn last_writers(&self) -> Vec<String> {
         let last = self.steps.last().map(Vec::as_slice).unwrap_or_default();
-        let mut nodes: Vec<String> = last.iter().filter_map(|write| write.as_node.clone()).collect();
-        nodes.iter_mut().filter(|node| *node == INPUT).for_each(|node| *node = START.into());
+        let mut nodes: Vec<String> = last
+            .iter()
+            .filter_map(|write| write.as_node.clone())
+            .collect();
+        nodes
+            .iter_mut()
+            .filter(|node| *node == INPUT)
+            .for_each(|node| *node = START.into());
         nodes.dedup();
         nodes
     }
@@ -203,15 +252,25 @@ fn input_of(state: &HistoryState, after: Option<&HistoryState>) -> Result<StepWr
         Some(_) => return Err(Unrepeatable::NotAnObject(START.into(), state.step)),
     };
     let empty = Map::new();
-    let values = messages::fill(result, state.values(), after.map_or(&empty, HistoryState::values));
-    Ok(StepWrite { values, as_node: Some(INPUT.into()) })
+    let values = messages::fill(
+        result,
+        state.values(),
+        after.map_or(&empty, HistoryState::values),
+    );
+    Ok(StepWrite {
+        values,
+        as_node: Some(INPUT.into()),
+    })
 }
 
 /// Separates several writes of a task to one channel: an update has one for each.
 fn separate(values: Map<String, Value>) -> impl Iterator<Item = Map<String, Value>> {
     let mut updates = vec![Map::new()];
     for (key, value) in values {
-        let several = value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get(WRITES));
+        let several = value
+            .as_object()
+            .filter(|object| object.len() == 1)
+            .and_then(|object| object.get(WRITES));
         match several.and_then(Value::as_array).cloned() {
             Some(several) => {
                 for (n, one) in several.into_iter().enumerate() {
@@ -236,26 +295,47 @@ impl Channels {
     /// A channel that has an empty list before anything was written has a reducer; others are missing there.
     fn of(first: &HistoryState) -> Channels {
         let is_empty_list = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-        let lists = first.values().iter().filter(|(_, value)| first.source == "input" && is_empty_list(value));
-        Channels { appending: lists.map(|(key, _)| key.clone()).collect() }
+        let lists = first
+            .values()
+            .iter()
+            .filter(|(_, value)| first.source == "input" && is_empty_list(value));
+        Channels {
+            appending: lists.map(|(key, _)| key.clone()).collect(),
+        }
     }
 
     /// Returns the writes that lead from a state to another one. A key that is gone can't be written.
-    fn writes_between(&self, old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
-        let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(*value));
-        changed.map(|(key, value)| (key.clone(), self.write(key, old.get(key), value))).collect()
+    fn writes_between(
+        &self,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+    ) -> Map<String, Value> {
+        let changed = new
+            .iter()
+            .filter(|(key, value)| old.get(*key) != Some(*value));
+        changed
+            .map(|(key, value)| (key.clone(), self.write(key, old.get(key), value)))
+            .collect()
     }
 
     /// Returns the writes of a step that no result of its tasks explains.
     fn unexplained(&self, before: &HistoryState, after: &HistoryState) -> Map<String, Value> {
         let mut rest = self.writes_between(before.values(), after.values());
         rest.retain(|key, value| {
-            let known = before.tasks.iter().filter_map(|task| task.result.as_ref()?.get(key));
+            let known = before
+                .tasks
+                .iter()
+                .filter_map(|task| task.result.as_ref()?.get(key));
             match value {
                 Value::Array(items) => {
-                    for item in known.flat_map(|known| known.as_array().cloned().unwrap_or_else(|| vec![known.clone()]))
-                    {
-                        let is_same = |other: &Value| *other == item || messages::is_same_id(other, &item);
+                    for item in known.flat_map(|known| {
+                        known
+                            .as_array()
+                            .cloned()
+                            .unwrap_or_else(|| vec![known.clone()])
+                    }) {
+                        let is_same =
+                            |other: &Value| *other == item || messages::is_same_id(other, &item);
                         if let Some(at) = items.iter().position(is_same) {
                             items.remove(at);
                         }
@@ -269,12 +349,19 @@ impl Channels {
     }
 
     fn write(&self, key: &str, old: Option<&Value>, new: &Value) -> Value {
-        let old_list = old.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let Some(new_list) = new.as_array() else { return new.clone() };
+        let old_list = old
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let Some(new_list) = new.as_array() else {
+            return new.clone();
+        };
         if is_message_list(new_list) || (new_list.is_empty() && is_message_list(old_list)) {
             return messages::between(old_list, new_list);
         }
-        match self.appending.iter().any(|appending| appending == key) && new_list.starts_with(old_list) {
+        match self.appending.iter().any(|appending| appending == key)
+            && new_list.starts_with(old_list)
+        {
             true => new_list[old_list.len()..].to_vec().into(),
             false => new.clone(),
         }

@@ -13,7 +13,13 @@ fn shape() -> GraphShape {
 /// Applies a write as a server does.
 fn apply(values: &mut Map<String, Value>, write: &Map<String, Value>) {
     for (key, value) in write {
-        let list = |values: &Map<String, Value>| values.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+        let list = |values: &Map<String, Value>| {
+            values
+                .get(key)
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default()
+        };
         match key.as_str() {
             "log" => {
                 let mut list = list(values);
@@ -46,13 +52,21 @@ struct Built {
 
 impl Built {
     fn new() -> Built {
-        let values = json!({"log": [], "messages": []}).as_object().cloned().unwrap();
-        Built { rows: Vec::new(), values }
+        let values = json!({"log": [], "messages": []})
+            .as_object()
+            .cloned()
+            .unwrap();
+        Built {
+            rows: Vec::new(),
+            values,
+        }
     }
 
     fn push(&mut self, source: &str, next: &str, writes: Option<(&str, Value)>) {
         let n = self.rows.len();
-        let parent = n.checked_sub(1).map(|parent| json!({"checkpoint_id": format!("c{parent:04}")}));
+        let parent = n
+            .checked_sub(1)
+            .map(|parent| json!({"checkpoint_id": format!("c{parent:04}")}));
         let task =
             writes.map(|(node, result)| json!({"name": node, "result": result, "interrupts": [], "error": null}));
         self.rows.push(json!({
@@ -67,16 +81,29 @@ impl Built {
     }
 
     fn branch(&self) -> Vec<HistoryState> {
-        branch_of(self.rows.iter().rev().cloned().filter_map(HistoryState::read).collect())
+        branch_of(
+            self.rows
+                .iter()
+                .rev()
+                .cloned()
+                .filter_map(HistoryState::read)
+                .collect(),
+        )
     }
 }
 
 /// Replays supersteps as a server does, and returns the state after each.
 fn replayed(steps: &Supersteps) -> Vec<Map<String, Value>> {
-    let mut values = json!({"log": [], "messages": []}).as_object().cloned().unwrap();
+    let mut values = json!({"log": [], "messages": []})
+        .as_object()
+        .cloned()
+        .unwrap();
     let mut states = Vec::new();
     for writes in &steps.steps {
-        for write in writes.iter().filter(|write| write.as_node.as_deref() != Some(INPUT)) {
+        for write in writes
+            .iter()
+            .filter(|write| write.as_node.as_deref() != Some(INPUT))
+        {
             apply(&mut values, &write.values);
         }
         states.push(values.clone());
@@ -94,8 +121,7 @@ fn steps_write_what_their_tasks_wrote_with_the_ids_of_the_state() {
     let input = json!({"messages": [{"type": "human", "content": "hi"}]});
     built.push("input", "__start__", Some(("__start__", input)));
     built.wrote(&json!({"messages": [{"type": "human", "id": "m1", "content": "hi"}]}));
-    let chunk =
-        json!({"messages": [{"type": "AIMessageChunk", "id": "m2", "content": "yo", "tool_call_chunks": []}], "n": 1});
+    let chunk = json!({"messages": [{"type": "AIMessageChunk", "id": "m2", "content": "yo", "tool_call_chunks": []}], "n": 1});
     built.push("loop", "a", Some(("a", chunk)));
     built.wrote(&json!({"messages": [message("m2", "yo")], "n": 1}));
     built.push("loop", "", None);
@@ -111,8 +137,17 @@ fn steps_write_what_their_tasks_wrote_with_the_ids_of_the_state() {
     );
     assert_eq!((steps.inferred.len(), steps.repeated), (0, 0));
     let mut lost = false;
-    let plain = plain_message(&json!([message("m2", "yo"), {"usage_metadata": 1}]), &mut lost);
-    assert_eq!((plain, lost), (json!([{"type": "ai", "id": "m2", "content": "yo"}, {"usage_metadata": 1}]), true));
+    let plain = plain_message(
+        &json!([message("m2", "yo"), {"usage_metadata": 1}]),
+        &mut lost,
+    );
+    assert_eq!(
+        (plain, lost),
+        (
+            json!([{"type": "ai", "id": "m2", "content": "yo"}, {"usage_metadata": 1}]),
+            true
+        )
+    );
 }
 
 #[test]
@@ -128,12 +163,18 @@ fn writers_that_the_history_hides_follow_from_the_graph() {
     built.push("loop", "c", None);
     let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
     let last = steps.steps.last().unwrap();
-    assert_eq!((last[0].as_node.as_deref(), &last[0].values["log"]), (Some("b"), &json!(["b"])));
+    assert_eq!(
+        (last[0].as_node.as_deref(), &last[0].values["log"]),
+        (Some("b"), &json!(["b"]))
+    );
     assert_eq!(steps.inferred, [2]);
     // After b it could be a or c.
     built.wrote(&json!({"log": ["?"]}));
     built.push("loop", "", None);
-    assert_eq!(Supersteps::of(&built.branch(), &shape()), Err(Unrepeatable::UnknownWriter(Some(3))));
+    assert_eq!(
+        Supersteps::of(&built.branch(), &shape()),
+        Err(Unrepeatable::UnknownWriter(Some(3)))
+    );
 }
 
 #[test]
@@ -150,7 +191,10 @@ fn results_that_the_history_hides_follow_from_the_states() {
     built.wrote(&json!({"log": ["a", "b", "c"], "n": 4}));
     built.push("loop", "", None);
     let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
-    let writes: Vec<Value> = steps.steps[2].iter().map(|write| json!([write.as_node, write.values])).collect();
+    let writes: Vec<Value> = steps.steps[2]
+        .iter()
+        .map(|write| json!([write.as_node, write.values]))
+        .collect();
     let expected = json!([["a", {"log": ["a", "c"]}], ["b", {"log": ["b"], "n": 4}], ["c", {}]]);
     assert_eq!((json!(writes), &*steps.inferred), (expected, &[1][..]));
 }
@@ -160,7 +204,11 @@ fn edits_are_made_in_the_name_of_a_node_that_leads_to_the_same_next_nodes() {
     let mut built = Built::new();
     built.push("input", "__start__", Some(("__start__", json!({"n": 1}))));
     built.wrote(&json!({"n": 1}));
-    built.push("loop", "a", Some(("a", json!({"messages": [message("m1", "x")]}))));
+    built.push(
+        "loop",
+        "a",
+        Some(("a", json!({"messages": [message("m1", "x")]}))),
+    );
     built.wrote(&json!({"messages": [message("m1", "x")]}));
     built.push("loop", "b", None);
     built.wrote(&json!({"n": 2, "log": ["edited"], "messages": [{"type": "remove", "id": "m1"}]}));
@@ -168,11 +216,21 @@ fn edits_are_made_in_the_name_of_a_node_that_leads_to_the_same_next_nodes() {
     built.wrote(&json!({"n": 3}));
     built.push("update", "c", None);
     let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
-    let edits: Vec<(Option<&str>, &Map<String, Value>)> =
-        steps.steps[3..].iter().map(|writes| (writes[0].as_node.as_deref(), &writes[0].values)).collect();
+    let edits: Vec<(Option<&str>, &Map<String, Value>)> = steps.steps[3..]
+        .iter()
+        .map(|writes| (writes[0].as_node.as_deref(), &writes[0].values))
+        .collect();
     let first = json!({"log": ["edited"], "messages": [{"type": "remove", "id": "m1", "content": ""}], "n": 2});
-    assert_eq!(edits[0], (Some("a"), first.as_object().unwrap()), "as the node that wrote last");
-    assert_eq!(edits[1], (Some("b"), json!({"n": 3}).as_object().unwrap()), "as the node that was next");
+    assert_eq!(
+        edits[0],
+        (Some("a"), first.as_object().unwrap()),
+        "as the node that wrote last"
+    );
+    assert_eq!(
+        edits[1],
+        (Some("b"), json!({"n": 3}).as_object().unwrap()),
+        "as the node that was next"
+    );
     assert_eq!(replayed(&steps).last(), Some(&built.values));
 }
 
@@ -181,18 +239,33 @@ fn histories_that_can_not_be_repeated_say_why() {
     assert_eq!(Supersteps::of(&[], &shape()), Err(Unrepeatable::Empty));
     let mut built = Built::new();
     built.push("loop", "", None);
-    assert_eq!(Supersteps::of(&built.branch(), &shape()), Err(Unrepeatable::NoBeginning));
+    assert_eq!(
+        Supersteps::of(&built.branch(), &shape()),
+        Err(Unrepeatable::NoBeginning)
+    );
     let mut built = Built::new();
     built.push("input", "__start__", Some(("__start__", json!({"n": 1}))));
     built.push("loop", "a", Some(("a", json!("text"))));
     built.push("loop", "", None);
-    assert_eq!(Supersteps::of(&built.branch(), &shape()), Err(Unrepeatable::NotAnObject("a".into(), Some(1))));
+    assert_eq!(
+        Supersteps::of(&built.branch(), &shape()),
+        Err(Unrepeatable::NotAnObject("a".into(), Some(1)))
+    );
     // The oldest state is not there.
-    assert_eq!(Supersteps::of(&built.branch()[1..], &shape()), Err(Unrepeatable::NoBeginning));
+    assert_eq!(
+        Supersteps::of(&built.branch()[1..], &shape()),
+        Err(Unrepeatable::NoBeginning)
+    );
     // Hostile: parents in a circle.
     let row = |id: &str, parent: &str| json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "metadata": {"source": "loop"}, "values": 3});
-    let circle: Vec<HistoryState> = [row("a", "b"), row("b", "a")].into_iter().filter_map(HistoryState::read).collect();
-    assert_eq!(Supersteps::of(&branch_of(circle), &shape()), Err(Unrepeatable::NoBeginning));
+    let circle: Vec<HistoryState> = [row("a", "b"), row("b", "a")]
+        .into_iter()
+        .filter_map(HistoryState::read)
+        .collect();
+    assert_eq!(
+        Supersteps::of(&branch_of(circle), &shape()),
+        Err(Unrepeatable::NoBeginning)
+    );
 }
 
 #[test]
@@ -206,8 +279,12 @@ fn several_writes_to_a_channel_are_separate_updates_and_forks_are_left_out() {
     built.push("loop", "b", None);
     let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
     assert_eq!((steps.repeated, &*steps.states), (1, &[0, 1, 3][..]));
-    let values: Vec<&Map<String, Value>> = steps.steps[2].iter().map(|write| &write.values).collect();
-    assert_eq!(json!(values), json!([{"log": ["x"], "n": 5}, {"log": ["y"]}]));
+    let values: Vec<&Map<String, Value>> =
+        steps.steps[2].iter().map(|write| &write.values).collect();
+    assert_eq!(
+        json!(values),
+        json!([{"log": ["x"], "n": 5}, {"log": ["y"]}])
+    );
     assert_eq!(replayed(&steps).last(), Some(&built.values));
 }
 
@@ -215,9 +292,15 @@ fn several_writes_to_a_channel_are_separate_updates_and_forks_are_left_out() {
 fn only_differences_that_servers_make_are_ignored_in_messages() {
     let a = json!({"messages": [message("m", "x")], "n": 1});
     let sent = json!({"messages": [{"type": "ai", "id": "m", "content": "x", "tool_calls": [], "name": null}], "n": 1});
-    assert!(same_message(&a["messages"], &sent["messages"]) && same_message(&sent["messages"], &a["messages"]));
-    for other in [message("m", "y"), message("k", "x"), json!({"type": "ai", "id": "m", "content": "x", "name": "bob"})]
-    {
+    assert!(
+        same_message(&a["messages"], &sent["messages"])
+            && same_message(&sent["messages"], &a["messages"])
+    );
+    for other in [
+        message("m", "y"),
+        message("k", "x"),
+        json!({"type": "ai", "id": "m", "content": "x", "name": "bob"}),
+    ] {
         assert!(!same_message(&a["messages"], &json!([other])), "{other}");
     }
     assert!(!same_message(&json!({"usage_metadata": 1}), &json!({})));
@@ -225,8 +308,15 @@ fn only_differences_that_servers_make_are_ignored_in_messages() {
 
 fn a_write() -> impl Strategy<Value = Value> {
     let log = proptest::option::of(proptest::collection::vec(0..5u8, 0..3));
-    let n = proptest::option::of(prop_oneof![(0..4u8).prop_map(Value::from), Just(json!([1, 2])), Just(json!([]))]);
-    let a_message = (0..4u8, prop_oneof![Just("say"), Just("edit"), Just("remove")]);
+    let n = proptest::option::of(prop_oneof![
+        (0..4u8).prop_map(Value::from),
+        Just(json!([1, 2])),
+        Just(json!([]))
+    ]);
+    let a_message = (
+        0..4u8,
+        prop_oneof![Just("say"), Just("edit"), Just("remove")],
+    );
     let messages = proptest::collection::vec(a_message, 0..3);
     (log, n, messages).prop_map(|(log, n, messages)| {
         let mut write = Map::new();
@@ -241,7 +331,10 @@ fn a_write() -> impl Strategy<Value = Value> {
             what => message(&id.to_string(), what),
         };
         if !messages.is_empty() {
-            write.insert("messages".into(), messages.iter().map(written).collect::<Vec<_>>().into());
+            write.insert(
+                "messages".into(),
+                messages.iter().map(written).collect::<Vec<_>>().into(),
+            );
         }
         write.into()
     })
@@ -285,10 +378,16 @@ proptest! {
 /// A removed message that comes back in an edit has another place, which no update can set.
 fn messages_equal(a: Option<&Value>, b: &Value) -> bool {
     let sorted = |value: &Value| {
-        let mut all: Vec<String> = value.as_array().into_iter().flatten().map(Value::to_string).collect();
+        let mut all: Vec<String> = value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(Value::to_string)
+            .collect();
         all.sort();
         all
     };
-    b.as_array().is_some_and(|list| list.iter().all(|item| item["id"].is_string()))
+    b.as_array()
+        .is_some_and(|list| list.iter().all(|item| item["id"].is_string()))
         && a.is_some_and(|a| sorted(a) == sorted(b))
 }

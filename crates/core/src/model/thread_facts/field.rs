@@ -37,7 +37,9 @@ impl Field<'_> {
 
     pub fn text(&self) -> Option<String> {
         let raw = self.0?.get();
-        json::from_str::<Cow<'_, str>>(raw).ok().map(Cow::into_owned)
+        json::from_str::<Cow<'_, str>>(raw)
+            .ok()
+            .map(Cow::into_owned)
     }
 
     pub fn time(&self) -> Option<Timestamp> {
@@ -53,7 +55,11 @@ impl Field<'_> {
     }
 
     pub fn questions(&self) -> Vec<Question> {
-        self.get::<Vec<Asked>>().unwrap_or_default().into_iter().map(Question::from).collect()
+        self.get::<Vec<Asked>>()
+            .unwrap_or_default()
+            .into_iter()
+            .map(Question::from)
+            .collect()
     }
 
     /// `{error, message}` on threads, a text on tasks; JavaScript's tasks have a text with `{name, message}` in it.
@@ -69,11 +75,15 @@ impl Field<'_> {
         let raw = text.as_deref().unwrap_or(self.0?.get());
         let both: Option<Both> = object(raw).ok();
         match both.map(|both| (both.error.0, both.message.0)) {
-            Some((class, message)) if class.is_some() || message.is_some() => {
-                Some(ThreadError { class: class.unwrap_or_default(), message: message.unwrap_or_default() })
-            }
+            Some((class, message)) if class.is_some() || message.is_some() => Some(ThreadError {
+                class: class.unwrap_or_default(),
+                message: message.unwrap_or_default(),
+            }),
             // Nothing that has a name here; shown as it is.
-            _ => Some(ThreadError { class: String::new(), message: raw.to_string() }),
+            _ => Some(ThreadError {
+                class: String::new(),
+                message: raw.to_string(),
+            }),
         }
     }
 }
@@ -110,9 +120,21 @@ pub(super) struct Asked {
 
 impl From<Asked> for Question {
     fn from(asked: Asked) -> Question {
-        let Asked { id, value, response_schema } = asked;
-        let (value, inexact) = value.and_then(|raw| exact_json::parse_lenient(raw.get()).ok()).unwrap_or_default();
+        let Asked {
+            id,
+            value,
+            response_schema,
+        } = asked;
+        let (value, inexact) = value
+            .and_then(|raw| exact_json::parse_lenient(raw.get()).ok())
+            .unwrap_or_default();
         let response_schema = response_schema.filter(|schema| !schema.is_null());
-        Question { id: id.0, value, response_schema, inexact, node: None }
+        Question {
+            id: id.0,
+            value,
+            response_schema,
+            inexact,
+            node: None,
+        }
     }
 }

@@ -64,7 +64,9 @@ impl ThreadSort {
     /// Compares two threads in this order; equal ones so that the order is stable.
     pub fn compare(self, a: &Thread, b: &Thread) -> Ordering {
         let by_key = self.compare_keys(a, b);
-        by_key.then_with(|| changed(b).cmp(&changed(a))).then_with(|| a.thread_id.cmp(&b.thread_id))
+        by_key
+            .then_with(|| changed(b).cmp(&changed(a)))
+            .then_with(|| a.thread_id.cmp(&b.thread_id))
     }
 }
 
@@ -138,7 +140,10 @@ impl Condition {
     /// Returns whether a server can filter by it.
     pub fn is_for_server(&self) -> bool {
         match self {
-            Condition::Status(_) | Condition::Metadata(..) | Condition::Values(..) | Condition::Graph(_) => true,
+            Condition::Status(_)
+            | Condition::Metadata(..)
+            | Condition::Values(..)
+            | Condition::Graph(_) => true,
             Condition::Star(starred) => *starred,
             Condition::Assistant(id) | Condition::Id(id) => is_whole_id(id),
             Condition::Age(..) | Condition::Name(_) | Condition::Word(_) => false,
@@ -148,7 +153,9 @@ impl Condition {
     /// Returns whether it is about metadata that is more than a text or a number at the top level.
     fn is_nested_metadata(&self) -> bool {
         match self {
-            Condition::Metadata(path, value) => path.len() > 1 || !(value.is_string() || value.is_number()),
+            Condition::Metadata(path, value) => {
+                path.len() > 1 || !(value.is_string() || value.is_number())
+            }
             Condition::Star(starred) => *starred,
             _ => false,
         }
@@ -161,7 +168,9 @@ impl Condition {
         let note = |key: &str| metadata.and_then(|m| m[key].as_str()).unwrap_or_default();
         Some(match self {
             Condition::Status(status) => thread.status == *status,
-            Condition::Metadata(path, wanted) => metadata.is_some_and(|m| contains(m, &nested(path, wanted))),
+            Condition::Metadata(path, wanted) => {
+                metadata.is_some_and(|m| contains(m, &nested(path, wanted)))
+            }
             Condition::Values(..) => return row.values_fit,
             Condition::Age(older, than) => {
                 let at = changed(thread)?;
@@ -171,7 +180,9 @@ impl Condition {
             Condition::Graph(graph) => note("graph_id") == graph,
             Condition::Assistant(id) => starts_with(note("assistant_id"), id),
             Condition::Id(id) => starts_with(&thread.thread_id, id),
-            Condition::Name(name) => contains_text(thread.name().unwrap_or_default(), &name.to_lowercase()),
+            Condition::Name(name) => {
+                contains_text(thread.name().unwrap_or_default(), &name.to_lowercase())
+            }
             Condition::Star(starred) => thread.is_starred() == *starred,
             Condition::Word(word) => {
                 let word = word.to_lowercase();
@@ -226,13 +237,16 @@ impl ThreadSearch {
 
     /// Returns what the server filters by.
     pub fn server_filter(&self) -> ServerFilter {
-        let (mut metadata, mut values, mut filter) = (Map::new(), Map::new(), ServerFilter::default());
+        let (mut metadata, mut values, mut filter) =
+            (Map::new(), Map::new(), ServerFilter::default());
         for term in &self.terms {
             match &term.condition {
                 Condition::Status(status) => filter.status = Some(status.clone()),
                 Condition::Metadata(path, value) => drop(put(&mut metadata, path, value)),
                 Condition::Values(path, value) => drop(put(&mut values, path, value)),
-                Condition::Graph(graph) => drop(metadata.insert("graph_id".into(), graph.as_str().into())),
+                Condition::Graph(graph) => {
+                    drop(metadata.insert("graph_id".into(), graph.as_str().into()))
+                }
                 Condition::Assistant(id) if is_whole_id(id) => {
                     metadata.insert("assistant_id".into(), id.as_str().into());
                 }
@@ -248,34 +262,59 @@ impl ThreadSearch {
     /// Returns the positions of the terms about metadata that is more than a text or a number at the top level.
     pub fn nested_metadata(&self) -> BTreeSet<usize> {
         let terms = self.terms.iter().enumerate();
-        terms.filter(|(_, term)| term.condition.is_nested_metadata()).map(|(at, _)| at).collect()
+        terms
+            .filter(|(_, term)| term.condition.is_nested_metadata())
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// Returns the search without the terms at these positions.
     pub fn without(&self, positions: &BTreeSet<usize>) -> ThreadSearch {
-        let terms = self.terms.iter().enumerate().filter(|(at, _)| !positions.contains(at));
-        ThreadSearch { text: self.text.clone(), terms: terms.map(|(_, term)| term.clone()).collect(), sort: self.sort }
+        let terms = self
+            .terms
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !positions.contains(at));
+        ThreadSearch {
+            text: self.text.clone(),
+            terms: terms.map(|(_, term)| term.clone()).collect(),
+            sort: self.sort,
+        }
     }
 
     /// Returns whether a row matches. A condition that the row doesn't show is not fulfilled.
     pub fn fits(&self, row: &SearchRow<'_>, now: Timestamp) -> bool {
-        self.terms.iter().all(|term| term.condition.holds(row, now) == Some(true))
+        self.terms
+            .iter()
+            .all(|term| term.condition.holds(row, now) == Some(true))
     }
 
     /// Returns the positions of the server's terms that a row of its answer does not fulfill: the server ignores them.
     pub fn ignored(&self, row: &SearchRow<'_>) -> impl Iterator<Item = usize> {
         let is_ignored = move |term: &Term| {
-            term.condition.is_for_server() && term.condition.holds(row, Timestamp::UNIX_EPOCH) == Some(false)
+            term.condition.is_for_server()
+                && term.condition.holds(row, Timestamp::UNIX_EPOCH) == Some(false)
         };
-        let positions = self.terms.iter().enumerate().filter(move |(_, term)| is_ignored(term));
+        let positions = self
+            .terms
+            .iter()
+            .enumerate()
+            .filter(move |(_, term)| is_ignored(term));
         positions.map(|(at, _)| at).collect::<Vec<_>>().into_iter()
     }
 
     /// Returns whether no later thread of a list sorted by change can match, because this one changed too long ago.
     pub fn ends_at(&self, thread: &Thread, now: Timestamp) -> bool {
-        let row = SearchRow { thread, values_fit: None, texts: &[] };
+        let row = SearchRow {
+            thread,
+            values_fit: None,
+            texts: &[],
+        };
         let is_newer = |term: &&Term| matches!(term.condition, Condition::Age(false, _));
-        self.terms.iter().filter(is_newer).any(|term| term.condition.holds(&row, now) == Some(false))
+        self.terms
+            .iter()
+            .filter(is_newer)
+            .any(|term| term.condition.holds(&row, now) == Some(false))
     }
 }
 
@@ -283,13 +322,20 @@ impl Thread {
     /// Returns the thread's name: the one that Runtail writes, else the one that Aegra does.
     pub fn name(&self) -> Option<&str> {
         let metadata = self.metadata.as_ref()?;
-        let text = |key: &str| metadata[key].as_str().map(str::trim).filter(|text| !text.is_empty());
+        let text = |key: &str| {
+            metadata[key]
+                .as_str()
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+        };
         text(NAME_KEY).or_else(|| text("thread_name"))
     }
 
     /// Returns whether the thread is starred.
     pub fn is_starred(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata[STAR_KEY] == Value::Bool(true))
+        self.metadata
+            .as_ref()
+            .is_some_and(|metadata| metadata[STAR_KEY] == Value::Bool(true))
     }
 }
 
@@ -297,7 +343,9 @@ impl Thread {
 pub fn title_of(content: &Value) -> Option<String> {
     let text = match content {
         Value::String(text) => text.as_str(),
-        Value::Array(blocks) => blocks.iter().find_map(|block| block.as_str().or_else(|| block["text"].as_str()))?,
+        Value::Array(blocks) => blocks
+            .iter()
+            .find_map(|block| block.as_str().or_else(|| block["text"].as_str()))?,
         _ => return None,
     };
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -308,12 +356,12 @@ pub fn title_of(content: &Value) -> Option<String> {
 /// reference §4).
 pub fn contains(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
-        (Value::Object(fields), Value::Object(wanted)) => {
-            wanted.iter().all(|(key, wanted)| fields.get(key).is_some_and(|value| contains(value, wanted)))
-        }
-        (Value::Array(items), Value::Array(wanted)) => {
-            wanted.iter().all(|wanted| items.iter().any(|item| contains(item, wanted)))
-        }
+        (Value::Object(fields), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| fields.get(key).is_some_and(|value| contains(value, wanted))),
+        (Value::Array(items), Value::Array(wanted)) => wanted
+            .iter()
+            .all(|wanted| items.iter().any(|item| contains(item, wanted))),
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         _ => value == wanted,
     }
@@ -325,7 +373,8 @@ fn is_whole_id(text: &str) -> bool {
 }
 
 fn starts_with(text: &str, start: &str) -> bool {
-    text.get(..start.len()).is_some_and(|part| part.eq_ignore_ascii_case(start))
+    text.get(..start.len())
+        .is_some_and(|part| part.eq_ignore_ascii_case(start))
 }
 
 fn contains_text(text: &str, lowercase: &str) -> bool {
@@ -334,12 +383,16 @@ fn contains_text(text: &str, lowercase: &str) -> bool {
 
 /// Returns a value inside objects with these keys.
 fn nested(path: &[String], value: &Value) -> Value {
-    path.iter().rev().fold(value.clone(), |inner, key| Value::Object(Map::from_iter([(key.clone(), inner)])))
+    path.iter().rev().fold(value.clone(), |inner, key| {
+        Value::Object(Map::from_iter([(key.clone(), inner)]))
+    })
 }
 
 /// Puts a value at a path. Returns false if there is another value on its way, which stays.
 fn put(object: &mut Map<String, Value>, path: &[String], value: &Value) -> bool {
-    let Some((key, rest)) = path.split_first() else { return false };
+    let Some((key, rest)) = path.split_first() else {
+        return false;
+    };
     if rest.is_empty() {
         return match object.get(key) {
             None => {
@@ -349,7 +402,10 @@ fn put(object: &mut Map<String, Value>, path: &[String], value: &Value) -> bool 
             Some(known) => known == value,
         };
     }
-    match object.entry(key.clone()).or_insert_with(|| Value::Object(Map::new())) {
+    match object
+        .entry(key.clone())
+        .or_insert_with(|| Value::Object(Map::new()))
+    {
         Value::Object(inner) => put(inner, rest, value),
         _ => false,
     }

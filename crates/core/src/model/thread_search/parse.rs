@@ -9,8 +9,7 @@ use serde_json::{Map, Value};
 const MAX_BYTES: usize = 4096;
 const MAX_TERMS: usize = 32;
 /// The fields, as an error lists them.
-const FIELDS: &str =
-    "status:, meta.KEY=VALUE, values.PATH=VALUE, age>1h, age<1h, graph:, assistant:, id:, name:, star:, sort:";
+const FIELDS: &str = "status:, meta.KEY=VALUE, values.PATH=VALUE, age>1h, age<1h, graph:, assistant:, id:, name:, star:, sort:";
 
 /// Why a search can't be parsed, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,17 +30,29 @@ struct Token<'a> {
 pub(super) fn parse(text: &str) -> Result<ThreadSearch, SearchError> {
     let error = |at: usize, message: String| {
         let before = text.get(..at).unwrap_or(text);
-        SearchError { column: before.chars().count() + 1, message }
+        SearchError {
+            column: before.chars().count() + 1,
+            message,
+        }
     };
     if text.len() > MAX_BYTES {
-        return Err(SearchError { column: 1, message: format!("the search is longer than {MAX_BYTES} bytes") });
+        return Err(SearchError {
+            column: 1,
+            message: format!("the search is longer than {MAX_BYTES} bytes"),
+        });
     }
-    let mut search = ThreadSearch { text: text.trim().to_string(), ..ThreadSearch::default() };
+    let mut search = ThreadSearch {
+        text: text.trim().to_string(),
+        ..ThreadSearch::default()
+    };
     let (mut metadata, mut values) = (Map::new(), Map::new());
     // Whitespace at the end belongs to no term, not even to one with an open bracket.
     for token in tokens(text.trim_end()).map_err(|(at, message)| error(at, message))? {
         if search.terms.len() >= MAX_TERMS {
-            return Err(error(token.at, format!("a search has at most {MAX_TERMS} terms")));
+            return Err(error(
+                token.at,
+                format!("a search has at most {MAX_TERMS} terms"),
+            ));
         }
         let condition = match term(&token).map_err(|(at, message)| error(at, message))? {
             Parsed::Sort(sort) => {
@@ -55,24 +66,36 @@ pub(super) fn parse(text: &str) -> Result<ThreadSearch, SearchError> {
         };
         let has_other = |wanted: &Condition| {
             search.terms.iter().any(|known| {
-                std::mem::discriminant(&known.condition) == std::mem::discriminant(wanted) && known.condition != *wanted
+                std::mem::discriminant(&known.condition) == std::mem::discriminant(wanted)
+                    && known.condition != *wanted
             })
         };
         let text_key = |key: &str| vec![key.to_string()];
         let fits = match &condition {
             Condition::Metadata(path, value) => put(&mut metadata, path, value),
             Condition::Values(path, value) => put(&mut values, path, value),
-            Condition::Graph(graph) => put(&mut metadata, &text_key("graph_id"), &graph.as_str().into()),
-            Condition::Star(true) => put(&mut metadata, &text_key(STAR_KEY), &true.into()) && !has_other(&condition),
-            Condition::Status(_) | Condition::Id(_) | Condition::Assistant(_) | Condition::Star(_) => {
-                !has_other(&condition)
+            Condition::Graph(graph) => {
+                put(&mut metadata, &text_key("graph_id"), &graph.as_str().into())
             }
+            Condition::Star(true) => {
+                put(&mut metadata, &text_key(STAR_KEY), &true.into()) && !has_other(&condition)
+            }
+            Condition::Status(_)
+            | Condition::Id(_)
+            | Condition::Assistant(_)
+            | Condition::Star(_) => !has_other(&condition),
             Condition::Age(..) | Condition::Name(_) | Condition::Word(_) => true,
         };
         if !fits {
-            return Err(error(token.at, format!("`{}` contradicts an earlier term", token.text)));
+            return Err(error(
+                token.at,
+                format!("`{}` contradicts an earlier term", token.text),
+            ));
         }
-        search.terms.push(Term { text: token.text.to_string(), condition });
+        search.terms.push(Term {
+            text: token.text.to_string(),
+            condition,
+        });
     }
     Ok(search)
 }
@@ -104,7 +127,9 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, (usize, String)> {
                 break;
             }
             match letter {
-                '"' if depth > 0 || previous.is_none_or(|before| ":=.<>".contains(before)) => quote = Some(at),
+                '"' if depth > 0 || previous.is_none_or(|before| ":=.<>".contains(before)) => {
+                    quote = Some(at)
+                }
                 '=' => has_value = true,
                 '[' | '{' if depth > 0 || (has_value && previous == Some('=')) => depth += 1,
                 ']' | '}' => depth = depth.saturating_sub(1),
@@ -116,7 +141,10 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, (usize, String)> {
         if let Some(opened) = quote {
             return Err((opened, "the quote is not closed".into()));
         }
-        tokens.push(Token { at: start, text: &text[start..end] });
+        tokens.push(Token {
+            at: start,
+            text: &text[start..end],
+        });
     }
     Ok(tokens)
 }
@@ -135,7 +163,10 @@ fn term(token: &Token<'_>) -> Result<Parsed, Wrong> {
         return Ok(Parsed::Condition(Condition::Word(quoted(at, text)?)));
     }
     for (prefix, make) in [
-        ("meta.", Condition::Metadata as fn(Vec<String>, Value) -> Condition),
+        (
+            "meta.",
+            Condition::Metadata as fn(Vec<String>, Value) -> Condition,
+        ),
         ("metadata.", Condition::Metadata),
         ("values.", Condition::Values),
     ] {
@@ -144,19 +175,28 @@ fn term(token: &Token<'_>) -> Result<Parsed, Wrong> {
             return Ok(Parsed::Condition(make(path, value)));
         }
     }
-    if let Some(rest) = text.strip_prefix("age").filter(|rest| rest.starts_with(['<', '>', ':', '='])) {
+    if let Some(rest) = text
+        .strip_prefix("age")
+        .filter(|rest| rest.starts_with(['<', '>', ':', '=']))
+    {
         return age(at + 3, rest).map(Parsed::Condition);
     }
     let Some((field, rest)) = text.split_once(':') else {
         return Ok(Parsed::Condition(Condition::Word(text.to_string())));
     };
-    let is_word =
-        field.is_empty() || !field.chars().all(|c| c.is_ascii_lowercase() || c == '_') || rest.starts_with("//");
+    let is_word = field.is_empty()
+        || !field.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+        || rest.starts_with("//");
     if is_word {
         return Ok(Parsed::Condition(Condition::Word(text.to_string())));
     }
     let (value_at, value) = (at + field.len() + 1, quoted(at + field.len() + 1, rest)?);
-    let one_of = |allowed: &str| (value_at, format!("`{value}` is not a value of {field}:; use {allowed}"));
+    let one_of = |allowed: &str| {
+        (
+            value_at,
+            format!("`{value}` is not a value of {field}:; use {allowed}"),
+        )
+    };
     if value.is_empty() && KNOWN.contains(&field) {
         return Err((value_at, format!("{field}: needs a value")));
     }
@@ -175,13 +215,17 @@ fn term(token: &Token<'_>) -> Result<Parsed, Wrong> {
         "sort" => {
             let orders = [ThreadSort::Updated, ThreadSort::Created, ThreadSort::Status];
             let found = orders.into_iter().find(|sort| sort.word() == value);
-            return found.map(Parsed::Sort).ok_or_else(|| one_of("updated, created or status"));
+            return found
+                .map(Parsed::Sort)
+                .ok_or_else(|| one_of("updated, created or status"));
         }
         _ => {
             let quoted = Value::String(text.to_string());
             return Err((
                 at,
-                format!("unknown field `{field}:`; fields: {FIELDS}; quote it to search for the text: {quoted}"),
+                format!(
+                    "unknown field `{field}:`; fields: {FIELDS}; quote it to search for the text: {quoted}"
+                ),
             ));
         }
     }))
@@ -199,7 +243,9 @@ fn age(at: usize, text: &str) -> Result<Condition, Wrong> {
         _ => return Err((at, form.to_string())),
     };
     let span = &text[1..];
-    let parsed = parse_duration(span).filter(|_| !span.is_empty()).and_then(|span| SignedDuration::try_from(span).ok());
+    let parsed = parse_duration(span)
+        .filter(|_| !span.is_empty())
+        .and_then(|span| SignedDuration::try_from(span).ok());
     parsed
         .map(|than| Condition::Age(older, than))
         .ok_or_else(|| (at + 1, format!("`{span}` is not a duration; {form}")))
@@ -228,7 +274,9 @@ fn path_and_value(at: usize, text: &str, prefix: &str) -> Result<(Vec<String>, V
             let length = rest.find(['.', '=']).unwrap_or(rest.len());
             let key = &rest[..length];
             if key.ends_with(['!', '<', '>', '~']) && rest[length..].starts_with('=') {
-                let why = format!("servers find only equal values: {form}; quote a key that ends with this sign");
+                let why = format!(
+                    "servers find only equal values: {form}; quote a key that ends with this sign"
+                );
                 return Err((here + length - 1, why));
             }
             (key.to_string(), length)
@@ -253,7 +301,9 @@ fn value_of(at: usize, text: &str, form: &str) -> Result<Value, Wrong> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(value),
         Err(_) if text.is_empty() => Err((at, form.to_string())),
-        Err(error) if text.starts_with(['"', '[', '{']) => Err((at, format!("the value is not valid JSON: {error}"))),
+        Err(error) if text.starts_with(['"', '[', '{']) => {
+            Err((at, format!("the value is not valid JSON: {error}")))
+        }
         Err(_) => Ok(Value::String(text.to_string())),
     }
 }

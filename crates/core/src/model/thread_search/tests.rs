@@ -22,7 +22,11 @@ fn thread() -> Thread {
 
 fn fits(text: &str) -> bool {
     let thread = thread();
-    let row = SearchRow { thread: &thread, values_fit: Some(true), texts: &["Where is my parcel?"] };
+    let row = SearchRow {
+        thread: &thread,
+        values_fit: Some(true),
+        texts: &["Where is my parcel?"],
+    };
     parsed(text).fits(&row, now())
 }
 
@@ -69,9 +73,17 @@ fn terms_match_the_listed_thread() {
 #[test]
 fn unknown_values_do_not_match() {
     let thread = thread();
-    let row = SearchRow { thread: &thread, values_fit: None, texts: &[] };
+    let row = SearchRow {
+        thread: &thread,
+        values_fit: None,
+        texts: &[],
+    };
     assert!(!parsed("values.x=1").fits(&row, now()));
-    assert_eq!(parsed("values.x=1").ignored(&row).count(), 0, "whether the server filtered is unknown");
+    assert_eq!(
+        parsed("values.x=1").ignored(&row).count(),
+        0,
+        "whether the server filtered is unknown"
+    );
 }
 
 #[test]
@@ -84,15 +96,24 @@ fn the_server_gets_what_it_can_filter_by() {
     assert_eq!(filter.status.as_deref(), Some("error"));
     assert_eq!(
         filter.metadata,
-        Some(json!({"user": 42, "n": {"x": 1, "y": "two"}, "graph_id": "support", "starred": true,
-                    "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"}))
+        Some(
+            json!({"user": 42, "n": {"x": 1, "y": "two"}, "graph_id": "support", "starred": true,
+                    "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"})
+        )
     );
     assert_eq!(filter.values, Some(json!({"order": {"id": 7}})));
     assert_eq!(search.sort, Some(ThreadSort::Created));
-    let local: Vec<&str> =
-        search.terms().iter().filter(|t| !t.condition.is_for_server()).map(|t| t.text.as_str()).collect();
+    let local: Vec<&str> = search
+        .terms()
+        .iter()
+        .filter(|t| !t.condition.is_for_server())
+        .map(|t| t.text.as_str())
+        .collect();
     assert_eq!(local, ["age>1h", "refund"]);
-    assert_eq!(parsed("star:no id:01a1").server_filter(), ServerFilter::default());
+    assert_eq!(
+        parsed("star:no id:01a1").server_filter(),
+        ServerFilter::default()
+    );
     assert_eq!(parsed("id:01a1").whole_id(), None);
     let id = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
     assert_eq!(parsed(&format!("id:{id}")).whole_id(), Some(id));
@@ -101,7 +122,11 @@ fn the_server_gets_what_it_can_filter_by() {
 #[test]
 fn a_server_that_ignores_a_term_is_noticed() {
     let thread = thread();
-    let row = SearchRow { thread: &thread, values_fit: Some(false), texts: &[] };
+    let row = SearchRow {
+        thread: &thread,
+        values_fit: Some(false),
+        texts: &[],
+    };
     let search = parsed("status:idle age>9h meta.user=42 values.x=1");
     assert_eq!(search.ignored(&row).collect::<Vec<_>>(), [0, 3]);
 }
@@ -116,7 +141,11 @@ fn errors_have_a_position_and_what_is_allowed() {
         ("meta.user", 10, "meta.KEY=VALUE"),
         ("meta.=1", 6, "meta.KEY=VALUE"),
         ("meta.a..b=1", 8, "meta.KEY=VALUE"),
-        ("meta.user!=42", 10, "servers find only equal values: use meta.KEY=VALUE"),
+        (
+            "meta.user!=42",
+            10,
+            "servers find only equal values: use meta.KEY=VALUE",
+        ),
         ("values.n>=3", 9, "servers find only equal values"),
         ("meta.a=", 8, "meta.KEY=VALUE"),
         (r#"meta.a={"x":}"#, 8, "not valid JSON"),
@@ -143,11 +172,16 @@ fn errors_have_a_position_and_what_is_allowed() {
 
 #[test]
 fn nested_metadata_can_be_left_out_of_the_request() {
-    let search = parsed("meta.user=42 meta.n.x=1 star:yes meta.flag=true graph:support meta.tags=[1] refund");
+    let search = parsed(
+        "meta.user=42 meta.n.x=1 star:yes meta.flag=true graph:support meta.tags=[1] refund",
+    );
     let nested = search.nested_metadata();
     assert_eq!(nested.iter().copied().collect::<Vec<_>>(), [1, 2, 3, 5]);
     let filter = search.without(&nested).server_filter();
-    assert_eq!(filter.metadata, Some(json!({"user": 42, "graph_id": "support"})));
+    assert_eq!(
+        filter.metadata,
+        Some(json!({"user": 42, "graph_id": "support"}))
+    );
 }
 
 #[test]
@@ -174,12 +208,23 @@ fn a_list_sorted_by_change_ends_at_the_first_thread_that_is_too_old() {
 
 #[test]
 fn titles_are_one_short_line() {
-    assert_eq!(title_of(&json!("\n  hello \nworld")).as_deref(), Some("hello"));
-    assert_eq!(title_of(&json!([{"type": "image"}, {"type": "text", "text": "see"}])).as_deref(), Some("see"));
-    assert_eq!(title_of(&json!("x".repeat(500))).map(|title| title.len()), Some(MAX_TITLE));
+    assert_eq!(
+        title_of(&json!("\n  hello \nworld")).as_deref(),
+        Some("hello")
+    );
+    assert_eq!(
+        title_of(&json!([{"type": "image"}, {"type": "text", "text": "see"}])).as_deref(),
+        Some("see")
+    );
+    assert_eq!(
+        title_of(&json!("x".repeat(500))).map(|title| title.len()),
+        Some(MAX_TITLE)
+    );
     assert_eq!(title_of(&json!({"a": 1})), None);
-    let unnamed: Thread =
-        serde_json::from_value(json!({"thread_id": "t", "metadata": {"thread_name": " ", "starred": "yes"}})).unwrap();
+    let unnamed: Thread = serde_json::from_value(
+        json!({"thread_id": "t", "metadata": {"thread_name": " ", "starred": "yes"}}),
+    )
+    .unwrap();
     assert_eq!((unnamed.name(), unnamed.is_starred()), (None, false));
 }
 

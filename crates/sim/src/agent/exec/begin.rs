@@ -52,7 +52,8 @@ pub enum Answers {
 impl Answers {
     /// Reads the `resume` of a command. An object counts as a map of ids only if all its keys look like ids.
     pub fn read(resume: &Value) -> Self {
-        let is_id = |key: &String| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id =
+            |key: &String| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
         match resume {
             Value::Null => Answers::None,
             Value::Object(map) if map.keys().all(is_id) => Answers::ById(map.clone()),
@@ -64,7 +65,10 @@ impl Answers {
     pub(super) fn of(&self, task: &Task) -> Vec<Value> {
         let mut answers = task.answers.clone();
         if let Answers::ById(map) = self {
-            let (next, first) = (Interrupt::id_of(&task.id, answers.len()), Interrupt::id_of(&task.id, 0));
+            let (next, first) = (
+                Interrupt::id_of(&task.id, answers.len()),
+                Interrupt::id_of(&task.id, 0),
+            );
             answers.extend(map.get(&next).or_else(|| map.get(&first)).cloned());
         }
         answers
@@ -111,7 +115,13 @@ impl Level<'_> {
         let out = self.out;
         let mut burst = out.burst();
         if self.ns.is_empty() {
-            out.chain_event(&mut burst, "on_chain_start", self.graph.name(), &json!({"input": input}), None);
+            out.chain_event(
+                &mut burst,
+                "on_chain_start",
+                self.graph.name(),
+                &json!({"input": input}),
+                None,
+            );
         }
         self.step += 1;
         let mut first = Task::new("__start__");
@@ -123,7 +133,9 @@ impl Level<'_> {
         self.report(&mut burst);
         burst.send();
         if !input.is_object() {
-            let shown = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            let shown = input
+                .as_str()
+                .map_or_else(|| input.to_string(), str::to_owned);
             let text = format!(
                 "Expected dict, got {shown}\nFor troubleshooting, visit: \
                  https://docs.langchain.com/oss/python/langgraph/errors/INVALID_GRAPH_NODE_RETURN_VALUE"
@@ -136,10 +148,21 @@ impl Level<'_> {
         self.save("loop");
         let mut burst = out.burst();
         if self.ns.is_empty() && out.modes.legacy && out.agent.dialect == Dialect::JavaScript {
-            for message in self.values.get("messages").and_then(Value::as_array).into_iter().flatten() {
+            for message in self
+                .values
+                .get("messages")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 if message["type"] == "human" {
                     let data = json!([message]);
-                    burst.plain("messages/complete", &data, crate::agent::feed::Kind::Output, true);
+                    burst.plain(
+                        "messages/complete",
+                        &data,
+                        crate::agent::feed::Kind::Output,
+                        true,
+                    );
                 }
             }
         }
@@ -153,7 +176,14 @@ impl Level<'_> {
     fn no_input(&self) -> Stop {
         let javascript = self.out.agent.dialect == Dialect::JavaScript;
         let writes = "Received no input writes for \"__start__\"";
-        Stop::failed("EmptyInputError", if javascript { writes } else { "Received no input for __start__" })
+        Stop::failed(
+            "EmptyInputError",
+            if javascript {
+                writes
+            } else {
+                "Received no input for __start__"
+            },
+        )
     }
 
     /// Records that the input failed, and fails.
@@ -169,20 +199,39 @@ impl Level<'_> {
     fn resume(&mut self, how: &Continue, base: Checkpoint) -> Result<(), Stop> {
         let out = self.out;
         let javascript = out.agent.dialect == Dialect::JavaScript;
-        if base.tasks.iter().any(|task| task.name == "__start__" && task.result.is_none()) {
+        if base
+            .tasks
+            .iter()
+            .any(|task| task.name == "__start__" && task.result.is_none())
+        {
             // The input that failed fails again.
             return Err(Stop::failed("TypeError", NO_INPUT));
         }
-        if javascript && base.tasks.is_empty() && base.source() == "input" && how.answers == Answers::None {
+        if javascript
+            && base.tasks.is_empty()
+            && base.source() == "input"
+            && how.answers == Answers::None
+        {
             return Err(self.no_input());
         }
-        let own: Vec<Task> = base.tasks.iter().filter(|task| self.graph.has(task)).cloned().collect();
-        if matches!(how.answers, Answers::Bare(_)) && own.iter().filter_map(Task::pending).count() > 1 && !javascript {
+        let own: Vec<Task> = base
+            .tasks
+            .iter()
+            .filter(|task| self.graph.has(task))
+            .cloned()
+            .collect();
+        if matches!(how.answers, Answers::Bare(_))
+            && own.iter().filter_map(Task::pending).count() > 1
+            && !javascript
+        {
             return Err(Stop::failed("RuntimeError", AMBIGUOUS));
         }
         self.answers = how.answers.clone();
         if let Answers::Bare(value) = &how.answers {
-            *self.bare.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value.clone());
+            *self
+                .bare
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value.clone());
         }
         // The JavaScript server saves a fork before it applies the command.
         let later = javascript && how.fork && (how.update.is_object() || !how.goto.is_empty());
@@ -191,11 +240,17 @@ impl Level<'_> {
         }
         self.tasks = own;
         let known = self.graph.nodes();
-        let added = how.goto.iter().filter(|node| known.contains(&node.as_str()));
+        let added = how
+            .goto
+            .iter()
+            .filter(|node| known.contains(&node.as_str()));
         let missing = |tasks: &[Task], node: &str| tasks.iter().all(|task| task.name != node);
         for node in added {
             if missing(&self.tasks, node) {
-                self.tasks.push(Task { added: !javascript, ..Task::new(node) });
+                self.tasks.push(Task {
+                    added: !javascript,
+                    ..Task::new(node)
+                });
             }
         }
         for task in &mut self.tasks {
@@ -208,18 +263,29 @@ impl Level<'_> {
         }
         if how.fork {
             // A fork has tasks of its own, which ask again.
-            self.tasks = self.tasks.iter().map(|task| Task::new(&task.name)).collect();
+            self.tasks = self
+                .tasks
+                .iter()
+                .map(|task| Task::new(&task.name))
+                .collect();
             self.step += 1;
             self.save("fork");
             if later {
                 self.merge(&how.update);
-                self.tasks = self.tasks.iter().map(|task| Task::new(&task.name)).collect();
+                self.tasks = self
+                    .tasks
+                    .iter()
+                    .map(|task| Task::new(&task.name))
+                    .collect();
                 self.step += 1;
                 self.save("input");
             }
         } else if javascript && (how.update.is_object() || !how.goto.is_empty()) {
             self.store();
-            self.tasks.iter_mut().filter(|task| task.result.is_none()).for_each(|task| *task = Task::new(&task.name));
+            self.tasks
+                .iter_mut()
+                .filter(|task| task.result.is_none())
+                .for_each(|task| *task = Task::new(&task.name));
             self.step += 1;
             self.save("input");
         } else if !how.rerun {
@@ -240,9 +306,15 @@ mod tests {
     fn an_object_is_a_map_of_answers_only_if_all_keys_are_ids() {
         let id = "0123456789abcdef0123456789abcdef";
         assert_eq!(Answers::read(&json!("yes")), Answers::Bare(json!("yes")));
-        assert_eq!(Answers::read(&json!({"ok": true})), Answers::Bare(json!({"ok": true})));
+        assert_eq!(
+            Answers::read(&json!({"ok": true})),
+            Answers::Bare(json!({"ok": true}))
+        );
         assert!(matches!(Answers::read(&json!({id: 1})), Answers::ById(_)));
-        assert!(matches!(Answers::read(&json!({id: 1, "x": 2})), Answers::Bare(_)));
+        assert!(matches!(
+            Answers::read(&json!({id: 1, "x": 2})),
+            Answers::Bare(_)
+        ));
         assert_eq!(Answers::read(&json!(false)), Answers::Bare(json!(false)));
     }
 }

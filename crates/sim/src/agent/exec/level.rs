@@ -81,7 +81,13 @@ pub fn run_level<'a>(
         }
         let mut burst = out.burst();
         if level.ns.is_empty() {
-            out.chain_event(&mut burst, "on_chain_end", graph.name(), &json!({"output": level.values}), None);
+            out.chain_event(
+                &mut burst,
+                "on_chain_end",
+                graph.name(),
+                &json!({"output": level.values}),
+                None,
+            );
         }
         burst.send();
         Ok(level.values)
@@ -113,8 +119,17 @@ fn named(tasks: &[Task], names: &[String]) -> bool {
 }
 
 impl<'a> Level<'a> {
-    fn new(out: &'a Output, graph: Graph, ns: Vec<String>, parents: Object, base: Option<&Checkpoint>) -> Self {
-        let (values, foreign) = base.map_or_else(|| (graph.initial(), Object::new()), |base| graph.split(&base.values));
+    fn new(
+        out: &'a Output,
+        graph: Graph,
+        ns: Vec<String>,
+        parents: Object,
+        base: Option<&Checkpoint>,
+    ) -> Self {
+        let (values, foreign) = base.map_or_else(
+            || (graph.initial(), Object::new()),
+            |base| graph.split(&base.values),
+        );
         Level {
             out,
             graph,
@@ -136,7 +151,10 @@ impl<'a> Level<'a> {
     pub(super) fn merge(&mut self, update: &Value) {
         self.graph.merge(&mut self.values, update);
         if self.out.agent.dialect == Dialect::JavaScript
-            && let Some(messages) = self.values.get_mut("messages").and_then(Value::as_array_mut)
+            && let Some(messages) = self
+                .values
+                .get_mut("messages")
+                .and_then(Value::as_array_mut)
         {
             messages.iter_mut().for_each(message::javascript);
         }
@@ -163,7 +181,13 @@ impl<'a> Level<'a> {
         if self.ns.is_empty() {
             out.report(&self.values, &self.tasks);
         }
-        let Some(id) = self.checkpoint.as_ref().filter(|_| out.modes.checkpoints || out.modes.debug) else { return };
+        let Some(id) = self
+            .checkpoint
+            .as_ref()
+            .filter(|_| out.modes.checkpoints || out.modes.debug)
+        else {
+            return;
+        };
         let names: Vec<&str> = self.tasks.iter().map(|task| task.name.as_str()).collect();
         let metadata = if self.metadata["run_id"] == out.run {
             json!({"source": self.metadata["source"], "step": self.step, "parents": self.parents})
@@ -193,14 +217,19 @@ impl<'a> Level<'a> {
 
     fn task_of_event(&self, task: &Task) -> Value {
         let dialect = self.out.agent.dialect;
-        let raised: Vec<Value> =
-            task.raised.as_ref().map(|raised| rows::interrupt(dialect, raised, true)).into_iter().collect();
+        let raised: Vec<Value> = task
+            .raised
+            .as_ref()
+            .map(|raised| rows::interrupt(dialect, raised, true))
+            .into_iter()
+            .collect();
         let mut state = Value::Null;
         if self.out.subgraphs && self.graph.inner(&task.name).is_some() {
             let ns = format!("{}:{}", task.name, task.id);
             state = json!({"configurable": {"thread_id": self.out.thread, "checkpoint_ns": ns}});
         }
-        let mut row = json!({"id": task.id, "name": task.name, "interrupts": raised, "state": state});
+        let mut row =
+            json!({"id": task.id, "name": task.name, "interrupts": raised, "state": state});
         if dialect == Dialect::JavaScript {
             row["path"] = json!(["__pregel_pull", task.name]);
         }
@@ -216,13 +245,20 @@ impl<'a> Level<'a> {
 
     /// Changes a task, also in the saved checkpoint.
     pub(super) fn change_task(&mut self, index: usize, change: impl Fn(&mut Task)) {
-        let Some(task) = self.tasks.get_mut(index) else { return };
+        let Some(task) = self.tasks.get_mut(index) else {
+            return;
+        };
         change(task);
-        let (Some(checkpoint), true) = (&self.checkpoint, self.ns.is_empty()) else { return };
+        let (Some(checkpoint), true) = (&self.checkpoint, self.ns.is_empty()) else {
+            return;
+        };
         let id = &task.id;
         self.out.agent.with_thread(&self.out.thread, |thread| {
-            let tasks = thread.checkpoint_mut(checkpoint).map(|checkpoint| &mut checkpoint.tasks);
-            if let Some(task) = tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == *id)) {
+            let tasks = thread
+                .checkpoint_mut(checkpoint)
+                .map(|checkpoint| &mut checkpoint.tasks);
+            if let Some(task) = tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == *id))
+            {
                 change(task);
             }
         });
@@ -230,7 +266,9 @@ impl<'a> Level<'a> {
 
     /// Updates state and tasks of the saved checkpoint after a command.
     pub(super) fn store(&self) {
-        let (Some(checkpoint), true) = (&self.checkpoint, self.ns.is_empty()) else { return };
+        let (Some(checkpoint), true) = (&self.checkpoint, self.ns.is_empty()) else {
+            return;
+        };
         self.out.agent.with_thread(&self.out.thread, |thread| {
             if let Some(checkpoint) = thread.checkpoint_mut(checkpoint) {
                 checkpoint.values = self.saved_values();
@@ -258,12 +296,23 @@ impl<'a> Level<'a> {
                     parent = thread.forget_step(parent, &out.run);
                 }
                 let (values, tasks) = (self.saved_values(), self.tasks.clone());
-                thread.checkpoints.push(Checkpoint { id: id.clone(), parent, values, tasks, metadata, at });
+                thread.checkpoints.push(Checkpoint {
+                    id: id.clone(),
+                    parent,
+                    values,
+                    tasks,
+                    metadata,
+                    at,
+                });
                 id
             })
         });
         // A thread that was deleted in the meantime stores nothing.
-        self.checkpoint = Some(saved.flatten().unwrap_or_else(|| checkpoint_id(now, self.step)));
+        self.checkpoint = Some(
+            saved
+                .flatten()
+                .unwrap_or_else(|| checkpoint_id(now, self.step)),
+        );
     }
     /// The state as a checkpoint stores it.
     fn saved_values(&self) -> Object {

@@ -37,7 +37,10 @@ pub enum Stop {
 impl Stop {
     /// A failure.
     pub fn failed(error: &str, message: impl Into<String>) -> Self {
-        Stop::Failed { error: error.to_owned(), message: message.into() }
+        Stop::Failed {
+            error: error.to_owned(),
+            message: message.into(),
+        }
     }
 }
 
@@ -93,13 +96,19 @@ impl Node<'_> {
     /// Sends a custom event.
     pub fn custom(&self, data: &Value) {
         if self.out.modes.custom {
-            self.out.burst().add("custom", &self.position.ns, data).send();
+            self.out
+                .burst()
+                .add("custom", &self.position.ns, data)
+                .send();
         }
     }
 
     /// Lets time pass.
     pub async fn wait(&self, millis: f64) {
-        self.out.clock.sleep(Duration::from_secs_f64((millis / 1000.0).max(0.0))).await;
+        self.out
+            .clock
+            .sleep(Duration::from_secs_f64((millis / 1000.0).max(0.0)))
+            .await;
     }
 
     /// Asks the user. The run stops here the first time; when it runs again, the answer is available. An answer is stored before
@@ -123,7 +132,11 @@ impl Node<'_> {
         let Some(answer) = given.answers.get(index).cloned() else {
             let id = Interrupt::id_of(&self.position.task, index);
             let schema = schema.map(|(schema, _)| schema);
-            return Err(Stop::Asked(Interrupt { id, value: question.clone(), schema }));
+            return Err(Stop::Asked(Interrupt {
+                id,
+                value: question.clone(),
+                schema,
+            }));
         };
         if let Some((_, check)) = schema {
             check(&answer)?;
@@ -131,8 +144,11 @@ impl Node<'_> {
         given.used = true;
         let answers = given.answers[..=index].to_vec();
         self.out.agent.with_thread(&self.out.thread, |thread| {
-            let tasks = thread.checkpoint_mut(&self.checkpoint).map(|checkpoint| &mut checkpoint.tasks);
-            let task = tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == self.position.task));
+            let tasks = thread
+                .checkpoint_mut(&self.checkpoint)
+                .map(|checkpoint| &mut checkpoint.tasks);
+            let task =
+                tasks.and_then(|tasks| tasks.iter_mut().find(|task| task.id == self.position.task));
             if let Some(task) = task {
                 task.answers = answers;
             }
@@ -141,23 +157,38 @@ impl Node<'_> {
     }
 
     fn used_an_answer(&self) -> bool {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).used
+        self.given
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .used
     }
 
     /// Streams a text token by token. Returns the whole message.
     pub async fn say(&self, reply: &Reply) -> Value {
         let out = self.out;
-        let asked = message::last_question(&self.state.get("messages").cloned().unwrap_or_default());
+        let asked =
+            message::last_question(&self.state.get("messages").cloned().unwrap_or_default());
         let usage = reply.usage(asked.len());
         let id = format!("lc_run--{}", uuid7(out.clock.now()));
-        let messages = self.state.get("messages").cloned().unwrap_or_else(|| json!([]));
+        let messages = self
+            .state
+            .get("messages")
+            .cloned()
+            .unwrap_or_else(|| json!([]));
         let input = json!({"input": {"messages": [messages]}});
         let mut burst = out.burst();
-        out.chain_event(&mut burst, "on_chat_model_start", "ScriptedModel", &input, Some(&self.position));
+        out.chain_event(
+            &mut burst,
+            "on_chat_model_start",
+            "ScriptedModel",
+            &input,
+            Some(&self.position),
+        );
         let mut stream = MessageStream::new(out, &self.position, id.clone());
         let script = message::script(reply, &usage);
         // A model takes time before its first token.
-        self.wait(if out.clock.is_silent() { 900.0 } else { 60.0 }).await;
+        self.wait(if out.clock.is_silent() { 900.0 } else { 60.0 })
+            .await;
         for (n, piece) in script.iter().enumerate() {
             stream.piece(&mut burst, piece);
             // Models sometimes send two tokens at once, and always do at the end of a message.
@@ -166,10 +197,20 @@ impl Node<'_> {
                 self.wait(16.0 + (n * 7 % 19) as f64).await;
             }
         }
-        let shown = if out.messages() { id } else { format!("{id}-0") };
+        let shown = if out.messages() {
+            id
+        } else {
+            format!("{id}-0")
+        };
         let whole = reply.message(&shown, &usage);
         let data = json!({"output": whole, "input": input["input"]});
-        out.chain_event(&mut burst, "on_chat_model_end", "ScriptedModel", &data, Some(&self.position));
+        out.chain_event(
+            &mut burst,
+            "on_chat_model_end",
+            "ScriptedModel",
+            &data,
+            Some(&self.position),
+        );
         burst.send();
         whole
     }
@@ -183,6 +224,14 @@ impl Node<'_> {
             hold_after: Vec::new(),
             limit: 25,
         };
-        run_level(self.out, graph, self.position.inner(), self.parents.clone(), start).boxed().await
+        run_level(
+            self.out,
+            graph,
+            self.position.inner(),
+            self.parents.clone(),
+            start,
+        )
+        .boxed()
+        .await
     }
 }

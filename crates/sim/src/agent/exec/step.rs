@@ -35,14 +35,22 @@ async fn first_of(running: &mut Vec<BoxFuture<'_, Done>>) -> Option<Done> {
 pub fn exception(dialect: Dialect, error: &str, message: &str) -> String {
     if dialect == Dialect::JavaScript {
         // JavaScript nodes throw plain errors.
-        let name = if matches!(error, "GraphRecursionError" | "AbortError") { error } else { "Error" };
+        let name = if matches!(error, "GraphRecursionError" | "AbortError") {
+            error
+        } else {
+            "Error"
+        };
         return json!({"message": message, "name": name}).to_string();
     }
     // pydantic's own repr is its message.
     if error == "ValidationError" {
         return message.to_owned();
     }
-    let quote = if message.contains('\'') && !message.contains('"') { '"' } else { '\'' };
+    let quote = if message.contains('\'') && !message.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
     let mut text = String::new();
     for character in message.chars() {
         match character {
@@ -52,12 +60,21 @@ pub fn exception(dialect: Dialect, error: &str, message: &str) -> String {
             other => text.push(other),
         }
     }
-    if message.is_empty() { format!("{error}()") } else { format!("{error}({quote}{text}{quote})") }
+    if message.is_empty() {
+        format!("{error}()")
+    } else {
+        format!("{error}({quote}{text}{quote})")
+    }
 }
 
 impl<'a> Level<'a> {
     fn position(&self, task: &Task) -> Position {
-        Position { ns: self.ns.clone(), node: task.name.clone(), task: task.id.clone(), step: self.step + 1 }
+        Position {
+            ns: self.ns.clone(),
+            node: task.name.clone(),
+            task: task.id.clone(),
+            step: self.step + 1,
+        }
     }
 
     fn node(&self, task: &Task) -> Node<'a> {
@@ -67,7 +84,10 @@ impl<'a> Level<'a> {
             out: self.out,
             position: self.position(task),
             state: self.values.clone(),
-            given: Mutex::new(Given { answers: self.answers.of(task), ..Given::default() }),
+            given: Mutex::new(Given {
+                answers: self.answers.of(task),
+                ..Given::default()
+            }),
             bare: self.bare.clone(),
             checkpoint: self.checkpoint.clone().unwrap_or_default(),
             parents,
@@ -77,8 +97,13 @@ impl<'a> Level<'a> {
     /// Runs the tasks of the current checkpoint and returns them. Afterwards the next ones are planned and saved.
     pub(super) async fn run_step(&mut self) -> Result<Vec<Task>, Stop> {
         self.announce();
-        let todo = self.tasks.iter().enumerate().filter(|(_, task)| task.result.is_none());
-        let nodes: Vec<(usize, Node<'a>)> = todo.map(|(index, task)| (index, self.node(task))).collect();
+        let todo = self
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(_, task)| task.result.is_none());
+        let nodes: Vec<(usize, Node<'a>)> =
+            todo.map(|(index, task)| (index, self.node(task))).collect();
         let graph = self.graph;
         let mut running: Vec<BoxFuture<'_, Done>> = nodes
             .iter()
@@ -89,7 +114,11 @@ impl<'a> Level<'a> {
                         // JavaScript reports a question before the result of a node that ends at the same time.
                         tokio::task::yield_now().await;
                     }
-                    (*index, result.map(|update| node.out.restyle(update)), node.used_an_answer())
+                    (
+                        *index,
+                        result.map(|update| node.out.restyle(update)),
+                        node.used_an_answer(),
+                    )
                 }
                 .boxed()
             })
@@ -151,9 +180,21 @@ impl<'a> Level<'a> {
             burst.add("updates", &self.ns, &json!({&position.node: update}));
         }
         out.task_ends(&mut burst, &position, update, None, None);
-        out.chain_event(&mut burst, "on_chain_stream", &position.node, &json!({"chunk": update}), Some(&position));
+        out.chain_event(
+            &mut burst,
+            "on_chain_stream",
+            &position.node,
+            &json!({"chunk": update}),
+            Some(&position),
+        );
         let data = json!({"output": update, "input": self.values});
-        out.chain_event(&mut burst, "on_chain_end", &position.node, &data, Some(&position));
+        out.chain_event(
+            &mut burst,
+            "on_chain_end",
+            &position.node,
+            &data,
+            Some(&position),
+        );
         burst.send();
     }
 
@@ -183,12 +224,20 @@ impl<'a> Level<'a> {
                 Dialect::JavaScript => ("AbortError", "This operation was aborted"),
                 _ => ("CancelledError", ""),
             };
-            self.change_task(index, |task| task.error = Some(exception(dialect, error, message)));
+            self.change_task(index, |task| {
+                task.error = Some(exception(dialect, error, message))
+            });
             let position = self.position(&self.tasks[index]);
             if own && used_an_answer && out.modes.updates && dialect == Dialect::Python {
                 burst.add("updates", &self.ns, &json!({&position.node: null}));
             }
-            out.task_ends(&mut burst, &position, &json!({}), Some((error, message)), None);
+            out.task_ends(
+                &mut burst,
+                &position,
+                &json!({}),
+                Some((error, message)),
+                None,
+            );
         }
         burst.send();
     }
@@ -196,12 +245,21 @@ impl<'a> Level<'a> {
     /// Sends the state with the writes of finished tasks, because other tasks of the step ask questions.
     fn stop_asking(&mut self) {
         let mut values = self.values.clone();
-        let written: Vec<&Value> = self.tasks.iter().filter_map(|task| task.result.as_ref()).collect();
+        let written: Vec<&Value> = self
+            .tasks
+            .iter()
+            .filter_map(|task| task.result.as_ref())
+            .collect();
         if written.is_empty() || !self.out.modes.values {
             return;
         }
-        written.into_iter().for_each(|update| self.graph.merge(&mut values, update));
-        self.out.burst().add("values", &self.ns, &Value::Object(values)).send();
+        written
+            .into_iter()
+            .for_each(|update| self.graph.merge(&mut values, update));
+        self.out
+            .burst()
+            .add("values", &self.ns, &Value::Object(values))
+            .send();
     }
 
     /// Ends a super-step: merges the writes, plans the next tasks and saves them. Returns the tasks that ran.
@@ -210,12 +268,19 @@ impl<'a> Level<'a> {
         ran.sort_by(|a, b| a.name.cmp(&b.name));
         let mut wrote = false;
         for update in ran.iter().filter_map(|task| task.result.as_ref()) {
-            wrote |= update.as_object().is_some_and(|update: &Object| !update.is_empty());
+            wrote |= update
+                .as_object()
+                .is_some_and(|update: &Object| !update.is_empty());
             self.merge(update);
         }
         self.step += 1;
         let names: Vec<&str> = ran.iter().map(|task| task.name.as_str()).collect();
-        self.tasks = self.graph.next(&names, &self.values).into_iter().map(Task::new).collect();
+        self.tasks = self
+            .graph
+            .next(&names, &self.values)
+            .into_iter()
+            .map(Task::new)
+            .collect();
         self.save("loop");
         let mut burst = self.out.burst();
         if wrote {
@@ -233,10 +298,19 @@ mod tests {
     #[test]
     fn exceptions_match_the_servers_format() {
         let python = |error: &str, message: &str| exception(Dialect::Python, error, message);
-        assert_eq!(python("ValueError", "n must not be 0"), "ValueError('n must not be 0')");
+        assert_eq!(
+            python("ValueError", "n must not be 0"),
+            "ValueError('n must not be 0')"
+        );
         assert_eq!(python("CancelledError", ""), "CancelledError()");
-        assert_eq!(python("KeyError", "'decisions'"), "KeyError(\"'decisions'\")");
+        assert_eq!(
+            python("KeyError", "'decisions'"),
+            "KeyError(\"'decisions'\")"
+        );
         assert_eq!(python("E", "a\nb"), "E('a\\nb')");
-        assert_eq!(exception(Dialect::JavaScript, "Error", "boom"), r#"{"message":"boom","name":"Error"}"#);
+        assert_eq!(
+            exception(Dialect::JavaScript, "Error", "boom"),
+            r#"{"message":"boom","name":"Error"}"#
+        );
     }
 }

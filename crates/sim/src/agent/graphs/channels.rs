@@ -10,12 +10,25 @@ impl Graph {
     pub fn channels(self) -> &'static [&'static str] {
         match self {
             Graph::Agent | Graph::Hitl => &["messages"],
-            Graph::Support => &["messages", "customer", "priority", "budget", "tags", "origin"],
-            Graph::Research | Graph::Critic | Graph::Sources => &["messages", "notes", "topic", "queries", "report"],
+            Graph::Support => &[
+                "messages", "customer", "priority", "budget", "tags", "origin",
+            ],
+            Graph::Research | Graph::Critic | Graph::Sources => {
+                &["messages", "notes", "topic", "queries", "report"]
+            }
             Graph::Approval => &["log", "amount", "to", "draft", "decision"],
             Graph::Broken => &["log", "message", "error"],
             Graph::Slow => &["log", "seconds", "hold"],
-            Graph::Firehose => &["messages", "n", "size", "tokens", "per_ms", "hold", "hold_after", "done"],
+            Graph::Firehose => &[
+                "messages",
+                "n",
+                "size",
+                "tokens",
+                "per_ms",
+                "hold",
+                "hold_after",
+                "done",
+            ],
             Graph::Two => &["answers", "left", "right"],
             Graph::Clarify => &["messages", "orders", "order"],
             Graph::Schema => &["log", "question", "review"],
@@ -31,8 +44,12 @@ impl Graph {
     /// The state before any input.
     pub fn initial(self) -> Object {
         let state = match self {
-            Graph::Agent | Graph::Support | Graph::Firehose | Graph::Clarify | Graph::Hitl => json!({"messages": []}),
-            Graph::Research | Graph::Critic | Graph::Sources => json!({"notes": [], "messages": []}),
+            Graph::Agent | Graph::Support | Graph::Firehose | Graph::Clarify | Graph::Hitl => {
+                json!({"messages": []})
+            }
+            Graph::Research | Graph::Critic | Graph::Sources => {
+                json!({"notes": [], "messages": []})
+            }
             Graph::Two => json!({"answers": []}),
             Graph::Mailer => json!({"log": [], "answers": []}),
             Graph::Schema => json!({}),
@@ -47,18 +64,33 @@ impl Graph {
     /// Merges a node's result or an input into a state: lists of the graph grow, everything else is replaced.
     pub fn merge(self, state: &mut Object, update: &Value) {
         let known = self.channels();
-        for (key, value) in update.as_object().into_iter().flatten().filter(|(key, _)| known.contains(&key.as_str())) {
+        for (key, value) in update
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| known.contains(&key.as_str()))
+        {
             let grows = self.initial().get(key).is_some_and(Value::is_array);
             match (grows, value.as_array()) {
                 (true, Some(added)) => {
                     let list = state.entry(key.clone()).or_insert_with(|| json!([]));
-                    let Some(list) = list.as_array_mut() else { continue };
+                    let Some(list) = list.as_array_mut() else {
+                        continue;
+                    };
                     for item in added {
-                        if key == "messages" { message::add(list, item) } else { list.push(item.clone()) }
+                        if key == "messages" {
+                            message::add(list, item)
+                        } else {
+                            list.push(item.clone())
+                        }
                     }
                 }
                 (true, None) if key == "messages" => {
-                    if let Some(list) = state.entry(key.clone()).or_insert_with(|| json!([])).as_array_mut() {
+                    if let Some(list) = state
+                        .entry(key.clone())
+                        .or_insert_with(|| json!([]))
+                        .as_array_mut()
+                    {
                         message::add(list, value);
                     }
                 }
@@ -74,7 +106,11 @@ impl Graph {
     pub fn split(self, saved: &Object) -> (Object, Object) {
         let (mut own, mut foreign) = (self.initial(), Object::new());
         for (key, value) in saved {
-            let kept = if self.channels().contains(&key.as_str()) { &mut own } else { &mut foreign };
+            let kept = if self.channels().contains(&key.as_str()) {
+                &mut own
+            } else {
+                &mut foreign
+            };
             kept.insert(key.clone(), value.clone());
         }
         (own, foreign)
@@ -94,13 +130,25 @@ mod tests {
     fn lists_grow_and_messages_are_replaced_by_id() {
         let mut state = Graph::Research.initial();
         let merge = |state: &mut Object, update: Value| Graph::Research.merge(state, &update);
-        merge(&mut state, json!({"messages": [{"role": "user", "content": "a"}], "topic": "x", "notes": ["one"]}));
+        merge(
+            &mut state,
+            json!({"messages": [{"role": "user", "content": "a"}], "topic": "x", "notes": ["one"]}),
+        );
         let first = state["messages"][0].clone();
-        merge(&mut state, json!({"messages": [first], "topic": "y", "notes": ["two"]}));
+        merge(
+            &mut state,
+            json!({"messages": [first], "topic": "y", "notes": ["two"]}),
+        );
         assert_eq!(state["messages"].as_array().map(Vec::len), Some(1));
-        assert_eq!((&state["topic"], &state["notes"]), (&json!("y"), &json!(["one", "two"])));
+        assert_eq!(
+            (&state["topic"], &state["notes"]),
+            (&json!("y"), &json!(["one", "two"]))
+        );
         let id = state["messages"][0]["id"].clone();
-        merge(&mut state, json!({"messages": [{"type": "remove", "id": id}], "nokey": 1}));
+        merge(
+            &mut state,
+            json!({"messages": [{"type": "remove", "id": id}], "nokey": 1}),
+        );
         assert_eq!(state["messages"], json!([]));
         assert!(!state.contains_key("nokey"), "unknown keys are ignored");
     }

@@ -20,9 +20,17 @@ impl Graph {
         };
         let schema = |id: &str| json!({"id": id, "type": "schema", "data": {"$schema": "https://json-schema.org/draft/2020-12/schema"}});
         let mut drawn = Vec::new();
-        drawn.push(if javascript { schema("__start__") } else { runnable(&"__start__".to_owned()) });
+        drawn.push(if javascript {
+            schema("__start__")
+        } else {
+            runnable(&"__start__".to_owned())
+        });
         drawn.extend(nodes.iter().map(runnable));
-        drawn.push(if javascript { schema("__end__") } else { json!({"id": "__end__"}) });
+        drawn.push(if javascript {
+            schema("__end__")
+        } else {
+            json!({"id": "__end__"})
+        });
         let edges: Vec<Value> = edges
             .into_iter()
             .map(|(source, target, conditional)| {
@@ -36,7 +44,13 @@ impl Graph {
         json!({"nodes": drawn, "edges": edges})
     }
 
-    fn draw(self, prefix: &str, xray: usize, nodes: &mut Vec<String>, edges: &mut Vec<(String, String, bool)>) {
+    fn draw(
+        self,
+        prefix: &str,
+        xray: usize,
+        nodes: &mut Vec<String>,
+        edges: &mut Vec<(String, String, bool)>,
+    ) {
         let open = |node: &str| if xray > 0 { self.inner(node) } else { None };
         for node in self.nodes() {
             match open(node) {
@@ -83,16 +97,35 @@ mod tests {
     #[test]
     fn drawings_expand_subgraphs() {
         let flat = Graph::Research.drawing(Dialect::Python, 0);
-        assert!(flat["nodes"].as_array().is_some_and(|nodes| nodes.iter().any(|node| node["id"] == "critic")));
+        assert!(
+            flat["nodes"]
+                .as_array()
+                .is_some_and(|nodes| nodes.iter().any(|node| node["id"] == "critic"))
+        );
         let open = Graph::Research.drawing(Dialect::Python, 9).to_string();
-        assert!(open.contains("\"critic:sources:check\"") && !open.contains("\"critic\""), "{open}");
-        assert!(open.contains(r#"{"source":"critic:sources:check","target":"write"}"#), "{open}");
-        assert!(open.contains(r#"{"source":"critic:read","target":"critic:sources:check"}"#), "{open}");
+        assert!(
+            open.contains("\"critic:sources:check\"") && !open.contains("\"critic\""),
+            "{open}"
+        );
+        assert!(
+            open.contains(r#"{"source":"critic:sources:check","target":"write"}"#),
+            "{open}"
+        );
+        assert!(
+            open.contains(r#"{"source":"critic:read","target":"critic:sources:check"}"#),
+            "{open}"
+        );
         let chat = Graph::Agent.drawing(Dialect::Python, 0);
-        assert_eq!(chat["edges"][1], json!({"source": "chat", "target": "__end__", "conditional": true}));
+        assert_eq!(
+            chat["edges"][1],
+            json!({"source": "chat", "target": "__end__", "conditional": true})
+        );
         assert_eq!(chat["nodes"][3], json!({"id": "__end__"}));
         let javascript = Graph::Agent.drawing(Dialect::JavaScript, 0);
-        assert_eq!(javascript["edges"][0], json!({"source": "__start__", "target": "chat", "conditional": false}));
+        assert_eq!(
+            javascript["edges"][0],
+            json!({"source": "__start__", "target": "chat", "conditional": false})
+        );
         assert_eq!(javascript["nodes"][0]["type"], "schema");
     }
 }

@@ -78,7 +78,10 @@ graphs! {
 
 /// The graphs that a client can run.
 pub fn graphs() -> impl Iterator<Item = Graph> {
-    Graph::ALL.iter().copied().filter(|graph| !graph.assistant().is_empty())
+    Graph::ALL
+        .iter()
+        .copied()
+        .filter(|graph| !graph.assistant().is_empty())
 }
 
 const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
@@ -94,7 +97,11 @@ impl Graph {
 
     /// The nodes that follow the input.
     pub fn start(self) -> Vec<&'static str> {
-        self.edges().into_iter().filter(|(from, ..)| *from == "__start__").map(|(_, to, _)| to).collect()
+        self.edges()
+            .into_iter()
+            .filter(|(from, ..)| *from == "__start__")
+            .map(|(_, to, _)| to)
+            .collect()
     }
 
     /// The nodes after a step: the successors of its nodes, each once, sorted by name.
@@ -106,7 +113,10 @@ impl Graph {
             } else if let Some(chosen) = self.route(node, state) {
                 next.extend(chosen);
             } else {
-                let plain = self.edges().into_iter().filter(|(from, _, conditional)| from == node && !conditional);
+                let plain = self
+                    .edges()
+                    .into_iter()
+                    .filter(|(from, _, conditional)| from == node && !conditional);
                 next.extend(plain.map(|(_, to, _)| to));
             }
         }
@@ -130,7 +140,11 @@ impl Graph {
             (Graph::Hitl, "model") => calls().then_some(REVIEW),
             (Graph::Hitl, REVIEW) => Some(if calls() { "tools" } else { "model" }),
             (Graph::Counter, "step") => (number("n") > 0).then_some("step"),
-            (Graph::Crawl, "index") => Some(if number("page") < number("pages") { "fetch" } else { "report" }),
+            (Graph::Crawl, "index") => Some(if number("page") < number("pages") {
+                "fetch"
+            } else {
+                "report"
+            }),
             _ => return None,
         })
     }
@@ -196,7 +210,11 @@ impl Graph {
                 edge("maybe", "__end__"),
                 edge("par", "__end__"),
             ],
-            Graph::Counter => vec![edge("__start__", "step"), ("step", "step", true), ("step", "__end__", true)],
+            Graph::Counter => vec![
+                edge("__start__", "step"),
+                ("step", "step", true),
+                ("step", "__end__", true),
+            ],
             Graph::Crawl => vec![
                 edge("__start__", "plan"),
                 edge("plan", "fetch"),
@@ -271,7 +289,10 @@ impl Graph {
                 (Graph::Failing, "before" | "maybe" | "par") => jobs::failing(node).await,
                 (Graph::Crawl, "plan" | "fetch" | "index" | "report") => jobs::crawl(node).await,
                 (Graph::Sync, "fetch" | "transform" | "save") => jobs::sync(node).await,
-                (_, unknown) => Err(Stop::Failed { error: "KeyError".into(), message: format!("'{unknown}'") }),
+                (_, unknown) => Err(Stop::Failed {
+                    error: "KeyError".into(),
+                    message: format!("'{unknown}'"),
+                }),
             }
         }
         .boxed()
@@ -286,12 +307,25 @@ mod tests {
     fn next_nodes_follow_the_edges() {
         let state = Object::new();
         assert_eq!(Graph::Research.start(), ["plan"]);
-        assert_eq!(Graph::Research.next(&["plan"], &state), ["critic", "papers", "web"]);
-        assert_eq!(Graph::Research.next(&["critic", "papers", "web"], &state), ["write"]);
-        assert_eq!(Graph::Release.next(&["build", "release"], &state), ["test"], "a goto adds a node");
+        assert_eq!(
+            Graph::Research.next(&["plan"], &state),
+            ["critic", "papers", "web"]
+        );
+        assert_eq!(
+            Graph::Research.next(&["critic", "papers", "web"], &state),
+            ["write"]
+        );
+        assert_eq!(
+            Graph::Release.next(&["build", "release"], &state),
+            ["test"],
+            "a goto adds a node"
+        );
         assert_eq!(Graph::Release.next(&["__end__"], &state), [""; 0]);
         let looping = json!({"n": 2});
-        assert_eq!(Graph::Counter.next(&["step"], looping.as_object().expect("an object")), ["step"]);
+        assert_eq!(
+            Graph::Counter.next(&["step"], looping.as_object().expect("an object")),
+            ["step"]
+        );
         assert_eq!(Graph::Counter.next(&["step"], &state), [""; 0]);
     }
 }

@@ -9,7 +9,10 @@ impl Graph {
         let input = self.input_schema();
         let mut state = Map::new();
         for channel in self.channels() {
-            let mut schema = input["properties"].get(*channel).cloned().unwrap_or_else(|| self.channel(channel));
+            let mut schema = input["properties"]
+                .get(*channel)
+                .cloned()
+                .unwrap_or_else(|| self.channel(channel));
             if schema.get("default").is_none() {
                 schema["default"] = Value::Null;
             }
@@ -46,7 +49,10 @@ impl Graph {
                 "required": ["messages"], "title": "InputSchema", "type": "object",
             }),
             graph => {
-                let fields = graph.channels().iter().map(|name| ((*name).to_owned(), graph.channel(name)));
+                let fields = graph
+                    .channels()
+                    .iter()
+                    .map(|name| ((*name).to_owned(), graph.channel(name)));
                 let fields: Map<String, Value> = fields.collect();
                 json!({"properties": fields, "title": "State", "type": "object"})
             }
@@ -63,8 +69,12 @@ impl Graph {
             "n" | "size" | "tokens" | "page" | "pages" | "per_ms" | "pace_ms" => {
                 json!({"title": title, "type": "integer"})
             }
-            "amount" | "seconds" | "timeout" | "hold" | "hold_after" => json!({"title": title, "type": "number"}),
-            "to" | "topic" | "draft" | "text" | "version" | "message" => json!({"title": title, "type": "string"}),
+            "amount" | "seconds" | "timeout" | "hold" | "hold_after" => {
+                json!({"title": title, "type": "number"})
+            }
+            "to" | "topic" | "draft" | "text" | "version" | "message" => {
+                json!({"title": title, "type": "string"})
+            }
             _ => json!({"title": title}),
         }
     }
@@ -119,10 +129,20 @@ mod tests {
         for graph in graphs() {
             let schemas = graph.schemas();
             for channel in graph.channels() {
-                assert!(schemas["state_schema"]["properties"].get(channel).is_some(), "{graph:?} {channel}");
+                assert!(
+                    schemas["state_schema"]["properties"].get(channel).is_some(),
+                    "{graph:?} {channel}"
+                );
             }
-            let input = schemas["input_schema"]["properties"].as_object().expect("an object");
-            assert!(input.keys().all(|key| graph.channels().contains(&key.as_str())), "{graph:?}");
+            let input = schemas["input_schema"]["properties"]
+                .as_object()
+                .expect("an object");
+            assert!(
+                input
+                    .keys()
+                    .all(|key| graph.channels().contains(&key.as_str())),
+                "{graph:?}"
+            );
         }
     }
 }

@@ -7,7 +7,10 @@ use crate::agent::python::{python_repr, python_type};
 use serde_json::{Value, json};
 
 fn failed(error: &str, message: String) -> Stop {
-    Stop::Failed { error: error.to_owned(), message }
+    Stop::Failed {
+        error: error.to_owned(),
+        message,
+    }
 }
 
 /// `two`: one of two nodes that ask in parallel.
@@ -23,7 +26,11 @@ pub fn side(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `two`: after both answers.
 pub fn done(node: &Node<'_>) -> Value {
-    let answers = node.state.get("answers").and_then(Value::as_array).map_or(0, Vec::len);
+    let answers = node
+        .state
+        .get("answers")
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
     json!({"answers": [{"side": "done", "answer": answers}]})
 }
 
@@ -36,15 +43,21 @@ pub async fn look_up(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `clarify`: asks which one, in plain text.
 pub fn which(node: &Node<'_>) -> Result<Value, Stop> {
-    let answer = node.ask(&json!("Which order do you mean: A-20931 (kettle) or A-20944 (two mugs)?"), None)?;
+    let answer = node.ask(
+        &json!("Which order do you mean: A-20931 (kettle) or A-20944 (two mugs)?"),
+        None,
+    )?;
     Ok(json!({"order": answer}))
 }
 
 /// `clarify`: answers for the chosen order.
 pub async fn reply(node: &Node<'_>) -> Result<Value, Stop> {
     let order = node.state.get("order").cloned().unwrap_or_default();
-    let order = order.as_str().map_or_else(|| order.to_string(), str::to_owned);
-    let text = format!("Order **{order}** left Gdańsk this morning and arrives tomorrow before noon.");
+    let order = order
+        .as_str()
+        .map_or_else(|| order.to_string(), str::to_owned);
+    let text =
+        format!("Order **{order}** left Gdańsk this morning and arrives tomorrow before noon.");
     Ok(json!({"messages": [node.say(&Reply::text(text)).await]}))
 }
 
@@ -63,11 +76,20 @@ fn review_schema() -> Value {
 
 /// `schema`: asks. An answer that does not match is refused before it is stored.
 pub fn review(node: &Node<'_>) -> Result<Value, Stop> {
-    let text = node.state.get("question").and_then(Value::as_str).unwrap_or("Review the draft");
-    let answer = node.ask(&json!({"question": text}), Some((review_schema(), check_review)))?;
+    let text = node
+        .state
+        .get("question")
+        .and_then(Value::as_str)
+        .unwrap_or("Review the draft");
+    let answer = node.ask(
+        &json!({"question": text}),
+        Some((review_schema(), check_review)),
+    )?;
     let or = |key: &str, default: Value| answer.get(key).cloned().unwrap_or(default);
-    Ok(json!({"review": {"approve": answer["approve"], "score": or("score", json!(5)),
-        "colour": or("colour", json!("green")), "note": or("note", Value::Null)}}))
+    Ok(
+        json!({"review": {"approve": answer["approve"], "score": or("score", json!(5)),
+        "colour": or("colour", json!("green")), "note": or("note", Value::Null)}}),
+    )
 }
 
 fn check_review(answer: &Value) -> Result<(), Stop> {
@@ -83,37 +105,76 @@ fn check_review(answer: &Value) -> Result<(), Stop> {
     match answer.get("approve") {
         None => say("approve", "Field required", "missing", answer),
         Some(Value::Bool(_)) => {}
-        Some(other) => say("approve", "Input should be a valid boolean", "bool_type", other),
+        Some(other) => say(
+            "approve",
+            "Input should be a valid boolean",
+            "bool_type",
+            other,
+        ),
     }
     match answer.get("score").map(|score| (score, score.as_i64())) {
         None => {}
-        Some((score, None)) => say("score", "Input should be a valid integer", "int_type", score),
+        Some((score, None)) => say(
+            "score",
+            "Input should be a valid integer",
+            "int_type",
+            score,
+        ),
         Some((score, Some(n))) if n > 10 => {
-            say("score", "Input should be less than or equal to 10", "less_than_equal", score);
+            say(
+                "score",
+                "Input should be less than or equal to 10",
+                "less_than_equal",
+                score,
+            );
         }
         Some((score, Some(n))) if n < 0 => {
-            say("score", "Input should be greater than or equal to 0", "greater_than_equal", score);
+            say(
+                "score",
+                "Input should be greater than or equal to 0",
+                "greater_than_equal",
+                score,
+            );
         }
         Some(_) => {}
     }
-    if let Some(colour) = answer.get("colour").filter(|colour| !["red", "green", "blue"].iter().any(|c| colour == c)) {
-        say("colour", "Input should be 'red', 'green' or 'blue'", "literal_error", colour);
+    if let Some(colour) = answer
+        .get("colour")
+        .filter(|colour| !["red", "green", "blue"].iter().any(|c| colour == c))
+    {
+        say(
+            "colour",
+            "Input should be 'red', 'green' or 'blue'",
+            "literal_error",
+            colour,
+        );
     }
     if wrong.is_empty() {
         return Ok(());
     }
     let plural = if wrong.len() == 1 { "" } else { "s" };
-    let message = format!("{} validation error{plural} for Review\n{}", wrong.len(), wrong.join("\n"));
+    let message = format!(
+        "{} validation error{plural} for Review\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     Err(failed("ValidationError", message))
 }
 
 /// The tools that need approval, and the decisions that each allows.
-const GATED: [(&str, &[&str]); 2] =
-    [("send_email", &["approve", "edit", "reject", "respond"]), ("delete_file", &["approve", "reject"])];
+const GATED: [(&str, &[&str]); 2] = [
+    ("send_email", &["approve", "edit", "reject", "respond"]),
+    ("delete_file", &["approve", "reject"]),
+];
 
 /// `hitl`: the model calls tools, and summarizes their results.
 pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
-    let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let messages = node
+        .state
+        .get("messages")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let answers: Vec<&str> = messages
         .iter()
         .rev()
@@ -121,17 +182,29 @@ pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
         .filter_map(|message| message["content"].as_str())
         .collect();
     let reply = if answers.is_empty() {
-        let call = |name: &str, args: Value, id: &str| Call { name: name.into(), args, id: id.into() };
+        let call = |name: &str, args: Value, id: &str| Call {
+            name: name.into(),
+            args,
+            id: id.into(),
+        };
         Reply {
             text: "I'll tell Ana, remove the old export, and read the new one.".into(),
             calls: vec![
-                call("send_email", json!({"to": "ana@acme.example", "body": "The October export is ready."}), "c1"),
+                call(
+                    "send_email",
+                    json!({"to": "ana@acme.example", "body": "The October export is ready."}),
+                    "c1",
+                ),
                 call("delete_file", json!({"path": "/exports/2026-09.csv"}), "c2"),
                 call("read_file", json!({"path": "/exports/2026-10.csv"}), "c3"),
             ],
         }
     } else {
-        let said: Vec<String> = answers.iter().rev().map(|answer| format!("- {answer}")).collect();
+        let said: Vec<String> = answers
+            .iter()
+            .rev()
+            .map(|answer| format!("- {answer}"))
+            .collect();
         Reply::text(format!("Done:\n\n{}", said.join("\n")))
     };
     Ok(json!({"messages": [node.say(&reply).await]}))
@@ -139,11 +212,21 @@ pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `hitl`: the middleware asks about all gated calls of the last message at once.
 pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
-    let last = node.state.get("messages").and_then(Value::as_array).and_then(|messages| messages.last()).cloned();
+    let last = node
+        .state
+        .get("messages")
+        .and_then(Value::as_array)
+        .and_then(|messages| messages.last())
+        .cloned();
     let mut last = last.unwrap_or_default();
     let gated = |call: &Value| GATED.iter().find(|(name, _)| call["name"] == *name);
-    let asked: Vec<Value> =
-        last["tool_calls"].as_array().into_iter().flatten().filter(|call| gated(call).is_some()).cloned().collect();
+    let asked: Vec<Value> = last["tool_calls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|call| gated(call).is_some())
+        .cloned()
+        .collect();
     let requests: Vec<Value> = asked
         .iter()
         .map(|call| {
@@ -158,13 +241,25 @@ pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
         .filter_map(gated)
         .map(|(name, allowed)| json!({"action_name": name, "allowed_decisions": allowed}))
         .collect();
-    let answer = node.ask(&json!({"action_requests": requests, "review_configs": configs}), None)?;
+    let answer = node.ask(
+        &json!({"action_requests": requests, "review_configs": configs}),
+        None,
+    )?;
     let Some(decisions) = answer["decisions"].as_array() else {
         return Err(match answer {
             Value::Object(_) => failed("KeyError", "'decisions'".into()),
-            Value::Array(_) => failed("TypeError", "list indices must be integers or slices, not str".into()),
-            Value::String(_) => failed("TypeError", "string indices must be integers, not 'str'".into()),
-            other => failed("TypeError", format!("'{}' object is not subscriptable", python_type(&other))),
+            Value::Array(_) => failed(
+                "TypeError",
+                "list indices must be integers or slices, not str".into(),
+            ),
+            Value::String(_) => failed(
+                "TypeError",
+                "string indices must be integers, not 'str'".into(),
+            ),
+            other => failed(
+                "TypeError",
+                format!("'{}' object is not subscriptable", python_type(&other)),
+            ),
         });
     };
     if decisions.len() != asked.len() {
@@ -196,15 +291,28 @@ fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Optio
     let text = decision["message"].as_str().unwrap_or_default();
     match decision["type"].as_str() {
         Some("edit") => {
-            for one in last["tool_calls"].as_array_mut().into_iter().flatten().filter(|one| one["id"] == id) {
+            for one in last["tool_calls"]
+                .as_array_mut()
+                .into_iter()
+                .flatten()
+                .filter(|one| one["id"] == id)
+            {
                 one["name"] = decision["edited_action"]["name"].clone();
                 one["args"] = decision["edited_action"]["args"].clone();
             }
             None
         }
         Some("reject") => {
-            let why = if text.is_empty() { String::new() } else { format!(" with reason: {text}") };
-            let mut answer = message::tool(name, id, format!("User rejected the tool call for `{name}`{why}"));
+            let why = if text.is_empty() {
+                String::new()
+            } else {
+                format!(" with reason: {text}")
+            };
+            let mut answer = message::tool(
+                name,
+                id,
+                format!("User rejected the tool call for `{name}`{why}"),
+            );
             answer["status"] = json!("error");
             Some(answer)
         }
@@ -215,16 +323,28 @@ fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Optio
 
 /// `hitl`: runs the calls that have no result from a decision.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
-    let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let messages = node
+        .state
+        .get("messages")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let answered: Vec<&Value> = messages
         .iter()
         .rev()
         .take_while(|message| message["type"] == "tool")
         .map(|message| &message["tool_call_id"])
         .collect();
-    let asked = messages.iter().rev().find(|message| message["type"] == "ai");
+    let asked = messages
+        .iter()
+        .rev()
+        .find(|message| message["type"] == "ai");
     let mut answers = Vec::new();
-    for call in asked.and_then(|asked| asked["tool_calls"].as_array()).into_iter().flatten() {
+    for call in asked
+        .and_then(|asked| asked["tool_calls"].as_array())
+        .into_iter()
+        .flatten()
+    {
         if answered.contains(&&call["id"]) {
             continue;
         }
@@ -237,7 +357,11 @@ pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
             _ => format!("{}: 4,812 rows, no errors", text("path")),
         };
         let name = call["name"].as_str().unwrap_or_default();
-        answers.push(message::tool(name, call["id"].as_str().unwrap_or_default(), did));
+        answers.push(message::tool(
+            name,
+            call["id"].as_str().unwrap_or_default(),
+            did,
+        ));
     }
     Ok(json!({"messages": answers}))
 }

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 
 /// The model's turn: first a tool call, then the answer from the results.
 pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
-    let messages = node.state.get("messages").cloned().unwrap_or_else(|| json!([]));
+    let messages = node
+        .state
+        .get("messages")
+        .cloned()
+        .unwrap_or_else(|| json!([]));
     let question = message::last_question(&messages);
     let found: Vec<&Value> = messages
         .as_array()
@@ -28,9 +32,18 @@ pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// Runs the tool calls of the last message.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
-    let asked = node.state.get("messages").and_then(Value::as_array).and_then(|messages| messages.last()).cloned();
+    let asked = node
+        .state
+        .get("messages")
+        .and_then(Value::as_array)
+        .and_then(|messages| messages.last())
+        .cloned();
     let mut answers = Vec::new();
-    for call in asked.unwrap_or_default()["tool_calls"].as_array().into_iter().flatten() {
+    for call in asked.unwrap_or_default()["tool_calls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         let name = call["name"].as_str().unwrap_or("tool");
         node.custom(&json!({"tool": name, "status": "running"}));
         node.wait(550.0).await;
@@ -41,7 +54,14 @@ pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
 }
 
 fn call(name: &str, args: Value, question: &str) -> Call {
-    Call { name: name.into(), args, id: format!("call_{:08x}", stable_number(&format!("{name}{question}")) as u32) }
+    Call {
+        name: name.into(),
+        args,
+        id: format!(
+            "call_{:08x}",
+            stable_number(&format!("{name}{question}")) as u32
+        ),
+    }
 }
 
 /// The tools that a question needs.
@@ -49,25 +69,56 @@ fn look_up(question: &str) -> Reply {
     let asked = question.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| asked.contains(word));
     let (text, calls) = if has(&["weather", "wetter", "天気"]) {
-        let city = question.trim_end_matches(['?', '？', '!', '.']).rsplit(' ').next().unwrap_or("Kraków");
-        ("Let me check the weather.", vec![call("get_weather", json!({"city": city}), question)])
+        let city = question
+            .trim_end_matches(['?', '？', '!', '.'])
+            .rsplit(' ')
+            .next()
+            .unwrap_or("Kraków");
+        (
+            "Let me check the weather.",
+            vec![call("get_weather", json!({"city": city}), question)],
+        )
     } else if has(&["order", "parcel", "deliver", "shipping"]) {
         let order = format!("A-{:05}", stable_number(question) % 90_000 + 10_000);
         let calls = vec![
-            call("find_order", json!({"order_id": order, "include": ["items", "shipment"]}), question),
-            call("track_parcel", json!({"carrier": "DHL", "order_id": order}), question),
+            call(
+                "find_order",
+                json!({"order_id": order, "include": ["items", "shipment"]}),
+                question,
+            ),
+            call(
+                "track_parcel",
+                json!({"carrier": "DHL", "order_id": order}),
+                question,
+            ),
         ];
         ("I look up the order and its parcel.", calls)
     } else if has(&["refund", "invoice", "charge", "pay", "bill"]) {
         let args = json!({"customer": "c_8841", "period": "2026-10", "currency": "EUR"});
-        ("I look at the account first.", vec![call("list_invoices", args, question)])
+        (
+            "I look at the account first.",
+            vec![call("list_invoices", args, question)],
+        )
     } else if has(&["password", "login", "log in", "sign in", "2fa"]) {
-        ("Let me look at the sign-in log.", vec![call("auth_log", json!({"user": "m.kowalska", "last": 5}), question)])
+        (
+            "Let me look at the sign-in log.",
+            vec![call(
+                "auth_log",
+                json!({"user": "m.kowalska", "last": 5}),
+                question,
+            )],
+        )
     } else {
         let args = json!({"query": question, "top_k": 3});
-        ("Let me search the handbook.", vec![call("search_docs", args, question)])
+        (
+            "Let me search the handbook.",
+            vec![call("search_docs", args, question)],
+        )
     };
-    Reply { text: text.into(), calls }
+    Reply {
+        text: text.into(),
+        calls,
+    }
 }
 
 /// The support bot of the demo's European region already has the version that pays a double charge back by itself. Elsewhere
@@ -114,7 +165,10 @@ fn result(name: &str, args: &Value) -> String {
 /// The answer from the results of the tools.
 fn answer(question: &str, found: &[&Value]) -> Reply {
     let tool = |name: &str| {
-        found.iter().find(|message| message["name"] == name).and_then(|message| message["content"].as_str())
+        found
+            .iter()
+            .find(|message| message["name"] == name)
+            .and_then(|message| message["content"].as_str())
     };
     if let Some(weather) = tool("get_weather") {
         return Reply::text(format!("It is {weather} ☀️ — bring 日焼け止め."));
@@ -138,7 +192,11 @@ fn answer(question: &str, found: &[&Value]) -> Reply {
              scan the QR code again. **Nobody else** signed in meanwhile. 安心してください。",
         );
     }
-    let topic = if question.is_empty() { "that" } else { question };
+    let topic = if question.is_empty() {
+        "that"
+    } else {
+        question
+    };
     Reply::text(format!(
         "About *{topic}*, this is what the handbook says:\n\n- we are there **Mon–Fri, 8–18 h** (CET)\n- goods can come \
          back within 30 days, 送料無料\n- the rest is under `help.acme.example`\n\nDoes that help? 😊"

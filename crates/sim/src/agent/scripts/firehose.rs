@@ -42,8 +42,10 @@ pub async fn burst(node: &Node<'_>) -> Result<Value, Stop> {
 }
 
 async fn tokens_out(node: &Node<'_>, tokens: u64, group: u64) -> Result<Value, Stop> {
-    const WORDS: [&str; 12] =
-        ["the ", "wide ", "river ", "流れ ", "runs ", "slowly ", "past ", "Kraków ", "and ", "then ", "on ", "— "];
+    const WORDS: [&str; 12] = [
+        "the ", "wide ", "river ", "流れ ", "runs ", "slowly ", "past ", "Kraków ", "and ",
+        "then ", "on ", "— ",
+    ];
     let id = format!("lc_run--{}", uuid7(node.out.clock.now()));
     let mut stream = MessageStream::new(node.out, &node.position, id.clone());
     let mut text = String::new();
@@ -59,11 +61,23 @@ async fn tokens_out(node: &Node<'_>, tokens: u64, group: u64) -> Result<Value, S
     }
     let reply = Reply::text(text);
     let usage = json!({"input_tokens": 3, "output_tokens": tokens, "total_tokens": tokens + 3});
-    stream.piece(&mut burst, &Piece::Ending { ending: reply.ending(), usage: usage.clone() });
+    stream.piece(
+        &mut burst,
+        &Piece::Ending {
+            ending: reply.ending(),
+            usage: usage.clone(),
+        },
+    );
     stream.piece(&mut burst, &Piece::Last);
     burst.send();
-    let shown = if node.out.messages() { id } else { format!("{id}-0") };
-    Ok(json!({"messages": [message::ai(&shown, &reply.text, &[], reply.ending(), usage)], "done": tokens}))
+    let shown = if node.out.messages() {
+        id
+    } else {
+        format!("{id}-0")
+    };
+    Ok(
+        json!({"messages": [message::ai(&shown, &reply.text, &[], reply.ending(), usage)], "done": tokens}),
+    )
 }
 
 /// Yields now and then, and waits for readers that are far behind.

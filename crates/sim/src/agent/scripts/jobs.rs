@@ -5,7 +5,10 @@ use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
 
 fn number(node: &Node<'_>, key: &str, default: f64) -> f64 {
-    node.state.get(key).and_then(Value::as_f64).unwrap_or(default)
+    node.state
+        .get(key)
+        .and_then(Value::as_f64)
+        .unwrap_or(default)
 }
 
 /// `release`: a stage that takes some time.
@@ -37,7 +40,10 @@ pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
         "maybe" => {
             node.wait(200.0).await;
             if n == 0.0 {
-                return Err(Stop::Failed { error: "ValueError".into(), message: "n must not be 0".into() });
+                return Err(Stop::Failed {
+                    error: "ValueError".into(),
+                    message: "n must not be 0".into(),
+                });
             }
             Ok(json!({"log": [format!("n was {n}")]}))
         }
@@ -50,7 +56,10 @@ pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `crawl`: plans, then fetches and indexes page after page, and reports at the end.
 pub async fn crawl(node: &Node<'_>) -> Result<Value, Stop> {
-    let (page, pages) = (number(node, "page", 0.0) as i64, number(node, "pages", 400.0) as i64);
+    let (page, pages) = (
+        number(node, "page", 0.0) as i64,
+        number(node, "pages", 400.0) as i64,
+    );
     let pace = number(node, "seconds", 50.0) * 1000.0;
     match node.position.node.as_str() {
         "plan" => {
@@ -79,9 +88,16 @@ pub async fn sync(node: &Node<'_>) -> Result<Value, Stop> {
     let timeout = number(node, "timeout", 30.0);
     if name == "fetch" && timeout < ANSWERS_AFTER {
         node.wait(timeout * 1000.0).await;
-        let source = node.state.get("source").and_then(Value::as_str).unwrap_or("https://erp.acme.example/stock");
+        let source = node
+            .state
+            .get("source")
+            .and_then(Value::as_str)
+            .unwrap_or("https://erp.acme.example/stock");
         let message = format!("GET {source}: no answer after {timeout}s");
-        return Err(Stop::Failed { error: "ConnectTimeout".into(), message });
+        return Err(Stop::Failed {
+            error: "ConnectTimeout".into(),
+            message,
+        });
     }
     let seconds = match name {
         "fetch" => ANSWERS_AFTER,

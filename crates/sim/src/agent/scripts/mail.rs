@@ -12,14 +12,25 @@ fn text<'a>(node: &'a Node<'_>, key: &str, usual: &'a str) -> &'a str {
 /// Writes the draft.
 pub async fn write(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(2600.0).await;
-    let (to, subject) = (text(node, "to", "ann@acme.example"), text(node, "subject", "Your order"));
-    let body = text(node, "body", "Dear Ann,\n\nyour order left our warehouse this morning.\n\nKind regards");
+    let (to, subject) = (
+        text(node, "to", "ann@acme.example"),
+        text(node, "subject", "Your order"),
+    );
+    let body = text(
+        node,
+        "body",
+        "Dear Ann,\n\nyour order left our warehouse this morning.\n\nKind regards",
+    );
     Ok(json!({"to": to, "subject": subject, "body": body, "log": ["wrote the draft"]}))
 }
 
 /// Asks about the draft.
 pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
-    let (to, subject, body) = (text(node, "to", ""), text(node, "subject", ""), text(node, "body", ""));
+    let (to, subject, body) = (
+        text(node, "to", ""),
+        text(node, "subject", ""),
+        text(node, "body", ""),
+    );
     let request = json!({
         "action_request": {"action": "send_email", "args": {"to": to, "subject": subject, "body": body}},
         "config": {"allow_ignore": true, "allow_respond": true, "allow_edit": true, "allow_accept": true},
@@ -27,34 +38,56 @@ pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
     });
     let answer = node.ask(&json!([request]), None)?;
     let kind = first(&answer)?["type"].clone();
-    if !["accept", "edit", "response", "ignore"].iter().any(|known| kind == *known) {
-        return Err(failed("ValueError", format!("unknown response type: {}", python_repr(&kind))));
+    if !["accept", "edit", "response", "ignore"]
+        .iter()
+        .any(|known| kind == *known)
+    {
+        return Err(failed(
+            "ValueError",
+            format!("unknown response type: {}", python_repr(&kind)),
+        ));
     }
     Ok(json!({"answers": [answer], "log": [format!("got {}", python_repr(&answer))]}))
 }
 
 fn failed(error: &str, message: String) -> Stop {
-    Stop::Failed { error: error.to_owned(), message }
+    Stop::Failed {
+        error: error.to_owned(),
+        message,
+    }
 }
 
 /// The first entry of an answer, which must be a list.
 fn first(answer: &Value) -> Result<&Value, Stop> {
     match answer {
-        Value::Array(list) => list.first().ok_or_else(|| failed("IndexError", "list index out of range".into())),
+        Value::Array(list) => list
+            .first()
+            .ok_or_else(|| failed("IndexError", "list index out of range".into())),
         Value::Object(_) => Err(failed("KeyError", "0".into())),
-        other => Err(failed("TypeError", format!("'{}' object is not subscriptable", python_type(other)))),
+        other => Err(failed(
+            "TypeError",
+            format!("'{}' object is not subscriptable", python_type(other)),
+        )),
     }
 }
 
 /// Sends the mail, with the edits of the answer, or not.
 pub async fn send(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(700.0).await;
-    let answers = node.state.get("answers").and_then(Value::as_array).and_then(|answers| answers.last());
+    let answers = node
+        .state
+        .get("answers")
+        .and_then(Value::as_array)
+        .and_then(|answers| answers.last());
     let answer = answers.map(first).transpose()?.cloned().unwrap_or_default();
     let sent = |to: &str| format!("sent to {to}");
     let did = match answer["type"].as_str() {
         Some("accept") => sent(text(node, "to", "")),
-        Some("edit") => sent(answer["args"]["args"]["to"].as_str().unwrap_or(text(node, "to", ""))),
+        Some("edit") => sent(
+            answer["args"]["args"]["to"]
+                .as_str()
+                .unwrap_or(text(node, "to", "")),
+        ),
         Some("response") => format!("not sent: {}", answer["args"].as_str().unwrap_or_default()),
         _ => "not sent".to_owned(),
     };

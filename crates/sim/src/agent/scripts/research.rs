@@ -6,7 +6,11 @@ use crate::agent::message::Reply;
 use serde_json::{Value, json};
 
 fn topic(node: &Node<'_>) -> String {
-    let topic = node.state.get("topic").and_then(Value::as_str).map(str::to_owned);
+    let topic = node
+        .state
+        .get("topic")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     topic
         .or_else(|| {
             let asked = crate::agent::message::last_question(node.state.get("messages")?);
@@ -18,16 +22,26 @@ fn topic(node: &Node<'_>) -> String {
 /// Announces what will be searched for.
 pub async fn plan(node: &Node<'_>) -> Result<Value, Stop> {
     let topic = topic(node);
-    node.custom(&json!({"phase": "plan", "progress": 0.05, "text": format!("three angles on {topic}")}));
-    let text = format!("Plan for **{topic}**: 1. recent news 2. papers since 2020 3. doubts and counter-arguments.");
+    node.custom(
+        &json!({"phase": "plan", "progress": 0.05, "text": format!("three angles on {topic}")}),
+    );
+    let text = format!(
+        "Plan for **{topic}**: 1. recent news 2. papers since 2020 3. doubts and counter-arguments."
+    );
     let message = node.say(&Reply::text(text)).await;
-    Ok(json!({"messages": [message], "notes": ["planned"], "queries": [topic, "recent results", "open problems"]}))
+    Ok(
+        json!({"messages": [message], "notes": ["planned"], "queries": [topic, "recent results", "open problems"]}),
+    )
 }
 
 /// Two nodes of this type run in parallel and report their progress.
 pub async fn search(node: &Node<'_>) -> Result<Value, Stop> {
     let name = node.position.node.as_str();
-    let (pages, pace) = if name == "web" { (6, 420.0) } else { (4, 650.0) };
+    let (pages, pace) = if name == "web" {
+        (6, 420.0)
+    } else {
+        (4, 650.0)
+    };
     const HITS: [&str; 6] = [
         "nature.example/energy/2026/11",
         "arxiv.example/2609.04417",
@@ -40,7 +54,9 @@ pub async fn search(node: &Node<'_>) -> Result<Value, Stop> {
         node.wait(pace).await;
         let hit = HITS[(page * 5 + name.len()) % HITS.len()];
         let progress = (page + 1) as f64 / pages as f64;
-        node.custom(&json!({"node": name, "page": page + 1, "of": pages, "progress": progress, "hit": hit}));
+        node.custom(
+            &json!({"node": name, "page": page + 1, "of": pages, "progress": progress, "hit": hit}),
+        );
     }
     Ok(json!({"notes": [format!("{name}: {pages} sources read")]}))
 }
@@ -74,7 +90,11 @@ pub async fn check(node: &Node<'_>) -> Result<Value, Stop> {
         node.wait(300.0).await;
         node.custom(&json!({"checked": n, "of": 3, "progress": f64::from(n) / 3.0}));
     }
-    let message = node.say(&Reply::text("Two of three sources hold; the third quotes the first. 出典を要確認。")).await;
+    let message = node
+        .say(&Reply::text(
+            "Two of three sources hold; the third quotes the first. 出典を要確認。",
+        ))
+        .await;
     Ok(json!({"messages": [message], "notes": ["sources: 2 of 3 hold"]}))
 }
 
@@ -92,5 +112,7 @@ pub async fn write(node: &Node<'_>) -> Result<Value, Stop> {
     );
     let message = node.say(&Reply::text(text.clone())).await;
     node.custom(&json!({"phase": "done", "progress": 1.0}));
-    Ok(json!({"messages": [message], "report": text, "notes": [format!("wrote from {} notes", notes.len())]}))
+    Ok(
+        json!({"messages": [message], "report": text, "notes": [format!("wrote from {} notes", notes.len())]}),
+    )
 }

@@ -4,16 +4,27 @@ use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
 
 fn amount(node: &Node<'_>) -> f64 {
-    node.state.get("amount").and_then(Value::as_f64).unwrap_or(1250.0)
+    node.state
+        .get("amount")
+        .and_then(Value::as_f64)
+        .unwrap_or(1250.0)
 }
 
 fn number(value: f64) -> Value {
-    if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }
+    if value.fract() == 0.0 {
+        json!(value as i64)
+    } else {
+        json!(value)
+    }
 }
 
 /// `approval`: writes the draft of a payment.
 pub async fn draft(node: &Node<'_>) -> Result<Value, Stop> {
-    let to = node.state.get("to").and_then(Value::as_str).unwrap_or("Hoffmann & Söhne GmbH");
+    let to = node
+        .state
+        .get("to")
+        .and_then(Value::as_str)
+        .unwrap_or("Hoffmann & Söhne GmbH");
     node.custom(&json!({"phase": "looking up the account", "progress": 0.3}));
     node.wait(700.0).await;
     node.custom(&json!({"phase": "checking the limit", "progress": 0.8}));
@@ -24,8 +35,7 @@ pub async fn draft(node: &Node<'_>) -> Result<Value, Stop> {
 
 /// `approval`: stops until the user answers.
 pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
-    let question =
-        json!({"question": "Approve this payment?", "draft": node.state.get("draft"), "amount": number(amount(node))});
+    let question = json!({"question": "Approve this payment?", "draft": node.state.get("draft"), "amount": number(amount(node))});
     let answer = node.ask(&question, None)?;
     Ok(json!({"decision": answer, "log": ["asked"]}))
 }
@@ -36,8 +46,13 @@ pub async fn act(node: &Node<'_>) -> Result<Value, Stop> {
     let decision = node.state.get("decision").cloned().unwrap_or_default();
     let yes = match &decision {
         Value::Bool(yes) => *yes,
-        Value::String(text) => matches!(text.to_lowercase().as_str(), "yes" | "y" | "ok" | "approve" | "approved"),
-        Value::Object(object) => ["ok", "approved", "approve"].iter().any(|key| object.get(*key) == Some(&json!(true))),
+        Value::String(text) => matches!(
+            text.to_lowercase().as_str(),
+            "yes" | "y" | "ok" | "approve" | "approved"
+        ),
+        Value::Object(object) => ["ok", "approved", "approve"]
+            .iter()
+            .any(|key| object.get(*key) == Some(&json!(true))),
         Value::Null => false,
         Value::Number(number) => number.as_f64() != Some(0.0),
         Value::Array(list) => !list.is_empty(),
@@ -54,9 +69,20 @@ pub async fn ok(node: &Node<'_>) -> Result<Value, Stop> {
 /// `broken`: raises.
 pub async fn boom(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(600.0).await;
-    let message = node.state.get("message").and_then(Value::as_str).unwrap_or("boom: the node failed — détails");
-    let error = node.state.get("error").and_then(Value::as_str).unwrap_or("ValueError");
-    Err(Stop::Failed { error: error.to_owned(), message: message.to_owned() })
+    let message = node
+        .state
+        .get("message")
+        .and_then(Value::as_str)
+        .unwrap_or("boom: the node failed — détails");
+    let error = node
+        .state
+        .get("error")
+        .and_then(Value::as_str)
+        .unwrap_or("ValueError");
+    Err(Stop::Failed {
+        error: error.to_owned(),
+        message: message.to_owned(),
+    })
 }
 
 /// `slow`: sends one event and then nothing for 12 seconds, or for `seconds`, or until the test releases `hold`.
@@ -64,7 +90,16 @@ pub async fn nap(node: &Node<'_>) -> Result<Value, Stop> {
     node.custom(&json!({"tick": 0}));
     match node.state.get("hold").and_then(Value::as_str) {
         Some(name) => node.out.agent.held(name).await,
-        None => node.wait(node.state.get("seconds").and_then(Value::as_f64).unwrap_or(12.0) * 1000.0).await,
+        None => {
+            node.wait(
+                node.state
+                    .get("seconds")
+                    .and_then(Value::as_f64)
+                    .unwrap_or(12.0)
+                    * 1000.0,
+            )
+            .await
+        }
     }
     Ok(json!({"log": ["napped"]}))
 }

@@ -7,8 +7,14 @@ use std::collections::{HashMap, HashSet};
 /// Maximum number of cells of the table that aligns members without ids.
 const MAX_CELLS: usize = 1_000_000;
 /// Fields that identify a member of a list, best first. Messages, tool calls and interrupts have an `id`.
-const IDS: [&str; 6] =
-    ["\"id\"", "\"task_id\"", "\"interrupt_id\"", "\"checkpoint_id\"", "\"run_id\"", "\"tool_call_id\""];
+const IDS: [&str; 6] = [
+    "\"id\"",
+    "\"task_id\"",
+    "\"interrupt_id\"",
+    "\"checkpoint_id\"",
+    "\"run_id\"",
+    "\"tool_call_id\"",
+];
 
 /// The result for a list member, by node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +50,25 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
     }
     if olds.is_empty() || news.is_empty() {
         let removed = olds.iter().map(|a| Aligned::Removed(*a));
-        return Some(removed.chain(news.iter().map(|b| Aligned::Added(*b))).collect());
+        return Some(
+            removed
+                .chain(news.iter().map(|b| Aligned::Added(*b)))
+                .collect(),
+        );
     }
     let old_ids: Vec<Option<&str>> = olds.iter().map(|n| id(old.0, *n)).collect();
     let new_ids: Vec<Option<&str>> = news.iter().map(|n| id(new.0, *n)).collect();
     if let (Some(old_ids), Some(new_ids)) = (unique(&old_ids), unique(&new_ids)) {
-        return Some(by_id(&Identified { nodes: olds, ids: &old_ids }, &Identified { nodes: news, ids: &new_ids }));
+        return Some(by_id(
+            &Identified {
+                nodes: olds,
+                ids: &old_ids,
+            },
+            &Identified {
+                nodes: news,
+                ids: &new_ids,
+            },
+        ));
     }
     let anchors = common(olds, news, equal)?;
     let mut aligned = Vec::new();
@@ -73,14 +92,18 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
 
 /// Returns the id of a member: one of its fields, or a field of the object in a serialized LangChain object.
 fn id<'a>(doc: &'a JsonIndex, member: u32) -> Option<&'a str> {
-    let field = |node: u32, name: &str| doc.children(node).find(|child| doc.key(*child) == Some(name));
+    let field = |node: u32, name: &str| {
+        doc.children(node)
+            .find(|child| doc.key(*child) == Some(name))
+    };
     if doc.kind(member) != Kind::Object {
         return None;
     }
     let plain = |node: u32| -> Option<&'a str> {
         IDS.iter().find_map(|name| {
             let value = doc.value(field(node, name)?);
-            let is_id = value.starts_with(|c: char| c == '"' || c.is_ascii_digit()) && value != "\"\"";
+            let is_id =
+                value.starts_with(|c: char| c == '"' || c.is_ascii_digit()) && value != "\"\"";
             is_id.then_some(value)
         })
     };
@@ -94,7 +117,9 @@ fn id<'a>(doc: &'a JsonIndex, member: u32) -> Option<&'a str> {
 /// Returns the ids if each member has a unique one.
 fn unique<'a>(ids: &[Option<&'a str>]) -> Option<Vec<&'a str>> {
     let mut seen = HashSet::with_capacity(ids.len());
-    ids.iter().map(|id| id.filter(|id| seen.insert(*id))).collect()
+    ids.iter()
+        .map(|id| id.filter(|id| seen.insert(*id)))
+        .collect()
 }
 
 /// The members of a list, each with its id.
@@ -104,14 +129,23 @@ struct Identified<'a> {
 }
 
 fn by_id(old: &Identified<'_>, new: &Identified<'_>) -> Vec<Aligned> {
-    let positions: HashMap<&str, usize> = old.ids.iter().enumerate().map(|(n, id)| (*id, n)).collect();
-    let before: Vec<Option<usize>> = new.ids.iter().map(|id| positions.get(id).copied()).collect();
+    let positions: HashMap<&str, usize> =
+        old.ids.iter().enumerate().map(|(n, id)| (*id, n)).collect();
+    let before: Vec<Option<usize>> = new
+        .ids
+        .iter()
+        .map(|id| positions.get(id).copied())
+        .collect();
     let is_unmoved = longest_increasing(&before);
     let found: HashSet<usize> = before.iter().flatten().copied().collect();
     let mut aligned = Vec::new();
     let mut reported = 0;
     let mut report_removed = |aligned: &mut Vec<Aligned>, upto: usize| {
-        aligned.extend((reported..upto).filter(|n| !found.contains(n)).map(|n| Aligned::Removed(old.nodes[n])));
+        aligned.extend(
+            (reported..upto)
+                .filter(|n| !found.contains(n))
+                .map(|n| Aligned::Removed(old.nodes[n])),
+        );
         reported = upto;
     };
     for (n, at) in before.into_iter().enumerate() {
@@ -135,10 +169,18 @@ fn longest_increasing(positions: &[Option<usize>]) -> Vec<bool> {
     // The last member of the best sequence of each length, and the predecessor of each member.
     let mut ends: Vec<usize> = Vec::new();
     let mut previous: Vec<Option<usize>> = vec![None; positions.len()];
-    for (n, position) in positions.iter().enumerate().filter(|(_, position)| position.is_some()) {
+    for (n, position) in positions
+        .iter()
+        .enumerate()
+        .filter(|(_, position)| position.is_some())
+    {
         let length = ends.partition_point(|end| positions[*end] < *position);
         previous[n] = length.checked_sub(1).map(|shorter| ends[shorter]);
-        if length == ends.len() { ends.push(n) } else { ends[length] = n }
+        if length == ends.len() {
+            ends.push(n)
+        } else {
+            ends[length] = n
+        }
     }
     let mut is_in_rise = vec![false; positions.len()];
     let mut at = ends.last().copied();
@@ -150,7 +192,11 @@ fn longest_increasing(positions: &[Option<usize>]) -> Vec<bool> {
 }
 
 /// Returns the positions of a longest common subsequence in both lists; `None` if that is too expensive.
-fn common(olds: &[u32], news: &[u32], equal: impl Fn(u32, u32) -> bool) -> Option<Vec<(usize, usize)>> {
+fn common(
+    olds: &[u32],
+    news: &[u32],
+    equal: impl Fn(u32, u32) -> bool,
+) -> Option<Vec<(usize, usize)>> {
     let (height, width) = (olds.len() + 1, news.len() + 1);
     if height.saturating_mul(width) > MAX_CELLS {
         return None;

@@ -16,7 +16,9 @@ pub(super) fn fingerprints(doc: &JsonIndex) -> Vec<u64> {
             Kind::Other => of(4, doc.value(node)),
         };
         fingerprints[node as usize] = fingerprint;
-        let Some(parent) = doc.parent(node) else { continue };
+        let Some(parent) = doc.parent(node) else {
+            continue;
+        };
         let sum = &mut fingerprints[parent as usize];
         *sum = match doc.key(node) {
             // The sum doesn't depend on the order of keys.

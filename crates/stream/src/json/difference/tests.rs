@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn difference(old: &str, new: &str) -> Difference {
-    Difference::of(Arc::new(JsonIndex::new(Arc::from(old))), Arc::new(JsonIndex::new(Arc::from(new))))
+    Difference::of(
+        Arc::new(JsonIndex::new(Arc::from(old))),
+        Arc::new(JsonIndex::new(Arc::from(new))),
+    )
 }
 
 /// Describes the changes: `~ a.b 1 → 2`.
@@ -20,10 +23,17 @@ fn described(old: &Value, new: &Value) -> Vec<String> {
             ChangeKind::Removed => format!("- {path} {}", difference.old.value(change.old)),
             ChangeKind::Changed if change.kept > 0 => {
                 let text = difference.new.value(change.new);
-                format!("~ {path} …{}", &text[change.kept as usize + 1..text.len() - 1])
+                format!(
+                    "~ {path} …{}",
+                    &text[change.kept as usize + 1..text.len() - 1]
+                )
             }
             ChangeKind::Changed => {
-                format!("~ {path} {} → {}", difference.old.value(change.old), difference.new.value(change.new))
+                format!(
+                    "~ {path} {} → {}",
+                    difference.old.value(change.old),
+                    difference.new.value(change.new)
+                )
             }
             ChangeKind::Moved => format!("m {path} from {}", difference.old.index(change.old)),
         }
@@ -33,8 +43,11 @@ fn described(old: &Value, new: &Value) -> Vec<String> {
 
 /// Applies all changes to the old document.
 fn applied(difference: &Difference, node: u32) -> Value {
-    let Difference { old, new, changes, .. } = difference;
-    let find = |kind: ChangeKind, node: u32| changes.iter().find(|c| c.kind == kind && c.old == node);
+    let Difference {
+        old, new, changes, ..
+    } = difference;
+    let find =
+        |kind: ChangeKind, node: u32| changes.iter().find(|c| c.kind == kind && c.old == node);
     if let Some(change) = find(ChangeKind::Changed, node) {
         if change.kept > 0 {
             let text = new.value(change.new);
@@ -44,13 +57,24 @@ fn applied(difference: &Difference, node: u32) -> Value {
         return value_of(new, change.new);
     }
     let is_kept = |child: &u32| find(ChangeKind::Removed, *child).is_none();
-    let added: Vec<u32> =
-        changes.iter().filter(|c| c.kind == ChangeKind::Added && c.old == node).map(|c| c.new).collect();
+    let added: Vec<u32> = changes
+        .iter()
+        .filter(|c| c.kind == ChangeKind::Added && c.old == node)
+        .map(|c| c.new)
+        .collect();
     match old.kind(node) {
         Kind::Object => {
             let field = |doc: &JsonIndex, child| doc.key(child).map(unquote).unwrap();
-            let kept = old.children(node).filter(is_kept).map(|child| (field(old, child), applied(difference, child)));
-            kept.chain(added.iter().map(|child| (field(new, *child), value_of(new, *child)))).collect()
+            let kept = old
+                .children(node)
+                .filter(is_kept)
+                .map(|child| (field(old, child), applied(difference, child)));
+            kept.chain(
+                added
+                    .iter()
+                    .map(|child| (field(new, *child), value_of(new, *child))),
+            )
+            .collect()
         }
         Kind::Array => {
             let (mut list, mut placed) = (Vec::new(), Vec::new());
@@ -60,9 +84,15 @@ fn applied(difference: &Difference, node: u32) -> Value {
                     None => list.push(applied(difference, child)),
                 }
             }
-            placed.extend(added.iter().map(|child| (new.index(*child), value_of(new, *child))));
+            placed.extend(
+                added
+                    .iter()
+                    .map(|child| (new.index(*child), value_of(new, *child))),
+            );
             placed.sort_by_key(|(at, _)| *at);
-            placed.into_iter().for_each(|(at, value)| list.insert(at as usize, value));
+            placed
+                .into_iter()
+                .for_each(|(at, value)| list.insert(at as usize, value));
             Value::Array(list)
         }
         _ => value_of(old, node),
@@ -73,8 +103,7 @@ fn applied(difference: &Difference, node: u32) -> Value {
 fn messages_are_aligned_by_their_ids() {
     let message = |id: &str, text: &str| json!({"id": id, "type": "ai", "content": text});
     let old = json!({"messages": [message("1", "a"), message("2", "Let me"), message("3", "c"), message("4", "d")]});
-    let new =
-        json!({"messages": [message("4", "d"), message("2", "Let me check."), message("3", "c"), message("5", "e")]});
+    let new = json!({"messages": [message("4", "d"), message("2", "Let me check."), message("3", "c"), message("5", "e")]});
     assert_eq!(
         described(&old, &new),
         [
@@ -90,23 +119,48 @@ fn messages_are_aligned_by_their_ids() {
                "kwargs": {"content": text, "id": id}})
     };
     assert_eq!(
-        described(&json!([wrapped("1", "a"), wrapped("2", "b")]), &json!([wrapped("2", "c")])),
-        [format!("- [0] {}", wrapped("1", "a")), r#"~ [0].kwargs.content "b" → "c""#.to_string(),]
+        described(
+            &json!([wrapped("1", "a"), wrapped("2", "b")]),
+            &json!([wrapped("2", "c")])
+        ),
+        [
+            format!("- [0] {}", wrapped("1", "a")),
+            r#"~ [0].kwargs.content "b" → "c""#.to_string(),
+        ]
     );
 }
 
 #[test]
 fn lists_without_ids_are_aligned_by_value() {
-    assert_eq!(described(&json!([1, 2, 3, 4, 5]), &json!([1, 3, 4, 9, 5])), ["- [1] 2", "+ [3] 9"]);
-    assert_eq!(described(&json!(["a", "b"]), &json!(["a", "x", "b", "c"])), [r#"+ [1] "x""#, r#"+ [3] "c""#]);
-    assert_eq!(described(&json!([{"n": 1}, {"n": 2}]), &json!([{"n": 1}, {"n": 3}])), ["~ [1].n 2 → 3"]);
+    assert_eq!(
+        described(&json!([1, 2, 3, 4, 5]), &json!([1, 3, 4, 9, 5])),
+        ["- [1] 2", "+ [3] 9"]
+    );
+    assert_eq!(
+        described(&json!(["a", "b"]), &json!(["a", "x", "b", "c"])),
+        [r#"+ [1] "x""#, r#"+ [3] "c""#]
+    );
+    assert_eq!(
+        described(&json!([{"n": 1}, {"n": 2}]), &json!([{"n": 1}, {"n": 3}])),
+        ["~ [1].n 2 → 3"]
+    );
     // Duplicate ids can't identify members.
     let duplicates = json!([{"id": 1, "x": 1}, {"id": 1, "x": 2}]);
-    assert_eq!(described(&duplicates, &json!([{"id": 1, "x": 1}, {"id": 1, "x": 3}])), ["~ [1].x 2 → 3"]);
+    assert_eq!(
+        described(&duplicates, &json!([{"id": 1, "x": 1}, {"id": 1, "x": 3}])),
+        ["~ [1].x 2 → 3"]
+    );
     // Members with different ids are different members.
     assert_eq!(
-        described(&json!([{"id": "a", "x": 1}, 1]), &json!([{"id": "b", "x": 1}, 2])),
-        [r#"- [0] {"id":"a","x":1}"#, r#"+ [0] {"id":"b","x":1}"#, "~ [1] 1 → 2"]
+        described(
+            &json!([{"id": "a", "x": 1}, 1]),
+            &json!([{"id": "b", "x": 1}, 2])
+        ),
+        [
+            r#"- [0] {"id":"a","x":1}"#,
+            r#"+ [0] {"id":"b","x":1}"#,
+            "~ [1] 1 → 2"
+        ]
     );
 }
 
@@ -117,18 +171,35 @@ fn formatting_differences_are_ignored() {
         "{\"b\": {\"y\": 2, \"x\" :null},\n\"a\": [1, \"\\u00e9\"]}",
     );
     assert_eq!((same.total(), same.changes.len()), (0, 0));
-    assert_eq!(described(&json!({"a": "1"}), &json!({"a": 1})), [r#"~ a "1" → 1"#]);
-    assert_eq!(described(&json!({"a": {}}), &json!({"a": []})), ["~ a {} → []"]);
-    assert_eq!(described(&json!({"a": [1]}), &json!({"a": []})), ["- a[0] 1"]);
+    assert_eq!(
+        described(&json!({"a": "1"}), &json!({"a": 1})),
+        [r#"~ a "1" → 1"#]
+    );
+    assert_eq!(
+        described(&json!({"a": {}}), &json!({"a": []})),
+        ["~ a {} → []"]
+    );
+    assert_eq!(
+        described(&json!({"a": [1]}), &json!({"a": []})),
+        ["- a[0] 1"]
+    );
 }
 
 #[test]
 fn states_of_any_type_can_be_compared() {
-    assert_eq!(described(&json!(null), &json!({"a": 1})), [r#"~ . null → {"a":1}"#]);
-    assert_eq!(described(&json!("hello"), &json!("hello world")), ["~ . … world"]);
-    for (old, new, total) in
-        [(r#"{"a":1,"a":2}"#, r#"{"a":1}"#, 1), (r#"{"a":1}"#, r#"{"a":1,"a":2}"#, 1), ("oops {", "oops {}", 1)]
-    {
+    assert_eq!(
+        described(&json!(null), &json!({"a": 1})),
+        [r#"~ . null → {"a":1}"#]
+    );
+    assert_eq!(
+        described(&json!("hello"), &json!("hello world")),
+        ["~ . … world"]
+    );
+    for (old, new, total) in [
+        (r#"{"a":1,"a":2}"#, r#"{"a":1}"#, 1),
+        (r#"{"a":1}"#, r#"{"a":1,"a":2}"#, 1),
+        ("oops {", "oops {}", 1),
+    ] {
         assert_eq!(difference(old, new).total(), total, "{old} {new}");
     }
 }
@@ -136,18 +207,32 @@ fn states_of_any_type_can_be_compared() {
 #[test]
 fn equal_values_are_skipped() {
     let message = |n: usize, last: bool| {
-        let text = if last { "the newest".repeat(n % 3) } else { "word ".repeat(20) };
+        let text = if last {
+            "the newest".repeat(n % 3)
+        } else {
+            "word ".repeat(20)
+        };
         json!({"id": format!("m{n}"), "content": text, "usage": {"in": n, "out": [1, 2, 3]}})
     };
     let list = |count: usize| (0..count).map(|n| message(n, false)).collect::<Vec<_>>();
     let old = json!({"log": (0..5_000).collect::<Vec<_>>(), "messages": list(2_000)});
     let mut new = json!({"messages": list(2_000), "log": (0..5_000).collect::<Vec<_>>()});
-    new["messages"].as_array_mut().unwrap().push(message(2_000, true));
+    new["messages"]
+        .as_array_mut()
+        .unwrap()
+        .push(message(2_000, true));
     let difference = difference(&old.to_string(), &new.to_string());
     assert_eq!((difference.total(), difference.changes.len()), (1, 1));
-    assert!(difference.old.len() > 20_000 && difference.compared < 5, "{}", difference.compared);
+    assert!(
+        difference.old.len() > 20_000 && difference.compared < 5,
+        "{}",
+        difference.compared
+    );
     let marks = difference.marks();
-    let mut marked: Vec<_> = marks.iter().map(|(n, m)| (difference.new.path(*n), m.kind, m.growth > 0)).collect();
+    let mut marked: Vec<_> = marks
+        .iter()
+        .map(|(n, m)| (difference.new.path(*n), m.kind, m.growth > 0))
+        .collect();
     marked.sort();
     assert_eq!(
         marked,
@@ -163,7 +248,10 @@ fn equal_values_are_skipped() {
 fn long_lists_are_compared_by_position_and_reported() {
     let old: Vec<u32> = (0..30_000).collect();
     let new: Vec<u32> = (1..=30_000).map(|n| n * 2 + 1).collect();
-    let difference = difference(&json!({"a": old}).to_string(), &json!({"a": new}).to_string());
+    let difference = difference(
+        &json!({"a": old}).to_string(),
+        &json!({"a": new}).to_string(),
+    );
     assert_eq!(difference.by_position.len(), 1);
     assert_eq!(
         (difference.total(), difference.changes.len()),
@@ -182,9 +270,14 @@ fn deep_nesting_costs_no_stack_and_little_work() {
 
 /// Two similar values: few keys, few scalars, some ids.
 fn arb_pair() -> impl Strategy<Value = (Value, Value)> {
-    let leaf = prop_oneof![Just(Value::Null), (0..4i64).prop_map(Into::into), "[ab]{0,3}".prop_map(Into::into)];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        (0..4i64).prop_map(Into::into),
+        "[ab]{0,3}".prop_map(Into::into)
+    ];
     let value = leaf.prop_recursive(4, 48, 8, |inner| {
-        let member = (0..6i64, inner.clone()).prop_map(|(id, x)| json!({"id": id.to_string(), "x": x}));
+        let member =
+            (0..6i64, inner.clone()).prop_map(|(id, x)| json!({"id": id.to_string(), "x": x}));
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..7).prop_map(Into::into),
             proptest::collection::vec(member, 0..7).prop_map(Into::into),

@@ -51,7 +51,13 @@ impl JsonIndex {
     }
 
     /// Returns the member of a container that has the same key or index as a node of another document.
-    fn member(&self, container: u32, other: &JsonIndex, node: u32, effort: &mut usize) -> Option<u32> {
+    fn member(
+        &self,
+        container: u32,
+        other: &JsonIndex,
+        node: u32,
+        effort: &mut usize,
+    ) -> Option<u32> {
         let key = other.key(node);
         match (self.kind(container), key) {
             (Kind::Object, Some(_)) | (Kind::Array, None) => {}
@@ -79,7 +85,9 @@ impl JsonIndex {
         loop {
             match (self.parent(a), other.parent(b)) {
                 (None, None) => return true,
-                (Some(parent), Some(other_parent)) if self.is_same_step(a, other, b) => (a, b) = (parent, other_parent),
+                (Some(parent), Some(other_parent)) if self.is_same_step(a, other, b) => {
+                    (a, b) = (parent, other_parent)
+                }
                 _ => return false,
             }
         }
@@ -89,6 +97,8 @@ impl JsonIndex {
 /// Returns whether a key needs no quotes.
 fn is_name(key: &str) -> bool {
     let mut chars = key.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+    chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

@@ -28,7 +28,10 @@ fn inner(raw: &str) -> Option<&str> {
 pub fn head(raw: &str, bytes: usize) -> (String, bool) {
     let inner = inner(raw).unwrap_or(raw);
     let end = boundary(inner, bytes);
-    (json::unescaped(&inner[..end]).into_owned(), end == inner.len())
+    (
+        json::unescaped(&inner[..end]).into_owned(),
+        end == inner.len(),
+    )
 }
 
 /// A string split into chunks of about equal size. The boundaries of a chunk are found without reading the string from
@@ -42,25 +45,39 @@ pub struct Chunks<'a> {
 impl<'a> Chunks<'a> {
     /// Creates the chunks of a JSON string with quotes.
     pub fn of_string(raw: &'a str) -> Chunks<'a> {
-        Chunks { inner: inner(raw).unwrap_or(raw), escaped: true }
+        Chunks {
+            inner: inner(raw).unwrap_or(raw),
+            escaped: true,
+        }
     }
 
     /// Creates the chunks of any other text.
     pub fn of_text(text: &'a str) -> Chunks<'a> {
-        Chunks { inner: text, escaped: false }
+        Chunks {
+            inner: text,
+            escaped: false,
+        }
     }
 
     /// Returns the number of chunks, which is 1 for an empty text.
     pub fn count(&self) -> usize {
         let count = self.inner.len().div_ceil(CHUNK).max(1);
-        if count > 1 && self.start(count - 1) == self.inner.len() { count - 1 } else { count }
+        if count > 1 && self.start(count - 1) == self.inner.len() {
+            count - 1
+        } else {
+            count
+        }
     }
 
     /// Returns a decoded chunk.
     pub fn text(&self, number: usize) -> String {
         let (from, to) = (self.start(number), self.start(number + 1));
         let part = &self.inner[from..to.max(from)];
-        if self.escaped { json::unescaped(part).into_owned() } else { part.to_string() }
+        if self.escaped {
+            json::unescaped(part).into_owned()
+        } else {
+            part.to_string()
+        }
     }
 
     fn start(&self, number: usize) -> usize {
@@ -97,7 +114,11 @@ fn boundary(inner: &str, at: usize) -> usize {
     let mut at = at;
     for p in before {
         if bytes[p] == b'\\' && is_escape(bytes, p) {
-            let length = if bytes.get(p + 1) == Some(&b'u') { 6 } else { 2 };
+            let length = if bytes.get(p + 1) == Some(&b'u') {
+                6
+            } else {
+                2
+            };
             at = at.max((p + length).min(bytes.len()));
         }
     }
@@ -105,9 +126,17 @@ fn boundary(inner: &str, at: usize) -> usize {
     let half = |at: usize, letters: &[u8]| {
         let escape = bytes.get(at..at + 6)?;
         let letter = escape[3].to_ascii_lowercase();
-        (escape.starts_with(b"\\u") && escape[2].eq_ignore_ascii_case(&b'd') && letters.contains(&letter)).then_some(())
+        (escape.starts_with(b"\\u")
+            && escape[2].eq_ignore_ascii_case(&b'd')
+            && letters.contains(&letter))
+        .then_some(())
     };
-    if half(at, b"cdef").is_some() && at.checked_sub(6).and_then(|before| half(before, b"89ab")).is_some() {
+    if half(at, b"cdef").is_some()
+        && at
+            .checked_sub(6)
+            .and_then(|before| half(before, b"89ab"))
+            .is_some()
+    {
         at += 6;
     }
     while !inner.is_char_boundary(at) {
@@ -118,7 +147,12 @@ fn boundary(inner: &str, at: usize) -> usize {
 
 /// Returns whether a backslash begins an escape, rather than being escaped itself.
 fn is_escape(bytes: &[u8], at: usize) -> bool {
-    bytes[..at].iter().rev().take_while(|b| **b == b'\\').count().is_multiple_of(2)
+    bytes[..at]
+        .iter()
+        .rev()
+        .take_while(|b| **b == b'\\')
+        .count()
+        .is_multiple_of(2)
 }
 
 #[cfg(test)]

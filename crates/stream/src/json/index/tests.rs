@@ -37,8 +37,7 @@ fn nodes_have_32_bytes() {
 
 #[test]
 fn paths_use_jq_notation() {
-    let text =
-        r#"{"messages":[{},{"tool_calls":[{"args":{"city":"Kraków"}}]}],"a b":{"1":1,"":2,"x\ny":3,"é":4},"_ok9":5}"#;
+    let text = r#"{"messages":[{},{"tool_calls":[{"args":{"city":"Kraków"}}]}],"a b":{"1":1,"":2,"x\ny":3,"é":4},"_ok9":5}"#;
     let doc = JsonIndex::new(Arc::from(text));
     for (raw, path) in [
         ("\"Kraków\"", "messages[1].tool_calls[0].args.city"),
@@ -56,9 +55,14 @@ fn paths_use_jq_notation() {
 
 #[test]
 fn invalid_json_is_one_node() {
-    for text in ["oops {", "{oops", "[1,2", "1 2", "[1}", "{\"a\"}", "", "\"open", "{1:2}", "]"] {
+    for text in [
+        "oops {", "{oops", "[1,2", "1 2", "[1}", "{\"a\"}", "", "\"open", "{1:2}", "]",
+    ] {
         let doc = JsonIndex::new(Arc::from(text));
-        assert_eq!((doc.len(), doc.kind(0), doc.value(0)), (1, Kind::Other, text));
+        assert_eq!(
+            (doc.len(), doc.kind(0), doc.value(0)),
+            (1, Kind::Other, text)
+        );
     }
 }
 
@@ -66,7 +70,10 @@ fn invalid_json_is_one_node() {
 fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
     let doc = JsonIndex::new(Arc::from(deep));
-    assert_eq!((doc.len(), doc.depth(200_000), doc.value(200_000)), (200_001, 200_000, "1"));
+    assert_eq!(
+        (doc.len(), doc.depth(200_000), doc.value(200_000)),
+        (200_001, 200_000, "1")
+    );
     assert_eq!(doc.path(200_000).len(), 600_000);
 }
 
@@ -74,8 +81,14 @@ fn deep_nesting_does_not_overflow_the_stack() {
 fn an_excerpt_can_be_indexed() {
     let whole: Arc<str> = r#"{"state":{"é":[1]}}"#.into();
     let doc = JsonIndex::new(Excerpt::new(whole.clone(), 9..whole.len() - 1).unwrap());
-    assert_eq!((doc.value(0), doc.path(2)), (r#"{"é":[1]}"#, r#"["é"][0]"#.to_string()));
-    assert!(Excerpt::new(whole.clone(), 12..13).is_none(), "half a character");
+    assert_eq!(
+        (doc.value(0), doc.path(2)),
+        (r#"{"é":[1]}"#, r#"["é"][0]"#.to_string())
+    );
+    assert!(
+        Excerpt::new(whole.clone(), 12..13).is_none(),
+        "half a character"
+    );
     assert!(Excerpt::new(whole, 9..99).is_none());
 }
 
@@ -83,8 +96,12 @@ fn an_excerpt_can_be_indexed() {
 fn counterparts_are_found_within_the_effort_limit() {
     let old = JsonIndex::new(Arc::from(r#"{"a":[1,{"b":"x"}],"c":7}"#));
     let new = JsonIndex::new(Arc::from(r#"{"z":0,"a":[1,{"q":1,"b":"y"},2]}"#));
-    let counterpart = |raw: &str, mut effort: usize| new.counterpart(&old, find(&old, raw), &mut effort);
-    assert_eq!(counterpart("\"x\"", 100).map(|n| new.value(n)), Some("\"y\""));
+    let counterpart =
+        |raw: &str, mut effort: usize| new.counterpart(&old, find(&old, raw), &mut effort);
+    assert_eq!(
+        counterpart("\"x\"", 100).map(|n| new.value(n)),
+        Some("\"y\"")
+    );
     assert_eq!(counterpart("7", 100), None);
     assert_eq!(counterpart("\"x\"", 3), None, "beyond the effort limit");
 }

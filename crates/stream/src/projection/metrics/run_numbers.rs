@@ -179,14 +179,27 @@ impl RunMetrics {
     /// Returns the usage and the calls that no model is named for.
     pub fn unnamed(&self) -> (Usage, u64) {
         let mut usage = self.work.usage;
-        self.models.iter().for_each(|model| usage.add_change(model.usage, Usage::default()));
-        (usage, self.work.calls - self.models.iter().map(|model| model.calls).sum::<u64>().min(self.work.calls))
+        self.models
+            .iter()
+            .for_each(|model| usage.add_change(model.usage, Usage::default()));
+        (
+            usage,
+            self.work.calls
+                - self
+                    .models
+                    .iter()
+                    .map(|model| model.calls)
+                    .sum::<u64>()
+                    .min(self.work.calls),
+        )
     }
 
     /// Returns the usage that no node is named for.
     pub fn outside_nodes(&self) -> Usage {
         let mut usage = self.work.usage;
-        self.nodes.iter().for_each(|node| usage.add_change(node.work.usage, Usage::default()));
+        self.nodes
+            .iter()
+            .for_each(|node| usage.add_change(node.work.usage, Usage::default()));
         usage
     }
 
@@ -196,7 +209,11 @@ impl RunMetrics {
             return Some(i);
         }
         (self.models.len() < MAX_NAMES).then(|| {
-            self.models.push(ModelMetrics { name, usage: Usage::default(), calls: 0 });
+            self.models.push(ModelMetrics {
+                name,
+                usage: Usage::default(),
+                calls: 0,
+            });
             self.models.len() - 1
         })
     }
@@ -209,15 +226,26 @@ impl RunMetrics {
         if self.nodes.len() >= MAX_NAMES {
             return None;
         }
-        self.nodes.push(NodeMetrics { name, seq, work: Work::default(), first_token: None });
+        self.nodes.push(NodeMetrics {
+            name,
+            seq,
+            work: Work::default(),
+            first_token: None,
+        });
         Some(self.nodes.len() - 1)
     }
 }
 
 impl Weigh for RunMetrics {
     fn weight(&self) -> usize {
-        let nodes = self.nodes.iter().map(|node| size_of::<NodeMetrics>() + node.name.len());
-        let models = self.models.iter().map(|model| size_of::<ModelMetrics>() + model.name.len());
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|node| size_of::<NodeMetrics>() + node.name.len());
+        let models = self
+            .models
+            .iter()
+            .map(|model| size_of::<ModelMetrics>() + model.name.len());
         let retries = self.retries.len() * size_of::<(Seq, SignedDuration)>();
         size_of::<RunMetrics>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
     }

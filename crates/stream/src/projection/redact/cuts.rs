@@ -59,7 +59,10 @@ impl<'a> Decoded<'a> {
     pub fn of(inner: &'a str) -> Decoded<'a> {
         let bytes = inner.as_bytes();
         let Some(first) = memchr::memchr(b'\\', bytes) else {
-            return Decoded { text: inner.into(), marks: Vec::new() };
+            return Decoded {
+                text: inner.into(),
+                marks: Vec::new(),
+            };
         };
         let (mut text, mut marks) = (String::with_capacity(inner.len()), Vec::new());
         let (mut from, mut next) = (0, Some(first));
@@ -70,7 +73,10 @@ impl<'a> Decoded<'a> {
             next = memchr::memchr(b'\\', &bytes[from..]).map(|more| from + more);
         }
         text.push_str(&inner[from..]);
-        Decoded { text: text.into(), marks }
+        Decoded {
+            text: text.into(),
+            marks,
+        }
     }
 
     /// Returns the position in the encoded string of a position in the content.
@@ -84,7 +90,8 @@ impl<'a> Decoded<'a> {
 
     /// Converts a cut of the content into a cut of the text in which the encoded string begins at `start`.
     pub fn encode(&self, cut: Cut, start: usize) -> Cut {
-        let range = start + self.encoded_offset(cut.range.start)..start + self.encoded_offset(cut.range.end);
+        let range = start + self.encoded_offset(cut.range.start)
+            ..start + self.encoded_offset(cut.range.end);
         let replacement = match cut.replacement.contains(['"', '\\']) {
             true => {
                 let quoted = serde_json::Value::from(&*cut.replacement).to_string();
@@ -92,7 +99,11 @@ impl<'a> Decoded<'a> {
             }
             false => cut.replacement,
         };
-        Cut { range, replacement, ..cut }
+        Cut {
+            range,
+            replacement,
+            ..cut
+        }
     }
 }
 

@@ -27,16 +27,22 @@ struct OpenKey<'d> {
 impl Rules {
     /// Returns the cuts of a text. JSON and truncated JSON are searched value by value.
     pub(super) fn text(&self, text: &str, depth: usize) -> Vec<Cut> {
-        let has_patterns = self.requested.iter().any(|request| matches!(request, Request::Pattern(_)));
+        let has_patterns = self
+            .requested
+            .iter()
+            .any(|request| matches!(request, Request::Pattern(_)));
         if !has_patterns && !self.patterns.may_be_in(text) && text::keys::places(text).is_empty() {
             return Vec::new();
         }
-        let Some(doc) = (depth < MAX_DEPTH).then(|| nested(text)).flatten() else { return self.patterns(text) };
+        let Some(doc) = (depth < MAX_DEPTH).then(|| nested(text)).flatten() else {
+            return self.patterns(text);
+        };
         let mut cuts = self.document(&doc, depth + 1);
         cuts.extend(self.requested_patterns(text));
         // The end that was added to truncated JSON is not part of the text.
         cuts.retain(|cut| cut.range.start < text.len());
-        cuts.iter_mut().for_each(|cut| cut.range.end = cut.range.end.min(text.len()));
+        cuts.iter_mut()
+            .for_each(|cut| cut.range.end = cut.range.end.min(text.len()));
         cuts
     }
 
@@ -58,7 +64,9 @@ impl Rules {
             }
             match doc.kind(node) {
                 Kind::Text => {
-                    let is_line = |open: &OpenKey<'_>| doc.depth(node) == open.depth && doc.key(node) == open.name;
+                    let is_line = |open: &OpenKey<'_>| {
+                        doc.depth(node) == open.depth && doc.key(node) == open.name
+                    };
                     let start = doc.range(node).start;
                     if raw != "\"\"" && open.as_ref().is_some_and(is_line) {
                         let end = self.patterns.end_of_key(&plain(raw));
@@ -73,7 +81,9 @@ impl Rules {
                         found.iter_mut().for_each(|cut| prefix_place(cut, &path));
                         cuts.append(&mut found);
                         if self.patterns.leaves_key_open(&plain(raw)) {
-                            let list = doc.ancestors(node).find(|above| doc.kind(*above) == Kind::Array);
+                            let list = doc
+                                .ancestors(node)
+                                .find(|above| doc.kind(*above) == Kind::Array);
                             let open_in = |list| OpenKey {
                                 list_end: doc.after(list),
                                 depth: doc.depth(node),
@@ -85,7 +95,11 @@ impl Rules {
                 }
                 // Remove the whole number: the rest of it would be another number.
                 Kind::Other => {
-                    if let Some(found) = self.patterns(raw).first().and_then(|cut| cut.removal.as_ref()) {
+                    if let Some(found) = self
+                        .patterns(raw)
+                        .first()
+                        .and_then(|cut| cut.removal.as_ref())
+                    {
                         cuts.push(self.whole(found.rule, doc.range(node), &doc.path(node), raw));
                     }
                 }
@@ -97,14 +111,21 @@ impl Rules {
     }
 
     fn whole(&self, rule: usize, range: Range<usize>, path: &str, raw: &str) -> Cut {
-        let mut cut = Cut { range, replacement: REPLACEMENT.into(), removal: Some(self.removal(rule, raw)) };
+        let mut cut = Cut {
+            range,
+            replacement: REPLACEMENT.into(),
+            removal: Some(self.removal(rule, raw)),
+        };
         prefix_place(&mut cut, path);
         cut
     }
 
     /// Returns the cuts of a string whose JSON begins at `start`.
     fn string(&self, raw: &str, start: usize, place: &str, depth: usize) -> Vec<Cut> {
-        let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default();
+        let inner = raw
+            .strip_prefix('"')
+            .and_then(|raw| raw.strip_suffix('"'))
+            .unwrap_or_default();
         let decoded = Decoded::of(inner);
         let mut cuts = self.text(&decoded.text, depth);
         for cut in &mut cuts {
@@ -122,7 +143,15 @@ impl Rules {
         let inner = &raw[1..raw.len() - 1];
         let end = end.map_or(inner.len(), |end| Decoded::of(inner).encoded_offset(end));
         let range = range.start + 1..range.start + 1 + end;
-        Cut { replacement: MASK.into(), ..self.whole(FIRST_KIND + PRIVATE_KEYS, range, &doc.path(node), &inner[..end]) }
+        Cut {
+            replacement: MASK.into(),
+            ..self.whole(
+                FIRST_KIND + PRIVATE_KEYS,
+                range,
+                &doc.path(node),
+                &inner[..end],
+            )
+        }
     }
 
     /// Returns the rule that removes a whole value; `None` if there is none or the value was already removed.
@@ -138,13 +167,18 @@ impl Rules {
             Request::Path(path, anywhere) => depth == 0 && path.selects(doc, node, *anywhere),
             Request::Pattern(_) => false,
         };
-        self.requested.iter().position(matches).map(|at| self.first_requested + at)
+        self.requested
+            .iter()
+            .position(matches)
+            .map(|at| self.first_requested + at)
     }
 
     /// Returns the cuts of a text that is not JSON: matches of patterns, and configured keys.
     pub(super) fn patterns(&self, text: &str) -> Vec<Cut> {
         let keys = self.keys(text).into_iter();
-        let mut cuts: Vec<Cut> = keys.map(|(rule, range)| self.masked(rule, range, text)).collect();
+        let mut cuts: Vec<Cut> = keys
+            .map(|(rule, range)| self.masked(rule, range, text))
+            .collect();
         cuts.extend(self.requested_patterns(text));
         cuts
     }
@@ -153,49 +187,79 @@ impl Rules {
     pub(super) fn keys(&self, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut keys = Vec::new();
         if self.patterns.may_be_in(text) {
-            keys.extend(self.patterns.find(text).into_iter().map(|found| (FIRST_KIND + found.kind, found.range)));
+            keys.extend(
+                self.patterns
+                    .find(text)
+                    .into_iter()
+                    .map(|found| (FIRST_KIND + found.kind, found.range)),
+            );
         }
-        keys.extend(text::keys::places(text).into_iter().map(|(from, to)| (self.first_requested - 1, from..to)));
+        keys.extend(
+            text::keys::places(text)
+                .into_iter()
+                .map(|(from, to)| (self.first_requested - 1, from..to)),
+        );
         keys
     }
 
     fn requested_patterns(&self, text: &str) -> Vec<Cut> {
         let mut cuts = Vec::new();
         for (at, request) in self.requested.iter().enumerate() {
-            let Request::Pattern(pattern) = request else { continue };
-            let found = pattern.find_iter(text).filter(|found| found.as_str() != MASK);
-            cuts.extend(found.map(|found| self.masked(self.first_requested + at, found.range(), text)));
+            let Request::Pattern(pattern) = request else {
+                continue;
+            };
+            let found = pattern
+                .find_iter(text)
+                .filter(|found| found.as_str() != MASK);
+            cuts.extend(
+                found.map(|found| self.masked(self.first_requested + at, found.range(), text)),
+            );
         }
         cuts
     }
 
     fn masked(&self, rule: usize, range: Range<usize>, text: &str) -> Cut {
         let removal = Some(self.removal(rule, text.get(range.clone()).unwrap_or_default()));
-        Cut { range, replacement: MASK.into(), removal }
+        Cut {
+            range,
+            replacement: MASK.into(),
+            removal,
+        }
     }
 }
 
 /// Returns whether a value has a secret's name: its key or, in a list of headers or variables, the name next to it.
 fn has_secret_name(doc: &JsonIndex, node: u32) -> bool {
     let is_secret = |name: &str| is_secret_name(&plain(name));
-    let Some(parent) = doc.parent(node) else { return false };
+    let Some(parent) = doc.parent(node) else {
+        return false;
+    };
     let Some(key) = doc.key(node) else {
         // `["Authorization", "…"]` in a list of headers.
-        let is_pair = doc.index(node) == 1 && doc.children_count(parent) == 2 && doc.kind(node) == Kind::Text;
-        let is_listed = || doc.parent(parent).is_some_and(|list| doc.kind(list) == Kind::Array);
+        let is_pair =
+            doc.index(node) == 1 && doc.children_count(parent) == 2 && doc.kind(node) == Kind::Text;
+        let is_listed = || {
+            doc.parent(parent)
+                .is_some_and(|list| doc.kind(list) == Kind::Array)
+        };
         let first = || doc.kind(parent + 1) == Kind::Text && is_secret(doc.value(parent + 1));
         return is_pair && is_listed() && first();
     };
     if is_secret(key) {
         return true;
     }
-    let has_name = |member: u32, names: &[&str]| doc.key(member).is_some_and(|key| names.contains(&&*plain(key)));
+    let has_name = |member: u32, names: &[&str]| {
+        doc.key(member)
+            .is_some_and(|key| names.contains(&&*plain(key)))
+    };
     let names = ["name", "key", "header", "variable"];
     has_name(node, &["value"])
         && doc.children_count(parent) <= MAX_MEMBERS
-        && doc
-            .children(parent)
-            .any(|member| doc.kind(member) == Kind::Text && has_name(member, &names) && is_secret(doc.value(member)))
+        && doc.children(parent).any(|member| {
+            doc.kind(member) == Kind::Text
+                && has_name(member, &names)
+                && is_secret(doc.value(member))
+        })
 }
 
 /// Parses a text as JSON or as truncated JSON; `None` if it is neither a container nor a string.
@@ -211,7 +275,11 @@ fn nested(text: &str) -> Option<JsonIndex> {
         return None;
     }
     let (ends, in_string) = missing_end(text)?;
-    let values: &[&str] = if in_string { &["", ":null"] } else { &["", "null", ":null"] };
+    let values: &[&str] = if in_string {
+        &["", ":null"]
+    } else {
+        &["", "null", ":null"]
+    };
     values.iter().find_map(|value| {
         let (string, brackets) = ends.split_at(ends.find(['}', ']']).unwrap_or(ends.len()));
         let doc = JsonIndex::new(Arc::<str>::from(format!("{text}{string}{value}{brackets}")));

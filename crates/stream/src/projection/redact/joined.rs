@@ -69,7 +69,11 @@ impl Found {
     fn add(&mut self, record: u64, string: Range<usize>, cut: Cut) {
         self.count += 1;
         if !self.is_over_limit() {
-            self.pieces.entry(record).or_default().0.push(Piece { string, cut });
+            self.pieces
+                .entry(record)
+                .or_default()
+                .0
+                .push(Piece { string, cut });
         }
     }
 }
@@ -78,7 +82,10 @@ impl Pieces {
     /// Returns the cuts in the event's data.
     pub(super) fn cuts(&self, data: &str) -> Vec<Cut> {
         let cuts = self.0.iter().filter_map(|Piece { string, cut }| {
-            let inner = data.get(string.clone())?.strip_prefix('"')?.strip_suffix('"')?;
+            let inner = data
+                .get(string.clone())?
+                .strip_prefix('"')?
+                .strip_suffix('"')?;
             Some(Decoded::of(inner).encode(cut.clone(), string.start + 1))
         });
         cuts.collect()
@@ -185,11 +192,23 @@ impl<'r> Joined<'r> {
         }
         let Some(json) = payload.json else { return };
         let offset = (json.as_ptr() as usize).saturating_sub(data.as_ptr() as usize);
-        let Some(excerpt) = Excerpt::new(data.clone(), offset..offset + json.len()) else { return };
+        let Some(excerpt) = Excerpt::new(data.clone(), offset..offset + json.len()) else {
+            return;
+        };
         let doc = JsonIndex::new(excerpt);
-        let joining = if payload.name == "messages/partial" { Joining::Accumulated } else { Joining::Append };
+        let joining = if payload.name == "messages/partial" {
+            Joining::Accumulated
+        } else {
+            Joining::Append
+        };
         let ns = payload.ns.join("|");
-        let mut source = Source { doc: &doc, offset, record, joining, key: String::new() };
+        let mut source = Source {
+            doc: &doc,
+            offset,
+            record,
+            joining,
+            key: String::new(),
+        };
         match payload.name {
             "messages" if payload.enveloped => self.block(source, &ns),
             "messages" => {
@@ -201,13 +220,22 @@ impl<'r> Joined<'r> {
             }
             "messages/partial" => {
                 for message in doc.children(0) {
-                    let key = message_key("partial", &doc, message, &format!("{ns}#{}", doc.index(message)));
+                    let key = message_key(
+                        "partial",
+                        &doc,
+                        message,
+                        &format!("{ns}#{}", doc.index(message)),
+                    );
                     self.members(&Source { key, ..source }, message);
                 }
             }
             // `on_chat_model_stream` and similar: a chunk and the id of its run.
             name => {
-                let raw = |field| member(&doc, 0, field).map(|node| doc.value(node)).unwrap_or_default();
+                let raw = |field| {
+                    member(&doc, 0, field)
+                        .map(|node| doc.value(node))
+                        .unwrap_or_default()
+                };
                 let chunk = member(&doc, 0, "data").and_then(|data| member(&doc, data, "chunk"));
                 if let Some(chunk) = chunk.filter(|chunk| is_chunk_object(&doc, *chunk)) {
                     let base = format!("{name}\0{}\0{}", raw("event"), raw("run_id"));
@@ -228,10 +256,17 @@ impl<'r> Joined<'r> {
             }
             Some("\"content-block-start\"" | "\"content-block-delta\"") => {
                 let index = member(doc, 0, "index").map_or("0", |node| doc.value(node));
-                source.key = format!("block\0{}", self.growing.get(ns).copied().unwrap_or_default());
+                source.key = format!(
+                    "block\0{}",
+                    self.growing.get(ns).copied().unwrap_or_default()
+                );
                 for name in ["delta", "content"] {
-                    let Some(block) = member(doc, 0, name) else { continue };
-                    for node in (block..doc.after(block)).filter(|node| doc.kind(*node) == Kind::Text) {
+                    let Some(block) = member(doc, 0, name) else {
+                        continue;
+                    };
+                    for node in
+                        (block..doc.after(block)).filter(|node| doc.kind(*node) == Kind::Text)
+                    {
                         let slot = match doc.key(node).map(plain).as_deref() {
                             Some(kind @ ("text" | "reasoning")) => kind.to_string(),
                             other => format!("{index}/{}", other.unwrap_or_default()),
@@ -257,19 +292,32 @@ impl<'r> Joined<'r> {
                 continue;
             }
             for node in (at..doc.after(at)).filter(|node| doc.kind(*node) == Kind::Text) {
-                let shown = (source.joining == Joining::Append).then(|| shown_text(doc, message, node)).flatten();
+                let shown = (source.joining == Joining::Append)
+                    .then(|| shown_text(doc, message, node))
+                    .flatten();
                 let (slot, call) = match shown {
                     Some(slot) => (slot.to_string(), None),
                     None => slot(doc, message, node),
                 };
-                self.add(source, node, &slot, call.filter(|_| source.joining == Joining::Append));
+                self.add(
+                    source,
+                    node,
+                    &slot,
+                    call.filter(|_| source.joining == Joining::Append),
+                );
             }
         }
     }
 
     /// Adds a string to its text.
     fn add(&mut self, source: &Source<'_>, node: u32, slot: &str, call: Option<String>) {
-        let Source { doc, offset, record, joining, ref key } = *source;
+        let Source {
+            doc,
+            offset,
+            record,
+            joining,
+            ref key,
+        } = *source;
         let chunk = plain(doc.value(node));
         let string = doc.range(node);
         let string = offset + string.start..offset + string.end;
@@ -284,7 +332,13 @@ impl<'r> Joined<'r> {
         let weight = key.len();
         let text = self.texts.entry(key).or_insert_with(|| {
             self.size += weight + size_of::<Text>();
-            Text { joining, text: String::new(), chunks: Vec::new(), call: None, place: doc.path(node) }
+            Text {
+                joining,
+                text: String::new(),
+                chunks: Vec::new(),
+                call: None,
+                place: doc.path(node),
+            }
         });
         let before = text.text.len();
         match joining {
@@ -293,9 +347,17 @@ impl<'r> Joined<'r> {
             Joining::Accumulated => {}
         }
         text.call = text.call.take().or(call);
-        let end = if joining == Joining::Append { text.text.len() } else { chunk.len() };
+        let end = if joining == Joining::Append {
+            text.text.len()
+        } else {
+            chunk.len()
+        };
         if !chunk.is_empty() {
-            text.chunks.push(Chunk { record, string, end });
+            text.chunks.push(Chunk {
+                record,
+                string,
+                end,
+            });
             self.size += text.text.len() - before + size_of::<Chunk>();
         }
     }
@@ -312,20 +374,36 @@ impl<'r> Joined<'r> {
     fn search_in(&mut self, text: Text) {
         for mut cut in merge(self.rules.text(&text.text, 0)) {
             super::prefix_place(&mut cut, &text.place);
-            let first =
-                text.chunks.partition_point(|chunk| text.joining == Joining::Append && chunk.end <= cut.range.start);
-            let mut start =
-                first.checked_sub(1).and_then(|before| text.chunks.get(before)).map_or(0, |chunk| chunk.end);
+            let first = text.chunks.partition_point(|chunk| {
+                text.joining == Joining::Append && chunk.end <= cut.range.start
+            });
+            let mut start = first
+                .checked_sub(1)
+                .and_then(|before| text.chunks.get(before))
+                .map_or(0, |chunk| chunk.end);
             for (n, chunk) in text.chunks[first..].iter().enumerate() {
                 if text.joining == Joining::Accumulated {
                     start = 0;
                 }
-                let range = cut.range.start.max(start) - start..cut.range.end.min(chunk.end).saturating_sub(start);
+                let range = cut.range.start.max(start) - start
+                    ..cut.range.end.min(chunk.end).saturating_sub(start);
                 let is_first = n == 0 || text.joining == Joining::Accumulated;
                 if range.start < range.end {
-                    let replacement = if is_first { cut.replacement.clone() } else { Cow::Borrowed("") };
+                    let replacement = if is_first {
+                        cut.replacement.clone()
+                    } else {
+                        Cow::Borrowed("")
+                    };
                     let removal = cut.removal.clone().filter(|_| is_first);
-                    self.found.add(chunk.record, chunk.string.clone(), Cut { range, replacement, removal });
+                    self.found.add(
+                        chunk.record,
+                        chunk.string.clone(),
+                        Cut {
+                            range,
+                            replacement,
+                            removal,
+                        },
+                    );
                 }
                 start = chunk.end;
                 if text.joining == Joining::Append && chunk.end >= cut.range.end {
@@ -340,7 +418,9 @@ impl Text {
     /// Returns whether a string is the next chunk of this text, not of another text in the same place.
     fn is_continued_by(&self, chunk: &str, call: Option<&str>) -> bool {
         match self.joining {
-            Joining::Append => call.is_none() || self.call.is_none() || self.call.as_deref() == call,
+            Joining::Append => {
+                call.is_none() || self.call.is_none() || self.call.as_deref() == call
+            }
             Joining::Accumulated => chunk.starts_with(&self.text) || self.text.starts_with(chunk),
         }
     }
@@ -353,7 +433,11 @@ impl Text {
 /// Returns the member of an object with this name.
 fn member(doc: &JsonIndex, object: u32, name: &str) -> Option<u32> {
     let matches = |node: &u32| doc.key(*node).is_some_and(|key| plain(key) == name);
-    if doc.kind(object) == Kind::Object { doc.children(object).find(matches) } else { None }
+    if doc.kind(object) == Kind::Object {
+        doc.children(object).find(matches)
+    } else {
+        None
+    }
 }
 
 /// Returns the non-empty string member of an object with this name.
@@ -387,17 +471,24 @@ fn is_chunk_object(doc: &JsonIndex, node: u32) -> bool {
     let names_chunk = |text: Cow<'_, str>| text.ends_with("Chunk");
     let class = member(doc, node, "id").filter(|id| doc.kind(*id) == Kind::Array);
     let class = class.and_then(|id| doc.children(id).last());
-    text_of(doc, node, "type").is_some_and(names_chunk) || class.is_some_and(|last| names_chunk(plain(doc.value(last))))
+    text_of(doc, node, "type").is_some_and(names_chunk)
+        || class.is_some_and(|last| names_chunk(plain(doc.value(last))))
 }
 
 /// Returns the text that a string is shown in: the text or the reasoning of the message, as joined by
 /// [`crate::projection::Messages`].
 fn shown_text(doc: &JsonIndex, message: u32, node: u32) -> Option<&'static str> {
-    let steps: Vec<u32> = doc.ancestors(node).take_while(|above| *above != message).collect();
+    let steps: Vec<u32> = doc
+        .ancestors(node)
+        .take_while(|above| *above != message)
+        .collect();
     let name = doc.key(node).map(plain).unwrap_or_default();
-    let Some(top) = steps.last() else { return (name == "content").then_some("text") };
-    let is_reasoning =
-        |step: &u32| text_of(doc, *step, "type").is_some_and(|kind| kind == "reasoning" || kind == "thinking");
+    let Some(top) = steps.last() else {
+        return (name == "content").then_some("text");
+    };
+    let is_reasoning = |step: &u32| {
+        text_of(doc, *step, "type").is_some_and(|kind| kind == "reasoning" || kind == "thinking")
+    };
     match (doc.key(*top).map(plain).as_deref(), &*name) {
         (Some("additional_kwargs"), "reasoning_content") => Some("reasoning"),
         (Some("additional_kwargs"), "refusal") if steps.len() == 1 => Some("text"),
@@ -414,13 +505,17 @@ fn shown_text(doc: &JsonIndex, message: u32, node: u32) -> Option<&'static str> 
 /// call that contains it.
 fn slot(doc: &JsonIndex, message: u32, node: u32) -> (String, Option<String>) {
     let (mut slot, mut call) = (String::new(), None);
-    let steps = std::iter::once(node).chain(doc.ancestors(node)).take_while(|above| *above != message);
+    let steps = std::iter::once(node)
+        .chain(doc.ancestors(node))
+        .take_while(|above| *above != message);
     for step in steps {
         slot.push('/');
         match doc.key(step) {
             Some(key) => slot.push_str(&plain(key)),
             None => {
-                let index = member(doc, step, "index").map(|index| doc.value(index)).filter(|index| *index != "null");
+                let index = member(doc, step, "index")
+                    .map(|index| doc.value(index))
+                    .filter(|index| *index != "null");
                 match index {
                     Some(index) => slot.push_str(index),
                     None => slot.push_str(&doc.index(step).to_string()),

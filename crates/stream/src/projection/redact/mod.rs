@@ -64,19 +64,29 @@ impl Rules {
     /// # Errors
     /// A message that names the invalid path or pattern.
     pub fn new(paths: &[String], patterns: &[String]) -> Result<Rules, String> {
-        let kinds = Patterns::names().chain(["configured keys"]).map(String::from);
-        let mut names: Vec<String> = ["fields with a secret's name".to_string()].into_iter().chain(kinds).collect();
+        let kinds = Patterns::names()
+            .chain(["configured keys"])
+            .map(String::from);
+        let mut names: Vec<String> = ["fields with a secret's name".to_string()]
+            .into_iter()
+            .chain(kinds)
+            .collect();
         let first_requested = names.len();
         let mut requested = Vec::new();
         for text in paths {
-            let anywhere = ["**.", "$..", ".."].iter().find_map(|prefix| text.strip_prefix(prefix));
+            let anywhere = ["**.", "$..", ".."]
+                .iter()
+                .find_map(|prefix| text.strip_prefix(prefix));
             let path = Path::parse(anywhere.unwrap_or(text));
-            let path = path.ok_or_else(|| format!("{text} is not a path such as messages[*].content or **.email"))?;
+            let path = path.ok_or_else(|| {
+                format!("{text} is not a path such as messages[*].content or **.email")
+            })?;
             requested.push(Request::Path(path, anywhere.is_some()));
             names.push(format!("path {text}"));
         }
         for text in patterns {
-            let pattern = Regex::new(text).map_err(|e| format!("{text} is not a valid regex: {}", last_line(&e)))?;
+            let pattern = Regex::new(text)
+                .map_err(|e| format!("{text} is not a valid regex: {}", last_line(&e)))?;
             if pattern.is_match("") {
                 return Err(format!("the pattern {text} matches an empty text"));
             }
@@ -84,7 +94,12 @@ impl Rules {
             names.push(format!("pattern {text}"));
         }
         let patterns = Patterns::new().map_err(|e| e.to_string())?;
-        Ok(Rules { patterns, names, first_requested, requested })
+        Ok(Rules {
+            patterns,
+            names,
+            first_requested,
+            requested,
+        })
     }
 
     /// Returns the number of rules.
@@ -103,22 +118,49 @@ impl Rules {
     }
 
     /// Returns a redacted record and reports each removal. `pieces` are what [`Joined`] found in this record.
-    pub fn apply(&self, record: Record, pieces: &Pieces, report: &mut impl FnMut(Removal)) -> Record {
-        let mut field = |place: &str, text: String| self.field(place, &text, report).unwrap_or(text);
+    pub fn apply(
+        &self,
+        record: Record,
+        pieces: &Pieces,
+        report: &mut impl FnMut(Removal),
+    ) -> Record {
+        let mut field =
+            |place: &str, text: String| self.field(place, &text, report).unwrap_or(text);
         match record {
             Record::Head(mut head) => {
                 head.server = field("server", head.server);
                 head.thread_id = head.thread_id.map(|id| field("thread_id", id));
                 head.run_id = head.run_id.map(|id| field("run_id", id));
-                head.modes = head.modes.into_iter().map(|mode| field("modes", mode)).collect();
+                head.modes = head
+                    .modes
+                    .into_iter()
+                    .map(|mode| field("modes", mode))
+                    .collect();
                 Record::Head(head)
             }
-            Record::Open { at, conn, status, resumed_after } => {
+            Record::Open {
+                at,
+                conn,
+                status,
+                resumed_after,
+            } => {
                 let resumed_after = resumed_after.map(|id| field("resumed_after", id));
-                Record::Open { at, conn, status, resumed_after }
+                Record::Open {
+                    at,
+                    conn,
+                    status,
+                    resumed_after,
+                }
             }
-            Record::Close { at, conn, reason } => Record::Close { at, conn, reason: field("reason", reason) },
-            Record::Gap { at, why } => Record::Gap { at, why: field("why", why) },
+            Record::Close { at, conn, reason } => Record::Close {
+                at,
+                conn,
+                reason: field("reason", reason),
+            },
+            Record::Gap { at, why } => Record::Gap {
+                at,
+                why: field("why", why),
+            },
             Record::Run(mut run) => {
                 run.run_id = field("run_id", run.run_id);
                 run.status = field("status", run.status);
@@ -137,14 +179,24 @@ impl Rules {
         if let Some(name) = self.field("event", &event.name, report) {
             event.name = name.into();
         }
-        if let Some(id) = event.id.as_deref().and_then(|id| self.field("id", id, report)) {
+        if let Some(id) = event
+            .id
+            .as_deref()
+            .and_then(|id| self.field("id", id, report))
+        {
             event.id = Some(id.into());
         }
         for n in 0..event.ns.len() {
             if let Some(redacted) = self.field("ns", &event.ns[n], report) {
                 let segments = event.ns.iter().enumerate();
                 event.ns = segments
-                    .map(|(at, segment)| if at == n { redacted.as_str().into() } else { segment.clone() })
+                    .map(|(at, segment)| {
+                        if at == n {
+                            redacted.as_str().into()
+                        } else {
+                            segment.clone()
+                        }
+                    })
                     .collect();
             }
         }
@@ -157,7 +209,9 @@ impl Rules {
                 cuts.extend(pieces.cuts(&data));
                 Data::Json(apply_cuts(cuts, &data, report).map_or(data, Into::into))
             }
-            Data::Malformed(data) => Data::Malformed(self.non_json(&data, report).map_or(data, Into::into)),
+            Data::Malformed(data) => {
+                Data::Malformed(self.non_json(&data, report).map_or(data, Into::into))
+            }
             Data::TooLarge { size, head } => {
                 let head = self.non_json(&head, report).map_or(head, Into::into);
                 Data::TooLarge { size, head }
@@ -172,12 +226,17 @@ impl Rules {
             Request::Path(path, _) => path.may_be_in(json) || json.contains("\\u"),
             Request::Pattern(_) => true,
         };
-        self.requested.iter().any(may_be) || self.patterns.may_be_in(json) || !text::keys::places(json).is_empty()
+        self.requested.iter().any(may_be)
+            || self.patterns.may_be_in(json)
+            || !text::keys::places(json).is_empty()
     }
 
     /// Redacts data that is not JSON. It has no paths, so it is removed completely if there are rules by path.
     fn non_json(&self, data: &str, report: &mut impl FnMut(Removal)) -> Option<String> {
-        let has_paths = self.requested.iter().any(|request| matches!(request, Request::Path(..)));
+        let has_paths = self
+            .requested
+            .iter()
+            .any(|request| matches!(request, Request::Path(..)));
         if has_paths && !data.is_empty() && data != MASK {
             let mut removal = self.removal(FIELDS, data);
             removal.place = "the whole data (not JSON)".into();
@@ -202,14 +261,27 @@ impl Rules {
             Some('[') => "[".into(),
             _ => {
                 let removed = text::head(removed, MAX_SEARCHED);
-                let mask = |(_, range)| Cut { range, replacement: MASK.into(), removal: None };
+                let mask = |(_, range)| Cut {
+                    range,
+                    replacement: MASK.into(),
+                    removal: None,
+                };
                 let cuts = cuts::merge(self.keys(removed).into_iter().map(mask).collect());
                 cuts::apply(removed, &cuts).chars().take(HEAD).collect()
             }
         };
-        let more = if shown.len() < removed.len() { "…" } else { "" };
+        let more = if shown.len() < removed.len() {
+            "…"
+        } else {
+            ""
+        };
         let head = text::clean(&shown).into_owned() + more;
-        Removal { rule, place: String::new(), bytes: removed.len(), head }
+        Removal {
+            rule,
+            place: String::new(),
+            bytes: removed.len(),
+            head,
+        }
     }
 }
 
@@ -220,19 +292,32 @@ fn apply_cuts(cuts: Vec<Cut>, text: &str, report: &mut impl FnMut(Removal)) -> O
     }
     let cuts = cuts::merge(cuts);
     let redacted = cuts::apply(text, &cuts);
-    cuts.into_iter().filter_map(|cut| cut.removal).for_each(report);
+    cuts.into_iter()
+        .filter_map(|cut| cut.removal)
+        .for_each(report);
     Some(redacted)
 }
 
 /// Prefixes the place of a cut with the place of the text that contains it.
 fn prefix_place(cut: &mut Cut, place: &str) {
     if let Some(removal) = &mut cut.removal {
-        let inner = if removal.place.is_empty() { String::new() } else { format!(" > {}", removal.place) };
+        let inner = if removal.place.is_empty() {
+            String::new()
+        } else {
+            format!(" > {}", removal.place)
+        };
         removal.place = text::clean(place).into_owned() + &inner;
     }
 }
 
 /// Returns the last line of a regex error. The lines before it show the pattern.
 fn last_line(error: &regex::Error) -> String {
-    error.to_string().lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_string()
+    error
+        .to_string()
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .trim()
+        .trim_start_matches("error: ")
+        .to_string()
 }

@@ -26,23 +26,48 @@ enum Check {
 }
 
 const KINDS: [Kind; 26] = [
-    Kind("LangSmith keys", "lsv2_|ls__", "lsv2_[a-z]{2}_[A-Za-z0-9_]{16,}|ls__[A-Za-z0-9]{24,}", Check::AfterLetter),
-    Kind("sk- keys", "sk-[A-Za-z0-9_-]{16}", "sk-[A-Za-z0-9_-]{16,}", Check::AfterLetter),
+    Kind(
+        "LangSmith keys",
+        "lsv2_|ls__",
+        "lsv2_[a-z]{2}_[A-Za-z0-9_]{16,}|ls__[A-Za-z0-9]{24,}",
+        Check::AfterLetter,
+    ),
+    Kind(
+        "sk- keys",
+        "sk-[A-Za-z0-9_-]{16}",
+        "sk-[A-Za-z0-9_-]{16,}",
+        Check::AfterLetter,
+    ),
     Kind(
         "keys of other AI services",
         "gsk_|xai-|tvly-|pcsk_|nvapi-|pplx-|r8_[A-Za-z0-9]{9}|dapi[0-9a-f]{9}",
         "(?:gsk_|xai-|tvly-|pcsk_|nvapi-|pplx-|r8_|dapi)[A-Za-z0-9_-]{20,}",
         Check::Words,
     ),
-    Kind("Hugging Face tokens", "hf_", "hf_[A-Za-z0-9]{16,}", Check::AfterLetter),
-    Kind("GitHub tokens", "gh[opusr]_|github_pat_", "(?:gh[opusr]|github_pat)_[A-Za-z0-9_]{16,}", Check::AfterLetter),
+    Kind(
+        "Hugging Face tokens",
+        "hf_",
+        "hf_[A-Za-z0-9]{16,}",
+        Check::AfterLetter,
+    ),
+    Kind(
+        "GitHub tokens",
+        "gh[opusr]_|github_pat_",
+        "(?:gh[opusr]|github_pat)_[A-Za-z0-9_]{16,}",
+        Check::AfterLetter,
+    ),
     Kind(
         "GitLab tokens",
         "gl[a-z]{2,5}-|GR1348941",
         r"(?:gl(?:pat|dt|ft|ffct|soat|rt|cbt|imt|ptt|agent|oas)-|GR1348941)[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]+)*",
         Check::AfterLetter,
     ),
-    Kind("AWS key ids", "A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}", "A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}", Check::Nothing),
+    Kind(
+        "AWS key ids",
+        "A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}",
+        "A(?:KIA|SIA|BIA|CCA)[0-9A-Z]{16}",
+        Check::Nothing,
+    ),
     Kind(
         "Slack tokens",
         r"xox[a-z]-|xapp-|hooks\.slack\.com",
@@ -67,17 +92,42 @@ const KINDS: [Kind; 26] = [
         "(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{10,}",
         Check::AfterLetter,
     ),
-    Kind("npm tokens", "npm_[A-Za-z0-9]{20}", "npm_[A-Za-z0-9]{20,}", Check::AfterLetter),
-    Kind("PyPI tokens", "pypi-", "pypi-[A-Za-z0-9_-]{16,}", Check::Words),
-    Kind("SendGrid keys", r"SG\.", r"SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", Check::Nothing),
-    Kind("Twilio keys", "(?:AC|SK)[0-9a-f]{9}", "(?:AC|SK)[0-9a-f]{32}", Check::Nothing),
+    Kind(
+        "npm tokens",
+        "npm_[A-Za-z0-9]{20}",
+        "npm_[A-Za-z0-9]{20,}",
+        Check::AfterLetter,
+    ),
+    Kind(
+        "PyPI tokens",
+        "pypi-",
+        "pypi-[A-Za-z0-9_-]{16,}",
+        Check::Words,
+    ),
+    Kind(
+        "SendGrid keys",
+        r"SG\.",
+        r"SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        Check::Nothing,
+    ),
+    Kind(
+        "Twilio keys",
+        "(?:AC|SK)[0-9a-f]{9}",
+        "(?:AC|SK)[0-9a-f]{32}",
+        Check::Nothing,
+    ),
     Kind(
         "keys of chat, mail and payment services",
         r"[0-9]:AA|sq0[a-z]{3}-|[0-9a-z]-us[0-9]|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
         r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}|sq0[a-z]{3}-[0-9A-Za-z_-]{22,}|[0-9a-z]{32}-us[0-9]{1,2}|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}",
         Check::Nothing,
     ),
-    Kind("Square tokens", "EAAA[A-Za-z0-9_-]{36}", "EAAA[A-Za-z0-9_-]{36,}", Check::Alone),
+    Kind(
+        "Square tokens",
+        "EAAA[A-Za-z0-9_-]{36}",
+        "EAAA[A-Za-z0-9_-]{36,}",
+        Check::Alone,
+    ),
     Kind(
         "keys of other services",
         r"hv[sbr]\.|do[opr]_v1_|dckr_[po]at_|shp[a-z]{2}_|secret_[A-Za-z0-9]{9}|ntn_|lin_|sbp_|sb_secret_",
@@ -90,8 +140,18 @@ const KINDS: [Kind; 26] = [
         r"eyJ[A-Za-z0-9_=-]{8,}\.[A-Za-z0-9_=-]{8,}(?:\.[A-Za-z0-9_=-]*)*",
         Check::Nothing,
     ),
-    Kind("bearer tokens", r"(?i-u:bearer)", r"(?i-u:bearer)\s+([A-Za-z0-9._~+/=-]{8,})", Check::ShortWord),
-    Kind("basic logins", r"(?i-u:basic)", r"(?i-u:basic)\s+([A-Za-z0-9+/=]{12,})", Check::Words),
+    Kind(
+        "bearer tokens",
+        r"(?i-u:bearer)",
+        r"(?i-u:bearer)\s+([A-Za-z0-9._~+/=-]{8,})",
+        Check::ShortWord,
+    ),
+    Kind(
+        "basic logins",
+        r"(?i-u:basic)",
+        r"(?i-u:basic)\s+([A-Za-z0-9+/=]{12,})",
+        Check::Words,
+    ),
     Kind(
         "authorization headers",
         "(?i-u:authorization)",
@@ -156,8 +216,14 @@ impl Patterns {
         let anchors: Vec<&str> = KINDS.iter().map(|kind| kind.1).collect();
         let (anchors, names) = (anchors.join("|"), name_pattern());
         Ok(Patterns {
-            any: Regex::new(&format!("{anchors}|{names}{AFTER_NAME}|{ESCAPED}|{}", invisible()))?,
-            kinds: KINDS.iter().map(|kind| Regex::new(kind.2)).collect::<Result<_, _>>()?,
+            any: Regex::new(&format!(
+                "{anchors}|{names}{AFTER_NAME}|{ESCAPED}|{}",
+                invisible()
+            ))?,
+            kinds: KINDS
+                .iter()
+                .map(|kind| Regex::new(kind.2))
+                .collect::<Result<_, _>>()?,
             assignment: Regex::new(ASSIGNMENT)?,
             end_of_key: Regex::new(END_OF_KEY)?,
         })
@@ -165,7 +231,10 @@ impl Patterns {
 
     /// Returns the names of all kinds. The last kind is values in a text that have a secret's name.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        KINDS.iter().map(|kind| kind.0).chain(["values with a secret's name"])
+        KINDS
+            .iter()
+            .map(|kind| kind.0)
+            .chain(["values with a secret's name"])
     }
 
     /// Returns false only if a text contains no secret, not even in a string or a name if it is JSON. Much faster than
@@ -178,7 +247,10 @@ impl Patterns {
     pub fn find(&self, text: &str) -> Vec<Found> {
         let mut found = self.find_in(text);
         if let Some(shown) = Shown::of(text) {
-            let back = |found: Found| Found { range: shown.original(found.range, text), ..found };
+            let back = |found: Found| Found {
+                range: shown.original(found.range, text),
+                ..found
+            };
             found.extend(self.find_in(&shown.text).into_iter().map(back));
         }
         found
@@ -192,13 +264,21 @@ impl Patterns {
             while let Some(found) = pattern.find_at(text, at) {
                 let mut range = found.range();
                 if groups && let Some(captures) = pattern.captures_at(text, at) {
-                    range = captures.iter().skip(1).flatten().next().map_or(range, |group| group.range());
+                    range = captures
+                        .iter()
+                        .skip(1)
+                        .flatten()
+                        .next()
+                        .map_or(range, |group| group.range());
                 }
                 at = found.end();
                 match rejected(text, &range, *check) {
                     // A rejected match may contain a key.
                     Some(next) => at = next,
-                    None if &text[range.clone()] != MASK => all.push(Found { range, kind: number }),
+                    None if &text[range.clone()] != MASK => all.push(Found {
+                        range,
+                        kind: number,
+                    }),
                     None => {}
                 }
             }
@@ -211,14 +291,20 @@ impl Patterns {
     fn find_assigned(&self, text: &str, all: &mut Vec<Found>) {
         let mut at = 0;
         while let Some(found) = self.assignment.captures_at(text, at) {
-            let (Some(whole), Some(name), Some(sign)) = (found.get(0), found.get(1), found.get(2)) else { return };
+            let (Some(whole), Some(name), Some(sign)) = (found.get(0), found.get(1), found.get(2))
+            else {
+                return;
+            };
             at = whole.end();
             if is_secret_name(name.as_str())
                 && let Some(range) = value(text, whole.range(), sign.as_str())
             {
                 at = range.end;
                 if &text[range.clone()] != MASK {
-                    all.push(Found { range, kind: KINDS.len() });
+                    all.push(Found {
+                        range,
+                        kind: KINDS.len(),
+                    });
                 }
             }
         }
@@ -228,14 +314,22 @@ impl Patterns {
     pub fn leaves_key_open(&self, text: &str) -> bool {
         let shown = Shown::of(text);
         let text = shown.as_ref().map_or(text, |shown| &shown.text);
-        let private = self.kinds.get(PRIVATE_KEYS).and_then(|private| private.find_iter(text).last());
-        private.is_some_and(|found| found.end() == text.len() && !self.end_of_key.is_match(found.as_str()))
+        let private = self
+            .kinds
+            .get(PRIVATE_KEYS)
+            .and_then(|private| private.find_iter(text).last());
+        private.is_some_and(|found| {
+            found.end() == text.len() && !self.end_of_key.is_match(found.as_str())
+        })
     }
 
     /// Returns the end of a private key that began in another text.
     pub fn end_of_key(&self, text: &str) -> Option<usize> {
         match Shown::of(text) {
-            Some(shown) => self.end_of_key.find(&shown.text).map(|end| shown.original(end.range(), text).end),
+            Some(shown) => self
+                .end_of_key
+                .find(&shown.text)
+                .map(|end| shown.original(end.range(), text).end),
             None => self.end_of_key.find(text).map(|end| end.end()),
         }
     }
@@ -248,7 +342,10 @@ fn rejected(text: &str, range: &Range<usize>, check: Check) -> Option<usize> {
         Check::AfterLetter if is_after_letter(&text[..range.start]) && is_words(body, true) => {
             // `ask-for-sk-…` may contain a key after its first words.
             let prefix = body.find(['-', '_']).map_or(body, |end| &body[..=end]);
-            let inner = ['-', '_'].iter().filter_map(|before| body[1..].find(&format!("{before}{prefix}"))).min();
+            let inner = ['-', '_']
+                .iter()
+                .filter_map(|before| body[1..].find(&format!("{before}{prefix}")))
+                .min();
             Some(range.start + inner.map_or(body.len(), |at| at + 2))
         }
         Check::Words if is_words(body.trim_end_matches('='), false) => Some(range.end),
@@ -261,7 +358,14 @@ fn rejected(text: &str, range: &Range<usize>, check: Check) -> Option<usize> {
 /// Returns whether a text ends with a letter that is not part of an escape such as `\n` or `%3D`.
 fn is_after_letter(before: &str) -> bool {
     let bytes = before.as_bytes();
-    let back = |n: usize| bytes.len().checked_sub(n).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
+    let back = |n: usize| {
+        bytes
+            .len()
+            .checked_sub(n)
+            .and_then(|at| bytes.get(at))
+            .copied()
+            .unwrap_or(b' ')
+    };
     let is_escape = back(2) == b'\\' && b"nrtbf".contains(&back(1));
     let is_percent = back(3) == b'%' && back(2).is_ascii_hexdigit() && back(1).is_ascii_hexdigit();
     back(1).is_ascii_alphabetic() && !is_escape && !is_percent
@@ -270,9 +374,12 @@ fn is_after_letter(before: &str) -> bool {
 /// Returns whether a short match is a word or a placeholder among other words.
 fn is_word_of_sentence(text: &str, range: &Range<usize>) -> bool {
     let word = text[range.clone()].trim_end_matches(['.', '-']);
-    let is_header = text[range.end..].trim().is_empty() && text[..range.start].trim().eq_ignore_ascii_case("bearer");
+    let is_header = text[range.end..].trim().is_empty()
+        && text[..range.start].trim().eq_ignore_ascii_case("bearer");
     let is_placeholder = !word.contains(|c: char| c.is_ascii_lowercase()) && is_words(word, true);
-    let is_common = ["authentication", "authorization", "credentials"].iter().any(|w| word.eq_ignore_ascii_case(w));
+    let is_common = ["authentication", "authorization", "credentials"]
+        .iter()
+        .any(|w| word.eq_ignore_ascii_case(w));
     let rest = word.get(1..).unwrap_or_default();
     is_placeholder || is_common || !is_header && is_words(rest, false)
 }
@@ -289,13 +396,19 @@ fn is_in_base64(text: &str, range: &Range<usize>) -> bool {
 /// Returns whether a text consists of words, short numbers and UUIDs, as names and ids do.
 fn is_words(text: &str, in_any_case: bool) -> bool {
     let parts: Vec<&str> = text.split(['-', '_']).collect();
-    let is_hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hex = |part: &str, length: usize| {
+        part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     let mut at = 0;
     while let Some(part) = parts.get(at) {
-        let uuid = parts
-            .get(at..at + 5)
-            .is_some_and(|five| five.iter().zip([8, 4, 4, 4, 12]).all(|(part, length)| is_hex(part, length)));
-        let is_word = part.bytes().all(|byte| byte.is_ascii_lowercase() || in_any_case && byte.is_ascii_uppercase());
+        let uuid = parts.get(at..at + 5).is_some_and(|five| {
+            five.iter()
+                .zip([8, 4, 4, 4, 12])
+                .all(|(part, length)| is_hex(part, length))
+        });
+        let is_word = part
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || in_any_case && byte.is_ascii_uppercase());
         let is_number = part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
         if !uuid && !is_word && !is_number {
             return false;
@@ -318,12 +431,26 @@ fn value(text: &str, name: Range<usize>, sign: &str) -> Option<Range<usize>> {
         Some(quote @ (b'"' | b'\'')) => {
             let from = slashes + 1;
             // In escaped JSON the closing quote has as many backslashes as the opening quote.
-            let end = memchr::memchr_iter(*quote, &bytes[from..]).map(|end| from + end).find(|end| {
-                let before = bytes[from..*end].iter().rev().take_while(|byte| **byte == b'\\').count();
-                if slashes == 0 { before.is_multiple_of(2) } else { before <= slashes }
-            });
+            let end = memchr::memchr_iter(*quote, &bytes[from..])
+                .map(|end| from + end)
+                .find(|end| {
+                    let before = bytes[from..*end]
+                        .iter()
+                        .rev()
+                        .take_while(|byte| **byte == b'\\')
+                        .count();
+                    if slashes == 0 {
+                        before.is_multiple_of(2)
+                    } else {
+                        before <= slashes
+                    }
+                });
             let end = end.map_or(rest.len(), |end| {
-                let before = bytes[from..end].iter().rev().take_while(|byte| **byte == b'\\').count();
+                let before = bytes[from..end]
+                    .iter()
+                    .rev()
+                    .take_while(|byte| **byte == b'\\')
+                    .count();
                 end - before.min(slashes)
             });
             from..end
@@ -349,16 +476,28 @@ fn value(text: &str, name: Range<usize>, sign: &str) -> Option<Range<usize>> {
 /// Returns whether a value without quotes is a secret, not a word of a sentence or of a program.
 fn is_bare_secret(value: &str, next: Option<char>, sign: &str) -> bool {
     let word = value.trim_end_matches(['.', ':', '!', '?']);
-    let is_empty = ["", "null", "none", "true", "false", "undefined", "str", "string"]
-        .iter()
-        .any(|w| word.eq_ignore_ascii_case(w));
-    if is_empty || matches!(next, Some('(' | '[' | '{')) || value.starts_with(['$', '%', '*', '=']) {
+    let is_empty = [
+        "",
+        "null",
+        "none",
+        "true",
+        "false",
+        "undefined",
+        "str",
+        "string",
+    ]
+    .iter()
+    .any(|w| word.eq_ignore_ascii_case(w));
+    if is_empty || matches!(next, Some('(' | '[' | '{')) || value.starts_with(['$', '%', '*', '='])
+    {
         return false;
     }
     match sign {
         "=" => true,
         // The name has quotes, so this is a number.
-        sign if sign.contains(['"', '\'']) => value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-')),
+        sign if sign.contains(['"', '\'']) => value
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-')),
         _ => value.len() >= 6 && value.bytes().any(|byte| byte.is_ascii_digit()),
     }
 }
@@ -371,8 +510,11 @@ const NO_SECRETS: &str = " any bool boolean bytes change change-me changeme disa
 /// Returns whether a value that is the rest of a line after its name is a secret: not a type, a path or a number.
 fn is_yaml_secret(value: &str) -> bool {
     let is_type = value.starts_with(|c: char| c.is_ascii_uppercase()) && is_words(value, true);
-    let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
-    let is_place = value.starts_with(['/', '.', '~', '$', '%', '*', '=', '#', '@', '!']) || value.contains("://");
+    let is_number = value
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+    let is_place = value.starts_with(['/', '.', '~', '$', '%', '*', '=', '#', '@', '!'])
+        || value.contains("://");
     let is_known = || NO_SECRETS.contains(&format!(" {} ", value.to_ascii_lowercase()));
     value.len() >= 3 && value.is_ascii() && !is_type && !is_number && !is_place && !is_known()
 }
@@ -380,7 +522,11 @@ fn is_yaml_secret(value: &str) -> bool {
 /// Returns a pattern of everything that [`Shown`] leaves out, as it is and as JSON escapes it.
 fn invisible() -> String {
     // No other plane has invisible characters.
-    let all = || ('\0'..'\u{10000}').chain('\u{e0000}'..'\u{e1000}').filter(|c| text::is_invisible(*c));
+    let all = || {
+        ('\0'..'\u{10000}')
+            .chain('\u{e0000}'..'\u{e1000}')
+            .filter(|c| text::is_invisible(*c))
+    };
     let mut ranges: Vec<(char, char)> = Vec::new();
     for c in all() {
         match ranges.last_mut() {
@@ -388,9 +534,13 @@ fn invisible() -> String {
             _ => ranges.push((c, c)),
         }
     }
-    let class: String =
-        ranges.iter().map(|(first, last)| format!(r"\u{{{:x}}}-\u{{{:x}}}", *first as u32, *last as u32)).collect();
-    let units: BTreeSet<u16> = all().filter_map(|c| c.encode_utf16(&mut [0; 2]).first().copied()).collect();
+    let class: String = ranges
+        .iter()
+        .map(|(first, last)| format!(r"\u{{{:x}}}-\u{{{:x}}}", *first as u32, *last as u32))
+        .collect();
+    let units: BTreeSet<u16> = all()
+        .filter_map(|c| c.encode_utf16(&mut [0; 2]).first().copied())
+        .collect();
     let units: Vec<String> = units.iter().map(|unit| format!("{unit:04x}")).collect();
     format!(r"[{class}]|\\[bf]|\\u(?i:{})", units.join("|"))
 }
@@ -407,7 +557,10 @@ impl Shown {
     /// Returns the shown text; none if it is the same.
     fn of(text: &str) -> Option<Shown> {
         let is_part = |c: char| c == '%' || text::is_invisible(c);
-        let mut shown = Shown { text: String::new(), marks: Vec::new() };
+        let mut shown = Shown {
+            text: String::new(),
+            marks: Vec::new(),
+        };
         let (mut from, mut at) = (0, 0);
         while let Some(next) = text[at..].find(is_part).map(|next| at + next) {
             let rest = &text[next..];
@@ -419,7 +572,10 @@ impl Shown {
                     at = next + 1;
                     continue;
                 }
-                _ => (text::sequence(rest).max(rest.chars().next().map_or(1, char::len_utf8)), ""),
+                _ => (
+                    text::sequence(rest).max(rest.chars().next().map_or(1, char::len_utf8)),
+                    "",
+                ),
             };
             shown.text.push_str(&text[from..next]);
             if !decoded.is_empty() {
@@ -440,7 +596,10 @@ impl Shown {
             let mark = marks.checked_sub(1).and_then(|last| self.marks.get(last));
             mark.map_or(at, |(shown, original)| original + (at - shown))
         };
-        let last = self.text[range.clone()].chars().next_back().unwrap_or_default();
+        let last = self.text[range.clone()]
+            .chars()
+            .next_back()
+            .unwrap_or_default();
         let from = place(range.end - last.len_utf8());
         let is_decoded = last != '%' && text[from..].starts_with('%');
         place(range.start)..from + if is_decoded { 3 } else { last.len_utf8() }

@@ -14,7 +14,12 @@ use std::sync::{Arc, LazyLock};
 static DEFAULT_RULES: LazyLock<Rules> = LazyLock::new(|| Rules::new(&[], &[]).unwrap());
 
 fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>) {
-    let own = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+    let own = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|text| text.to_string())
+            .collect::<Vec<_>>()
+    };
     let requested;
     let rules = match (paths, patterns) {
         ([], []) => &*DEFAULT_RULES,
@@ -24,10 +29,28 @@ fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>
         }
     };
     let at = jiff::Timestamp::UNIX_EPOCH;
-    let event = Event { seq: Seq(1), at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
+    let event = Event {
+        seq: Seq(1),
+        at,
+        conn: 1,
+        replayed: false,
+        name: "x".into(),
+        ns: [].into(),
+        id: None,
+        data,
+    };
     let mut reported = Vec::new();
-    let mut report = |r: Removal| reported.push(format!("{}: {} {} {}", rules.name(r.rule), r.place, r.bytes, r.head));
-    let Record::Event(event) = rules.apply(Record::Event(event), &Pieces::default(), &mut report) else {
+    let mut report = |r: Removal| {
+        reported.push(format!(
+            "{}: {} {} {}",
+            rules.name(r.rule),
+            r.place,
+            r.bytes,
+            r.head
+        ))
+    };
+    let Record::Event(event) = rules.apply(Record::Event(event), &Pieces::default(), &mut report)
+    else {
         unreachable!()
     };
     (event.data, reported)
@@ -36,8 +59,13 @@ fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>
 #[test]
 fn named_values_are_removed_and_the_rest_is_unchanged() {
     let data = r#"{"n": 1.50, "messages":[ {"content":"hi \u00e9 anna@x.org!","id":1},{"content":["a",{"b":2}]}],"e":"bob@y.org"}"#;
-    let (left, reported) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], Data::Json(data.into()));
-    let expected = r#"{"n": 1.50, "messages":[ {"content":"***","id":1},{"content":"***"}],"e":"***"}"#;
+    let (left, reported) = redacted(
+        &["messages[*].content"],
+        &[r"\w+@\w+\.org"],
+        Data::Json(data.into()),
+    );
+    let expected =
+        r#"{"n": 1.50, "messages":[ {"content":"***","id":1},{"content":"***"}],"e":"***"}"#;
     assert_eq!(left, Data::Json(expected.into()));
     assert_eq!(
         reported,
@@ -50,9 +78,15 @@ fn named_values_are_removed_and_the_rest_is_unchanged() {
     // A second pass finds nothing.
     let (again, reported) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], left.clone());
     assert!(again == left && reported.is_empty(), "{reported:?}");
-    let (left, _) =
-        redacted(&["**.b"], &["4[0-9]{3}"], Data::Json(r#"[{"b":[1]},{"a":{"b":{}}},14321,{"x4999":"z4111"}]"#.into()));
-    assert_eq!(left, Data::Json(r#"[{"b":"***"},{"a":{"b":"***"}},"***",{"x***":"z***"}]"#.into()));
+    let (left, _) = redacted(
+        &["**.b"],
+        &["4[0-9]{3}"],
+        Data::Json(r#"[{"b":[1]},{"a":{"b":{}}},14321,{"x4999":"z4111"}]"#.into()),
+    );
+    assert_eq!(
+        left,
+        Data::Json(r#"[{"b":"***"},{"a":{"b":"***"}},"***",{"x***":"z***"}]"#.into())
+    );
 }
 
 #[test]
@@ -64,27 +98,64 @@ fn keys_are_always_removed_and_never_shown() {
     let (left, reported) = redacted(&[], &[], Data::Json(data.into()));
     let expected = r#"{"k":"is ***.","token":"***","n":{"token":"***"},"u":"https://***@host/x","h":"Bearer ***"}"#;
     assert_eq!(left, Data::Json(expected.into()));
-    assert!(reported.len() == 5 && reported.iter().all(|line| line.ends_with('…')), "{reported:?}");
+    assert!(
+        reported.len() == 5 && reported.iter().all(|line| line.ends_with('…')),
+        "{reported:?}"
+    );
     // Keys are not shown either if a requested rule removes them.
-    let all = format!(r#"{{"t":"see {key} and more","n":{{"password":"hunter2"}},"password":"hunter2"}}"#);
-    let (left, reported) = redacted(&["t", "n", "**.password"], &["hunter2"], Data::Json(all.into()));
-    assert_eq!(left, Data::Json(r#"{"t":"***","n":"***","password":"***"}"#.into()));
-    let shown = ["path t: t 66 \"see *** and more\"…", "path n: n 22 {…", "fields with a secret's name: password 9 …"];
+    let all = format!(
+        r#"{{"t":"see {key} and more","n":{{"password":"hunter2"}},"password":"hunter2"}}"#
+    );
+    let (left, reported) = redacted(
+        &["t", "n", "**.password"],
+        &["hunter2"],
+        Data::Json(all.into()),
+    );
+    assert_eq!(
+        left,
+        Data::Json(r#"{"t":"***","n":"***","password":"***"}"#.into())
+    );
+    let shown = [
+        "path t: t 66 \"see *** and more\"…",
+        "path n: n 22 {…",
+        "fields with a secret's name: password 9 …",
+    ];
     assert_eq!(reported, shown);
 }
 
 #[test]
 fn invalid_json_is_removed_if_there_are_path_rules() {
     let malformed = || Data::Malformed("name: anna".into());
-    assert_eq!(redacted(&["name"], &[], malformed()).0, Data::Malformed("***".into()));
-    assert_eq!(redacted(&[], &["anna"], malformed()).0, Data::Malformed("name: ***".into()));
-    let large = Data::TooLarge { size: 9, head: "[\"anna".into() };
-    assert_eq!(redacted(&["x"], &[], large).0, Data::TooLarge { size: 9, head: "***".into() });
+    assert_eq!(
+        redacted(&["name"], &[], malformed()).0,
+        Data::Malformed("***".into())
+    );
+    assert_eq!(
+        redacted(&[], &["anna"], malformed()).0,
+        Data::Malformed("name: ***".into())
+    );
+    let large = Data::TooLarge {
+        size: 9,
+        head: "[\"anna".into(),
+    };
+    assert_eq!(
+        redacted(&["x"], &[], large).0,
+        Data::TooLarge {
+            size: 9,
+            head: "***".into()
+        }
+    );
     let deep = "[".repeat(10_000) + "\"anna\"" + &"]".repeat(10_000);
-    let (Data::Json(left), reported) = redacted(&[], &["anna"], Data::Json(deep.as_str().into())) else { panic!() };
+    let (Data::Json(left), reported) = redacted(&[], &["anna"], Data::Json(deep.as_str().into()))
+    else {
+        panic!()
+    };
     assert!(left.len() == deep.len() - 1 && reported.len() == 1);
     for (path, pattern) in [("a..b", "x"), ("a", "("), ("a", "x*")] {
-        assert!(Rules::new(&[path.into()], &[pattern.into()]).is_err(), "{path} {pattern}");
+        assert!(
+            Rules::new(&[path.into()], &[pattern.into()]).is_err(),
+            "{path} {pattern}"
+        );
     }
 }
 
@@ -104,25 +175,39 @@ fn event(seq: u64, name: &str, data: &str) -> Record {
 }
 
 fn data(record: &Record) -> Arc<str> {
-    let Record::Event(Event { data: Data::Json(data), .. }) = record else { panic!("no event with JSON") };
+    let Record::Event(Event {
+        data: Data::Json(data),
+        ..
+    }) = record
+    else {
+        panic!("no event with JSON")
+    };
     data.clone()
 }
 
 /// Redacts a recording that has only these events.
 fn all_redacted(rules: &Rules, events: &[Record], max_size: usize) -> Vec<Arc<str>> {
     let mut joined = Joined::with_limit(rules, max_size);
-    (0..).zip(events).for_each(|(number, event)| joined.read(number, event));
+    (0..)
+        .zip(events)
+        .for_each(|(number, event)| joined.read(number, event));
     let found = joined.finish();
-    let left =
-        (0..).zip(events).map(|(number, event)| data(&rules.apply(event.clone(), found.of(number), &mut |_| {})));
+    let left = (0..)
+        .zip(events)
+        .map(|(number, event)| data(&rules.apply(event.clone(), found.of(number), &mut |_| {})));
     left.collect()
 }
 
 fn clean(json: &str) -> String {
-    let (Data::Json(left), _) = redacted(&[], &[], Data::Json(json.into())) else { panic!("no JSON") };
+    let (Data::Json(left), _) = redacted(&[], &[], Data::Json(json.into())) else {
+        panic!("no JSON")
+    };
     assert!(serde_json::from_str::<Value>(&left).is_ok(), "{left}");
     let (again, reported) = redacted(&[], &[], Data::Json(left.clone()));
-    assert!(again == Data::Json(left.clone()) && reported.is_empty(), "{left}: {reported:?}");
+    assert!(
+        again == Data::Json(left.clone()) && reported.is_empty(),
+        "{left}: {reported:?}"
+    );
     left.to_string()
 }
 
@@ -130,14 +215,18 @@ fn clean(json: &str) -> String {
 fn decoded(text: &str, into: &mut String) {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::String(text)) => decoded(&text, into),
-        Ok(Value::Array(items)) => items.iter().for_each(|item| decoded(&item.to_string(), into)),
+        Ok(Value::Array(items)) => items
+            .iter()
+            .for_each(|item| decoded(&item.to_string(), into)),
         Ok(Value::Object(fields)) => fields.iter().for_each(|(name, value)| {
             decoded(name, into);
             decoded(&value.to_string(), into);
         }),
         _ => {
             into.extend(
-                text::without_controls(&runtail_core::json::shown(text)).chars().filter(|c| !text::is_invisible(*c)),
+                text::without_controls(&runtail_core::json::shown(text))
+                    .chars()
+                    .filter(|c| !text::is_invisible(*c)),
             );
             into.push('\n');
         }
@@ -148,31 +237,41 @@ fn decoded(text: &str, into: &mut String) {
 fn leaked<'s>(secret: &'s str, json: &str) -> Option<&'s str> {
     let mut all = json.to_string();
     decoded(json, &mut all);
-    (0..secret.len().saturating_sub(7)).map(|at| &secret[at..at + 8]).find(|run| all.contains(run))
+    (0..secret.len().saturating_sub(7))
+        .map(|at| &secret[at..at + 8])
+        .find(|run| all.contains(run))
 }
 
 #[test]
 fn keys_are_removed_after_any_character_and_in_json_in_json() {
     for (kind, prefix, secret) in Keys::new(1).all() {
         let key = format!("{prefix}{secret}");
-        for before in ["", " ", "\n", "key_", "%3D", "é", "=", "x", "\\n", "\"", "a1"] {
+        for before in [
+            "", " ", "\n", "key_", "%3D", "é", "=", "x", "\\n", "\"", "a1",
+        ] {
             // These kinds have no prefix that distinguishes them from preceding letters.
-            if before.ends_with(|c: char| c.is_ascii_alphanumeric()) && ["web token", "Mailchimp"].contains(&kind)
+            if before.ends_with(|c: char| c.is_ascii_alphanumeric())
+                && ["web token", "Mailchimp"].contains(&kind)
                 || before.chars().all(char::is_alphanumeric) && kind == "Square token"
             {
                 continue;
             }
             let text = format!("line{before}{key}\nend");
             for depth in 0..4 {
-                let nested =
-                    (0..depth).fold(json!({"text": text}), |inner, _| json!({"args": inner.to_string(), "n": 1}));
+                let nested = (0..depth).fold(
+                    json!({"text": text}),
+                    |inner, _| json!({"args": inner.to_string(), "n": 1}),
+                );
                 let left = clean(&nested.to_string());
                 assert_eq!(
                     leaked(&secret[..secret.find('@').unwrap_or(secret.len())], &left),
                     None,
                     "{kind} after {before:?}: {left}"
                 );
-                assert!(left.contains("line") && left.contains("end"), "{kind} after {before:?}: {left}");
+                assert!(
+                    left.contains("line") && left.contains("end"),
+                    "{kind} after {before:?}: {left}"
+                );
             }
         }
     }
@@ -211,15 +310,30 @@ fn values_of_any_type_are_removed_from_fields_with_a_secret_name() {
         r#"{"args":"{\"city\": \"x\", \"password\": \"hunt"}"#,
         r#"{"args":"{\"city\": \"x\", \"password\": \"***\""}"#,
     );
-    removed(r#"{"args":"{\"password\": [\"a\", \"hunt"}"#, r#"{"args":"{\"password\": \"***\""}"#);
-    removed(r#"{"log":"got {'password': 'hunter2', 'n': 1}"}"#, r#"{"log":"got {'password': '***', 'n': 1}"}"#);
+    removed(
+        r#"{"args":"{\"password\": [\"a\", \"hunt"}"#,
+        r#"{"args":"{\"password\": \"***\""}"#,
+    );
+    removed(
+        r#"{"log":"got {'password': 'hunter2', 'n': 1}"}"#,
+        r#"{"log":"got {'password': '***', 'n': 1}"}"#,
+    );
     removed(
         r#"{"log":"got {\\\"password\\\": \\\"hunter2\\\"} x"}"#,
         r#"{"log":"got {\\\"password\\\": \\\"***\\\"} x"}"#,
     );
-    removed(r#"{"log":"export DB_PASSWORD=hunter2; id=1"}"#, r#"{"log":"export DB_PASSWORD=***; id=1"}"#);
-    removed(r#"{"log":"GET /x?token=abc&n=1 HTTP/1.1"}"#, r#"{"log":"GET /x?token=***&n=1 HTTP/1.1"}"#);
-    removed(r#"{"log":"Authorization: Basic dTpw"}"#, r#"{"log":"Authorization: Basic ***"}"#);
+    removed(
+        r#"{"log":"export DB_PASSWORD=hunter2; id=1"}"#,
+        r#"{"log":"export DB_PASSWORD=***; id=1"}"#,
+    );
+    removed(
+        r#"{"log":"GET /x?token=abc&n=1 HTTP/1.1"}"#,
+        r#"{"log":"GET /x?token=***&n=1 HTTP/1.1"}"#,
+    );
+    removed(
+        r#"{"log":"Authorization: Basic dTpw"}"#,
+        r#"{"log":"Authorization: Basic ***"}"#,
+    );
     removed(
         r#"{"u":"https://tok@github.com/x and ssh://h/a@b"}"#,
         r#"{"u":"https://***@github.com/x and ssh://h/a@b"}"#,
@@ -251,12 +365,17 @@ fn recorded_streams_of_real_servers_are_unchanged() {
     let mut folders = vec![std::path::PathBuf::from(folder)];
     let mut count = 0;
     while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             if path.is_dir() {
                 folders.push(path);
                 continue;
             }
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let Ok(text) = std::fs::read_to_string(&path) else {
+                continue;
+            };
             let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
             for json in std::iter::once(&*text).chain(events) {
                 let data = match serde_json::from_str::<Value>(json) {
@@ -277,15 +396,28 @@ fn a_private_key_in_a_list_of_lines_is_removed() {
     let pem = Keys::new(2).private_key();
     let lines: Vec<&str> = pem.lines().collect();
     let left = clean(&json!({"pem": lines, "after": "stays"}).to_string());
-    assert_eq!(left, r#"{"pem":["***","***","***","***","***","***"],"after":"stays"}"#);
-    let objects: Vec<Value> =
-        lines.iter().chain(&["stays"]).map(|line| json!({"type": "text", "text": line})).collect();
-    let left: Value = serde_json::from_str(&clean(&json!({"content": objects}).to_string())).unwrap();
+    assert_eq!(
+        left,
+        r#"{"pem":["***","***","***","***","***","***"],"after":"stays"}"#
+    );
+    let objects: Vec<Value> = lines
+        .iter()
+        .chain(&["stays"])
+        .map(|line| json!({"type": "text", "text": line}))
+        .collect();
+    let left: Value =
+        serde_json::from_str(&clean(&json!({"content": objects}).to_string())).unwrap();
     assert_eq!(left["content"][1], json!({"type": "text", "text": "***"}));
     assert_eq!(left["content"][6], json!({"type": "text", "text": "stays"}));
     let block = pem.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK");
-    assert_eq!(clean(&json!([format!("a {block} b")]).to_string()), r#"["a *** b"]"#);
-    assert_eq!(clean(&json!([format!("a {}", &block[..90])]).to_string()), r#"["a ***"]"#);
+    assert_eq!(
+        clean(&json!([format!("a {block} b")]).to_string()),
+        r#"["a *** b"]"#
+    );
+    assert_eq!(
+        clean(&json!([format!("a {}", &block[..90])]).to_string()),
+        r#"["a ***"]"#
+    );
 }
 
 #[test]
@@ -296,16 +428,26 @@ fn a_secret_is_matched_as_it_is_shown() {
     all.push(("private key", String::new(), pem));
     let rules = &*DEFAULT_RULES;
     for ((kind, prefix, secret), hides) in all.iter().zip(HIDDEN.iter().cycle()) {
-        let (key, secret) = (format!("{prefix}{secret}"), &secret[..secret.find('@').unwrap_or(secret.len())]);
+        let (key, secret) = (
+            format!("{prefix}{secret}"),
+            &secret[..secret.find('@').unwrap_or(secret.len())],
+        );
         let half = key.len() / 2;
         let spread: String = key.chars().map(|c| format!("{c}{hides}")).collect();
         // `grep --color` marks the match.
-        let marked = format!("\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K{}", &key[..half], &key[half..]);
+        let marked = format!(
+            "\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K{}",
+            &key[..half],
+            &key[half..]
+        );
         for spelled in [&spread, &marked] {
             let text = format!("it is {spelled} here");
             let left = clean(&json!({"text": text}).to_string());
             assert_eq!(leaked(secret, &left), None, "{kind}: {left}");
-            assert!(left.contains("it is") && left.contains(MASK) && left.ends_with(" here\"}"), "{kind}: {left}");
+            assert!(
+                left.contains("it is") && left.contains(MASK) && left.ends_with(" here\"}"),
+                "{kind}: {left}"
+            );
             let chars: Vec<String> = text.chars().map(String::from).collect();
             let pieces: Vec<&str> = chars.iter().map(String::as_str).collect();
             let events = all_redacted(rules, &streamed(Way::Tuple, "m1", &pieces), usize::MAX);
@@ -315,7 +457,10 @@ fn a_secret_is_matched_as_it_is_shown() {
         }
         // The title of a terminal isn't shown, but it is in the file.
         let left = clean(&json!([format!("\u{1b}]0; {key} \u{7}")]).to_string());
-        assert!(left.contains(MASK) && !left.contains(secret), "{kind}: {left}");
+        assert!(
+            left.contains(MASK) && !left.contains(secret),
+            "{kind}: {left}"
+        );
     }
 }
 
@@ -327,7 +472,10 @@ fn secrets_in_other_spellings_are_removed() {
     for (text, expected) in [
         (["see sk%2D", "proj%2DKEY now"].concat(), "see *** now"),
         (["?k=ghp", "%5fKEY&n=1"].concat(), "?k=***&n=1"),
-        (["postgres://me:", &slash, "@db:5432/x"].concat(), "postgres://***@db:5432/x"),
+        (
+            ["postgres://me:", &slash, "@db:5432/x"].concat(),
+            "postgres://***@db:5432/x",
+        ),
         (
             "config:\n  user: me\n  password: hunter\n  port: 1".into(),
             "config:\n  user: me\n  password: ***\n  port: 1",
@@ -335,8 +483,14 @@ fn secrets_in_other_spellings_are_removed() {
         ("- token: abc-def".into(), "- token: ***"),
         ("sent Bearer aBcDeFgH, then".into(), "sent Bearer ***, then"),
         ("Bearer abcdefgh".into(), "Bearer ***"),
-        ("curl -fsSLu 'me:KEY' https://h".into(), "curl -fsSLu 'me:***' https://h"),
-        ("curl https://h --user me:KEY -v".into(), "curl https://h --user me:*** -v"),
+        (
+            "curl -fsSLu 'me:KEY' https://h".into(),
+            "curl -fsSLu 'me:***' https://h",
+        ),
+        (
+            "curl https://h --user me:KEY -v".into(),
+            "curl https://h --user me:*** -v",
+        ),
         ("os.environ[token]='KEY'".into(), "os.environ[token]='***'"),
     ] {
         assert_eq!(with_key(&text), json!([expected]).to_string());
@@ -345,7 +499,10 @@ fn secrets_in_other_spellings_are_removed() {
 
 #[test]
 fn an_oversized_event_is_redacted_as_truncated_json() {
-    let large = |head: &str| Data::TooLarge { size: 9000, head: head.into() };
+    let large = |head: &str| Data::TooLarge {
+        size: 9000,
+        head: head.into(),
+    };
     let (left, _) = redacted(&[], &[], large(r#"{"a":1,"password":"hunt"#));
     assert_eq!(left, large(r#"{"a":1,"password":"***""#));
     let (left, _) = redacted(&[], &[], Data::Malformed("password=hunter2 x".into()));
@@ -378,16 +535,20 @@ const WAYS: [Way; 8] = [
 
 /// Returns the events of a message.
 fn streamed(way: Way, id: &str, pieces: &[&str]) -> Vec<Record> {
-    let chunk =
-        |content: Value| json!({"type": "AIMessageChunk", "id": id, "content": content, "tool_call_chunks": []});
+    let chunk = |content: Value| json!({"type": "AIMessageChunk", "id": id, "content": content, "tool_call_chunks": []});
     let meta = json!({"langgraph_node": "chat"});
     let mut so_far = String::new();
     let newer = |data: Value| {
-        ("messages", json!({"type": "event", "method": "messages", "params": {"namespace": [id], "data": data}}))
+        (
+            "messages",
+            json!({"type": "event", "method": "messages", "params": {"namespace": [id], "data": data}}),
+        )
     };
     let mut events = Vec::new();
     if let Way::NewerProtocol = way {
-        events.push(newer(json!({"event": "message-start", "id": id, "role": "ai"})));
+        events.push(newer(
+            json!({"event": "message-start", "id": id, "role": "ai"}),
+        ));
     }
     for piece in pieces {
         so_far.push_str(piece);
@@ -411,7 +572,10 @@ fn streamed(way: Way, id: &str, pieces: &[&str]) -> Vec<Record> {
             Way::NewerProtocol => newer(json!({"event": "content-block-delta", "index": 0, "delta": {"text": piece}})),
         });
     }
-    events.into_iter().map(|(name, data)| event(1, name, &data.to_string())).collect()
+    events
+        .into_iter()
+        .map(|(name, data)| event(1, name, &data.to_string()))
+        .collect()
 }
 
 /// Returns the text of a message from its events.
@@ -426,8 +590,16 @@ fn text_of(way: Way, events: &[Arc<str>]) -> String {
         Way::Events => "/data/chunk/content",
         Way::NewerProtocol => "/params/data/delta/text",
     };
-    let texts: Vec<String> =
-        events.iter().map(|data| read(data).pointer(at).and_then(Value::as_str).unwrap_or_default().into()).collect();
+    let texts: Vec<String> = events
+        .iter()
+        .map(|data| {
+            read(data)
+                .pointer(at)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .into()
+        })
+        .collect();
     match way {
         Way::Accumulated => texts.last().cloned().unwrap_or_default(),
         _ => texts.concat(),
@@ -439,26 +611,41 @@ fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
     let rules = &*DEFAULT_RULES;
     let mut keys = Keys::new(3);
     let pem = keys.private_key();
-    let mut secrets: Vec<(String, String)> =
-        keys.all().into_iter().map(|(_, prefix, secret)| (format!("{prefix}{secret}"), secret)).collect();
+    let mut secrets: Vec<(String, String)> = keys
+        .all()
+        .into_iter()
+        .map(|(_, prefix, secret)| (format!("{prefix}{secret}"), secret))
+        .collect();
     secrets.push((pem.clone(), pem));
     for (key, secret) in secrets {
         let secret = &secret[..secret.find('@').unwrap_or(secret.len())];
         let text = format!("The key is\n{key}\n and that is all.");
         for (way, size) in WAYS.into_iter().zip([1, 2, 3].into_iter().cycle()) {
-            let pieces: Vec<&str> =
-                (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
+            let pieces: Vec<&str> = (0..text.len())
+                .step_by(size)
+                .map(|at| &text[at..text.len().min(at + size)])
+                .collect();
             let left = all_redacted(rules, &streamed(way, "m1", &pieces), usize::MAX);
             let joined = text_of(way, &left);
-            assert!(joined.starts_with("The key is\n") && joined.ends_with("\n and that is all."), "{way:?}: {joined}");
+            assert!(
+                joined.starts_with("The key is\n") && joined.ends_with("\n and that is all."),
+                "{way:?}: {joined}"
+            );
             assert!(joined.matches(MASK).count() == 1, "{way:?}: {joined}");
-            for data in left.iter().map(|data| &**data).chain([json!(joined).to_string().as_str()]) {
+            for data in left
+                .iter()
+                .map(|data| &**data)
+                .chain([json!(joined).to_string().as_str()])
+            {
                 assert_eq!(leaked(secret, data), None, "{way:?}: {data}");
             }
             // No event contains even a short part of it.
             let mut short: Vec<&str> = pieces.clone();
             short.retain(|piece| secret.contains(piece));
-            assert!(joined.len() + secret.len() <= text.len() + 20, "{way:?} {short:?}: {joined}");
+            assert!(
+                joined.len() + secret.len() <= text.len() + 20,
+                "{way:?} {short:?}: {joined}"
+            );
         }
     }
 }
@@ -468,7 +655,10 @@ fn streamed_arguments_are_redacted_as_json() {
     let rules = &*DEFAULT_RULES;
     let text = r#"{"user": "anna", "password": "hun\"ter2", "pin": {"secret": [1, 2]}, "n": 1.50}"#;
     for size in [1, 2, 7, 100] {
-        let pieces: Vec<&str> = (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
+        let pieces: Vec<&str> = (0..text.len())
+            .step_by(size)
+            .map(|at| &text[at..text.len().min(at + size)])
+            .collect();
         let left = all_redacted(rules, &streamed(Way::Arguments, "m1", &pieces), usize::MAX);
         assert_eq!(
             text_of(Way::Arguments, &left),
@@ -483,10 +673,27 @@ fn interleaved_messages_and_calls_are_joined_separately() {
     let (_, prefix, secret) = Keys::new(4).all().swap_remove(0);
     let key = format!("{prefix}{secret}");
     let letters: Vec<&str> = (0..key.len()).map(|at| &key[at..=at]).collect();
-    let (one, other) = (streamed(Way::Tuple, "m1", &letters), streamed(Way::Tuple, "m2", &letters));
-    let mixed: Vec<Record> = one.into_iter().zip(other).flat_map(|(a, b)| [a, b]).collect();
+    let (one, other) = (
+        streamed(Way::Tuple, "m1", &letters),
+        streamed(Way::Tuple, "m2", &letters),
+    );
+    let mixed: Vec<Record> = one
+        .into_iter()
+        .zip(other)
+        .flat_map(|(a, b)| [a, b])
+        .collect();
     let left = all_redacted(rules, &mixed, usize::MAX);
-    let of = |first: usize| text_of(Way::Tuple, &left.iter().skip(first).step_by(2).cloned().collect::<Vec<_>>());
+    let of = |first: usize| {
+        text_of(
+            Way::Tuple,
+            &left
+                .iter()
+                .skip(first)
+                .step_by(2)
+                .cloned()
+                .collect::<Vec<_>>(),
+        )
+    };
     assert_eq!((of(0).as_str(), of(1).as_str()), (MASK, MASK));
     let call = |id: Value, args: &str| {
         let calls = json!([{"index": 0, "id": id, "args": args}]);
@@ -503,7 +710,10 @@ fn interleaved_messages_and_calls_are_joined_separately() {
         call(Value::Null, r#"en": 12345678}"#),
     ];
     let left = all_redacted(rules, &calls, usize::MAX);
-    assert_eq!(text_of(Way::Arguments, &left), r#"{"password": "***"}{"token": "***"}"#);
+    assert_eq!(
+        text_of(Way::Arguments, &left),
+        r#"{"password": "***"}{"token": "***"}"#
+    );
 }
 
 #[test]
@@ -512,10 +722,18 @@ fn texts_beyond_the_limit_are_searched_in_parts_and_reported() {
     let (_, prefix, secret) = Keys::new(5).all().swap_remove(0);
     let key = format!("{prefix}{secret}");
     let padding = " word".repeat(100);
-    let pieces = [padding.as_str(), &key[..20], &key[20..], padding.as_str(), padding.as_str()];
+    let pieces = [
+        padding.as_str(),
+        &key[..20],
+        &key[20..],
+        padding.as_str(),
+        padding.as_str(),
+    ];
     let events = streamed(Way::Tuple, "m1", &pieces);
     let mut joined = Joined::with_limit(rules, 1500);
-    (0..).zip(&events).for_each(|(number, event)| joined.read(number, event));
+    (0..)
+        .zip(&events)
+        .for_each(|(number, event)| joined.read(number, event));
     assert!(joined.finish().is_partial());
     let left = all_redacted(rules, &events, 1500);
     assert_eq!(text_of(Way::Tuple, &left).replace(&padding, ""), MASK);
@@ -524,13 +742,21 @@ fn texts_beyond_the_limit_are_searched_in_parts_and_reported() {
 #[test]
 fn requested_patterns_match_joined_texts() {
     let rules = Rules::new(&[], &[r"\w+@\w+\.org".into()]).unwrap();
-    let left = all_redacted(&rules, &streamed(Way::Tuple, "m1", &["mail an", "na@x", ".or", "g now"]), usize::MAX);
+    let left = all_redacted(
+        &rules,
+        &streamed(Way::Tuple, "m1", &["mail an", "na@x", ".or", "g now"]),
+        usize::MAX,
+    );
     assert_eq!(text_of(Way::Tuple, &left), "mail *** now");
 }
 
 /// A text without secrets.
 fn harmless() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z é\\\\\"\n.,{}\\[\\]-]{0,24}", Just("tokens".to_string()), Just("https://a.example/b".to_string())]
+    prop_oneof![
+        "[a-z é\\\\\"\n.,{}\\[\\]-]{0,24}",
+        Just("tokens".to_string()),
+        Just("https://a.example/b".to_string())
+    ]
 }
 
 fn document() -> impl Strategy<Value = Value> {
@@ -568,30 +794,43 @@ const HIDDEN: [&str; 11] = [
 
 /// A document with a secret in one of many spellings, and the characters that must be removed.
 fn secret() -> impl Strategy<Value = (Value, String)> {
-    (any::<u64>(), 0..9_usize, harmless(), harmless()).prop_map(|(seed, spelling, before, after)| {
-        let mut keys = Keys::new(seed);
-        let mut all = keys.all();
-        let (_, prefix, secret) = all.swap_remove(seed as usize % all.len());
-        let secret = secret[..secret.find('@').unwrap_or(secret.len())].to_string();
-        let rest = if prefix.starts_with("https") { "@host" } else { "" };
-        let text = format!("{before} {prefix}{secret}{rest} {after}");
-        let own = keys.letters(10);
-        let name = ["apiKey", "X-Api-Key", "MY_PASSWORD", "client_secret"][seed as usize % 4];
-        match spelling {
-            0 => (json!({name: own}), own),
-            1 => (json!({name: {"inner": [own]}}), own),
-            2 => (json!({name: [1, own]}), own),
-            3 => (json!({"name": name, "value": own}), own),
-            4 => (json!(json!({name: own}).to_string()), own),
-            5 => (json!(format!("{before} {name}={own} {after}")), own),
-            6 => {
-                let hides = HIDDEN[seed as usize % HIDDEN.len()];
-                (json!(text.chars().map(|c| format!("{c}{hides}")).collect::<String>()), secret)
+    (any::<u64>(), 0..9_usize, harmless(), harmless()).prop_map(
+        |(seed, spelling, before, after)| {
+            let mut keys = Keys::new(seed);
+            let mut all = keys.all();
+            let (_, prefix, secret) = all.swap_remove(seed as usize % all.len());
+            let secret = secret[..secret.find('@').unwrap_or(secret.len())].to_string();
+            let rest = if prefix.starts_with("https") {
+                "@host"
+            } else {
+                ""
+            };
+            let text = format!("{before} {prefix}{secret}{rest} {after}");
+            let own = keys.letters(10);
+            let name = ["apiKey", "X-Api-Key", "MY_PASSWORD", "client_secret"][seed as usize % 4];
+            match spelling {
+                0 => (json!({name: own}), own),
+                1 => (json!({name: {"inner": [own]}}), own),
+                2 => (json!({name: [1, own]}), own),
+                3 => (json!({"name": name, "value": own}), own),
+                4 => (json!(json!({name: own}).to_string()), own),
+                5 => (json!(format!("{before} {name}={own} {after}")), own),
+                6 => {
+                    let hides = HIDDEN[seed as usize % HIDDEN.len()];
+                    (
+                        json!(
+                            text.chars()
+                                .map(|c| format!("{c}{hides}"))
+                                .collect::<String>()
+                        ),
+                        secret,
+                    )
+                }
+                7 => (json!({text: 1}), secret),
+                _ => (json!(text), secret),
             }
-            7 => (json!({text: 1}), secret),
-            _ => (json!(text), secret),
-        }
-    })
+        },
+    )
 }
 
 /// Returns the document with a value inserted, nested in `depth` JSON strings.
@@ -612,7 +851,9 @@ fn escaped(json: &str, every: usize) -> String {
     for (at, c) in json.chars().enumerate() {
         let is_plain = in_string && !after_slash && c.is_ascii_alphanumeric();
         match every {
-            1.. if is_plain && at % every == 0 && !out.ends_with('\\') => out.push_str(&format!("\\u{:04x}", c as u32)),
+            1.. if is_plain && at % every == 0 && !out.ends_with('\\') => {
+                out.push_str(&format!("\\u{:04x}", c as u32))
+            }
             _ => out.push(c),
         }
         in_string ^= c == '"' && !after_slash;

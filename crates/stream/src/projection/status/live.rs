@@ -75,9 +75,14 @@ impl LiveRun {
 impl Weigh for LiveRun {
     fn weight(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let names = self.nodes.iter().chain(&self.failed_nodes).map(|name| size_of::<String>() + name.len());
+        let names = self
+            .nodes
+            .iter()
+            .chain(&self.failed_nodes)
+            .map(|name| size_of::<String>() + name.len());
         let id = self.id.as_ref().map_or(0, |id| id.len());
-        let questions = self.questions.len() * size_of::<Question>() + self.question_bytes * MEMORY_PER_BYTE;
+        let questions =
+            self.questions.len() * size_of::<Question>() + self.question_bytes * MEMORY_PER_BYTE;
         let texts = text(&self.error) + text(&self.task_error) + text(&self.detail);
         size_of::<LiveRun>() + id + texts + names.sum::<usize>() + questions
     }
@@ -147,7 +152,10 @@ impl Live {
     /// status.
     pub fn apply_snapshot(&mut self, records: Option<&[RunFacts]>, has_thread: bool) {
         let Some(run) = &mut self.newest else { return };
-        let record = run.id.as_ref().and_then(|id| records?.iter().find(|record| record.run_id == **id));
+        let record = run
+            .id
+            .as_ref()
+            .and_then(|id| records?.iter().find(|record| record.run_id == **id));
         run.was_listed |= record.is_some();
         self.is_current = match (record, run.is_over) {
             // The stream has more details of an active run, such as its running nodes.
@@ -180,16 +188,21 @@ impl Live {
             "updates" | "values" => self.apply_written(payload),
             "tasks" => self.apply_task(payload.task(), payload.is_root()),
             "debug" => {
-                let Some(debug) = payload.debug() else { return Change::Nothing };
+                let Some(debug) = payload.debug() else {
+                    return Change::Nothing;
+                };
                 // A checkpoint has the number of the finished step.
                 if !(debug.kind.is("task") || debug.kind.is("task_result")) {
                     return self.ensure_run();
                 }
                 let progress = self.set_step(debug.step.0.filter(|_| payload.is_root()));
-                self.apply_task(payload.task(), payload.is_root()).max(progress)
+                self.apply_task(payload.task(), payload.is_root())
+                    .max(progress)
             }
             "messages" => {
-                let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else { return self.ensure_run() };
+                let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else {
+                    return self.ensure_run();
+                };
                 // Messages of a subgraph may be sent in the root namespace; their path begins with the node of the root
                 // graph.
                 let (node, step) = match origin.langgraph_checkpoint_ns.as_str().split_once('|') {
@@ -228,7 +241,8 @@ impl Live {
 
     /// Applies a run's end that was read from its own stream or from the list of runs.
     pub fn run_ended(&mut self, run: &RunRecord) -> Change {
-        let is_newest = |newest: &LiveRun| !newest.is_over && newest.id.as_deref() == Some(&*run.run_id);
+        let is_newest =
+            |newest: &LiveRun| !newest.is_over && newest.id.as_deref() == Some(&*run.run_id);
         match run.end() {
             Some(end) if self.newest.as_ref().is_some_and(is_newest) => self.ended(&end),
             _ => Change::Nothing,
@@ -236,7 +250,9 @@ impl Live {
     }
 
     fn is_newest_over(&self, id: &str) -> bool {
-        self.newest.as_ref().is_some_and(|run| run.is_over && run.id.as_deref() == Some(id))
+        self.newest
+            .as_ref()
+            .is_some_and(|run| run.is_over && run.id.as_deref() == Some(id))
     }
 
     /// Applies the end of a run's stream.
@@ -248,7 +264,9 @@ impl Live {
             Outcome::Cancelled | Outcome::Timeout => Some(end.at).filter(|_| !self.is_replayed),
             Outcome::Detached | Outcome::Unknown => None,
         };
-        let Some(run) = &mut self.newest else { return Change::Nothing };
+        let Some(run) = &mut self.newest else {
+            return Change::Nothing;
+        };
         run.ended = run.ended.or(at);
         run.outcome = Some(end.outcome);
         run.detail.clone_from(&end.detail);
@@ -263,13 +281,24 @@ impl Live {
     /// Returns the thread's status: by the newest run, or `from_records` if that is newer. If the stream is the only
     /// source (`is_stream_only`), a run that ended without an error succeeded. In a recording (`is_recorded`) no newer
     /// status can be loaded.
-    pub fn status(&self, is_stream_only: bool, is_recorded: bool, from_records: ThreadStatus) -> ThreadStatus {
+    pub fn status(
+        &self,
+        is_stream_only: bool,
+        is_recorded: bool,
+        from_records: ThreadStatus,
+    ) -> ThreadStatus {
         // A replayed run doesn't show the current status, and the records are being loaded.
         let is_loading = from_records == ThreadStatus::Loading && !is_stream_only && !is_recorded;
         if is_loading && self.newest.as_ref().is_some_and(|run| run.is_replayed) {
             return from_records;
         }
-        let Some(run) = self.newest.as_ref().filter(|_| self.is_current || is_stream_only) else { return from_records };
+        let Some(run) = self
+            .newest
+            .as_ref()
+            .filter(|_| self.is_current || is_stream_only)
+        else {
+            return from_records;
+        };
         if !run.is_over {
             let queued = match &from_records {
                 ThreadStatus::Running { queued, .. } => *queued,
@@ -277,16 +306,24 @@ impl Live {
             };
             let (known_nodes, known_step, known_since, known_id) = match from_records {
                 // A stream that joined in the middle of a run doesn't know its id.
-                ThreadStatus::Running { nodes, step, since, run_id, .. }
-                    if run.id.is_none() || run_id.as_deref() == run.id.as_deref() =>
-                {
+                ThreadStatus::Running {
+                    nodes,
+                    step,
+                    since,
+                    run_id,
+                    ..
+                } if run.id.is_none() || run_id.as_deref() == run.id.as_deref() => {
                     (nodes, step, since, run_id)
                 }
                 _ => Default::default(),
             };
             return ThreadStatus::Running {
                 since: run.began.or(known_since),
-                nodes: if run.nodes.is_empty() { known_nodes } else { run.nodes.clone() },
+                nodes: if run.nodes.is_empty() {
+                    known_nodes
+                } else {
+                    run.nodes.clone()
+                },
                 step: run.step.or(known_step),
                 run_id: run.id.as_deref().map(Into::into).or(known_id),
                 queued,
@@ -296,25 +333,50 @@ impl Live {
         match (run.outcome, &run.error) {
             (Some(Outcome::Error | Outcome::Timeout), _) | (_, Some(_)) => ThreadStatus::Failed {
                 at,
-                error: run.error.clone().or(run.detail.clone()).or(run.task_error.clone()).unwrap_or_default(),
+                error: run
+                    .error
+                    .clone()
+                    .or(run.detail.clone())
+                    .or(run.task_error.clone())
+                    .unwrap_or_default(),
                 nodes: run.failed_nodes.clone(),
                 timed_out: run.outcome == Some(Outcome::Timeout),
             },
             (Some(Outcome::Cancelled), _) => ThreadStatus::Cancelled { at, next },
-            _ if !run.questions.is_empty() => ThreadStatus::Waiting { since: at, questions: run.questions.clone() },
-            _ if run.breakpoint => ThreadStatus::Paused { since: at, next, after: false },
+            _ if !run.questions.is_empty() => ThreadStatus::Waiting {
+                since: at,
+                questions: run.questions.clone(),
+            },
+            _ if run.breakpoint => ThreadStatus::Paused {
+                since: at,
+                next,
+                after: false,
+            },
             (Some(Outcome::Interrupted), _) => ThreadStatus::Stopped { since: at, next },
-            (Some(Outcome::Success), _) => ThreadStatus::Idle { ended: at, began: run.began },
-            (None, None) if is_stream_only && run.succeeded() => ThreadStatus::Idle { ended: at, began: run.began },
+            (Some(Outcome::Success), _) => ThreadStatus::Idle {
+                ended: at,
+                began: run.began,
+            },
+            (None, None) if is_stream_only && run.succeeded() => ThreadStatus::Idle {
+                ended: at,
+                began: run.began,
+            },
             (None, None) if is_stream_only && !run.failed_nodes.is_empty() => {
                 let error = run.task_error.clone().unwrap_or_default();
-                ThreadStatus::Failed { at, error, nodes: run.failed_nodes.clone(), timed_out: false }
+                ThreadStatus::Failed {
+                    at,
+                    error,
+                    nodes: run.failed_nodes.clone(),
+                    timed_out: false,
+                }
             }
             _ if is_stream_only && !is_recorded => {
                 let why = "the stream does not show how the newest run ended";
                 ThreadStatus::Unknown { why: why.into() }
             }
-            _ if is_recorded => ThreadStatus::Unknown { why: "the recording stops before the run's end".into() },
+            _ if is_recorded => ThreadStatus::Unknown {
+                why: "the recording stops before the run's end".into(),
+            },
             _ => ThreadStatus::Unknown { why: ASKING.into() },
         }
     }
@@ -323,7 +385,14 @@ impl Live {
     fn begin_run(&mut self, id: Option<Arc<str>>, began: Option<Timestamp>) {
         self.is_current = true;
         let (first_seq, is_replayed) = (self.seq, self.is_replayed);
-        let run = LiveRun { id, began, first_seq, is_replayed, attempt: 1, ..LiveRun::default() };
+        let run = LiveRun {
+            id,
+            began,
+            first_seq,
+            is_replayed,
+            attempt: 1,
+            ..LiveRun::default()
+        };
         if let Some(previous) = self.newest.replace(run) {
             self.before.push(previous);
         }
@@ -351,11 +420,16 @@ impl Live {
         time: Option<Timestamp>,
         is_known_over: impl Fn(&str) -> bool,
     ) -> Change {
-        let Some(metadata) = payload.metadata() else { return Change::Nothing };
-        let Some(id) = metadata.run_id.some() else { return Change::Nothing };
+        let Some(metadata) = payload.metadata() else {
+            return Change::Nothing;
+        };
+        let Some(id) = metadata.run_id.some() else {
+            return Change::Nothing;
+        };
         let is_over = metadata.is_done();
         // If the stream joined in the middle of a run, only the end of the run contains its id.
-        let matches = |run: &LiveRun| !run.is_over && run.id.as_deref().is_none_or(|known| known == id);
+        let matches =
+            |run: &LiveRun| !run.is_over && run.id.as_deref().is_none_or(|known| known == id);
         // The stream of a thread repeats the end of a run whose own stream was read.
         if is_over && self.is_newest_over(id) {
             return Change::Nothing;
@@ -380,8 +454,23 @@ impl Live {
         }
         if attempt > run.attempt {
             // A retry resets everything else, including the end of the previous attempt.
-            let LiveRun { id, began, server_began, first_seq, is_replayed, .. } = std::mem::take(run);
-            *run = LiveRun { id, began, server_began, first_seq, is_replayed, attempt, ..LiveRun::default() };
+            let LiveRun {
+                id,
+                began,
+                server_began,
+                first_seq,
+                is_replayed,
+                ..
+            } = std::mem::take(run);
+            *run = LiveRun {
+                id,
+                began,
+                server_began,
+                first_seq,
+                is_replayed,
+                attempt,
+                ..LiveRun::default()
+            };
         }
         Change::Run
     }
@@ -399,21 +488,35 @@ impl Live {
                 run.nodes.retain(|node| *node != *write.node);
             }
         }
-        let progress = if run.nodes.len() < node_count { Change::Progress } else { Change::Nothing };
-        let Some(raw) = payload.named_interrupts() else { return change.max(progress) };
+        let progress = if run.nodes.len() < node_count {
+            Change::Progress
+        } else {
+            Change::Nothing
+        };
+        let Some(raw) = payload.named_interrupts() else {
+            return change.max(progress);
+        };
         self.current_run().breakpoint |= raw.get() == "[]" && !is_state;
         self.add_questions(raw, None);
         Change::Run
     }
 
     fn apply_task(&mut self, task: Option<&Task<'_>>, is_root: bool) -> Change {
-        let Some(task) = task else { return Change::Nothing };
-        let Some(name) = task.name.some() else { return Change::Nothing };
+        let Some(task) = task else {
+            return Change::Nothing;
+        };
+        let Some(name) = task.name.some() else {
+            return Change::Nothing;
+        };
         let failed = task.error.filter(|error| error.get() != "null");
         if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
             let change = self.ensure_run();
             self.current_run().has_tasks = true;
-            return if is_root { self.add_node(name).max(change) } else { change };
+            return if is_root {
+                self.add_node(name).max(change)
+            } else {
+                change
+            };
         }
         let change = self.ensure_run();
         let run = self.current_run();
@@ -424,7 +527,8 @@ impl Live {
             run.task_error = Some(error_text(error.get()));
         }
         // Two modes may report the same failure.
-        let is_new = run.failed_nodes.len() < MAX_EACH && !run.failed_nodes.iter().any(|known| known == name);
+        let is_new = run.failed_nodes.len() < MAX_EACH
+            && !run.failed_nodes.iter().any(|known| known == name);
         if failed.is_some() && is_root && is_new {
             run.failed_nodes.push(name.into());
         }
@@ -432,11 +536,17 @@ impl Live {
         if let Some(raw) = interrupts {
             self.add_questions(raw, Some(name).filter(|_| is_root));
         }
-        if failed.is_some() || interrupts.is_some() { Change::Run } else { change.max(Change::Progress) }
+        if failed.is_some() || interrupts.is_some() {
+            Change::Run
+        } else {
+            change.max(Change::Progress)
+        }
     }
 
     fn apply_lifecycle(&mut self, payload: &Payload<'_>, time: Option<Timestamp>) -> Change {
-        let Some(phase) = payload.phase() else { return Change::Nothing };
+        let Some(phase) = payload.phase() else {
+            return Change::Nothing;
+        };
         let seq = self.seq;
         let outcome = match phase.event.as_str() {
             "running" | "started" => {
@@ -452,7 +562,10 @@ impl Live {
         };
         let run = self.current_run();
         run.outcome = Some(outcome);
-        run.error = phase.error.map(|raw| error_text(raw.get())).or(run.error.take());
+        run.error = phase
+            .error
+            .map(|raw| error_text(raw.get()))
+            .or(run.error.take());
         (run.is_over, run.ended, run.end_seq) = (true, time, Some(seq));
         Change::Run
     }
@@ -494,19 +607,37 @@ impl Live {
         let value = interrupt.value.map_or("null", RawValue::get);
         let (value, inexact) = match value.len() <= MAX_QUESTION {
             true => exact_json::parse_lenient(value).unwrap_or_default(),
-            false => (Value::String(format!("{}…", runtail_core::text::head(value, MAX_QUESTION))), Vec::new()),
+            false => (
+                Value::String(format!(
+                    "{}…",
+                    runtail_core::text::head(value, MAX_QUESTION)
+                )),
+                Vec::new(),
+            ),
         };
         let size = size.min(2 * MAX_QUESTION);
-        let schema = interrupt.response_schema.filter(|_| size < 2 * MAX_QUESTION);
+        let schema = interrupt
+            .response_schema
+            .filter(|_| size < 2 * MAX_QUESTION);
         let response_schema = schema.and_then(|raw| json::from_str::<Value>(raw.get()).ok());
         let run = self.current_run();
         let node = node.map(str::to_string);
-        if let Some(known) = run.questions.iter_mut().find(|known| known.id == id && known.value == value) {
+        if let Some(known) = run
+            .questions
+            .iter_mut()
+            .find(|known| known.id == id && known.value == value)
+        {
             known.node = known.node.take().or(node);
             known.response_schema = known.response_schema.take().or(response_schema);
         } else if run.questions.len() < MAX_EACH && run.question_bytes + size <= MAX_QUESTIONS {
             run.question_bytes += size;
-            run.questions.push(Question { id, value, response_schema, inexact, node });
+            run.questions.push(Question {
+                id,
+                value,
+                response_schema,
+                inexact,
+                node,
+            });
         }
     }
 }

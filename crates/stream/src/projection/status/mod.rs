@@ -16,7 +16,9 @@ use crate::protocol::Payload;
 use crate::{HistoryEntry, Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
 use jiff::Timestamp;
 use live::{ASKING, Change, Live};
-use runtail_core::model::{RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause};
+use runtail_core::model::{
+    RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause,
+};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,17 +105,24 @@ impl Status {
 
     /// Returns the run with this id.
     pub fn run(&self, id: &str) -> Option<&RunEntry> {
-        self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
+        self.runs
+            .iter()
+            .rev()
+            .find(|run| run.run_id.as_deref() == Some(id))
     }
 
     /// Returns the run that a status of this thread is about: the running one, else the newest.
     pub fn run_of(&self, status: &ThreadStatus) -> Option<&RunEntry> {
         let running = match status {
-            ThreadStatus::Running { run_id: Some(id), .. } => self.run(id),
+            ThreadStatus::Running {
+                run_id: Some(id), ..
+            } => self.run(id),
             // Runs that are queued behind it are newer.
-            ThreadStatus::Running { run_id: None, .. } => {
-                self.runs.iter().rev().find(|run| run.outcome == RunOutcome::Running)
-            }
+            ThreadStatus::Running { run_id: None, .. } => self
+                .runs
+                .iter()
+                .rev()
+                .find(|run| run.outcome == RunOutcome::Running),
             _ => None,
         };
         running.or(self.runs.last())
@@ -122,9 +131,14 @@ impl Status {
     /// Returns the run without an id that an event belongs to.
     pub fn unnamed_run(&self, seq: Seq) -> Option<&RunEntry> {
         let covers = |run: &&RunEntry| {
-            run.first_seq.is_some_and(|first| first <= seq) && run.end_seq.is_none_or(|end| seq <= end)
+            run.first_seq.is_some_and(|first| first <= seq)
+                && run.end_seq.is_none_or(|end| seq <= end)
         };
-        self.runs.iter().rev().filter(|run| run.run_id.is_none()).find(covers)
+        self.runs
+            .iter()
+            .rev()
+            .filter(|run| run.run_id.is_none())
+            .find(covers)
     }
 
     /// Returns whether the outcome of a run will still be loaded, because the newest snapshot is older than the run's
@@ -170,34 +184,60 @@ impl Status {
 
     /// Returns all records of the thread.
     pub fn thread_records(&self) -> ThreadRecords<'_> {
-        ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.records.as_deref() }
+        ThreadRecords {
+            thread: self.thread.as_ref(),
+            state: self.state.as_ref(),
+            runs: self.records.as_deref(),
+        }
     }
 
     /// Returns the record of a run.
     pub fn record(&self, run_id: &str) -> Option<&RunFacts> {
-        self.records.as_ref()?.iter().find(|run| run.run_id == run_id)
+        self.records
+            .as_ref()?
+            .iter()
+            .find(|run| run.run_id == run_id)
     }
 
     /// Returns the checkpoints of a run, oldest first, as far as the history was loaded.
     pub fn checkpoints<'a>(&'a self, run_id: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
-        self.history.iter().rev().filter(move |checkpoint| checkpoint.facts.run_id.as_deref() == Some(run_id))
+        self.history
+            .iter()
+            .rev()
+            .filter(move |checkpoint| checkpoint.facts.run_id.as_deref() == Some(run_id))
     }
 
     /// Returns the checkpoint at which a run continued, if another run or an edit wrote it, and the tasks there that the run executed.
     pub fn resumed(&self, run_id: &str) -> Option<(&StateFacts, Vec<&TaskFacts>)> {
         let first = &self.checkpoints(run_id).next()?.facts;
         // A new input or a fork has a checkpoint of its own.
-        let parent = first.parent_id.as_deref().filter(|_| first.source == "loop")?;
+        let parent = first
+            .parent_id
+            .as_deref()
+            .filter(|_| first.source == "loop")?;
         let is_parent = |known: &&Checkpoint| known.facts.checkpoint_id.as_deref() == Some(parent);
         let facts = &self.history.iter().find(is_parent)?.facts;
-        let before = facts.run_id.as_deref().filter(|id| *id != run_id).and_then(|id| self.run(id));
+        let before = facts
+            .run_id
+            .as_deref()
+            .filter(|id| *id != run_id)
+            .and_then(|id| self.run(id));
         // After a question or a failure, the tasks that were done are not executed again.
         let keeps_results = before.is_some_and(|run| {
-            matches!(run.outcome, RunOutcome::WaitingForInput | RunOutcome::Failed | RunOutcome::TimedOut)
+            matches!(
+                run.outcome,
+                RunOutcome::WaitingForInput | RunOutcome::Failed | RunOutcome::TimedOut
+            )
         });
-        let is_open = |task: &&TaskFacts| !keeps_results || !task.questions.is_empty() || task.error.is_some();
+        let is_open = |task: &&TaskFacts| {
+            !keeps_results || !task.questions.is_empty() || task.error.is_some()
+        };
         let open: Vec<&TaskFacts> = facts.tasks.iter().filter(is_open).collect();
-        let tasks = if open.is_empty() { facts.tasks.iter().collect() } else { open };
+        let tasks = if open.is_empty() {
+            facts.tasks.iter().collect()
+        } else {
+            open
+        };
         Some((facts, tasks))
     }
 
@@ -221,8 +261,12 @@ impl Status {
 
     /// Returns the checkpoints that led to the state, newest first. Other branches can have the same messages from other runs.
     fn branch(&self) -> impl Iterator<Item = &Checkpoint> {
-        let mut wanted = self.state.as_ref().and_then(|state| state.checkpoint_id.as_deref());
-        let is_state = |known: &Checkpoint| wanted.is_some() && known.facts.checkpoint_id.as_deref() == wanted;
+        let mut wanted = self
+            .state
+            .as_ref()
+            .and_then(|state| state.checkpoint_id.as_deref());
+        let is_state =
+            |known: &Checkpoint| wanted.is_some() && known.facts.checkpoint_id.as_deref() == wanted;
         let is_known = self.history.iter().any(is_state);
         // Parents are older.
         self.history.iter().filter(move |known| {
@@ -238,7 +282,9 @@ impl Status {
     pub(super) fn step_times(&self) -> StepTimes {
         let mut times = StepTimes::default();
         for Checkpoint { facts, .. } in &self.history {
-            let Some((run, at)) = facts.run_id.as_deref().zip(facts.created_at) else { continue };
+            let Some((run, at)) = facts.run_id.as_deref().zip(facts.created_at) else {
+                continue;
+            };
             let run: Arc<str> = run.into();
             if facts.source == "input" {
                 times.inputs.insert(run, at);
@@ -301,7 +347,10 @@ impl Status {
         self.history = history.unwrap_or(std::mem::take(&mut self.history));
         self.prepare_shown_checkpoint();
         (self.loaded, self.is_loading) = (Some(Loaded { at, seq }), false);
-        self.live.apply_snapshot(self.records.as_deref(), self.thread.is_some() || self.state.is_some());
+        self.live.apply_snapshot(
+            self.records.as_deref(),
+            self.thread.is_some() || self.state.is_some(),
+        );
         self.refresh_status();
         self.runs = runs::entries(self);
         self.time_status();
@@ -310,10 +359,18 @@ impl Status {
     /// Adds the shown checkpoint to the history if that has only others, and removes what its run did later: the server adds the
     /// results of the step after a checkpoint to it.
     fn prepare_shown_checkpoint(&mut self) {
-        let (Some(facts), Some(as_of)) = (&self.state, &self.as_of) else { return };
+        let (Some(facts), Some(as_of)) = (&self.state, &self.as_of) else {
+            return;
+        };
         let is_shown = |known: &Checkpoint| known.facts.checkpoint_id == facts.checkpoint_id;
         let at = self.history.iter().position(is_shown).unwrap_or_else(|| {
-            self.history.insert(0, Checkpoint { facts: facts.clone(), new_messages: None });
+            self.history.insert(
+                0,
+                Checkpoint {
+                    facts: facts.clone(),
+                    new_messages: None,
+                },
+            );
             0
         });
         if as_of.running.is_some() {
@@ -327,14 +384,22 @@ impl Status {
         if as_of.running.as_deref() == Some(&*record.run_id) {
             return Some(RunOutcome::Running);
         }
-        let had_begun = self.history.iter().any(|known| known.facts.run_id.as_deref() == Some(&*record.run_id));
-        let is_later = record.updated_at.zip(as_of.at).is_some_and(|(changed, at)| changed > at);
+        let had_begun = self
+            .history
+            .iter()
+            .any(|known| known.facts.run_id.as_deref() == Some(&*record.run_id));
+        let is_later = record
+            .updated_at
+            .zip(as_of.at)
+            .is_some_and(|(changed, at)| changed > at);
         (is_later && !had_begun).then_some(RunOutcome::Queued)
     }
 
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
         let is_known_over = |id: &str| {
-            self.records.as_ref().is_some_and(|runs| runs.iter().any(|run| run.run_id == id && !run.is_active()))
+            self.records
+                .as_ref()
+                .is_some_and(|runs| runs.iter().any(|run| run.run_id == id && !run.is_active()))
         };
         let change = self.live.apply(payload, is_known_over);
         self.update(change);
@@ -343,7 +408,9 @@ impl Status {
     pub(super) fn apply_item(&mut self, item: &Item) {
         let change = match item {
             Item::Started { run_id, .. } => self.live.started(run_id),
-            Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => self.live.ended(end),
+            Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
+                self.live.ended(end)
+            }
             Item::Record(Record::Run(run)) => self.live.run_ended(run),
             _ => Change::Nothing,
         };
@@ -371,8 +438,16 @@ impl Status {
                     *began = run.began;
                 }
             }
-            ThreadStatus::Running { since, run_id: Some(id), .. } => {
-                let run = self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id.as_str()));
+            ThreadStatus::Running {
+                since,
+                run_id: Some(id),
+                ..
+            } => {
+                let run = self
+                    .runs
+                    .iter()
+                    .rev()
+                    .find(|run| run.run_id.as_deref() == Some(id.as_str()));
                 *since = run.and_then(|run| run.began).or(*since);
             }
             _ => {}
@@ -382,7 +457,11 @@ impl Status {
     /// Returns whether the stream is the only source, because the server offers neither the thread's record nor its
     /// state.
     fn is_stream_only(&self) -> bool {
-        let not_offered = |part| self.missing.iter().any(|(missing, why)| *missing == part && why.is_none());
+        let not_offered = |part| {
+            self.missing
+                .iter()
+                .any(|(missing, why)| *missing == part && why.is_none())
+        };
         self.thread.is_none()
             && self.state.is_none()
             && match self.loaded {
@@ -394,7 +473,9 @@ impl Status {
     /// Returns whether the server no longer had the thread when it was last loaded.
     fn is_deleted(&self) -> bool {
         let not_found = |why: &str| why.starts_with("404");
-        self.missing.iter().any(|(part, why)| *part == SnapshotPart::Thread && why.as_deref().is_some_and(not_found))
+        self.missing.iter().any(|(part, why)| {
+            *part == SnapshotPart::Thread && why.as_deref().is_some_and(not_found)
+        })
     }
 
     fn refresh_status(&mut self) {
@@ -406,31 +487,49 @@ impl Status {
             None => ThreadStatus::Loading,
         };
         let why = || {
-            let failed = self.missing.iter().filter_map(|(part, why)| Some((part, why.as_deref()?)));
-            failed.map(|(part, why)| format!("{} ({why})", part.word())).next()
+            let failed = self
+                .missing
+                .iter()
+                .filter_map(|(part, why)| Some((part, why.as_deref()?)));
+            failed
+                .map(|(part, why)| format!("{} ({why})", part.word()))
+                .next()
         };
         let from_records = match from_records {
-            ThreadStatus::Unknown { why: known } if known.is_empty() => {
-                ThreadStatus::Unknown { why: why().map(|part| format!("couldn't load the {part}")).unwrap_or_default() }
-            }
+            ThreadStatus::Unknown { why: known } if known.is_empty() => ThreadStatus::Unknown {
+                why: why()
+                    .map(|part| format!("couldn't load the {part}"))
+                    .unwrap_or_default(),
+            },
             other => other,
         };
         let is_stream_only = self.is_stream_only();
-        self.status = self.live.status(is_stream_only, self.is_recorded, from_records);
+        self.status = self
+            .live
+            .status(is_stream_only, self.is_recorded, from_records);
         // The records, which are being loaded, have the cause.
         if let ThreadStatus::Failed { error, .. } = &self.status
             && hides_cause(error)
-            && self.live.ends_status().is_some_and(|end| self.awaits_records(Some(end)))
+            && self
+                .live
+                .ends_status()
+                .is_some_and(|end| self.awaits_records(Some(end)))
         {
             self.status = ThreadStatus::Unknown { why: ASKING.into() };
         }
     }
 
     /// Returns the token usage of a run: the sum of the messages that are known to belong to it.
-    pub fn usage_of<'m>(run_id: &str, messages: impl Iterator<Item = &'m Message>) -> Option<super::usage::Usage> {
+    pub fn usage_of<'m>(
+        run_id: &str,
+        messages: impl Iterator<Item = &'m Message>,
+    ) -> Option<super::usage::Usage> {
         let mut sum = super::usage::Usage::default();
         let mut any = false;
-        for usage in messages.filter(|m| m.run_id.as_deref() == Some(run_id)).filter_map(|m| m.usage) {
+        for usage in messages
+            .filter(|m| m.run_id.as_deref() == Some(run_id))
+            .filter_map(|m| m.usage)
+        {
             sum.add(usage);
             any = true;
         }
@@ -445,9 +544,14 @@ fn checkpoints(raw: &RawValue) -> Vec<Checkpoint> {
         let facts = StateFacts::read(raw.get()).ok()?;
         let entry: HistoryEntry<'_> = serde_json::from_str(raw.get()).ok()?;
         let new = |ids: Vec<Option<std::borrow::Cow<'_, str>>>| {
-            ids.into_iter().map(|id| id.map(|id| Arc::from(&*id))).collect::<Vec<Option<Arc<str>>>>()
+            ids.into_iter()
+                .map(|id| id.map(|id| Arc::from(&*id)))
+                .collect::<Vec<Option<Arc<str>>>>()
         };
-        Some(Checkpoint { facts, new_messages: entry.new_messages.map(new) })
+        Some(Checkpoint {
+            facts,
+            new_messages: entry.new_messages.map(new),
+        })
     };
     entries.iter().filter_map(read).take(MAX_RUNS).collect()
 }

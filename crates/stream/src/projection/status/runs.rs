@@ -115,7 +115,10 @@ pub(super) const LISTED: usize = 50;
 pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
     let records = status.records.as_deref().unwrap_or_default();
     // Numbers are those of the thread, so they count from its oldest run.
-    let listed = status.as_of.as_ref().map_or(records.len(), |as_of| as_of.listed_runs);
+    let listed = status
+        .as_of
+        .as_ref()
+        .map_or(records.len(), |as_of| as_of.listed_runs);
     let is_all = status.records.is_some() && listed < LISTED;
     let live = || status.live.runs();
     let newest_id = records.first().map(|run| run.run_id.as_str());
@@ -124,14 +127,19 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
         .rev()
         .enumerate()
         .map(|(i, record)| {
-            let seen = live().rev().find(|run| run.id.as_deref() == Some(&*record.run_id));
+            let seen = live()
+                .rev()
+                .find(|run| run.id.as_deref() == Some(&*record.run_id));
             let is_newest = newest_id == Some(&*record.run_id);
             from_record(status, record, seen, is_newest, is_all.then_some(i + 1))
         })
         .collect();
     let mut newest = entries.len();
     for run in live() {
-        let is_listed = run.id.as_ref().is_some_and(|id| records.iter().any(|record| record.run_id == **id));
+        let is_listed = run
+            .id
+            .as_ref()
+            .is_some_and(|id| records.iter().any(|record| record.run_id == **id));
         // A run without an id is one of the listed runs, if there is a list.
         if is_listed || (run.id.is_none() && status.records.is_some()) {
             continue;
@@ -146,7 +154,9 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
             newest += 1;
             entry.number = Some(newest);
         }
-        let later = entries.iter().position(|known| known.first_seq.is_some_and(|seq| seq > run.first_seq));
+        let later = entries
+            .iter()
+            .position(|known| known.first_seq.is_some_and(|seq| seq > run.first_seq));
         entries.insert(later.filter(|_| is_gone).unwrap_or(entries.len()), entry);
     }
     if !is_all {
@@ -159,7 +169,11 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
 
 /// Returns whether the records were loaded after the end of a run in the stream.
 fn is_older_than_records(status: &Status, run: &RunEntry) -> bool {
-    run.run_id.is_some() && status.loaded.zip(run.end_seq).is_some_and(|(loaded, end)| end < loaded.seq)
+    run.run_id.is_some()
+        && status
+            .loaded
+            .zip(run.end_seq)
+            .is_some_and(|(loaded, end)| end < loaded.seq)
 }
 
 /// Returns a run with a record. `seen` is the same run in the stream.
@@ -171,8 +185,13 @@ fn from_record(
     number: Option<usize>,
 ) -> RunEntry {
     // An edit repeats the id of the run before it.
-    let is_its = |facts: &StateFacts| facts.run_id.as_deref() == Some(&*record.run_id) && facts.source != "update";
-    let last = status.history.iter().find(|checkpoint| is_its(&checkpoint.facts));
+    let is_its = |facts: &StateFacts| {
+        facts.run_id.as_deref() == Some(&*record.run_id) && facts.source != "update"
+    };
+    let last = status
+        .history
+        .iter()
+        .find(|checkpoint| is_its(&checkpoint.facts));
     let failed = last.and_then(|checkpoint| checkpoint.facts.failed().next());
     let is_over_live = seen.is_some_and(|run| run.is_over);
     let then = status.outcome_then(record);
@@ -180,34 +199,52 @@ fn from_record(
         _ if then.is_some() => then.unwrap_or(RunOutcome::Unknown),
         // The records were loaded before it ended.
         _ if record.is_active() && is_over_live => seen.map_or(RunOutcome::Unknown, live_outcome),
-        _ if record.is_running() || seen.is_some_and(|run| !run.is_over) && record.is_active() => RunOutcome::Running,
+        _ if record.is_running() || seen.is_some_and(|run| !run.is_over) && record.is_active() => {
+            RunOutcome::Running
+        }
         _ if record.is_active() => RunOutcome::Queued,
         "timeout" => RunOutcome::TimedOut,
         _ if record.is_failed() => RunOutcome::Failed,
-        "success" | "completed" => stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished),
+        "success" | "completed" => {
+            stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished)
+        }
         // Aegra also reports runs that stopped as cancelled.
         _ if record.is_cancelled() => stopped_early(status, last, is_newest)
             .filter(|outcome| {
-                *outcome == RunOutcome::WaitingForInput || matches!(status.status, ThreadStatus::Paused { .. })
+                *outcome == RunOutcome::WaitingForInput
+                    || matches!(status.status, ThreadStatus::Paused { .. })
             })
             .unwrap_or(RunOutcome::Cancelled),
         _ => RunOutcome::Unknown,
     };
     let from_thread = match &status.status {
-        ThreadStatus::Failed { error, nodes, .. } if is_newest => Some((error.clone(), nodes.first().cloned())),
+        ThreadStatus::Failed { error, nodes, .. } if is_newest => {
+            Some((error.clone(), nodes.first().cloned()))
+        }
         _ => None,
     };
     let (thread_error, thread_node) = from_thread.unzip();
-    let failed_tasks = last.into_iter().flat_map(|checkpoint| checkpoint.facts.failed());
+    let failed_tasks = last
+        .into_iter()
+        .flat_map(|checkpoint| checkpoint.facts.failed());
     let of_tasks = failed_tasks.filter_map(|task| task.error.clone());
     let seen_error = seen.and_then(|run| run.error.clone());
-    let error = cause(thread_error.into_iter().chain(record.error.clone()).chain(seen_error).chain(of_tasks));
-    let ended = record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended));
+    let error = cause(
+        thread_error
+            .into_iter()
+            .chain(record.error.clone())
+            .chain(seen_error)
+            .chain(of_tasks),
+    );
+    let ended = record
+        .updated_at
+        .filter(|_| outcome.is_over())
+        .or(seen.and_then(|run| run.ended));
     let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
     let node = match outcome {
-        RunOutcome::Failed | RunOutcome::TimedOut => {
-            thread_node.flatten().or_else(|| failed.map(|task| task.node.clone()))
-        }
+        RunOutcome::Failed | RunOutcome::TimedOut => thread_node
+            .flatten()
+            .or_else(|| failed.map(|task| task.node.clone())),
         RunOutcome::WaitingForInput | RunOutcome::Paused => stopped_at(status, last, is_newest),
         _ => None,
     };
@@ -223,9 +260,10 @@ fn from_record(
         node,
         assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
         first_seq: seen.map(|run| run.first_seq),
-        end_seq: seen
-            .and_then(|run| run.end_seq)
-            .or(status.loaded.map(|loaded| loaded.seq).filter(|_| outcome.is_over())),
+        end_seq: seen.and_then(|run| run.end_seq).or(status
+            .loaded
+            .map(|loaded| loaded.seq)
+            .filter(|_| outcome.is_over())),
         resumable: record.resumable,
         revision: record.revision.clone(),
         is_recorded: true,
@@ -242,7 +280,8 @@ fn began(
     ended: Option<Timestamp>,
 ) -> Option<Timestamp> {
     let is_input = |checkpoint: &&Checkpoint| {
-        checkpoint.facts.source == "input" && checkpoint.facts.run_id.as_deref() == Some(record.run_id.as_str())
+        checkpoint.facts.source == "input"
+            && checkpoint.facts.run_id.as_deref() == Some(record.run_id.as_str())
     };
     let by_input = || status.history.iter().rev().find(is_input)?.facts.created_at;
     if let Some(began) = seen.and_then(|run| run.server_began).or_else(by_input) {
@@ -250,14 +289,21 @@ fn began(
     }
     // The records are newest first, so older runs follow.
     let records = status.records.as_deref().unwrap_or_default();
-    let older = records.iter().skip_while(|run| run.run_id != record.run_id).skip(1);
+    let older = records
+        .iter()
+        .skip_while(|run| run.run_id != record.run_id)
+        .skip(1);
     let requested = record.created_at?;
     let (active, over): (Vec<&RunFacts>, Vec<&RunFacts>) = older.partition(|run| run.is_active());
     let may_not_have_started = matches!(outcome, RunOutcome::Queued | RunOutcome::Cancelled);
     if outcome == RunOutcome::Queued || may_not_have_started && !active.is_empty() {
         return None;
     }
-    let free = over.iter().filter_map(|run| run.updated_at).max().map_or(requested, |last| last.max(requested));
+    let free = over
+        .iter()
+        .filter_map(|run| run.updated_at)
+        .max()
+        .map_or(requested, |last| last.max(requested));
     match ended {
         Some(ended) if ended < free && may_not_have_started => None,
         // The older run's record was updated after its end.
@@ -267,10 +313,16 @@ fn began(
 }
 
 /// Returns how a run stopped early although the server reports a success: its last checkpoint has more nodes to run.
-fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
+fn stopped_early(
+    status: &Status,
+    last: Option<&Checkpoint>,
+    is_newest: bool,
+) -> Option<RunOutcome> {
     match &status.status {
         ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::WaitingForInput),
-        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if is_newest => return Some(RunOutcome::Paused),
+        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if is_newest => {
+            return Some(RunOutcome::Paused);
+        }
         // The thread may no longer be waiting, for example after a state edit, so check the last checkpoint.
         _ => {}
     }
@@ -287,10 +339,16 @@ fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) ->
 fn stopped_at(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<String> {
     match &status.status {
         ThreadStatus::Waiting { questions, .. } if is_newest => questions.first()?.node.clone(),
-        ThreadStatus::Paused { next, .. } | ThreadStatus::Stopped { next, .. } if is_newest => next.first().cloned(),
+        ThreadStatus::Paused { next, .. } | ThreadStatus::Stopped { next, .. } if is_newest => {
+            next.first().cloned()
+        }
         _ => {
             let facts = &last?.facts;
-            let interrupted = facts.tasks.iter().find(|task| !task.questions.is_empty()).map(|task| &task.node);
+            let interrupted = facts
+                .tasks
+                .iter()
+                .find(|task| !task.questions.is_empty())
+                .map(|task| &task.node);
             interrupted.or(facts.next.first()).cloned()
         }
     }
@@ -323,7 +381,10 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
     }
     let node = match outcome {
         RunOutcome::Failed | RunOutcome::TimedOut => run.failed_nodes.first().cloned(),
-        RunOutcome::WaitingForInput => run.questions.first().and_then(|question| question.node.clone()),
+        RunOutcome::WaitingForInput => run
+            .questions
+            .first()
+            .and_then(|question| question.node.clone()),
         _ => None,
     };
     RunEntry {
@@ -334,7 +395,11 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
         requested: None,
         began: run.began,
         ended: run.ended,
-        error: run.error.clone().or_else(|| run.task_error.clone().filter(|_| outcome == RunOutcome::Failed)),
+        error: run.error.clone().or_else(|| {
+            run.task_error
+                .clone()
+                .filter(|_| outcome == RunOutcome::Failed)
+        }),
         node,
         assistant_id: None,
         first_seq: Some(run.first_seq),

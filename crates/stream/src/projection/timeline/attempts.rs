@@ -1,7 +1,9 @@
 //! Starts and ends of run attempts, and their clocks.
 
 use super::fold::{EventTime, NEAR, Scope};
-use super::{Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between};
+use super::{
+    Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between,
+};
 use crate::{Event, Seq, server_time};
 use jiff::{SignedDuration, Timestamp};
 use std::ops::Range;
@@ -15,14 +17,19 @@ impl Timeline {
 
     /// Converts an arrival time to the newest attempt's clock.
     pub(super) fn attempt_time(&self, at: Timestamp) -> Timestamp {
-        let open = self.attempts.back().filter(|attempt| attempt.ended.is_none());
+        let open = self
+            .attempts
+            .back()
+            .filter(|attempt| attempt.ended.is_none());
         let skew = open.map_or(SignedDuration::ZERO, |attempt| attempt.skew);
         at.checked_add(skew).unwrap_or(at)
     }
 
     /// Returns whether the newest attempt is still running.
     pub(super) fn is_open(&self) -> bool {
-        self.attempts.back().is_some_and(|attempt| attempt.ended.is_none())
+        self.attempts
+            .back()
+            .is_some_and(|attempt| attempt.ended.is_none())
     }
 
     /// Returns whether a mode reports when the nodes of this attempt start and end.
@@ -33,29 +40,61 @@ impl Timeline {
     /// Returns the time of an event, by the newest attempt's clock.
     pub(super) fn event_time(&mut self, event: &Event) -> EventTime {
         let Some(at) = event.id.as_deref().and_then(server_time) else {
-            return EventTime { at: self.attempt_time(event.at), known: !event.replayed, server: None };
+            return EventTime {
+                at: self.attempt_time(event.at),
+                known: !event.replayed,
+                server: None,
+            };
         };
         let skew = (!event.replayed).then(|| at.duration_since(event.at));
-        match self.attempts.back_mut().filter(|attempt| attempt.ended.is_none()) {
-            Some(attempt) if attempt.clock == Clock::Server => attempt.skew = skew.unwrap_or(attempt.skew),
+        match self
+            .attempts
+            .back_mut()
+            .filter(|attempt| attempt.ended.is_none())
+        {
+            Some(attempt) if attempt.clock == Clock::Server => {
+                attempt.skew = skew.unwrap_or(attempt.skew)
+            }
             Some(_) if !event.replayed => self.use_server_clock(at, event.at),
             _ => {}
         }
-        EventTime { at, known: true, server: Some(skew) }
+        EventTime {
+            at,
+            known: true,
+            server: Some(skew),
+        }
     }
 
     /// Begins an attempt of a run. An attempt that is still running is abandoned.
-    pub(super) fn begin_attempt(&mut self, run_id: Option<Arc<str>>, number: u64, seq: Seq, timed: EventTime) {
+    pub(super) fn begin_attempt(
+        &mut self,
+        run_id: Option<Arc<str>>,
+        number: u64,
+        seq: Seq,
+        timed: EventTime,
+    ) {
         let at = timed.at;
         let mut lost = Duration::ZERO;
-        if let Some(last) = self.attempts.back().filter(|last| last.run_id == run_id && number > 1) {
+        if let Some(last) = self
+            .attempts
+            .back()
+            .filter(|last| last.run_id == run_id && number > 1)
+        {
             lost = last.lost + between(last.started, at);
         }
         // A failed attempt lasted until the retry. A run that is followed by another run ended at an unknown time
         // before it.
-        let is_retry = number > 1 && self.attempts.back().is_some_and(|last| last.run_id == run_id);
+        let is_retry = number > 1
+            && self
+                .attempts
+                .back()
+                .is_some_and(|last| last.run_id == run_id);
         let until = is_retry.then_some((at, timed.known));
-        self.end_attempt(BarState::Abandoned, is_retry.then(|| "retried".to_string()), until);
+        self.end_attempt(
+            BarState::Abandoned,
+            is_retry.then(|| "retried".to_string()),
+            until,
+        );
         self.ids.clear();
         self.announced.clear();
         self.streaming.clear();
@@ -65,13 +104,15 @@ impl Timeline {
             self.evicted_attempts += 1;
         }
         // The stream has more details of a run than its record.
-        let of_run =
-            |attempt: &&mut Attempt| attempt.is_recorded && attempt.run_id.is_some() && attempt.run_id == run_id;
+        let of_run = |attempt: &&mut Attempt| {
+            attempt.is_recorded && attempt.run_id.is_some() && attempt.run_id == run_id
+        };
         let mut recorded_start = None;
         for attempt in self.attempts.iter_mut().rev().take(NEAR).filter(of_run) {
             attempt.is_superseded = true;
             self.generation += 1;
-            recorded_start = Some(attempt.started).filter(|start| number == 1 && *start <= at && !timed.known);
+            recorded_start =
+                Some(attempt.started).filter(|start| number == 1 && *start <= at && !timed.known);
         }
         self.shape += 1;
         self.attempts.push_back(Attempt {
@@ -79,11 +120,18 @@ impl Timeline {
             number,
             started: recorded_start.unwrap_or(at),
             ended: None,
-            known: Known { start: timed.known || recorded_start.is_some(), end: true },
+            known: Known {
+                start: timed.known || recorded_start.is_some(),
+                end: true,
+            },
             state: BarState::Running,
             detail: None,
             lost,
-            clock: if timed.server.is_some() { Clock::Server } else { Clock::Arrival },
+            clock: if timed.server.is_some() {
+                Clock::Server
+            } else {
+                Clock::Arrival
+            },
             exact: false,
             first_seq: seq,
             last_seq: seq,
@@ -95,21 +143,35 @@ impl Timeline {
             is_interrupted: false,
             is_timed: timed.known,
             is_arrival_timed: timed.known && timed.server.is_none(),
-            recorded: Recorded { start: recorded_start.is_some(), end: false },
+            recorded: Recorded {
+                start: recorded_start.is_some(),
+                end: false,
+            },
             is_filled: false,
             is_joined: false,
             cut_before: None,
             is_recorded: false,
             is_superseded: false,
-            scope: Scope { is_step_over: true, busy_until: Some(at), ..Scope::default() },
+            scope: Scope {
+                is_step_over: true,
+                busy_until: Some(at),
+                ..Scope::default()
+            },
         });
     }
 
     /// Ends the newest attempt. Running bars end with it if their ends are not reported; otherwise they are abandoned.
     /// `at` is the end time, and whether it is known; `None` means the time of its last event.
-    pub(super) fn end_attempt(&mut self, state: BarState, detail: Option<String>, at: Option<(Timestamp, bool)>) {
+    pub(super) fn end_attempt(
+        &mut self,
+        state: BarState,
+        detail: Option<String>,
+        at: Option<(Timestamp, bool)>,
+    ) {
         self.changes += 1;
-        let Some(attempt) = self.attempts.back_mut() else { return };
+        let Some(attempt) = self.attempts.back_mut() else {
+            return;
+        };
         let (time, known) = at.unwrap_or((attempt.seen, attempt.is_timed));
         if attempt.ended.is_some() {
             // Later reports may say that the run was not successful after all. Other outcomes are final.
@@ -119,7 +181,11 @@ impl Timeline {
             }
             return;
         }
-        let state = if state == BarState::Done && attempt.is_interrupted { BarState::Interrupted } else { state };
+        let state = if state == BarState::Done && attempt.is_interrupted {
+            BarState::Interrupted
+        } else {
+            state
+        };
         let ended = time.max(attempt.seen).max(attempt.started);
         attempt.state = state;
         attempt.detail = detail;
@@ -129,7 +195,12 @@ impl Timeline {
         let (first, exact) = (attempt.first_key.max(self.bars.evicted()), attempt.exact);
         let next = self.bars.evicted() + self.bars.len() as u64;
         for key in first..next {
-            let Some(bar) = self.bar_mut(key).filter(|bar| bar.state == BarState::Running) else { continue };
+            let Some(bar) = self
+                .bar_mut(key)
+                .filter(|bar| bar.state == BarState::Running)
+            else {
+                continue;
+            };
             let is_end_reported = exact && bar.kind == BarKind::Node || bar.kind == BarKind::Tool;
             bar.state = match state {
                 BarState::Done if !is_end_reported => BarState::Done,
@@ -137,7 +208,11 @@ impl Timeline {
                 _ => BarState::Abandoned,
             };
             // An abandoned bar may have run until the end of its attempt.
-            let until = if bar.state == BarState::Abandoned && state != BarState::Done { ended } else { bar.seen };
+            let until = if bar.state == BarState::Abandoned && state != BarState::Done {
+                ended
+            } else {
+                bar.seen
+            };
             bar.ended = Some(until.max(bar.started));
             bar.known.end &= known;
         }
@@ -146,7 +221,9 @@ impl Timeline {
     /// Switches the newest attempt to the server's clock, given the server's time and the arrival time of an event.
     pub(super) fn use_server_clock(&mut self, sent: Timestamp, arrived: Timestamp) {
         let skew = sent.duration_since(arrived);
-        let Some(attempt) = self.attempts.back_mut() else { return };
+        let Some(attempt) = self.attempts.back_mut() else {
+            return;
+        };
         attempt.skew = skew;
         if attempt.clock == Clock::Arrival {
             // Earlier bars have arrival times. Shift them once per attempt.
@@ -158,11 +235,16 @@ impl Timeline {
     pub(super) fn shift_to_server_clock(&mut self, attempt: usize, skew: SignedDuration) {
         let shift = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
         let shift_if_known = |time: &mut Option<Timestamp>| time.iter_mut().for_each(shift);
-        let shift_scope =
-            |scope: &mut Scope| [&mut scope.after, &mut scope.busy_until].into_iter().for_each(shift_if_known);
+        let shift_scope = |scope: &mut Scope| {
+            [&mut scope.after, &mut scope.busy_until]
+                .into_iter()
+                .for_each(shift_if_known)
+        };
         let keys = self.keys_of(attempt);
         self.changes += 1;
-        let Some(attempt) = self.attempts.get_mut(attempt) else { return };
+        let Some(attempt) = self.attempts.get_mut(attempt) else {
+            return;
+        };
         (attempt.clock, attempt.skew) = (Clock::Server, skew);
         if !attempt.recorded.start {
             shift(&mut attempt.started);
@@ -173,7 +255,9 @@ impl Timeline {
         shift(&mut attempt.seen);
         shift_scope(&mut attempt.scope);
         for key in keys {
-            let Some(bar) = self.bar_mut(key) else { continue };
+            let Some(bar) = self.bar_mut(key) else {
+                continue;
+            };
             if !bar.recorded.start {
                 shift(&mut bar.started);
             }

@@ -3,7 +3,9 @@
 use super::fold::{EventStamp, NEAR};
 use super::read::short;
 use super::{Bar, BarKind, BarSource, BarState, Timeline};
-use crate::protocol::{Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata};
+use crate::protocol::{
+    Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata,
+};
 use crate::{MAX_NAME, error_text};
 use runtail_core::json;
 
@@ -15,7 +17,9 @@ const UNNAMED: &str = "model";
 impl Timeline {
     /// Applies `[message or chunk, metadata]`.
     pub(super) fn apply_pair(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
-        let Some(MessagePair { message, origin }) = &payload.pair else { return };
+        let Some(MessagePair { message, origin }) = &payload.pair else {
+            return;
+        };
         let node = self.node_of(origin, &payload.ns, stamp);
         self.apply_message(message, node, origin.ls_model_name.some(), None, stamp);
     }
@@ -23,7 +27,9 @@ impl Timeline {
     /// Applies `messages/metadata`: the nodes of messages that follow.
     pub(super) fn apply_announcements(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         for (id, announced) in payload.announced() {
-            let Some(origin) = &announced.metadata else { continue };
+            let Some(origin) = &announced.metadata else {
+                continue;
+            };
             let node = self.node_of(origin, &payload.ns, stamp);
             if self.announced.len() >= MAX_ANNOUNCED {
                 self.announced.clear();
@@ -35,7 +41,12 @@ impl Timeline {
     }
 
     /// Applies `messages/partial` or `messages/complete`. Their nodes were announced by `messages/metadata`.
-    pub(super) fn apply_messages(&mut self, payload: &Payload<'_>, complete: bool, stamp: EventStamp) {
+    pub(super) fn apply_messages(
+        &mut self,
+        payload: &Payload<'_>,
+        complete: bool,
+        stamp: EventStamp,
+    ) {
         for message in payload.messages() {
             let known = self.announced.get(message.id.as_str()).copied();
             let node = known.unwrap_or_else(|| self.graph(&payload.ns, stamp));
@@ -54,15 +65,27 @@ impl Timeline {
     ) {
         self.touch(node, stamp);
         if message.kind.is("tool") || message.kind.is("ToolMessageChunk") {
-            let state = if message.status.is("error") { BarState::Failed } else { BarState::Done };
-            self.apply_result(message.tool_call_id.as_str(), message.name.some(), node, state, None, stamp);
+            let state = if message.status.is("error") {
+                BarState::Failed
+            } else {
+                BarState::Done
+            };
+            self.apply_result(
+                message.tool_call_id.as_str(),
+                message.name.some(),
+                node,
+                state,
+                None,
+                stamp,
+            );
             return;
         }
         // A whole AI message comes from a model only if its id shows that, because nodes can create AI messages too.
         let is_ai = message.kind.is("ai") || message.kind.is("AIMessageChunk");
         let is_chunk = complete.is_none() && is_ai && message.is_chunk();
         let id = message.id.some().map(call_id);
-        let is_call = is_ai && (is_chunk || complete == Some(false) || matches!(id, Some((_, true))));
+        let is_call =
+            is_ai && (is_chunk || complete == Some(false) || matches!(id, Some((_, true))));
         let mut model_call = None;
         if is_call {
             let id = id.map(|(id, _)| id);
@@ -86,14 +109,21 @@ impl Timeline {
             self.touch(Some(key), stamp);
             model_call = Some(key);
         }
-        let calls = if is_chunk { message.tool_call_chunks } else { message.tool_calls };
+        let calls = if is_chunk {
+            message.tool_call_chunks
+        } else {
+            message.tool_calls
+        };
         for raw in calls.filter(|_| is_ai).map(Items::of).unwrap_or_default() {
             if let Ok(call) = json::from_str::<RequestedCall<'_>>(raw.get()) {
                 self.record_request(&call, model_call);
             }
         }
         let Some(model_call) = model_call else { return };
-        if let Some(name) = message.response_metadata.and_then(ResponseMetadata::model_of) {
+        if let Some(name) = message
+            .response_metadata
+            .and_then(ResponseMetadata::model_of)
+        {
             let name = self.names.get(&name);
             if let Some(bar) = self.bar_mut(model_call).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
@@ -106,10 +136,18 @@ impl Timeline {
 
     /// Moves the start of a new model call to before its first chunk, so that the call includes its time to first token.
     fn start_before_first_token(&mut self, key: u64, stamp: EventStamp) {
-        let Some(started) = self.called_before.and_then(|before| stamp.time.checked_sub(before).ok()) else { return };
+        let Some(started) = self
+            .called_before
+            .and_then(|before| stamp.time.checked_sub(before).ok())
+        else {
+            return;
+        };
         let mut next = Some(key);
         // Its nodes contain it, as far as their own starts are estimates.
-        while let Some(bar) = next.and_then(|key| self.bar_mut(key)).filter(|bar| bar.estimated) {
+        while let Some(bar) = next
+            .and_then(|key| self.bar_mut(key))
+            .filter(|bar| bar.estimated)
+        {
             bar.started = bar.started.min(started);
             next = bar.parent;
         }
@@ -121,16 +159,27 @@ impl Timeline {
     /// Returns the running model call of a node, for chunks without an id.
     fn streaming_call(&self, node: u64) -> Option<u64> {
         let is_streaming = |key: &&u64| {
-            self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Model && bar.state == BarState::Running)
+            self.bar(**key)
+                .is_some_and(|bar| bar.kind == BarKind::Model && bar.state == BarState::Running)
         };
-        self.siblings(Some(node)).iter().rev().take(NEAR).find(is_streaming).copied()
+        self.siblings(Some(node))
+            .iter()
+            .rev()
+            .take(NEAR)
+            .find(is_streaming)
+            .copied()
     }
 
     /// Records a tool call that a message requested. It gets no bar yet, because its node and its start are not known.
     fn record_request(&mut self, call: &RequestedCall<'_>, model: Option<u64>) {
-        let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else { return };
+        let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else {
+            return;
+        };
         // Some models reuse call ids in every message.
-        let is_known = self.requested.get(id).is_some_and(|(_, by)| model.is_none() || *by == model);
+        let is_known = self
+            .requested
+            .get(id)
+            .is_some_and(|(_, by)| model.is_none() || *by == model);
         if is_known {
             return;
         }
@@ -139,7 +188,10 @@ impl Timeline {
         }
         let name = self.names.get(name);
         self.requested.insert(id.into(), (name, model));
-        let is_over = |key: u64| self.bar(key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.ended.is_some());
+        let is_over = |key: u64| {
+            self.bar(key)
+                .is_some_and(|bar| bar.kind == BarKind::Tool && bar.ended.is_some())
+        };
         if self.find(id).is_some_and(is_over) {
             self.ids.remove(id);
         }
@@ -158,22 +210,26 @@ impl Timeline {
     ) {
         let known = self.find(id).filter(|_| !id.is_empty());
         // Another node may forward a result that is already known.
-        let is_known = |bar: &Bar| bar.ended.is_some() && bar.id.is_some() && bar.source <= stamp.source;
+        let is_known =
+            |bar: &Bar| bar.ended.is_some() && bar.id.is_some() && bar.source <= stamp.source;
         if known.and_then(|key| self.bar(key)).is_some_and(is_known) {
             return;
         }
-        let name =
-            name.map(|name| self.names.get(name)).or_else(|| self.requested.get(id).map(|(name, _)| name.clone()));
+        let name = name
+            .map(|name| self.names.get(name))
+            .or_else(|| self.requested.get(id).map(|(name, _)| name.clone()));
         let name = name.unwrap_or_else(|| "tool".into());
-        let key = known.or_else(|| self.unlinked_tool(node, &name)).unwrap_or_else(|| {
-            let began = node.and_then(|node| self.bar(node)).map(|bar| bar.started);
-            let key = self.add_call(BarKind::Tool, node, &name, None, stamp);
-            if let Some(bar) = self.bar_mut(key) {
-                bar.started = began.unwrap_or(stamp.time).min(stamp.time);
-                bar.known.start = false;
-            }
-            key
-        });
+        let key = known
+            .or_else(|| self.unlinked_tool(node, &name))
+            .unwrap_or_else(|| {
+                let began = node.and_then(|node| self.bar(node)).map(|bar| bar.started);
+                let key = self.add_call(BarKind::Tool, node, &name, None, stamp);
+                if let Some(bar) = self.bar_mut(key) {
+                    bar.started = began.unwrap_or(stamp.time).min(stamp.time);
+                    bar.known.start = false;
+                }
+                key
+            });
         if !id.is_empty() {
             self.name_bar(id, key);
             let id = self.names.get(id);
@@ -188,9 +244,16 @@ impl Timeline {
     /// own ids.
     fn unlinked_tool(&self, node: Option<u64>, name: &str) -> Option<u64> {
         let matches = |key: &&u64| {
-            self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name)
+            self.bar(**key).is_some_and(|bar| {
+                bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name
+            })
         };
-        self.siblings(node).iter().rev().take(NEAR).rfind(matches).copied()
+        self.siblings(node)
+            .iter()
+            .rev()
+            .take(NEAR)
+            .rfind(matches)
+            .copied()
     }
 
     /// Applies a message event of the newer protocol.
@@ -198,22 +261,32 @@ impl Timeline {
         let Some(block) = payload.block() else { return };
         let node = self.graph(&payload.ns, stamp);
         if block.event.is("message-start") {
-            if block.role.some().is_some_and(|role| role != "ai" && role != "assistant") {
+            if block
+                .role
+                .some()
+                .is_some_and(|role| role != "ai" && role != "assistant")
+            {
                 self.streaming.remove(&payload.ns);
                 return;
             }
             let id = block.id.some().map(|id| call_id(id).0);
             let known = id.and_then(|id| self.find(id));
-            let key = known.unwrap_or_else(|| self.add_call(BarKind::Model, node, UNNAMED, id, stamp));
+            let key =
+                known.unwrap_or_else(|| self.add_call(BarKind::Model, node, UNNAMED, id, stamp));
             if self.streaming.len() >= MAX_ANNOUNCED {
                 self.streaming.clear();
             }
             self.streaming.insert(payload.ns.clone(), key);
         }
-        let Some(&key) = self.streaming.get(&payload.ns) else { return };
+        let Some(&key) = self.streaming.get(&payload.ns) else {
+            return;
+        };
         self.touch(Some(key), stamp);
         // JavaScript finishes a call's block as a text block with a call's fields.
-        if let Some(call) = block.content.and_then(|raw| json::from_str::<RequestedCall<'_>>(raw.get()).ok()) {
+        if let Some(call) = block
+            .content
+            .and_then(|raw| json::from_str::<RequestedCall<'_>>(raw.get()).ok())
+        {
             self.record_request(&call, Some(key));
         }
         if block.event.is("message-finish") {
@@ -226,7 +299,13 @@ impl Timeline {
     pub(super) fn apply_tool(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(tool) = payload.phase() else { return };
         let (id, name) = (tool.tool_call_id.as_str(), tool.tool_name.some());
-        let node = self.graph(&payload.ns, EventStamp { source: BarSource::Updates, ..stamp });
+        let node = self.graph(
+            &payload.ns,
+            EventStamp {
+                source: BarSource::Updates,
+                ..stamp
+            },
+        );
         match tool.event.as_str() {
             "tool-started" => match self.find(id).filter(|_| !id.is_empty()) {
                 Some(key) => self.set_start(key, None, stamp),
@@ -237,7 +316,10 @@ impl Timeline {
             },
             "tool-finished" => self.apply_result(id, name, node, BarState::Done, None, stamp),
             "tool-error" => {
-                let error = tool.message.or(tool.error).map(|error| short(&error_text(error.get())).into());
+                let error = tool
+                    .message
+                    .or(tool.error)
+                    .map(|error| short(&error_text(error.get())).into());
                 self.apply_result(id, name, node, BarState::Failed, error, stamp);
             }
             _ => {
@@ -252,7 +334,12 @@ impl Timeline {
 /// Python uses `lc_run--<id>` (followed by `-0` in states) and JavaScript `run-<id>`; callbacks contain only the id
 /// itself.
 pub(super) fn call_id(id: &str) -> (&str, bool) {
-    let Some(bare) = id.strip_prefix("lc_run--").or_else(|| id.strip_prefix("run-")) else { return (id, false) };
+    let Some(bare) = id
+        .strip_prefix("lc_run--")
+        .or_else(|| id.strip_prefix("run-"))
+    else {
+        return (id, false);
+    };
     match bare.split_at_checked(36) {
         Some((uuid, rest)) if rest.starts_with('-') => (uuid, true),
         _ => (bare, true),

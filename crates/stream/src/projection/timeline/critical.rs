@@ -37,12 +37,20 @@ pub fn critical_path(spans: &[Span]) -> Vec<Segment> {
         }
     }
     let last_first = |list: &mut Vec<usize>| {
-        list.sort_by_key(|i| spans.get(*i).map(|span| (std::cmp::Reverse(span.to), span.from)));
+        list.sort_by_key(|i| {
+            spans
+                .get(*i)
+                .map(|span| (std::cmp::Reverse(span.to), span.from))
+        });
     };
     children.iter_mut().for_each(last_first);
     last_first(&mut roots);
     let end = spans.iter().map(|span| span.to).max().unwrap_or_default();
-    let mut path = Walk { spans, children: &children, segments: Vec::new() };
+    let mut path = Walk {
+        spans,
+        children: &children,
+        segments: Vec::new(),
+    };
     path.follow(&roots, None, (Duration::ZERO, end), 0);
     path.segments
 }
@@ -54,10 +62,18 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn follow(&mut self, list: &[usize], parent: Option<usize>, (from, to): (Duration, Duration), depth: usize) {
+    fn follow(
+        &mut self,
+        list: &[usize],
+        parent: Option<usize>,
+        (from, to): (Duration, Duration),
+        depth: usize,
+    ) {
         let mut until = to;
         for &i in list {
-            let Some(span) = self.spans.get(i) else { continue };
+            let Some(span) = self.spans.get(i) else {
+                continue;
+            };
             let (began, ended) = (span.from.max(from), span.to.min(to));
             if until <= from || depth > MAX_DEPTH {
                 break;
@@ -67,7 +83,10 @@ impl Walk<'_> {
                 continue;
             }
             self.add(parent, ended, until);
-            let inside = self.children.get(i).map_or(&[][..], |children| &children[..]);
+            let inside = self
+                .children
+                .get(i)
+                .map_or(&[][..], |children| &children[..]);
             self.follow(inside, Some(i), (began, ended), depth + 1);
             until = began;
         }
@@ -82,8 +101,12 @@ impl Walk<'_> {
 }
 
 /// Returns the part of a span in which none of its children ran.
-pub fn own_time((from, to): (Duration, Duration), children: impl Iterator<Item = (Duration, Duration)>) -> Duration {
-    let mut inside: Vec<(Duration, Duration)> = children.map(|(a, b)| (a.max(from), b.min(to))).collect();
+pub fn own_time(
+    (from, to): (Duration, Duration),
+    children: impl Iterator<Item = (Duration, Duration)>,
+) -> Duration {
+    let mut inside: Vec<(Duration, Duration)> =
+        children.map(|(a, b)| (a.max(from), b.min(to))).collect();
     inside.sort_unstable();
     let mut own = Duration::ZERO;
     let mut until = from;
@@ -100,18 +123,32 @@ mod tests {
     use proptest::prelude::*;
 
     fn span(parent: Option<usize>, from: u64, to: u64) -> Span {
-        Span { parent, from: Duration::from_millis(from), to: Duration::from_millis(to) }
+        Span {
+            parent,
+            from: Duration::from_millis(from),
+            to: Duration::from_millis(to),
+        }
     }
 
     fn millis(path: &[Segment]) -> Vec<(usize, u128, u128)> {
-        path.iter().map(|part| (part.span, part.from.as_millis(), part.to.as_millis())).collect()
+        path.iter()
+            .map(|part| (part.span, part.from.as_millis(), part.to.as_millis()))
+            .collect()
     }
 
     #[test]
     fn a_join_waits_for_the_slowest_branch() {
         // Two branches, then a join; the slow branch has a call that took most of its time.
-        let spans = [span(None, 0, 30), span(None, 0, 100), span(Some(1), 10, 90), span(None, 100, 110)];
-        assert_eq!(millis(&critical_path(&spans)), [(3, 100, 110), (1, 90, 100), (2, 10, 90), (1, 0, 10)]);
+        let spans = [
+            span(None, 0, 30),
+            span(None, 0, 100),
+            span(Some(1), 10, 90),
+            span(None, 100, 110),
+        ];
+        assert_eq!(
+            millis(&critical_path(&spans)),
+            [(3, 100, 110), (1, 90, 100), (2, 10, 90), (1, 0, 10)]
+        );
         assert!(critical_path(&[]).is_empty());
     }
 

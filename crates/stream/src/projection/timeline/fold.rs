@@ -57,7 +57,10 @@ impl Timeline {
     /// Returns the children of a bar, or of the newest attempt.
     pub(super) fn siblings(&self, parent: Option<u64>) -> &[u64] {
         match parent {
-            None => self.attempts.back().map_or(&[], |attempt| &attempt.children),
+            None => self
+                .attempts
+                .back()
+                .map_or(&[], |attempt| &attempt.children),
             Some(key) => self.bar(key).map_or(&[], |bar| &bar.children),
         }
     }
@@ -73,7 +76,13 @@ impl Timeline {
             None => self.attempts.back_mut().map(|attempt| &mut attempt.scope),
             Some(key) => self.bar_mut(key).map(|bar| {
                 let started = bar.started;
-                let new = || Box::new(Scope { is_step_over: true, busy_until: Some(started), ..Scope::default() });
+                let new = || {
+                    Box::new(Scope {
+                        is_step_over: true,
+                        busy_until: Some(started),
+                        ..Scope::default()
+                    })
+                };
                 &mut **bar.scope.get_or_insert_with(new)
             }),
         }
@@ -81,13 +90,19 @@ impl Timeline {
 
     /// Returns the bar with an id, if it is still kept.
     pub(super) fn find(&self, id: &str) -> Option<u64> {
-        self.ids.get(id).copied().filter(|&key| key >= self.bars.evicted())
+        self.ids
+            .get(id)
+            .copied()
+            .filter(|&key| key >= self.bars.evicted())
     }
 
     /// Assigns an id to a bar.
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
         let id = self.names.get(id);
-        if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind != BarKind::Tool && bar.id.is_none()) {
+        if let Some(bar) = self
+            .bar_mut(key)
+            .filter(|bar| bar.kind != BarKind::Tool && bar.id.is_none())
+        {
             bar.id = Some(id.clone());
         }
         self.ids.insert(id, key);
@@ -156,7 +171,9 @@ impl Timeline {
             }
             if let Some(step) = step {
                 bar.step = Some(step);
-                scope.offset.get_or_insert(step.saturating_sub(scope.local_step));
+                scope
+                    .offset
+                    .get_or_insert(step.saturating_sub(scope.local_step));
             }
         }
         self.push_bar(bar, id)
@@ -165,9 +182,13 @@ impl Timeline {
     /// Moves a graph to its next step if a starting node belongs to that step. Returns whether the node is its first.
     fn advance_step(&mut self, parent: Option<u64>, step: Option<i64>, stamp: EventStamp) -> bool {
         let time = stamp.time;
-        let Some(scope) = self.scope(parent) else { return false };
+        let Some(scope) = self.scope(parent) else {
+            return false;
+        };
         let is_next = match step.zip(scope.offset) {
-            Some((step, offset)) if scope.local_step > 0 => step > scope.local_step.saturating_add(offset),
+            Some((step, offset)) if scope.local_step > 0 => {
+                step > scope.local_step.saturating_add(offset)
+            }
             _ => scope.is_step_over,
         };
         if !is_next {
@@ -176,7 +197,9 @@ impl Timeline {
         // Nodes without a reported end ended before this step.
         let open = std::mem::take(&mut scope.open);
         self.close_unreported(open, time, stamp.known);
-        let Some(scope) = self.scope(parent) else { return false };
+        let Some(scope) = self.scope(parent) else {
+            return false;
+        };
         scope.local_step += 1;
         scope.is_step_over = false;
         scope.after = scope.busy_until.map(|until| until.min(time));
@@ -189,7 +212,9 @@ impl Timeline {
     /// Ends the current step of a graph, as shown by its state or checkpoint.
     pub(super) fn end_step(&mut self, parent: Option<u64>, step: Option<i64>, stamp: EventStamp) {
         let exact = self.is_exact();
-        let Some(scope) = self.scope(parent) else { return };
+        let Some(scope) = self.scope(parent) else {
+            return;
+        };
         if let Some(step) = step {
             scope.offset = Some(step.saturating_sub(scope.local_step));
         }
@@ -201,7 +226,10 @@ impl Timeline {
         scope.busy_until = scope.busy_until.max(Some(stamp.time));
         let open = std::mem::take(&mut scope.open);
         for key in open {
-            if self.bar(key).is_some_and(|bar| bar.state == BarState::Running) {
+            if self
+                .bar(key)
+                .is_some_and(|bar| bar.state == BarState::Running)
+            {
                 self.close(key, BarState::Done, None, stamp);
             }
         }
@@ -212,20 +240,36 @@ impl Timeline {
         for key in open {
             // A better source reported it and will report its end.
             let unended = |bar: &&Bar| bar.state == BarState::Running && !bar.source.is_exact();
-            let Some(bar) = self.bar(key).filter(unended) else { continue };
-            let stamp = EventStamp { seq: bar.last_seq, time: bar.seen.min(time), known, source: bar.source };
+            let Some(bar) = self.bar(key).filter(unended) else {
+                continue;
+            };
+            let stamp = EventStamp {
+                seq: bar.last_seq,
+                time: bar.seen.min(time),
+                known,
+                source: bar.source,
+            };
             self.close(key, BarState::Done, None, stamp);
         }
     }
 
     /// Ends a node, because its write was reported.
-    pub(super) fn close_written(&mut self, parent: Option<u64>, name: &str, ns: &[Arc<str>], stamp: EventStamp) {
+    pub(super) fn close_written(
+        &mut self,
+        parent: Option<u64>,
+        name: &str,
+        ns: &[Arc<str>],
+        stamp: EventStamp,
+    ) {
         let parent = self.parent_in_attempt(parent, stamp);
         let scope = match parent {
             None => self.attempts.back().map(|attempt| &attempt.scope),
             Some(key) => self.bar(key).and_then(|bar| bar.scope.as_deref()),
         };
-        let is_running = |key: &u64| self.bar(*key).is_some_and(|b| &*b.name == name && b.state == BarState::Running);
+        let is_running = |key: &u64| {
+            self.bar(*key)
+                .is_some_and(|b| &*b.name == name && b.state == BarState::Running)
+        };
         let index = scope.and_then(|scope| scope.open.iter().position(is_running));
         let key = match index.zip(self.scope(parent)) {
             Some((index, scope)) => scope.open.remove(index),
@@ -243,8 +287,12 @@ impl Timeline {
         id: Option<&str>,
         stamp: EventStamp,
     ) -> u64 {
-        let parent = self.parent_in_attempt(parent, stamp).or_else(|| self.only_running_node());
-        let ns = parent.and_then(|key| self.bar(key)).map_or_else(|| [].into(), |bar| bar.ns.clone());
+        let parent = self
+            .parent_in_attempt(parent, stamp)
+            .or_else(|| self.only_running_node());
+        let ns = parent
+            .and_then(|key| self.bar(key))
+            .map_or_else(|| [].into(), |bar| bar.ns.clone());
         let mut bar = self.new_bar(kind, name, ns, parent, stamp);
         bar.estimated = !stamp.source.is_exact();
         self.push_bar(bar, id)
@@ -252,9 +300,16 @@ impl Timeline {
 
     /// Returns the node of the root graph that runs alone: a call that names no node belongs to it.
     fn only_running_node(&self) -> Option<u64> {
-        let is_running =
-            |key: &&u64| self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Node && bar.state == BarState::Running);
-        let mut running = self.siblings(None).iter().rev().take(NEAR).filter(is_running);
+        let is_running = |key: &&u64| {
+            self.bar(**key)
+                .is_some_and(|bar| bar.kind == BarKind::Node && bar.state == BarState::Running)
+        };
+        let mut running = self
+            .siblings(None)
+            .iter()
+            .rev()
+            .take(NEAR)
+            .filter(is_running);
         running.next().copied().filter(|_| running.next().is_none())
     }
 
@@ -277,7 +332,9 @@ impl Timeline {
     /// Sets the step of a node, by the server's numbering.
     pub(super) fn set_step(&mut self, key: u64, step: Option<i64>) {
         let Some(step) = step else { return };
-        let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node) else { return };
+        let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node) else {
+            return;
+        };
         bar.step = Some(step);
         let (local_step, parent) = (bar.local_step, bar.parent);
         if let Some(scope) = self.scope(parent) {
@@ -290,7 +347,9 @@ impl Timeline {
         let mut next = key;
         // Its ancestors are running too. Ten levels are enough for any readable namespace.
         for _ in 0..10 {
-            let Some(bar) = next.and_then(|key| self.bar_mut(key)) else { return };
+            let Some(bar) = next.and_then(|key| self.bar_mut(key)) else {
+                return;
+            };
             if bar.state == BarState::Running {
                 bar.last_seq = stamp.seq;
                 bar.seen = bar.seen.max(stamp.time);
@@ -303,7 +362,13 @@ impl Timeline {
     }
 
     /// Ends a bar and its running descendants.
-    pub(super) fn close(&mut self, key: u64, state: BarState, detail: Option<Box<str>>, stamp: EventStamp) {
+    pub(super) fn close(
+        &mut self,
+        key: u64,
+        state: BarState,
+        detail: Option<Box<str>>,
+        stamp: EventStamp,
+    ) {
         self.add_source(key, stamp.source);
         self.changes += 1;
         let exact = self.is_exact();
@@ -318,14 +383,28 @@ impl Timeline {
         bar.seen = bar.seen.max(stamp.time);
         bar.last_seq = bar.last_seq.max(stamp.seq);
         let (ended, parent, kind) = (bar.ended, bar.parent, bar.kind);
-        let mut descendants = if kind == BarKind::Node { bar.children.clone() } else { Vec::new() };
+        let mut descendants = if kind == BarKind::Node {
+            bar.children.clone()
+        } else {
+            Vec::new()
+        };
         while let Some(key) = descendants.pop() {
-            let Some(child) = self.bar_mut(key) else { continue };
+            let Some(child) = self.bar_mut(key) else {
+                continue;
+            };
             if child.state != BarState::Running {
                 continue;
             }
-            child.state = if state == BarState::Failed { BarState::Abandoned } else { state };
-            let end = if child.kind == BarKind::Model { child.seen } else { stamp.time };
+            child.state = if state == BarState::Failed {
+                BarState::Abandoned
+            } else {
+                state
+            };
+            let end = if child.kind == BarKind::Model {
+                child.seen
+            } else {
+                stamp.time
+            };
             child.ended = Some(end.max(child.started));
             // The end of a tool is only known from its own event.
             child.known.end = stamp.known && child.kind != BarKind::Tool;
@@ -342,7 +421,10 @@ impl Timeline {
 
     /// Marks the newest attempt as interrupted.
     pub(super) fn mark_interrupted(&mut self) {
-        if let Some(attempt) = self.newest_attempt().filter(|attempt| attempt.ended.is_none()) {
+        if let Some(attempt) = self
+            .newest_attempt()
+            .filter(|attempt| attempt.ended.is_none())
+        {
             attempt.is_interrupted = true;
         }
     }
@@ -370,7 +452,11 @@ impl Timeline {
     pub(super) fn ensure_attempt(&mut self, stamp: EventStamp) {
         if !self.is_open() {
             let run_id = self.run_id.clone();
-            let timed = EventTime { at: stamp.time, known: stamp.known, server: self.server };
+            let timed = EventTime {
+                at: stamp.time,
+                known: stamp.known,
+                server: self.server,
+            };
             self.begin_attempt(run_id, 1, stamp.seq, timed);
             // A stream that joined in the middle of a run doesn't contain its start.
             if let Some(attempt) = self.attempts.back_mut() {
@@ -397,7 +483,10 @@ impl Timeline {
             attempt: self.evicted_attempts + self.attempts.len().saturating_sub(1) as u64,
             started: stamp.time,
             ended: None,
-            known: Known { start: stamp.known, end: true },
+            known: Known {
+                start: stamp.known,
+                end: true,
+            },
             after: None,
             leads: false,
             state: BarState::Running,
@@ -445,7 +534,12 @@ impl Timeline {
     /// Cleans up after old bars were evicted: moves their remaining children to the top level and removes references.
     pub(super) fn drop_evicted(&mut self) {
         let first = self.bars.evicted();
-        while self.attempts.len() > 1 && self.attempts.get(1).is_some_and(|next| next.first_key <= first) {
+        while self.attempts.len() > 1
+            && self
+                .attempts
+                .get(1)
+                .is_some_and(|next| next.first_key <= first)
+        {
             self.attempts.pop_front();
             self.evicted_attempts += 1;
         }
@@ -454,11 +548,15 @@ impl Timeline {
         }
         let last = first + self.bars.len() as u64;
         for key in first..last {
-            let Some(bar) = self.bar_mut(key) else { continue };
+            let Some(bar) = self.bar_mut(key) else {
+                continue;
+            };
             if bar.parent.is_some_and(|parent| parent < first) {
                 bar.parent = None;
                 let number = bar.attempt;
-                let i = number.checked_sub(self.evicted_attempts).and_then(|i| usize::try_from(i).ok());
+                let i = number
+                    .checked_sub(self.evicted_attempts)
+                    .and_then(|i| usize::try_from(i).ok());
                 if let Some(attempt) = i.and_then(|i| self.attempts.get_mut(i)) {
                     attempt.children.push(key);
                 }

@@ -179,12 +179,16 @@ impl Bar {
 
     /// Returns its duration; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
-        self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
+        self.ended
+            .filter(|_| self.known.is_both())
+            .map(|ended| between(self.started, ended))
     }
 
     /// Returns how long its graph was idle before its step.
     pub fn gap(&self) -> Duration {
-        self.after.filter(|_| self.known.start).map_or(Duration::ZERO, |after| between(after, self.started))
+        self.after
+            .filter(|_| self.known.start)
+            .map_or(Duration::ZERO, |after| between(after, self.started))
     }
 
     /// Returns whether it was running at an event, as far as known.
@@ -261,14 +265,18 @@ pub struct Attempt {
 impl Attempt {
     /// Says which of its steps aren't known: `steps before 7 not loaded`.
     pub fn missing_steps(&self) -> Option<String> {
-        self.cut_before.map(|step| format!("steps before {step} not loaded"))
+        self.cut_before
+            .map(|step| format!("steps before {step} not loaded"))
     }
 
     /// Returns the sources of its bars, best first.
     pub fn sources(&self) -> impl Iterator<Item = BarSource> + '_ {
         // Ignore indirect sources if there is an exact one.
         let counts = |source: &BarSource| !self.exact || *source >= BarSource::Messages;
-        SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
+        SOURCES
+            .into_iter()
+            .filter(|source| self.sources[*source as usize])
+            .filter(counts)
     }
 
     /// Returns whether any of its times is an arrival time.
@@ -298,7 +306,9 @@ impl Attempt {
 
     /// Returns its duration; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
-        self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
+        self.ended
+            .filter(|_| self.known.is_both())
+            .map(|ended| between(self.started, ended))
     }
 
     /// Returns the end of its axis: its end, or the current time while it is running.
@@ -311,9 +321,18 @@ impl Attempt {
 impl Weigh for Bar {
     fn weight(&self) -> usize {
         let id = self.id.as_ref().map_or(0, |id| id.len());
-        let (detail, scope) = (self.detail.as_ref().map_or(0, |text| text.len()), size_of::<Scope>());
+        let (detail, scope) = (
+            self.detail.as_ref().map_or(0, |text| text.len()),
+            size_of::<Scope>(),
+        );
         let children = self.children.len() * size_of::<u64>();
-        size_of::<Bar>() + self.name.len() + namespace_weight(&self.ns) + id + detail + scope + children
+        size_of::<Bar>()
+            + self.name.len()
+            + namespace_weight(&self.ns)
+            + id
+            + detail
+            + scope
+            + children
     }
 }
 
@@ -379,18 +398,23 @@ impl Timeline {
 
     /// Returns the bar with this key, if it is still kept.
     pub fn bar(&self, key: u64) -> Option<&Bar> {
-        self.bars.get(usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?)
+        self.bars
+            .get(usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?)
     }
 
     /// Returns the kept attempts with their numbers, oldest first.
     pub fn attempts(&self) -> impl DoubleEndedIterator<Item = (u64, &Attempt)> + ExactSizeIterator {
         let first = self.evicted_attempts;
-        self.attempts.iter().enumerate().map(move |(i, attempt)| (first + i as u64, attempt))
+        self.attempts
+            .iter()
+            .enumerate()
+            .map(move |(i, attempt)| (first + i as u64, attempt))
     }
 
     /// Returns the attempt with this number, if it is still kept.
     pub fn attempt(&self, number: u64) -> Option<&Attempt> {
-        self.attempts.get(usize::try_from(number.checked_sub(self.evicted_attempts)?).ok()?)
+        self.attempts
+            .get(usize::try_from(number.checked_sub(self.evicted_attempts)?).ok()?)
     }
 
     /// Returns the number of evicted attempts.
@@ -423,7 +447,12 @@ impl Timeline {
             Some(parent) => self.bar(parent)?.scope.as_deref(),
             None => self.attempt(bar.attempt).map(|attempt| &attempt.scope),
         };
-        Some(bar.step.unwrap_or(bar.local_step.saturating_add(scope.and_then(|s| s.offset).unwrap_or(0))))
+        Some(
+            bar.step.unwrap_or(
+                bar.local_step
+                    .saturating_add(scope.and_then(|s| s.offset).unwrap_or(0)),
+            ),
+        )
     }
 
     /// Returns the bar of an event, else the newest bar that was running, else the last bar before it.
@@ -431,18 +460,29 @@ impl Timeline {
         let started = self.bars.partition_point(|bar| bar.first_seq <= seq);
         let key = |i: usize| self.bars.evicted() + i as u64;
         let recent = || (0..started).rev().take(MAX_SEARCHED);
-        let mentioned = recent().find(|&i| self.bars[i].last_seq == seq || self.bars[i].first_seq == seq);
+        let mentioned =
+            recent().find(|&i| self.bars[i].last_seq == seq || self.bars[i].first_seq == seq);
         let running = || recent().find(|&i| self.bars[i].covers(seq));
-        mentioned.or_else(running).or(started.checked_sub(1)).map(key)
+        mentioned
+            .or_else(running)
+            .or(started.checked_sub(1))
+            .map(key)
     }
 
     /// Applies the times and the outcome of a run from the server's record. The history provides the steps that the stream didn't
     /// contain.
     pub(super) fn apply_run(&mut self, run: &RunEntry, history: &RunHistory<'_>) {
-        let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
-        let is_of_run = |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
+        let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else {
+            return;
+        };
+        let is_of_run =
+            |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
         self.changes += 1;
-        let mut of_run = self.attempts.iter_mut().enumerate().filter(|(_, attempt)| is_of_run(attempt));
+        let mut of_run = self
+            .attempts
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, attempt)| is_of_run(attempt));
         if let Some((first, attempt)) = of_run.next() {
             let mut newest = first;
             attempt.apply_record(run, true);
@@ -462,7 +502,10 @@ impl Timeline {
             self.extend_cut_bars(newest);
         } else if (run.outcome.is_over() || run.outcome == RunOutcome::Running)
             && !self.is_open()
-            && self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started))
+            && self
+                .attempts
+                .back()
+                .is_none_or(|last| run.began.is_some_and(|began| began >= last.started))
         {
             self.begin_recorded(run, history);
         }
@@ -471,9 +514,16 @@ impl Timeline {
     /// Removes all runs if they are only known from records, because newer records have more details.
     pub(super) fn forget_records(&mut self) {
         if self.attempts.iter().all(|attempt| attempt.is_recorded) {
-            let (shape, generation, max_bytes) = (self.shape + 1, self.generation + 1, self.bars.max_bytes());
+            let (shape, generation, max_bytes) =
+                (self.shape + 1, self.generation + 1, self.bars.max_bytes());
             let changes = self.changes + 1;
-            *self = Timeline { shape, changes, generation, run_id: self.run_id.take(), ..Timeline::default() };
+            *self = Timeline {
+                shape,
+                changes,
+                generation,
+                run_id: self.run_id.take(),
+                ..Timeline::default()
+            };
             self.bars.limit(max_bytes);
         }
     }
@@ -487,11 +537,18 @@ impl Timeline {
             }
             Item::Record(Record::End(end)) => self.end_run(end),
             Item::Record(Record::Run(run)) => {
-                let is_newest = self.newest_attempt().is_some_and(|last| last.run_id.as_deref() == Some(&*run.run_id));
-                run.end().filter(|_| is_newest).iter().for_each(|end| self.end_run(end));
+                let is_newest = self
+                    .newest_attempt()
+                    .is_some_and(|last| last.run_id.as_deref() == Some(&*run.run_id));
+                run.end()
+                    .filter(|_| is_newest)
+                    .iter()
+                    .for_each(|end| self.end_run(end));
             }
             Item::Failed(_) => self.end_attempt(BarState::Abandoned, None, None),
-            Item::Record(Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_))
+            Item::Record(
+                Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_),
+            )
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
@@ -505,7 +562,11 @@ impl Timeline {
 
     /// Ends the newest attempt with its run.
     fn end_run(&mut self, end: &End) {
-        let detail = || end.detail.as_deref().map(|text| runtail_core::text::head(text, fold::MAX_DETAIL).to_string());
+        let detail = || {
+            end.detail
+                .as_deref()
+                .map(|text| runtail_core::text::head(text, fold::MAX_DETAIL).to_string())
+        };
         let reason = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
         let (state, detail) = match end.outcome {
             Outcome::Success => (BarState::Done, None),
@@ -517,7 +578,10 @@ impl Timeline {
         // A finished run ended with its last event, because servers close the stream later. Otherwise the run
         // may have continued until now, unless it is a replay.
         let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
-        let may_continue = !matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error) && is_timed;
+        let may_continue = !matches!(
+            end.outcome,
+            Outcome::Success | Outcome::Interrupted | Outcome::Error
+        ) && is_timed;
         let at = may_continue.then(|| (self.attempt_time(end.at), true));
         self.end_attempt(state, detail, at);
     }

@@ -21,12 +21,21 @@ const MAX_PARSED: usize = 64 << 10;
 
 impl Timeline {
     /// Applies an event. `called_before` is how long before it the model call of its message started, if known.
-    pub(in crate::projection) fn apply_event(&mut self, payload: &Payload<'_>, called_before: Option<SignedDuration>) {
+    pub(in crate::projection) fn apply_event(
+        &mut self,
+        payload: &Payload<'_>,
+        called_before: Option<SignedDuration>,
+    ) {
         let event = payload.event;
         self.called_before = called_before;
         let timed = self.event_time(event);
         self.server = timed.server;
-        let stamp = |source| EventStamp { seq: event.seq, time: timed.at, known: timed.known, source };
+        let stamp = |source| EventStamp {
+            seq: event.seq,
+            time: timed.at,
+            known: timed.known,
+            source,
+        };
         match payload.name {
             "metadata" => self.apply_metadata(payload, timed),
             "tasks" => self.apply_task(payload.task(), &payload.ns, None, stamp(BarSource::Tasks)),
@@ -35,7 +44,9 @@ impl Timeline {
             "updates" => self.apply_updates(payload, stamp(BarSource::Updates)),
             "values" => self.apply_state(payload, stamp(BarSource::Updates)),
             "checkpoints" => self.apply_checkpoint(payload, stamp(BarSource::Checkpoints)),
-            "messages" if payload.enveloped => self.apply_block(payload, stamp(BarSource::Messages)),
+            "messages" if payload.enveloped => {
+                self.apply_block(payload, stamp(BarSource::Messages))
+            }
             "messages" => self.apply_pair(payload, stamp(BarSource::Messages)),
             "messages/metadata" => self.apply_announcements(payload, stamp(BarSource::Messages)),
             "messages/partial" => self.apply_messages(payload, false, stamp(BarSource::Messages)),
@@ -45,7 +56,11 @@ impl Timeline {
             "input.requested" => self.mark_interrupted(),
             "error" => {
                 let text = error_text(payload.json.unwrap_or(event.data.text()));
-                self.end_attempt(BarState::Failed, Some(short(&text)), Some((timed.at, timed.known)));
+                self.end_attempt(
+                    BarState::Failed,
+                    Some(short(&text)),
+                    Some((timed.at, timed.known)),
+                );
             }
             "end" => self.end_attempt(BarState::Done, None, Some((timed.at, timed.known))),
             _ if !payload.ns.is_empty() && self.is_open() => {
@@ -53,7 +68,10 @@ impl Timeline {
             }
             _ => {}
         }
-        if let Some(attempt) = self.newest_attempt().filter(|attempt| attempt.ended.is_none()) {
+        if let Some(attempt) = self
+            .newest_attempt()
+            .filter(|attempt| attempt.ended.is_none())
+        {
             attempt.last_seq = event.seq;
             attempt.seen = attempt.seen.max(timed.at);
             attempt.is_timed = timed.known;
@@ -63,8 +81,12 @@ impl Timeline {
 
     fn apply_metadata(&mut self, payload: &Payload<'_>, timed: EventTime) {
         let seq = payload.event.seq;
-        let Some(metadata) = payload.metadata() else { return };
-        let Some(id) = metadata.run_id.some() else { return };
+        let Some(metadata) = payload.metadata() else {
+            return;
+        };
+        let Some(id) = metadata.run_id.some() else {
+            return;
+        };
         if metadata.is_done() {
             self.end_attempt(BarState::Done, None, Some((timed.at, timed.known)));
             return;
@@ -86,10 +108,22 @@ impl Timeline {
         }
     }
 
-    fn apply_task(&mut self, task: Option<&Task<'_>>, ns: &Namespace, step: Option<i64>, stamp: EventStamp) {
+    fn apply_task(
+        &mut self,
+        task: Option<&Task<'_>>,
+        ns: &Namespace,
+        step: Option<i64>,
+        stamp: EventStamp,
+    ) {
         let Some(task) = task else { return };
         let Some(name) = task.name.some() else { return };
-        let parent = self.graph(ns, EventStamp { source: BarSource::Updates, ..stamp });
+        let parent = self.graph(
+            ns,
+            EventStamp {
+                source: BarSource::Updates,
+                ..stamp
+            },
+        );
         let known = task.id.some().and_then(|id| self.find(id));
         let is_start = task.triggers.is_some() && task.result.is_none() && task.error.is_none();
         let key = match known {
@@ -102,7 +136,15 @@ impl Timeline {
                     }
                     key
                 }
-                None => self.add_node(parent, name, task.id.some(), ns.clone(), step, stamp, !is_start),
+                None => self.add_node(
+                    parent,
+                    name,
+                    task.id.some(),
+                    ns.clone(),
+                    step,
+                    stamp,
+                    !is_start,
+                ),
             },
         };
         if is_start {
@@ -112,7 +154,10 @@ impl Timeline {
         self.set_step(key, step);
         let interrupts = task.interrupts.filter(|raw| !Items::of(raw).is_empty());
         let (state, detail) = match (task.error, interrupts) {
-            (Some(error), _) => (BarState::Failed, Some(short(&error_text(error.get())).into())),
+            (Some(error), _) => (
+                BarState::Failed,
+                Some(short(&error_text(error.get())).into()),
+            ),
             (None, Some(interrupts)) => {
                 if parent.is_none() {
                     self.mark_interrupted();
@@ -128,15 +173,27 @@ impl Timeline {
     fn closed_by_update(&self, parent: Option<u64>, name: &str) -> Option<u64> {
         let is_from_update = |key: &&u64| {
             let bar = self.bar(**key);
-            bar.is_some_and(|b| b.kind == BarKind::Node && b.source == BarSource::Updates && &*b.name == name)
+            bar.is_some_and(|b| {
+                b.kind == BarKind::Node && b.source == BarSource::Updates && &*b.name == name
+            })
         };
-        self.siblings(parent).iter().rev().take(NEAR).find(is_from_update).copied()
+        self.siblings(parent)
+            .iter()
+            .rev()
+            .take(NEAR)
+            .find(is_from_update)
+            .copied()
     }
 
     fn apply_debug(&mut self, payload: &Payload<'_>, timed: EventTime) {
         let Some(debug) = payload.debug() else { return };
         let event = payload.event;
-        let mut stamp = EventStamp { seq: event.seq, time: timed.at, known: timed.known, source: BarSource::Debug };
+        let mut stamp = EventStamp {
+            seq: event.seq,
+            time: timed.at,
+            known: timed.known,
+            source: BarSource::Debug,
+        };
         if !self.is_open() {
             self.ensure_attempt(stamp);
         }
@@ -147,9 +204,14 @@ impl Timeline {
             (stamp.time, stamp.known) = (time, true);
         }
         match debug.kind.as_str() {
-            "task" | "task_result" => self.apply_task(payload.task(), &payload.ns, debug.step.0, stamp),
+            "task" | "task_result" => {
+                self.apply_task(payload.task(), &payload.ns, debug.step.0, stamp)
+            }
             "checkpoint" => {
-                let stamp = EventStamp { source: BarSource::Updates, ..stamp };
+                let stamp = EventStamp {
+                    source: BarSource::Updates,
+                    ..stamp
+                };
                 let parent = self.graph(&payload.ns, stamp);
                 self.end_step(parent, debug.step.0, stamp);
             }
@@ -159,8 +221,15 @@ impl Timeline {
 
     /// Applies `events`: callbacks of everything that runs. Of all chains, only nodes of a graph are added.
     fn apply_callback(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
-        let Some(event) = payload.callback() else { return };
-        let Some((component, phase)) = event.event.as_str().strip_prefix("on_").and_then(|e| e.rsplit_once('_')) else {
+        let Some(event) = payload.callback() else {
+            return;
+        };
+        let Some((component, phase)) = event
+            .event
+            .as_str()
+            .strip_prefix("on_")
+            .and_then(|e| e.rsplit_once('_'))
+        else {
             return;
         };
         let kind = match component {
@@ -174,7 +243,9 @@ impl Timeline {
         let origin = event.metadata.as_ref().unwrap_or(&unknown);
         match phase {
             "start" if kind == BarKind::Node => {
-                let tagged = |raw: &RawValue| memchr::memmem::find(raw.get().as_bytes(), b"\"graph:step:").is_some();
+                let tagged = |raw: &RawValue| {
+                    memchr::memmem::find(raw.get().as_bytes(), b"\"graph:step:").is_some()
+                };
                 if event.tags.is_some_and(tagged)
                     && let Some(key) = self.node_of(origin, &payload.ns, stamp)
                 {
@@ -183,8 +254,18 @@ impl Timeline {
                 }
             }
             "start" => {
-                let node = self.node_of(origin, &payload.ns, EventStamp { source: BarSource::Updates, ..stamp });
-                let name = origin.ls_model_name.some().filter(|_| kind == BarKind::Model);
+                let node = self.node_of(
+                    origin,
+                    &payload.ns,
+                    EventStamp {
+                        source: BarSource::Updates,
+                        ..stamp
+                    },
+                );
+                let name = origin
+                    .ls_model_name
+                    .some()
+                    .filter(|_| kind == BarKind::Model);
                 let name = name.or(event.name.some()).unwrap_or("unnamed");
                 match self.find(id) {
                     Some(key) => {
@@ -199,8 +280,20 @@ impl Timeline {
             "end" | "error" => {
                 let Some(key) = self.find(id) else { return };
                 let failed = phase == "error";
-                let detail = event.data.filter(|_| failed).map(|data| short(&error_text(data.get())).into());
-                self.close(key, if failed { BarState::Failed } else { BarState::Done }, detail, stamp);
+                let detail = event
+                    .data
+                    .filter(|_| failed)
+                    .map(|data| short(&error_text(data.get())).into());
+                self.close(
+                    key,
+                    if failed {
+                        BarState::Failed
+                    } else {
+                        BarState::Done
+                    },
+                    detail,
+                    stamp,
+                );
             }
             _ => {
                 let key = self.find(id);
@@ -210,28 +303,48 @@ impl Timeline {
     }
 
     /// Returns the node that sent a message or a callback: the last segment of the checkpoint namespace.
-    pub(super) fn node_of(&mut self, origin: &MessageOrigin<'_>, ns: &Namespace, stamp: EventStamp) -> Option<u64> {
+    pub(super) fn node_of(
+        &mut self,
+        origin: &MessageOrigin<'_>,
+        ns: &Namespace,
+        stamp: EventStamp,
+    ) -> Option<u64> {
         let step = origin.langgraph_step.0;
         if let Some(path) = origin.langgraph_checkpoint_ns.some() {
             if let Some(key) = path.rsplit_once(':').and_then(|(_, id)| self.find(id)) {
                 self.set_step(key, step);
                 return Some(key);
             }
-            let segments: Vec<Arc<str>> = path.split('|').map(|segment| self.names.get(segment)).collect();
+            let segments: Vec<Arc<str>> = path
+                .split('|')
+                .map(|segment| self.names.get(segment))
+                .collect();
             let (last, graph) = segments.split_last()?;
             let parent = self.graph(graph, stamp);
             return match last.split_once(':') {
-                Some((name, id)) => Some(self.open_node(parent, name, Some(id), graph, step, stamp)),
+                Some((name, id)) => {
+                    Some(self.open_node(parent, name, Some(id), graph, step, stamp))
+                }
                 None => self.graph(&segments, stamp),
             };
         }
         let parent = self.graph(ns, stamp);
-        let Some(node) = origin.langgraph_node.some() else { return parent };
+        let Some(node) = origin.langgraph_node.some() else {
+            return parent;
+        };
         // Without a task id, find the node by its name and its graph.
         let is_running = |key: &&u64| {
-            self.bar(**key).is_some_and(|b| b.kind == BarKind::Node && b.ended.is_none() && &*b.name == node)
+            self.bar(**key)
+                .is_some_and(|b| b.kind == BarKind::Node && b.ended.is_none() && &*b.name == node)
         };
-        match self.siblings(parent).iter().rev().take(NEAR).find(is_running).copied() {
+        match self
+            .siblings(parent)
+            .iter()
+            .rev()
+            .take(NEAR)
+            .find(is_running)
+            .copied()
+        {
             Some(key) => Some(key),
             None => Some(self.open_node(parent, node, None, ns, step, stamp)),
         }
@@ -266,7 +379,9 @@ impl Timeline {
 
     /// Applies a checkpoint: the end of a step, and the next nodes.
     fn apply_checkpoint(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
-        let (Some(checkpoint), ns) = (payload.checkpoint(), &payload.ns) else { return };
+        let (Some(checkpoint), ns) = (payload.checkpoint(), &payload.ns) else {
+            return;
+        };
         if !self.is_open() {
             return;
         }
@@ -289,7 +404,14 @@ impl Timeline {
         }
         for (name, id) in next.iter().filter(|(name, _)| name != "__start__") {
             if id.as_deref().is_none_or(|id| self.find(id).is_none()) {
-                self.open_node(parent, name, id.as_deref(), ns, step.map(|step| step.saturating_add(1)), stamp);
+                self.open_node(
+                    parent,
+                    name,
+                    id.as_deref(),
+                    ns,
+                    step.map(|step| step.saturating_add(1)),
+                    stamp,
+                );
             }
         }
     }
@@ -317,7 +439,15 @@ impl Timeline {
             }
             return;
         }
-        let Some(key) = self.graph(&payload.ns, EventStamp { source: BarSource::Updates, ..stamp }) else { return };
+        let Some(key) = self.graph(
+            &payload.ns,
+            EventStamp {
+                source: BarSource::Updates,
+                ..stamp
+            },
+        ) else {
+            return;
+        };
         match state {
             BarState::Running => self.set_start(key, None, stamp),
             state => self.close(key, state, detail.map(Into::into), stamp),
@@ -327,15 +457,19 @@ impl Timeline {
 
 /// Describes the questions, as the other views do.
 fn question(interrupts: &RawValue) -> Option<Box<str>> {
-    let values = Items::of(interrupts).into_iter().filter_map(|raw| Interrupt::read(raw)?.value);
+    let values = Items::of(interrupts)
+        .into_iter()
+        .filter_map(|raw| Interrupt::read(raw)?.value);
     let values: Vec<&RawValue> = values.take(MAX_QUESTIONS).collect();
     let first = values.first()?;
     // Questions that hold whole documents are not parsed.
     if values.iter().map(|value| value.get().len()).sum::<usize>() > MAX_PARSED {
         return Some(summary(first.get(), DETAIL).into());
     }
-    let read =
-        |raw: &&RawValue| Question { value: json::from_str(raw.get()).unwrap_or_default(), ..Question::default() };
+    let read = |raw: &&RawValue| Question {
+        value: json::from_str(raw.get()).unwrap_or_default(),
+        ..Question::default()
+    };
     Some(short(&summary_of(&values.iter().map(read).collect::<Vec<_>>())).into())
 }
 

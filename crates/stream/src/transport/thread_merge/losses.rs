@@ -26,7 +26,12 @@ impl ThreadMerger {
             true => !memory.done.contains_key(&run.run_id) && ended(run).is_none_or(|at| at > from),
             false => run.status == "running",
         };
-        let lost: Vec<_> = self.runs.iter().filter(|run| !is_kept(run)).filter(is_missed).collect();
+        let lost: Vec<_> = self
+            .runs
+            .iter()
+            .filter(|run| !is_kept(run))
+            .filter(is_missed)
+            .collect();
         let why = match &lost[..] {
             [] => return,
             [run] => self.not_kept(&run.run_id),
@@ -44,7 +49,10 @@ impl ThreadMerger {
     pub(super) fn not_kept(&self, run: &str) -> String {
         let run = text::clean(run);
         match self.is_first {
-            true => joined(Timestamp::now(), &format!("run {run} began before: {NOTHING_EARLIER}")),
+            true => joined(
+                Timestamp::now(),
+                &format!("run {run} began before: {NOTHING_EARLIER}"),
+            ),
             false => format!("run {run} is not resumable; {LOST_MEANWHILE}"),
         }
     }

@@ -1,6 +1,9 @@
 //! The past of a thread: which events its replay contains, and when it is complete.
 
-use super::{DRAIN_TIMEOUT, END_GRACE, MergePhase, PAST_GRACE, ThreadMerger, ended, has_stopped, is_finished, is_kept};
+use super::{
+    DRAIN_TIMEOUT, END_GRACE, MergePhase, PAST_GRACE, ThreadMerger, ended, has_stopped,
+    is_finished, is_kept,
+};
 use crate::source::id_key::IdKey;
 use crate::transport::framed_connection::{Block, FrameKind, ThreadFrame};
 use crate::transport::merge_memory::lock;
@@ -61,19 +64,28 @@ impl ThreadMerger {
     /// Returns whether the last run ended just as we connected, so that its end may be lost between past and present.
     /// At most once per run.
     pub(super) fn may_miss_end(&self) -> bool {
-        let Some(last) = self.last_finished().filter(|run| ended(run).is_some_and(|at| at >= self.since)) else {
+        let Some(last) = self
+            .last_finished()
+            .filter(|run| ended(run).is_some_and(|at| at >= self.since))
+        else {
             return false;
         };
-        !self.has_replayed_past() && lock(&self.memory).reopened_for_end.as_ref() != Some(&last.run_id)
+        !self.has_replayed_past()
+            && lock(&self.memory).reopened_for_end.as_ref() != Some(&last.run_id)
     }
 
     pub(super) fn last_finished(&self) -> Option<&Run> {
-        self.runs.iter().filter(|run| is_finished(run) && is_kept(run)).max_by_key(|run| ended(run))
+        self.runs
+            .iter()
+            .filter(|run| is_finished(run) && is_kept(run))
+            .max_by_key(|run| ended(run))
     }
 
     /// Returns whether the past has replayed the end of the last run that it contains.
     pub(super) fn has_replayed_past(&self) -> bool {
-        let Some(last) = self.last_finished() else { return true };
+        let Some(last) = self.last_finished() else {
+            return true;
+        };
         let after = IdKey::of(&self.after);
         let is_before = match lock(&self.memory).done.get(&last.run_id) {
             Some(id) => *id <= after,
@@ -100,27 +112,59 @@ impl ThreadMerger {
         if run.as_ref().is_some_and(|run| self.deleted.contains(run)) {
             return true;
         }
-        if let Some(known) = run.as_ref().and_then(|run| self.runs.iter().find(|r| r.run_id == *run)) {
-            let is_in_time = is_named || block.id.is_none_or(|id| ended(known).is_none_or(|ended| id.major <= ended));
-            let is_end_replayed = has_stopped(known) && ended(known).is_some_and(|ended| ended < self.since);
-            return is_finished(known) && (is_in_time || is_end_replayed || self.late_run.as_ref() == run.as_ref());
+        if let Some(known) = run
+            .as_ref()
+            .and_then(|run| self.runs.iter().find(|r| r.run_id == *run))
+        {
+            let is_in_time = is_named
+                || block
+                    .id
+                    .is_none_or(|id| ended(known).is_none_or(|ended| id.major <= ended));
+            let is_end_replayed =
+                has_stopped(known) && ended(known).is_some_and(|ended| ended < self.since);
+            return is_finished(known)
+                && (is_in_time || is_end_replayed || self.late_run.as_ref() == run.as_ref());
         }
         // An unlisted or unknown run. Runs of a thread never overlap, so compare times.
-        let last = self.runs.iter().filter(|run| is_finished(run)).filter_map(ended).max();
-        block.id.is_some_and(|id| last.is_some_and(|last| id.major <= last))
+        let last = self
+            .runs
+            .iter()
+            .filter(|run| is_finished(run))
+            .filter_map(ended)
+            .max();
+        block
+            .id
+            .is_some_and(|id| last.is_some_and(|last| id.major <= last))
     }
 
     /// Returns whether an event that `is_past` did not recognize belongs to the finished run that is being replayed, because
     /// no other run has started since.
     pub(super) async fn is_late(&mut self, block: &Block) -> Result<bool, ApiError> {
-        let Some(replayed) = self.replaying_run.clone().filter(|_| block.kind == FrameKind::RunEvent) else {
+        let Some(replayed) = self
+            .replaying_run
+            .clone()
+            .filter(|_| block.kind == FrameKind::RunEvent)
+        else {
             return Ok(false);
         };
-        if !self.runs.iter().any(|run| run.run_id == replayed && has_stopped(run)) {
+        if !self
+            .runs
+            .iter()
+            .any(|run| run.run_id == replayed && has_stopped(run))
+        {
             return Ok(false);
         }
-        let was_over = |run: &Run| self.runs.iter().any(|known| known.run_id == run.run_id && is_finished(known));
-        let is_alone = self.thread.runs().await?.iter().all(|run| run.status == "pending" || was_over(run));
+        let was_over = |run: &Run| {
+            self.runs
+                .iter()
+                .any(|known| known.run_id == run.run_id && is_finished(known))
+        };
+        let is_alone = self
+            .thread
+            .runs()
+            .await?
+            .iter()
+            .all(|run| run.status == "pending" || was_over(run));
         if is_alone {
             self.late_run = Some(replayed);
         }
@@ -130,8 +174,11 @@ impl ThreadMerger {
     /// Returns whether an event that `is_past` did not recognize belongs to a deleted run. The server keeps the events
     /// of deleted runs.
     pub(super) async fn is_of_deleted(&mut self, block: &Block) -> Result<bool, ApiError> {
-        let (FrameKind::RunStarted(run) | FrameKind::RunFinished(run)) = &block.kind else { return Ok(false) };
-        let is_deleted = !self.runs.iter().any(|known| known.run_id == *run) && self.thread.is_deleted(run).await?;
+        let (FrameKind::RunStarted(run) | FrameKind::RunFinished(run)) = &block.kind else {
+            return Ok(false);
+        };
+        let is_deleted = !self.runs.iter().any(|known| known.run_id == *run)
+            && self.thread.is_deleted(run).await?;
         if is_deleted {
             self.deleted.insert(run.clone());
         }
@@ -141,7 +188,11 @@ impl ThreadMerger {
     /// Returns an event of the present unless the past contains it. The present may have opened before a run finished
     /// that the list shows as finished.
     pub(super) fn new_to_past(&mut self, block: Block) -> Option<Block> {
-        let known = |run: &String| self.runs.iter().any(|r| r.run_id == *run && is_finished(r) && is_kept(r));
+        let known = |run: &String| {
+            self.runs
+                .iter()
+                .any(|r| r.run_id == *run && is_finished(r) && is_kept(r))
+        };
         match &block.kind {
             FrameKind::RunStarted(run) if known(run) => None,
             FrameKind::RunFinished(run) if known(run) => {
@@ -151,7 +202,14 @@ impl ThreadMerger {
                 }
                 None
             }
-            FrameKind::RunEvent if self.last_run_end.zip(block.id).is_some_and(|(last, id)| id.major <= last) => None,
+            FrameKind::RunEvent
+                if self
+                    .last_run_end
+                    .zip(block.id)
+                    .is_some_and(|(last, id)| id.major <= last) =>
+            {
+                None
+            }
             _ => Some(block),
         }
     }
@@ -181,7 +239,9 @@ impl ThreadMerger {
     /// Reports, once, that the past did not arrive.
     pub(super) fn report_overdue_replay(&mut self) {
         if std::mem::take(&mut lock(&self.memory).replay_overdue) {
-            self.report_gap("the server did not replay the thread in time; some events may be missing".into());
+            self.report_gap(
+                "the server did not replay the thread in time; some events may be missing".into(),
+            );
         }
     }
 }

@@ -28,7 +28,9 @@ impl KnownHealth {
     /// Adds a report; `None` for a failed request.
     pub fn take(&mut self, health: Option<ServerHealth>, at: Timestamp) {
         (self.newest, self.is_known, self.at) = (health, true, Some(at));
-        let Some(pending) = health.and_then(|health| health.load?.pending) else { return };
+        let Some(pending) = health.and_then(|health| health.load?.pending) else {
+            return;
+        };
         let number = at.as_second().div_euclid(BUCKET);
         match self.buckets.back_mut() {
             Some((last, most)) if *last >= number => *most = pending.max(*most),
@@ -46,7 +48,9 @@ impl KnownHealth {
             return joined(software);
         }
         let Some(health) = self.newest else {
-            return joined(std::iter::once((Tone::Dim, "? health unknown".to_string())).chain(software));
+            return joined(
+                std::iter::once((Tone::Dim, "? health unknown".to_string())).chain(software),
+            );
         };
         if !health.is_offered() {
             let not_offered = (Tone::Dim, "health not offered".to_string());
@@ -62,27 +66,57 @@ impl KnownHealth {
         let workers = workers.map(|(active, all)| (Tone::Plain, format!("workers {active}/{all}")));
         // From the fullest to the shortest.
         let form = |has_word: bool, has_workers: bool, has_software: bool| {
-            let parts = queue.iter().cloned().chain(workers.clone().filter(|_| has_workers));
+            let parts = queue
+                .iter()
+                .cloned()
+                .chain(workers.clone().filter(|_| has_workers));
             let rest = joined(parts.chain(software.clone().filter(|_| has_software)));
-            let Some((tone, glyph, word)) = glyph else { return rest };
-            let word = if has_word || tone == Tone::Bad { format!("{glyph} {word}") } else { glyph.to_string() };
+            let Some((tone, glyph, word)) = glyph else {
+                return rest;
+            };
+            let word = if has_word || tone == Tone::Bad {
+                format!("{glyph} {word}")
+            } else {
+                glyph.to_string()
+            };
             let mut line = Line::of(tone, &word[..glyph.len()]);
-            line.push(if tone == Tone::Bad { tone } else { Tone::Plain }, &word[glyph.len()..]);
+            line.push(
+                if tone == Tone::Bad { tone } else { Tone::Plain },
+                &word[glyph.len()..],
+            );
             if !rest.left.is_empty() {
-                line.push_dim(if has_word || tone == Tone::Bad { " · " } else { " " });
+                line.push_dim(if has_word || tone == Tone::Bad {
+                    " · "
+                } else {
+                    " "
+                });
             }
             line.left.extend(rest.left);
             line
         };
-        let forms = [form(true, true, true), form(true, true, false), form(false, true, false)];
+        let forms = [
+            form(true, true, true),
+            form(true, true, false),
+            form(false, true, false),
+        ];
         let short = form(false, false, false);
-        forms.into_iter().find(|line| line.width() <= width).unwrap_or(short)
+        forms
+            .into_iter()
+            .find(|line| line.width() <= width)
+            .unwrap_or(short)
     }
 
     /// Returns the strip of pending runs over the last minutes, with its numbers; empty if none waited.
     pub(super) fn strip(&self) -> Line {
-        let most = self.buckets.iter().map(|(_, pending)| *pending).max().unwrap_or(0);
-        let (Some(at), Some((first, _))) = (self.at, self.buckets.front()) else { return Line::new() };
+        let most = self
+            .buckets
+            .iter()
+            .map(|(_, pending)| *pending)
+            .max()
+            .unwrap_or(0);
+        let (Some(at), Some((first, _))) = (self.at, self.buckets.front()) else {
+            return Line::new();
+        };
         if most == 0 {
             return Line::new();
         }
@@ -95,7 +129,9 @@ impl KnownHealth {
         if cells.is_empty() {
             return Line::new();
         }
-        let span = text::duration(std::time::Duration::from_secs(cells.len() as u64 * BUCKET as u64));
+        let span = text::duration(std::time::Duration::from_secs(
+            cells.len() as u64 * BUCKET as u64,
+        ));
         let mut line = Line::dim("pending ");
         line.push_plain(&strip::strip(cells, most));
         line.push_dim(&format!(" {span}, at most {}", text::count(most)));
@@ -109,8 +145,14 @@ fn queue(load: &ServerLoad) -> Vec<(Tone, String)> {
         parts.push((Tone::Plain, format!("{} running", text::count(running))));
     }
     if let Some(pending) = load.pending.filter(|pending| *pending > 0) {
-        let oldest = load.oldest.map(|age| format!(", oldest {}", text::age(age))).unwrap_or_default();
-        parts.push((Tone::Plain, format!("{} pending{oldest}", text::count(pending))));
+        let oldest = load
+            .oldest
+            .map(|age| format!(", oldest {}", text::age(age)))
+            .unwrap_or_default();
+        parts.push((
+            Tone::Plain,
+            format!("{} pending{oldest}", text::count(pending)),
+        ));
     }
     parts
 }
@@ -142,19 +184,32 @@ mod tests {
             oldest: (pending > 0).then(|| Duration::from_secs(40)),
             workers: Some((8, 10)),
         };
-        Some(ServerHealth { is_healthy: Some(true), load: Some(load) })
+        Some(ServerHealth {
+            is_healthy: Some(true),
+            load: Some(load),
+        })
     }
 
     #[test]
     fn the_queue_is_shown_first_where_there_is_little_room() {
         let mut health = KnownHealth::default();
-        assert_eq!(health.line("langgraph-api 0.16.7", 99).text(), "langgraph-api 0.16.7");
+        assert_eq!(
+            health.line("langgraph-api 0.16.7", 99).text(),
+            "langgraph-api 0.16.7"
+        );
         health.take(report(12), at(0));
         let line = |width| health.line("langgraph-api 0.16.7", width).text();
-        let full = "● healthy · 3 running · 12 pending, oldest 40s · workers 8/10 · langgraph-api 0.16.7";
+        let full =
+            "● healthy · 3 running · 12 pending, oldest 40s · workers 8/10 · langgraph-api 0.16.7";
         assert_eq!(line(99), full);
-        assert_eq!(line(70), "● healthy · 3 running · 12 pending, oldest 40s · workers 8/10");
-        assert_eq!(line(52), "● 3 running · 12 pending, oldest 40s · workers 8/10");
+        assert_eq!(
+            line(70),
+            "● healthy · 3 running · 12 pending, oldest 40s · workers 8/10"
+        );
+        assert_eq!(
+            line(52),
+            "● 3 running · 12 pending, oldest 40s · workers 8/10"
+        );
         assert_eq!(line(10), "● 3 running · 12 pending, oldest 40s");
     }
 
@@ -165,9 +220,18 @@ mod tests {
         assert_eq!(health.line("", 99).text(), "health not offered");
         health.take(None, at(5));
         assert_eq!(health.line("Aegra", 99).text(), "? health unknown · Aegra");
-        health.take(Some(ServerHealth { is_healthy: Some(false), load: None }), at(9));
+        health.take(
+            Some(ServerHealth {
+                is_healthy: Some(false),
+                load: None,
+            }),
+            at(9),
+        );
         let line = health.line("Aegra", 10);
-        assert_eq!((line.text().as_str(), line.left[0].tone), ("✗ unhealthy", Tone::Bad));
+        assert_eq!(
+            (line.text().as_str(), line.left[0].tone),
+            ("✗ unhealthy", Tone::Bad)
+        );
         // Without pending runs there is no strip.
         health.take(report(0), at(10));
         assert_eq!(health.strip().text(), "");

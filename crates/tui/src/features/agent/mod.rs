@@ -50,6 +50,7 @@ impl Agent {
     /// Opens the lists of a server whose address is not known yet, unless others are open.
     pub fn await_server(&mut self, server: ServerRef) {
         let order = self.order;
-        self.server.get_or_insert_with(|| Server::new(server, order));
+        self.server
+            .get_or_insert_with(|| Server::new(server, order));
     }
 }

@@ -36,10 +36,23 @@ impl PreviewRow {
     /// Returns the selected thread; `None` where the list has no details.
     pub fn selected(server: &Server, area: Area) -> Option<PreviewRow> {
         preview_area(server, area)?;
-        let row = server.threads.row(server.thread_selection.selected.as_ref()?)?;
-        let thread = ThreadRef { server: server.server.clone(), id: row.found.thread.thread_id.clone() };
-        let state = (row.found.thread.updated_at, row.facts.questions.len(), row.found.thread.status.clone());
-        Some(PreviewRow { thread, state, is_stale: server.threads.error.is_some() })
+        let row = server
+            .threads
+            .row(server.thread_selection.selected.as_ref()?)?;
+        let thread = ThreadRef {
+            server: server.server.clone(),
+            id: row.found.thread.thread_id.clone(),
+        };
+        let state = (
+            row.found.thread.updated_at,
+            row.facts.questions.len(),
+            row.found.thread.status.clone(),
+        );
+        Some(PreviewRow {
+            thread,
+            state,
+            is_stale: server.threads.error.is_some(),
+        })
     }
 }
 
@@ -70,19 +83,30 @@ fn preview_area(server: &Server, area: Area) -> Option<Area> {
     let rows = u16::try_from(server.threads.shown().len()).unwrap_or(u16::MAX);
     let free = area.h.saturating_sub(rows.saturating_add(head(server) + 1));
     let h = free.clamp(least, least.max(area.h / 2));
-    (is_large && has_rows).then(|| Area { y: area.y + area.h - h, h, ..area })
+    (is_large && has_rows).then(|| Area {
+        y: area.y + area.h - h,
+        h,
+        ..area
+    })
 }
 
 /// Returns the area of the list with its head.
 pub(super) fn list_area(server: &Server, area: Area) -> Area {
     let below = preview_area(server, area).map_or(0, |preview| preview.h);
-    Area { h: area.h - below, ..area }
+    Area {
+        h: area.h - below,
+        ..area
+    }
 }
 
 /// Draws the selected thread, if the list has details.
 pub(super) fn draw(server: &Server, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let Some(area) = preview_area(server, cx.area) else { return };
-    let Some(thread) = server.thread() else { return };
+    let Some(area) = preview_area(server, cx.area) else {
+        return;
+    };
+    let Some(thread) = server.thread() else {
+        return;
+    };
     let status = listed_status(cx, server, &thread.thread_id);
     let mut title = Line::dim(thread.graph().unwrap_or("thread"));
     title.push_dim(&format!(" {}", text::short_id(&thread.thread_id)));
@@ -93,9 +117,13 @@ pub(super) fn draw(server: &Server, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.pane_frame(area, &title, false);
     let inner = inside(area);
     let (x, width) = (inner.x + 1, inner.w.saturating_sub(2));
-    let known = PreviewRow::selected(server, cx.area).and_then(|row| server.details.of(&row).cloned());
+    let known =
+        PreviewRow::selected(server, cx.area).and_then(|row| server.details.of(&row).cloned());
     let found = (thread, &status, known.as_ref());
-    for (n, line) in lines(server, found, cx, width.into(), inner.h.into()).iter().enumerate() {
+    for (n, line) in lines(server, found, cx, width.into(), inner.h.into())
+        .iter()
+        .enumerate()
+    {
         canvas.line(x, inner.y + n as u16, width, line);
     }
 }
@@ -116,7 +144,10 @@ fn lines(
         Some(_) => stuck_badge(status, now),
         None => listed_badge(server, thread, status, cx),
     };
-    let ages = [("changed", thread.updated_at), ("created", thread.created_at)];
+    let ages = [
+        ("changed", thread.updated_at),
+        ("created", thread.created_at),
+    ];
     let ages: Vec<String> = ages
         .into_iter()
         .filter_map(|(word, at)| Some(format!("{word} {} ago", super::view::ago(Some(at?), now))))
@@ -150,8 +181,17 @@ fn lines(
     }
     // The metadata and the ids have the last lines above the keys, if there is room for them.
     let notes = notes(thread, width);
-    let ids = format!("  {:<w$}{}   status {}", "thread", thread.thread_id, thread.status, w = LABEL - 2);
-    let tail: Vec<Line> = notes.into_iter().chain([Line::dim(&text::fit(&text::clean(&ids), width))]).collect();
+    let ids = format!(
+        "  {:<w$}{}   status {}",
+        "thread",
+        thread.thread_id,
+        thread.status,
+        w = LABEL - 2
+    );
+    let tail: Vec<Line> = notes
+        .into_iter()
+        .chain([Line::dim(&text::fit(&text::clean(&ids), width))])
+        .collect();
     let tail_room = room.saturating_sub(lines.len()).min(tail.len());
     push_known(&mut lines, known, width, room - tail_room);
     lines.resize_with(room - tail_room, Line::new);
@@ -163,23 +203,41 @@ fn lines(
 /// Returns the line with the thread's metadata, if it has any.
 fn notes(thread: &Thread, width: usize) -> Option<Line> {
     let notes = thread.notes().into_iter();
+    let notes = notes.map(|(key, value)| {
+        format!(
+            "{key}={}",
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_string)
+        )
+    });
     let notes =
-        notes.map(|(key, value)| format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_string)));
-    let notes = text::clean(text::head(&notes.collect::<Vec<_>>().join("  "), MAX_ERROR)).into_owned();
+        text::clean(text::head(&notes.collect::<Vec<_>>().join("  "), MAX_ERROR)).into_owned();
     let label = format!("  {:<w$}", "metadata", w = LABEL - 2);
-    (!notes.is_empty()).then(|| Line::dim(&label).with_plain(&text::fit(&notes, width.saturating_sub(LABEL))))
+    (!notes.is_empty())
+        .then(|| Line::dim(&label).with_plain(&text::fit(&notes, width.saturating_sub(LABEL))))
 }
 
 /// Returns the badge of a thread. The list only knows when its last run was requested, and the run may have been queued: only its
 /// page knows how long it took.
 fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx<'_>) -> Line {
-    let of = ThreadRef { server: server.server.clone(), id: thread.thread_id.clone() };
+    let of = ThreadRef {
+        server: server.server.clone(),
+        id: thread.thread_id.clone(),
+    };
     match status {
-        ThreadStatus::Idle { ended: Some(ended), began: Some(began) }
-            if began <= ended && cx.lookup.page_status(&of).as_ref() != Some(status) =>
-        {
+        ThreadStatus::Idle {
+            ended: Some(ended),
+            began: Some(began),
+        } if began <= ended && cx.lookup.page_status(&of).as_ref() != Some(status) => {
             let after = run_duration(ended.duration_since(*began));
-            let line = badge(&ThreadStatus::Idle { ended: Some(*ended), began: None }, cx.session.now);
+            let line = badge(
+                &ThreadStatus::Idle {
+                    ended: Some(*ended),
+                    began: None,
+                },
+                cx.session.now,
+            );
             line.with_plain(&format!(", {after} after its request"))
         }
         status => badge(status, cx.session.now),
@@ -188,27 +246,44 @@ fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx
 
 /// Returns the badge of a stuck thread, with its status behind the word of the inbox.
 fn stuck_badge(status: &ThreadStatus, now: Timestamp) -> Line {
-    let mut line = Line::of(STUCK.0, &format!("{} ", StatusRole::Unknown.glyph())).with(STUCK.1, STUCK_WORD);
+    let mut line =
+        Line::of(STUCK.0, &format!("{} ", StatusRole::Unknown.glyph())).with(STUCK.1, STUCK_WORD);
     line.push_plain(" · ");
     // The first part is the glyph of the status.
-    line.left.extend(badge(status, now).left.into_iter().skip(1));
+    line.left
+        .extend(badge(status, now).left.into_iter().skip(1));
     line
 }
 
 /// Returns the keys that help, as far as they fit.
-fn keys(server: &Server, (status, is_stuck): (&ThreadStatus, bool), cx: &Cx<'_>, width: usize) -> Line {
+fn keys(
+    server: &Server,
+    (status, is_stuck): (&ThreadStatus, bool),
+    cx: &Cx<'_>,
+    width: usize,
+) -> Line {
     let session = cx.session;
     let can_act = !session.is_read_only(&server.server.profile);
     let mut ids = Vec::new();
     match status {
         ThreadStatus::Waiting { questions, .. } if can_act => {
             if questions.iter().all(Question::can_be_approved) {
-                ids.push(("server.approve", if questions.len() > 1 { "approve all" } else { "approve" }));
+                ids.push((
+                    "server.approve",
+                    if questions.len() > 1 {
+                        "approve all"
+                    } else {
+                        "approve"
+                    },
+                ));
             }
             ids.push(("server.answer", "answer"));
         }
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {
-            let kind = cx.lookup.server_info(&server.server).and_then(|info| Some(info.value.as_ref()?.kind));
+            let kind = cx
+                .lookup
+                .server_info(&server.server)
+                .and_then(|info| Some(info.value.as_ref()?.kind));
             let continues = can_act && kind.is_none_or(ServerKind::continues_without_input);
             ids.extend(continues.then_some(("server.answer", "continue")));
             ids.push(("server.explain", "explain"));
@@ -219,9 +294,15 @@ fn keys(server: &Server, (status, is_stuck): (&ThreadStatus, bool), cx: &Cx<'_>,
         }
         status => {
             ids.extend(is_stuck.then_some(("server.explain", "explain")));
-            ids.extend((status.is_active() && can_act).then_some(("server.cancel", "cancel the run")));
+            ids.extend(
+                (status.is_active() && can_act).then_some(("server.cancel", "cancel the run")),
+            );
         }
     }
-    ids.extend([("server.open", "open the thread"), ("server.runs", "its runs"), ("server.details", "details")]);
+    ids.extend([
+        ("server.open", "open the thread"),
+        ("server.runs", "its runs"),
+        ("server.details", "details"),
+    ]);
     keys_line(&ids, session, width)
 }

@@ -14,7 +14,9 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
         Tab::Assistants => &server.assistants.unread,
         Tab::Runs => &server.runs.unread,
     };
-    let unread = unread.as_ref().map(|unread| Line::bad("! ").with_plain(&text::clean(unread)));
+    let unread = unread
+        .as_ref()
+        .map(|unread| Line::bad("! ").with_plain(&text::clean(unread)));
     if server.tab != Tab::Threads {
         return unread;
     }
@@ -38,7 +40,10 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
     }
     match list.unchecked() {
         0 => {}
-        n => line.push_moving(&format!(" · {} can't be checked: the list has no values", threads(n))),
+        n => line.push_moving(&format!(
+            " · {} can't be checked: the list has no values",
+            threads(n)
+        )),
     }
     for (label, terms) in [("by the server", server), ("here", here)] {
         if !terms.is_empty() {
@@ -52,7 +57,10 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
 /// Returns `500 of 10,000 threads`: the threads on which a condition was checked here.
 fn checked(list: &ThreadList) -> String {
     let loaded = count(list.len());
-    match (list.is_complete, list.count.filter(|count| *count > list.len() as u64)) {
+    match (
+        list.is_complete,
+        list.count.filter(|count| *count > list.len() as u64),
+    ) {
         (true, _) => threads(list.len()),
         (false, Some(all)) => {
             format!("{loaded} of {} threads", text::count(all))
@@ -66,18 +74,27 @@ fn count(n: usize) -> String {
 }
 
 fn threads(n: usize) -> String {
-    if n == 1 { "1 thread".into() } else { format!("{} threads", count(n)) }
+    if n == 1 {
+        "1 thread".into()
+    } else {
+        format!("{} threads", count(n))
+    }
 }
 
 /// Returns the number of threads for the tab: `10,000`, or `500+` if the server doesn't say how many there are.
 pub(super) fn total(list: &ThreadList) -> Option<String> {
     list.at?;
     let loaded = list.len();
-    Some(match list.count.filter(|count| !list.is_complete && *count > loaded as u64) {
-        Some(all) => text::count(all),
-        None if list.is_complete => count(loaded),
-        None => format!("{}+", count(loaded)),
-    })
+    Some(
+        match list
+            .count
+            .filter(|count| !list.is_complete && *count > loaded as u64)
+        {
+            Some(all) => text::count(all),
+            None if list.is_complete => count(loaded),
+            None => format!("{}+", count(loaded)),
+        },
+    )
 }
 
 /// Returns what to show instead of rows, if a search finds none.
@@ -89,7 +106,10 @@ pub(super) fn nothing_found(cx: &Cx<'_>, list: &ThreadList) -> String {
     }
     let text = text::clean(&list.text).into_owned();
     if list.is_loading() {
-        return format!("Searching for “{text}”… Nothing found in {} so far.", checked(list));
+        return format!(
+            "Searching for “{text}”… Nothing found in {} so far.",
+            checked(list)
+        );
     }
     let (_, here) = list.sides();
     if here.is_empty() || list.is_complete {
@@ -98,5 +118,8 @@ pub(super) fn nothing_found(cx: &Cx<'_>, list: &ThreadList) -> String {
     if list.is_ended() && list.len() < MAX_THREADS {
         return format!("No match for “{text}”: all other threads changed earlier.\n\n{clear}");
     }
-    format!("No match for “{text}” in {}. Older threads were not checked.\n\n{clear}", checked(list))
+    format!(
+        "No match for “{text}” in {}. Older threads were not checked.\n\n{clear}",
+        checked(list)
+    )
 }

@@ -73,7 +73,10 @@ impl Server {
 
     /// Returns the request for the status of a listed thread.
     pub fn wanted_status(&self, thread: &str) -> Option<WantedStatus> {
-        Some(WantedStatus { thread: thread.into(), facts: self.threads.row(thread)?.facts.clone() })
+        Some(WantedStatus {
+            thread: thread.into(),
+            facts: self.threads.row(thread)?.facts.clone(),
+        })
     }
 
     /// Toggles the mark of the selected thread.
@@ -87,7 +90,12 @@ impl Server {
 
     /// Returns how many marked threads the search doesn't show.
     pub fn hidden_marks(&self) -> usize {
-        let shown = self.threads.shown().iter().filter(|id| self.marked.contains(*id)).count();
+        let shown = self
+            .threads
+            .shown()
+            .iter()
+            .filter(|id| self.marked.contains(*id))
+            .count();
         self.marked.len().saturating_sub(shown)
     }
 
@@ -116,19 +124,35 @@ impl Server {
     /// Returns the assistants that match the filter.
     pub fn shown_assistants(&self) -> Vec<&Assistant> {
         let all = self.assistants.value.iter().flatten();
-        all.filter(|a| self.matches_filter(&[&a.assistant_id, &a.graph_id, a.name.as_deref().unwrap_or("")])).collect()
+        all.filter(|a| {
+            self.matches_filter(&[
+                &a.assistant_id,
+                &a.graph_id,
+                a.name.as_deref().unwrap_or(""),
+            ])
+        })
+        .collect()
     }
 
     /// Returns the runs that match the filter.
     pub fn shown_runs(&self) -> Vec<&Run> {
-        self.runs.value.iter().flatten().filter(|r| self.matches_filter(&[&r.run_id, &r.status])).collect()
+        self.runs
+            .value
+            .iter()
+            .flatten()
+            .filter(|r| self.matches_filter(&[&r.run_id, &r.status]))
+            .collect()
     }
 
     /// Returns the ids of the shown rows.
     pub fn shown_ids(&self) -> Cow<'_, [String]> {
         match self.tab {
             Tab::Threads => Cow::Borrowed(self.threads.shown()),
-            Tab::Assistants => self.shown_assistants().iter().map(|a| a.assistant_id.clone()).collect(),
+            Tab::Assistants => self
+                .shown_assistants()
+                .iter()
+                .map(|a| a.assistant_id.clone())
+                .collect(),
             Tab::Runs => self.shown_runs().iter().map(|r| r.run_id.clone()).collect(),
         }
     }
@@ -166,14 +190,23 @@ impl Server {
     /// Returns the assistant of a listed thread, by id or by graph.
     pub fn assistant_of(&self, thread: &str) -> Option<String> {
         let metadata = self.threads.get(thread)?.metadata.as_ref()?;
-        let value = |key: &str| metadata.get(key).and_then(|v| v.as_str()).map(str::to_string);
+        let value = |key: &str| {
+            metadata
+                .get(key)
+                .and_then(|v| v.as_str())
+                .map(str::to_string)
+        };
         value("assistant_id").or_else(|| value("graph_id"))
     }
 
     /// Returns the selected assistant.
     pub fn assistant(&self) -> Option<&Assistant> {
         let id = self.assistant_selection.selected.as_ref()?;
-        self.assistants.value.iter().flatten().find(|a| &a.assistant_id == id)
+        self.assistants
+            .value
+            .iter()
+            .flatten()
+            .find(|a| &a.assistant_id == id)
     }
 
     /// Returns the selected run.

@@ -5,8 +5,8 @@ use crate::session::msg::{ThreadsRead, ThreadsWanted};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, FoundThread};
 use runtail_core::model::{
-    Condition, SearchError, SearchRow, StatusRole, Term, Thread, ThreadFacts, ThreadRecords, ThreadSearch, ThreadSort,
-    ThreadStatus,
+    Condition, SearchError, SearchRow, StatusRole, Term, Thread, ThreadFacts, ThreadRecords,
+    ThreadSearch, ThreadSort, ThreadStatus,
 };
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -50,12 +50,17 @@ impl ListOrder {
 
     /// Returns the order with this word.
     pub fn of_word(word: &str) -> Option<ListOrder> {
-        ListOrder::ALL.into_iter().find(|order| order.word() == word)
+        ListOrder::ALL
+            .into_iter()
+            .find(|order| order.word() == word)
     }
 
     /// Returns the order after this one.
     fn next(self) -> ListOrder {
-        let at = ListOrder::ALL.iter().position(|order| *order == self).unwrap_or(0);
+        let at = ListOrder::ALL
+            .iter()
+            .position(|order| *order == self)
+            .unwrap_or(0);
         ListOrder::ALL[(at + 1) % ListOrder::ALL.len()]
     }
 }
@@ -154,7 +159,10 @@ impl ThreadList {
 
     /// Creates an empty list with this order.
     pub fn new(order: ListOrder) -> ThreadList {
-        ThreadList { order, ..ThreadList::default() }
+        ThreadList {
+            order,
+            ..ThreadList::default()
+        }
     }
 
     /// Returns the current order.
@@ -177,7 +185,8 @@ impl ThreadList {
         (self.is_changed, self.is_reordered) = (true, true);
         let sort = self.sort();
         if sort != before {
-            self.rows.sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
+            self.rows
+                .sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
             self.index();
             self.ask_again();
         }
@@ -193,7 +202,12 @@ impl ThreadList {
     /// Returns what to read from the server.
     pub fn wanted(&self) -> Arc<ThreadsWanted> {
         let rows = self.wanted.max(PAGE);
-        Arc::new(ThreadsWanted { search: self.search.clone(), sort: self.sort(), rows, top: self.top })
+        Arc::new(ThreadsWanted {
+            search: self.search.clone(),
+            sort: self.sort(),
+            rows,
+            top: self.top,
+        })
     }
 
     /// Applies a typed search. One that can't be parsed changes nothing.
@@ -202,10 +216,11 @@ impl ThreadList {
         match ThreadSearch::parse(text) {
             Ok(search) => {
                 self.problem = None;
-                let is_same = search.terms() == self.search.terms() && search.sort == self.search.sort;
+                let is_same =
+                    search.terms() == self.search.terms() && search.sort == self.search.sort;
                 // The server is only asked again if its part is another one.
-                let is_same_request =
-                    search.server_filter() == self.search.server_filter() && search.sort == self.search.sort;
+                let is_same_request = search.server_filter() == self.search.server_filter()
+                    && search.sort == self.search.sort;
                 let whole_id = search.whole_id() == self.search.whole_id();
                 self.search = Arc::new(search);
                 self.is_changed |= !is_same;
@@ -260,9 +275,17 @@ impl ThreadList {
         }
         self.ignored.extend(page.ignored.iter().copied());
         self.unread = page.unread.sentence().or(self.unread.take());
-        self.is_complete = if replaces_all { page.is_last } else { self.is_complete || page.is_last };
+        self.is_complete = if replaces_all {
+            page.is_last
+        } else {
+            self.is_complete || page.is_last
+        };
         self.is_answered = true;
-        self.read = if replaces_all { page.next_offset } else { self.read.max(page.next_offset) };
+        self.read = if replaces_all {
+            page.next_offset
+        } else {
+            self.read.max(page.next_offset)
+        };
         self.is_sorted = page.is_sorted;
         self.merge(page.threads, replaces_all, is_first);
     }
@@ -271,20 +294,30 @@ impl ThreadList {
     fn merge(&mut self, page: Vec<FoundThread>, replaces_all: bool, is_first: bool) {
         let is_sorted = self.is_sorted;
         let sort = self.sort();
-        let ids: BTreeSet<&str> = page.iter().map(|found| found.thread.thread_id.as_str()).collect();
+        let ids: BTreeSet<&str> = page
+            .iter()
+            .map(|found| found.thread.thread_id.as_str())
+            .collect();
         let is_between = |row: &ListedThread| {
-            let (Some(first), Some(last)) = (page.first(), page.last()) else { return false };
+            let (Some(first), Some(last)) = (page.first(), page.last()) else {
+                return false;
+            };
             let thread = &row.found.thread;
-            let is_after = is_first || sort.compare_keys(thread, &first.thread) == Ordering::Greater;
+            let is_after =
+                is_first || sort.compare_keys(thread, &first.thread) == Ordering::Greater;
             is_sorted && is_after && sort.compare_keys(thread, &last.thread) == Ordering::Less
         };
         let is_kept = |row: &ListedThread| {
             !ids.contains(row.found.thread.thread_id.as_str()) && !replaces_all && !is_between(row)
         };
         let (rows, replaced): (Vec<ListedThread>, Vec<ListedThread>) =
-            std::mem::take(&mut self.rows).into_iter().partition(is_kept);
-        let replaced: HashMap<&str, &ListedThread> =
-            replaced.iter().map(|row| (row.found.thread.thread_id.as_str(), row)).collect();
+            std::mem::take(&mut self.rows)
+                .into_iter()
+                .partition(is_kept);
+        let replaced: HashMap<&str, &ListedThread> = replaced
+            .iter()
+            .map(|row| (row.found.thread.thread_id.as_str(), row))
+            .collect();
         let new: Vec<ListedThread> = page
             .iter()
             .map(|found| {
@@ -297,20 +330,27 @@ impl ThreadList {
             .collect();
         self.rows = rows;
         self.rows.extend(new);
-        self.rows.sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
+        self.rows
+            .sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
         self.rows.truncate(MAX_THREADS);
         self.index();
         let positions = &self.positions;
-        self.statuses.retain(|thread, _| positions.contains_key(&**thread));
+        self.statuses
+            .retain(|thread, _| positions.contains_key(&**thread));
     }
 
     fn index(&mut self) {
-        self.positions =
-            self.rows.iter().enumerate().map(|(at, row)| (row.found.thread.thread_id.clone(), at)).collect();
+        self.positions = self
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(at, row)| (row.found.thread.thread_id.clone(), at))
+            .collect();
         // A server that ignores an id twice on a page must not list it twice.
         if self.positions.len() < self.rows.len() {
             let mut seen = BTreeSet::new();
-            self.rows.retain(|row| seen.insert(row.found.thread.thread_id.clone()));
+            self.rows
+                .retain(|row| seen.insert(row.found.thread.thread_id.clone()));
             return self.index();
         }
         self.is_changed = true;
@@ -319,21 +359,40 @@ impl ThreadList {
     /// Computes the shown rows again, if anything changed. With problems first, rows keep their places while the user is
     /// pressing keys, and new ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        let is_at_work = self.key_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
+        let is_at_work = self
+            .key_at
+            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
         let is_due = self.is_order_due && !is_at_work;
-        if !(std::mem::take(&mut self.is_changed) || is_due || self.search.terms().iter().any(is_about_age)) {
+        if !(std::mem::take(&mut self.is_changed)
+            || is_due
+            || self.search.terms().iter().any(is_about_age))
+        {
             return;
         }
         let fits = |row: &&ListedThread| self.fits(row, now);
-        let ids = self.rows.iter().filter(fits).map(|row| row.found.thread.thread_id.clone());
+        let ids = self
+            .rows
+            .iter()
+            .filter(fits)
+            .map(|row| row.found.thread.thread_id.clone());
         let mut shown: Vec<String> = ids.collect();
         if self.order() == ListOrder::Problems {
             let stays = is_at_work && !self.is_reordered;
             let before: HashMap<&str, usize> = match stays {
-                true => self.shown.iter().enumerate().map(|(n, id)| (id.as_str(), n)).collect(),
+                true => self
+                    .shown
+                    .iter()
+                    .enumerate()
+                    .map(|(n, id)| (id.as_str(), n))
+                    .collect(),
                 false => HashMap::new(),
             };
-            shown.sort_by_cached_key(|id| (before.get(id.as_str()).copied().unwrap_or(usize::MAX), self.rank_of(id)));
+            shown.sort_by_cached_key(|id| {
+                (
+                    before.get(id.as_str()).copied().unwrap_or(usize::MAX),
+                    self.rank_of(id),
+                )
+            });
             self.is_order_due = stays;
         }
         self.is_reordered = false;
@@ -345,16 +404,39 @@ impl ThreadList {
             return true;
         }
         let (thread, values_fit) = (&row.found.thread, row.found.values_fit);
-        if !self.search.terms().iter().any(|term| matches!(term.condition, Condition::Word(_))) {
-            return self.search.fits(&SearchRow { thread, values_fit, texts: &[] }, now);
+        if !self
+            .search
+            .terms()
+            .iter()
+            .any(|term| matches!(term.condition, Condition::Word(_)))
+        {
+            return self.search.fits(
+                &SearchRow {
+                    thread,
+                    values_fit,
+                    texts: &[],
+                },
+                now,
+            );
         }
         let status = self.status_of(&thread.thread_id);
         let stuck = self.stuck(&thread.thread_id, &status);
         let (_, about) = view::about(&row.found, &status, stuck);
         let title = row.found.title.as_deref().unwrap_or_default();
-        let word = if stuck.is_some() { view::STUCK_WORD } else { view::list_word(&status) };
+        let word = if stuck.is_some() {
+            view::STUCK_WORD
+        } else {
+            view::list_word(&status)
+        };
         let texts = [word, about.as_str(), title];
-        self.search.fits(&SearchRow { thread, values_fit, texts: &texts }, now)
+        self.search.fits(
+            &SearchRow {
+                thread,
+                values_fit,
+                texts: &texts,
+            },
+            now,
+        )
     }
 
     /// Requests more rows if the selected one is near the end of the loaded rows, or if a part of the search is checked here.
@@ -364,7 +446,11 @@ impl ThreadList {
             // The rows on the screen may be from several pages. The first page is read anyway.
             ListOrder::Problems => {
                 let visible = self.shown.iter().skip(top).take(height);
-                visible.filter_map(|id| self.position(id)).filter(|at| *at >= PAGE).min().unwrap_or(0)
+                visible
+                    .filter_map(|id| self.position(id))
+                    .filter(|at| *at >= PAGE)
+                    .min()
+                    .unwrap_or(0)
             }
         };
         // A term that is checked here may match on any page, and an action on all matches must not miss the rest.
@@ -376,9 +462,15 @@ impl ThreadList {
 
     /// Returns whether no further row can match: everything is loaded, or the rest changed too long ago.
     pub fn is_ended(&self) -> bool {
-        let is_too_old = |now| self.rows.last().is_some_and(|last| self.search.ends_at(&last.found.thread, now));
+        let is_too_old = |now| {
+            self.rows
+                .last()
+                .is_some_and(|last| self.search.ends_at(&last.found.thread, now))
+        };
         let is_sorted = self.is_sorted && self.sort() == ThreadSort::Updated;
-        self.is_complete || self.read >= MAX_THREADS || (is_sorted && self.at.is_some_and(is_too_old))
+        self.is_complete
+            || self.read >= MAX_THREADS
+            || (is_sorted && self.at.is_some_and(is_too_old))
     }
 
     /// Returns whether rows are being loaded.
@@ -405,7 +497,10 @@ impl ThreadList {
         if self.search.values().next().is_none() {
             return 0;
         }
-        self.rows.iter().filter(|row| row.found.values_fit.is_none()).count()
+        self.rows
+            .iter()
+            .filter(|row| row.found.values_fit.is_none())
+            .count()
     }
 
     /// Returns whether the server applied a term.
@@ -415,7 +510,11 @@ impl ThreadList {
 
     /// Returns whether a part of the search is checked here.
     fn is_checked_here(&self) -> bool {
-        self.search.terms().iter().enumerate().any(|(at, term)| !self.is_applied(at, term))
+        self.search
+            .terms()
+            .iter()
+            .enumerate()
+            .any(|(at, term)| !self.is_applied(at, term))
     }
 
     /// Returns the texts of the search's terms: those that the server applied, and those that are applied here.
@@ -486,15 +585,23 @@ impl ThreadList {
     /// Returns why a thread of this status is stuck, if it is. A status that the inbox doesn't know yet ends it.
     pub fn stuck(&self, thread: &str, status: &ThreadStatus) -> Option<&str> {
         let may_be = status.is_active() || matches!(status, ThreadStatus::BusyWithoutRun { .. });
-        self.stuck.get(thread).filter(|_| may_be).map(String::as_str)
+        self.stuck
+            .get(thread)
+            .filter(|_| may_be)
+            .map(String::as_str)
     }
 
     /// Returns the status of a thread: the loaded one if it is current, otherwise the one derived from the list.
     pub fn status_of(&self, thread: &str) -> ThreadStatus {
-        let Some(row) = self.row(thread) else { return ThreadStatus::Loading };
+        let Some(row) = self.row(thread) else {
+            return ThreadStatus::Loading;
+        };
         match self.statuses.get(thread) {
             Some((of, status)) if *of == row.facts => status.clone(),
-            _ => ThreadStatus::derive(ThreadRecords { thread: Some(&row.facts), ..ThreadRecords::default() }),
+            _ => ThreadStatus::derive(ThreadRecords {
+                thread: Some(&row.facts),
+                ..ThreadRecords::default()
+            }),
         }
     }
 }

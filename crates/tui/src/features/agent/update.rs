@@ -7,8 +7,8 @@ use super::{Agent, view};
 use crate::input::action::{Action, Context};
 use crate::session::compare::SideRef;
 use crate::session::msg::{
-    Described, Effect, InboxTarget, RowDetail, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind,
-    ThreadRef, WantedStatus,
+    Described, Effect, InboxTarget, RowDetail, ServerRef, StreamTarget, Subscription,
+    SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
@@ -25,14 +25,25 @@ use std::time::Duration;
 const MAX_MARKED: usize = 2;
 
 fn height(server: &Server, area: Area) -> usize {
-    list_area(server, area).h.saturating_sub(view::head(server)).into()
+    list_area(server, area)
+        .h
+        .saturating_sub(view::head(server))
+        .into()
 }
 
 /// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
 pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> ThreadStatus {
-    let of = ThreadRef { server: server.server.clone(), id: thread.to_string() };
-    let is_known = |status: &ThreadStatus| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
-    cx.lookup.page_status(&of).filter(is_known).unwrap_or_else(|| server.threads.status_of(thread))
+    let of = ThreadRef {
+        server: server.server.clone(),
+        id: thread.to_string(),
+    };
+    let is_known = |status: &ThreadStatus| {
+        !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
+    };
+    cx.lookup
+        .page_status(&of)
+        .filter(is_known)
+        .unwrap_or_else(|| server.threads.status_of(thread))
 }
 
 impl Agent {
@@ -78,18 +89,32 @@ impl Agent {
     /// Keeps up to two marked threads of the open server, so that they can be compared with threads of another one.
     fn keep_marks(&mut self) {
         let Some(server) = &self.server else { return };
-        let of = |id: &String| SideRef::Thread(ThreadRef { server: server.server.clone(), id: id.clone() }, None);
+        let of = |id: &String| {
+            SideRef::Thread(
+                ThreadRef {
+                    server: server.server.clone(),
+                    id: id.clone(),
+                },
+                None,
+            )
+        };
         self.marked.extend(server.marked.iter().map(of));
-        self.marked.drain(..self.marked.len().saturating_sub(MAX_MARKED));
+        self.marked
+            .drain(..self.marked.len().saturating_sub(MAX_MARKED));
     }
 
     /// Returns everything that is marked, as sides of a comparison.
     pub fn marked_sides(&self) -> Vec<SideRef> {
         let threads = self.server.iter().flat_map(|server| {
-            server
-                .marked
-                .iter()
-                .map(|id| SideRef::Thread(ThreadRef { server: server.server.clone(), id: id.clone() }, None))
+            server.marked.iter().map(|id| {
+                SideRef::Thread(
+                    ThreadRef {
+                        server: server.server.clone(),
+                        id: id.clone(),
+                    },
+                    None,
+                )
+            })
         });
         self.marked.iter().cloned().chain(threads).collect()
     }
@@ -108,20 +133,41 @@ impl Agent {
     fn selected_thread(server: &Server) -> Result<(ThreadRef, Option<String>), Requests> {
         let (thread, run) = match server.tab {
             Tab::Threads => (server.thread_selection.selected.clone(), None),
-            Tab::Runs => (server.runs_of.clone(), server.run_selection.selected.clone()),
-            Tab::Assistants => return Err(Requests::info("This key works on threads. Press 1 to show them.")),
+            Tab::Runs => (
+                server.runs_of.clone(),
+                server.run_selection.selected.clone(),
+            ),
+            Tab::Assistants => {
+                return Err(Requests::info(
+                    "This key works on threads. Press 1 to show them.",
+                ));
+            }
         };
-        let Some(id) = thread else { return Err(Requests::info("No thread is selected.")) };
-        Ok((ThreadRef { server: server.server.clone(), id }, run))
+        let Some(id) = thread else {
+            return Err(Requests::info("No thread is selected."));
+        };
+        Ok((
+            ThreadRef {
+                server: server.server.clone(),
+                id,
+            },
+            run,
+        ))
     }
 
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
             match &sub.key {
-                SubscriptionId::ThreadStatuses(_) => sub.params.statuses = self.wanted_statuses(cx.area),
+                SubscriptionId::ThreadStatuses(_) => {
+                    sub.params.statuses = self.wanted_statuses(cx.area)
+                }
                 SubscriptionId::Threads(_) => {
-                    sub.params.threads = self.server.as_ref().map(|server| server.threads.wanted()).unwrap_or_default();
+                    sub.params.threads = self
+                        .server
+                        .as_ref()
+                        .map(|server| server.threads.wanted())
+                        .unwrap_or_default();
                 }
                 _ => {}
             }
@@ -131,10 +177,17 @@ impl Agent {
 
     /// The threads whose rows are on the screen.
     fn wanted_statuses(&self, area: Area) -> Arc<[WantedStatus]> {
-        let Some(server) = &self.server else { return Arc::default() };
+        let Some(server) = &self.server else {
+            return Arc::default();
+        };
         let shown = server.threads.shown();
-        let window = server.thread_selection.window(shown.len(), height(server, area));
-        window.into_iter().filter_map(|row| server.wanted_status(shown.get(row)?)).collect()
+        let window = server
+            .thread_selection
+            .window(shown.len(), height(server, area));
+        window
+            .into_iter()
+            .filter_map(|row| server.wanted_status(shown.get(row)?))
+            .collect()
     }
 }
 
@@ -142,10 +195,19 @@ impl Agent {
 fn selected_side(server: &Server) -> Option<SideRef> {
     let (thread, run) = match server.tab {
         Tab::Threads => (server.thread_selection.selected.clone()?, None),
-        Tab::Runs => (server.runs_of.clone()?, Some(server.run_selection.selected.clone()?)),
+        Tab::Runs => (
+            server.runs_of.clone()?,
+            Some(server.run_selection.selected.clone()?),
+        ),
         Tab::Assistants => return None,
     };
-    Some(SideRef::Thread(ThreadRef { server: server.server.clone(), id: thread }, run))
+    Some(SideRef::Thread(
+        ThreadRef {
+            server: server.server.clone(),
+            id: thread,
+        },
+        run,
+    ))
 }
 
 /// Marks a run for a comparison, or removes its mark. A third mark replaces the first.
@@ -174,9 +236,13 @@ fn compare(marked: &[SideRef], selected: Option<SideRef>) -> Requests {
         ([_], _) => Route::Palette("compare ".into()).into(),
         ([_, _, _, ..], _) => {
             let count = marked.len();
-            Requests::info(format!("{count} threads and runs are marked. Mark only the two to compare."))
+            Requests::info(format!(
+                "{count} threads and runs are marked. Mark only the two to compare."
+            ))
         }
-        _ => Requests::info("Mark a thread or a run with m, then press = on the one to compare it with."),
+        _ => Requests::info(
+            "Mark a thread or a run with m, then press = on the one to compare it with.",
+        ),
     }
 }
 
@@ -198,13 +264,17 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
     };
     if server.marked.len() > MAX_BULK {
         let count = server.marked.len();
-        return Requests::error(format!("{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."));
+        return Requests::error(format!(
+            "{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."
+        ));
     }
     // In the order of the list; marked threads that are not listed by now come last.
     let shown = server.threads.shown().iter().enumerate();
     let places: HashMap<&str, usize> = shown.map(|(at, id)| (id.as_str(), at)).collect();
-    let (mut listed, rest): (Vec<&String>, Vec<&String>) =
-        server.marked.iter().partition(|id| server.threads.position(id).is_some());
+    let (mut listed, rest): (Vec<&String>, Vec<&String>) = server
+        .marked
+        .iter()
+        .partition(|id| server.threads.position(id).is_some());
     listed.sort_by_key(|id| places.get(id.as_str()).copied().unwrap_or(usize::MAX));
     let titled = |id: &String| {
         let row = server.threads.row(id);
@@ -215,26 +285,44 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
     let mut out: Requests = Route::Bulk(server.server.clone(), action, threads).into();
     match server.hidden_marks() {
         0 => {}
-        1 => out.notify(false, "1 marked thread is not in the list, because the search doesn't find it."),
-        n => {
-            out.notify(false, format!("{n} marked threads are not in the list, because the search doesn't find them."))
-        }
+        1 => out.notify(
+            false,
+            "1 marked thread is not in the list, because the search doesn't find it.",
+        ),
+        n => out.notify(
+            false,
+            format!(
+                "{n} marked threads are not in the list, because the search doesn't find them."
+            ),
+        ),
     }
     out
 }
 
 /// Stars the selected thread, or removes its star.
 fn star(server: &Server) -> Requests {
-    let Some(thread) = server.thread() else { return Requests::info("No thread is selected.") };
-    let label = ThreadLabel { name: None, starred: Some(!thread.is_starred()) };
-    let intent = ThreadIntent::Label { thread: thread.thread_id.clone(), label };
+    let Some(thread) = server.thread() else {
+        return Requests::info("No thread is selected.");
+    };
+    let label = ThreadLabel {
+        name: None,
+        starred: Some(!thread.is_starred()),
+    };
+    let intent = ThreadIntent::Label {
+        thread: thread.thread_id.clone(),
+        label,
+    };
     Route::ThreadAction(server.server.clone(), Box::new(intent)).into()
 }
 
 /// Opens the selected row.
 fn open(server: &Server) -> Requests {
     let target = match server.tab {
-        Tab::Threads => server.thread_selection.selected.clone().map(|thread| StreamTarget::Tail { thread }),
+        Tab::Threads => server
+            .thread_selection
+            .selected
+            .clone()
+            .map(|thread| StreamTarget::Tail { thread }),
         Tab::Runs => server
             .runs_of
             .clone()
@@ -242,21 +330,28 @@ fn open(server: &Server) -> Requests {
             .map(|(thread, run)| StreamTarget::Join { thread, run }),
         Tab::Assistants => return compose(server),
     };
-    target.map(|target| Route::Stream(target).into()).unwrap_or_default()
+    target
+        .map(|target| Route::Stream(target).into())
+        .unwrap_or_default()
 }
 
 /// Composes a run for the selected row.
 fn compose(server: &Server) -> Requests {
     let from = match server.tab {
-        Tab::Assistants => Origin { assistant: server.assistant_selection.selected.clone(), ..Origin::default() },
-        // The selection alone is not a choice of the thread, so a new thread is the default.
-        Tab::Threads => server.thread().map_or_else(Origin::default, |thread| Origin {
-            thread: Some(thread.thread_id.clone()),
-            assistant: server.assistant_of(&thread.thread_id),
-            place: Some(Where::NewThread),
-            warning: row_warning(&thread.status),
+        Tab::Assistants => Origin {
+            assistant: server.assistant_selection.selected.clone(),
             ..Origin::default()
-        }),
+        },
+        // The selection alone is not a choice of the thread, so a new thread is the default.
+        Tab::Threads => server
+            .thread()
+            .map_or_else(Origin::default, |thread| Origin {
+                thread: Some(thread.thread_id.clone()),
+                assistant: server.assistant_of(&thread.thread_id),
+                place: Some(Where::NewThread),
+                warning: row_warning(&thread.status),
+                ..Origin::default()
+            }),
         Tab::Runs => {
             let thread = server.runs_of.clone();
             let warning = thread
@@ -264,7 +359,12 @@ fn compose(server: &Server) -> Requests {
                 .and_then(|thread| server.threads.get(thread))
                 .and_then(|row| row_warning(&row.status));
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
-            Origin { thread, assistant, warning, ..Origin::default() }
+            Origin {
+                thread,
+                assistant,
+                warning,
+                ..Origin::default()
+            }
         }
     };
     Route::Compose(from).into()
@@ -272,16 +372,33 @@ fn compose(server: &Server) -> Requests {
 
 /// Opens the versions of the selected assistant.
 fn versions(server: &Server) -> Requests {
-    let Some(assistant) = server.assistant() else { return Requests::info("No assistant is selected.") };
-    let name = assistant.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&assistant.graph_id);
-    let of = RecordList::Versions { assistant: assistant.assistant_id.as_str().into(), name: name.into() };
+    let Some(assistant) = server.assistant() else {
+        return Requests::info("No assistant is selected.");
+    };
+    let name = assistant
+        .name
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(&assistant.graph_id);
+    let of = RecordList::Versions {
+        assistant: assistant.assistant_id.as_str().into(),
+        name: name.into(),
+    };
     Route::Records(server.server.clone(), of).into()
 }
 
 /// Returns the page with the graph of an assistant.
 pub(crate) fn graph_of(server: &ServerRef, assistant: &Assistant) -> Route {
-    let name = assistant.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&assistant.graph_id);
-    Route::Graph(server.clone(), assistant.assistant_id.clone(), name.to_string())
+    let name = assistant
+        .name
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(&assistant.graph_id);
+    Route::Graph(
+        server.clone(),
+        assistant.assistant_id.clone(),
+        name.to_string(),
+    )
 }
 
 /// Shows the graph of the selected assistant.
@@ -289,7 +406,9 @@ fn show_graph(server: &Server) -> Requests {
     match (server.tab, server.assistant()) {
         (Tab::Assistants, Some(assistant)) => graph_of(&server.server, assistant).into(),
         (Tab::Assistants, None) => Requests::info("No assistant is selected."),
-        _ => Requests::info("Open the thread, then press 9 for its graph; or press 2 for the assistants."),
+        _ => Requests::info(
+            "Open the thread, then press 9 for its graph; or press 2 for the assistants.",
+        ),
     }
 }
 
@@ -297,17 +416,30 @@ fn describe(server: &Server) -> Requests {
     match server.tab {
         Tab::Threads => {
             let id = server.thread_selection.selected.clone();
-            id.map(|id| Route::Record(Described::Thread(server.server.clone(), id)).into()).unwrap_or_default()
+            id.map(|id| Route::Record(Described::Thread(server.server.clone(), id)).into())
+                .unwrap_or_default()
         }
         Tab::Assistants => {
-            let shown =
-                |a| Requests::inspect(format!("assistant {}", server.assistant().map_or("", |a| &a.graph_id)), a);
+            let shown = |a| {
+                Requests::inspect(
+                    format!(
+                        "assistant {}",
+                        server.assistant().map_or("", |a| &a.graph_id)
+                    ),
+                    a,
+                )
+            };
             server.assistant().map(shown).unwrap_or_default()
         }
         Tab::Runs => {
-            let of = server.runs_of.clone().zip(server.run_selection.selected.clone());
-            of.map(|(thread, run)| Route::Record(Described::Run(server.server.clone(), thread, run)).into())
-                .unwrap_or_default()
+            let of = server
+                .runs_of
+                .clone()
+                .zip(server.run_selection.selected.clone());
+            of.map(|(thread, run)| {
+                Route::Record(Described::Run(server.server.clone(), thread, run)).into()
+            })
+            .unwrap_or_default()
         }
     }
 }
@@ -319,16 +451,20 @@ impl Component for Agent {
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         use Action::*;
-        let Some(server) = &mut self.server else { return Requests::none() };
+        let Some(server) = &mut self.server else {
+            return Requests::none();
+        };
         match (action, server.tab) {
             (CancelRun | Delete | Again, Tab::Threads) if !server.marked.is_empty() => {
                 return act_on_marked(server, action);
             }
             (Again, _) => {
                 return match Self::selected_thread(server) {
-                    Ok((ThreadRef { server, id: thread }, _)) => {
-                        Route::ThreadAction(server, Box::new(ThreadIntent::Retry { thread, edit: None })).into()
-                    }
+                    Ok((ThreadRef { server, id: thread }, _)) => Route::ThreadAction(
+                        server,
+                        Box::new(ThreadIntent::Retry { thread, edit: None }),
+                    )
+                    .into(),
                     Err(why) => why,
                 };
             }
@@ -341,7 +477,9 @@ impl Component for Agent {
                 server.toggle_all_marks();
                 if !server.marked.is_empty() && !server.threads.is_ended() {
                     let count = server.marked.len();
-                    return Requests::info(format!("{count} marked. More threads may match; they are not loaded yet."));
+                    return Requests::info(format!(
+                        "{count} marked. More threads may match; they are not loaded yet."
+                    ));
                 }
             }
             (Star, Tab::Threads) => return star(server),
@@ -371,9 +509,13 @@ impl Component for Agent {
                 let height = height(server, cx.area);
                 server.pick(|selection, ids| selection.step(ids, height, height as isize));
             }
-            (Compare, Tab::Assistants) => return Requests::info("Threads and runs can be compared."),
+            (Compare, Tab::Assistants) => {
+                return Requests::info("Threads and runs can be compared.");
+            }
             (Mark, _) => {
-                let Some(row) = selected_side(server) else { return Requests::none() };
+                let Some(row) = selected_side(server) else {
+                    return Requests::none();
+                };
                 return self.mark_side(row);
             }
             (Compare, _) => {
@@ -411,10 +553,17 @@ impl Component for Agent {
     }
 
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
-        let Some(server) = &mut self.server else { return Requests::none() };
-        if let Some(row) = y.checked_sub(view::head(server)).filter(|row| usize::from(*row) < height(server, cx.area)) {
+        let Some(server) = &mut self.server else {
+            return Requests::none();
+        };
+        if let Some(row) = y
+            .checked_sub(view::head(server))
+            .filter(|row| usize::from(*row) < height(server, cx.area))
+        {
             let height = height(server, cx.area);
-            server.pick(|selection, ids| selection.select(ids, height, selection.top() + usize::from(row)));
+            server.pick(|selection, ids| {
+                selection.select(ids, height, selection.top() + usize::from(row))
+            });
         }
         Requests::none()
     }
@@ -463,13 +612,29 @@ impl Component for Agent {
         let server = self.server.as_ref()?;
         if server.shown_ids().is_empty() {
             return Some(match server.tab {
-                Tab::Threads => {
-                    &["server.new_run", "server.assistants", "app.refresh", "app.back", "app.command", "app.help"]
-                }
-                Tab::Runs => {
-                    &["server.new_run", "server.threads", "app.refresh", "app.back", "app.command", "app.help"]
-                }
-                Tab::Assistants => &["server.threads", "app.refresh", "app.back", "app.command", "app.help"],
+                Tab::Threads => &[
+                    "server.new_run",
+                    "server.assistants",
+                    "app.refresh",
+                    "app.back",
+                    "app.command",
+                    "app.help",
+                ],
+                Tab::Runs => &[
+                    "server.new_run",
+                    "server.threads",
+                    "app.refresh",
+                    "app.back",
+                    "app.command",
+                    "app.help",
+                ],
+                Tab::Assistants => &[
+                    "server.threads",
+                    "app.refresh",
+                    "app.back",
+                    "app.command",
+                    "app.help",
+                ],
             });
         }
         match server.tab {
@@ -507,16 +672,22 @@ impl Component for Agent {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let Some(server) = &mut self.server else { return };
+        let Some(server) = &mut self.server else {
+            return;
+        };
         server.threads.set_stuck(cx.lookup.stuck(&server.server));
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
         server.pick(|selection, ids| selection.clamp(ids, height));
         let at = server.selection().cursor();
-        server.details.select(server.thread_selection.selected.as_deref(), cx.session.now);
+        server
+            .details
+            .select(server.thread_selection.selected.as_deref(), cx.session.now);
         // Near the end of the list, request more rows if there may be more.
         match server.tab {
-            Tab::Threads => server.threads.want(at, server.thread_selection.top(), height),
+            Tab::Threads => server
+                .threads
+                .want(at, server.thread_selection.top(), height),
             Tab::Runs => {
                 let count = server.shown_runs().len();
                 if count >= server.limit && at + 5 >= count && server.limit < MAX_RUNS {
@@ -529,30 +700,58 @@ impl Component for Agent {
 
     /// Reads the details of the selected thread.
     fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
-        let Some(server) = &mut self.server else { return Requests::none() };
-        let Some(row) = PreviewRow::selected(server, cx.area) else { return Requests::none() };
-        server.details.take_next(&[&row], cx).map(|target| Effect::ReadRow(target).into()).unwrap_or_default()
+        let Some(server) = &mut self.server else {
+            return Requests::none();
+        };
+        let Some(row) = PreviewRow::selected(server, cx.area) else {
+            return Requests::none();
+        };
+        server
+            .details
+            .take_next(&[&row], cx)
+            .map(|target| Effect::ReadRow(target).into())
+            .unwrap_or_default()
     }
 
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         let server = self.server.as_ref()?;
-        server.details.next_tick(&[&PreviewRow::selected(server, cx.area)?], cx)
+        server
+            .details
+            .next_tick(&[&PreviewRow::selected(server, cx.area)?], cx)
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         let has_address = |server: &&Server| cx.is_shown && server.server.has_address();
-        let Some(server) = self.server.as_ref().filter(has_address) else { return };
+        let Some(server) = self.server.as_ref().filter(has_address) else {
+            return;
+        };
         let of = server.server.clone();
         let epoch = cx.session.epoch_of(&of.profile);
-        out.push(Subscription::new(SubscriptionId::Health(of.clone()), epoch, SubscriptionKind::Name));
+        out.push(Subscription::new(
+            SubscriptionId::Health(of.clone()),
+            epoch,
+            SubscriptionKind::Name,
+        ));
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => {
-                let threads = Subscription::new(SubscriptionId::Threads(of.clone()), epoch, SubscriptionKind::Name);
+                let threads = Subscription::new(
+                    SubscriptionId::Threads(of.clone()),
+                    epoch,
+                    SubscriptionKind::Name,
+                );
                 out.push(threads);
-                out.push(Subscription::new(SubscriptionId::ThreadStatuses(of), epoch, SubscriptionKind::Name));
+                out.push(Subscription::new(
+                    SubscriptionId::ThreadStatuses(of),
+                    epoch,
+                    SubscriptionKind::Name,
+                ));
             }
             (Tab::Runs, Some(thread)) => {
-                let runs = Subscription::new(SubscriptionId::Runs(of, thread.clone()), epoch, SubscriptionKind::Name);
+                let runs = Subscription::new(
+                    SubscriptionId::Runs(of, thread.clone()),
+                    epoch,
+                    SubscriptionKind::Name,
+                );
                 out.push(runs.with_limit(server.limit));
             }
             _ => {}

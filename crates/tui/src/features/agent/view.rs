@@ -14,7 +14,9 @@ use crate::widgets::markdown::plain_line;
 use crate::widgets::status::{STUCK, tones};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
-use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of};
+use runtail_core::model::{
+    KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of,
+};
 use runtail_core::text;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -46,7 +48,10 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     if cx.session.serverless.contains(&server.server) {
         crumbs.push_dim(" · serverless, kept awake by this page");
     }
-    let info = agent.infos.get(&server.server).and_then(|i| i.value.as_ref());
+    let info = agent
+        .infos
+        .get(&server.server)
+        .and_then(|i| i.value.as_ref());
     let software = info.map(server_software).unwrap_or_default();
     let room = usize::from(area.w.saturating_sub(2)).saturating_sub(crumbs.width() + 2);
     let about = match agent.health.get(&server.server) {
@@ -65,7 +70,9 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     let ids = server.shown_ids();
     let mut tab_line = tabs(server);
     if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
-        tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("outdated: {}", error.detail));
+        tab_line = tab_line
+            .right(Tone::Bad, "✗ ")
+            .right(Tone::Plain, &format!("outdated: {}", error.detail));
     }
     if let (true, Some(health)) = (tab_line.right.is_empty(), agent.health.get(&server.server)) {
         let strip = health.strip();
@@ -81,7 +88,10 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         let (tone, words) = match error {
             // A server that implements only the contract has no lists. This is not a failure; everything else works.
             Some(error) if error.may_lack_call() && is_contract => {
-                let (new_run, command) = (cx.session.key("server.new_run"), cx.session.key("app.command"));
+                let (new_run, command) = (
+                    cx.session.key("server.new_run"),
+                    cx.session.key("app.command"),
+                );
                 let words = format!(
                     "This server can't list its {list}.\n{error}\n\nPress {new_run} to start a run with an assistant's name, or \
                      {command} and a thread id to follow it.\nPress r to retry."
@@ -95,13 +105,19 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     }
     let selection = server.shown_selection();
     let window = selection.window(ids.len(), rows.h as usize);
-    let shown: Vec<&str> = window.iter().filter_map(|at| ids.get(*at).map(String::as_str)).collect();
+    let shown: Vec<&str> = window
+        .iter()
+        .filter_map(|at| ids.get(*at).map(String::as_str))
+        .collect();
     let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, &shown);
     canvas.line(area.x + 3, rows.y - 1, area.w.saturating_sub(4), &headers);
     for (i, (number, line)) in window.into_iter().zip(lines).enumerate() {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &line);
-        if ids.get(number).is_some_and(|id| agent.is_marked(server, id)) {
+        if ids
+            .get(number)
+            .is_some_and(|id| agent.is_marked(server, id))
+        {
             canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
         }
         if selection.selected.as_ref() == ids.get(number) {
@@ -112,22 +128,39 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
 }
 
 fn tabs(server: &Server) -> Line {
-    let threads = total(&server.threads).map(|n| format!(" {n}")).unwrap_or_default();
-    let assistants = server.assistants.value.as_ref().map(|all| format!(" {}", all.len())).unwrap_or_default();
+    let threads = total(&server.threads)
+        .map(|n| format!(" {n}"))
+        .unwrap_or_default();
+    let assistants = server
+        .assistants
+        .value
+        .as_ref()
+        .map(|all| format!(" {}", all.len()))
+        .unwrap_or_default();
     let mut line = Line::new();
-    for (tab, key, title) in
-        [(Tab::Threads, "1", format!("Threads{threads}")), (Tab::Assistants, "2", format!("Assistants{assistants}"))]
-    {
+    for (tab, key, title) in [
+        (Tab::Threads, "1", format!("Threads{threads}")),
+        (Tab::Assistants, "2", format!("Assistants{assistants}")),
+    ] {
         let chosen = server.tab == tab || (tab == Tab::Threads && server.tab == Tab::Runs);
         line.push_accent(&format!("{key} "));
-        line.push(if chosen { Tone::Strong } else { Tone::Dim }, &format!("{title}   "));
+        line.push(
+            if chosen { Tone::Strong } else { Tone::Dim },
+            &format!("{title}   "),
+        );
     }
     if server.tab == Tab::Threads {
         if !server.marked.is_empty() {
             let hidden = server.hidden_marks();
-            let hidden =
-                if hidden > 0 { format!(", {} not in this list", text::count(hidden as u64)) } else { String::new() };
-            line.push_accent(&format!("{} marked{hidden}   ", text::count(server.marked.len() as u64)));
+            let hidden = if hidden > 0 {
+                format!(", {} not in this list", text::count(hidden as u64))
+            } else {
+                String::new()
+            };
+            line.push_accent(&format!(
+                "{} marked{hidden}   ",
+                text::count(server.marked.len() as u64)
+            ));
         }
         match server.threads.order() {
             ListOrder::Server(sort) => {
@@ -149,7 +182,11 @@ fn tabs(server: &Server) -> Line {
 
 /// Returns the text that limits the shown list.
 pub(super) fn filter_of(server: &Server) -> &str {
-    if server.tab == Tab::Threads { &server.threads.text } else { &server.filter }
+    if server.tab == Tab::Threads {
+        &server.threads.text
+    } else {
+        &server.filter
+    }
 }
 
 fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
@@ -158,28 +195,48 @@ fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
         return (Tone::Plain, nothing_found(cx, &server.threads));
     }
     if !server.filter.is_empty() {
-        return (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", server.filter));
+        return (
+            Tone::Plain,
+            format!(
+                "No match for “{}”.\n\nPress Esc to clear the filter.",
+                server.filter
+            ),
+        );
     }
-    match (server.tab, server.threads.at, server.assistants.at, server.runs.at) {
-        (Tab::Threads, Some(_), ..) => {
-            (Tone::Plain, format!("This server has no threads yet.\n\nPress {new_run} to start a run on a new thread."))
-        }
+    match (
+        server.tab,
+        server.threads.at,
+        server.assistants.at,
+        server.runs.at,
+    ) {
+        (Tab::Threads, Some(_), ..) => (
+            Tone::Plain,
+            format!(
+                "This server has no threads yet.\n\nPress {new_run} to start a run on a new thread."
+            ),
+        ),
         (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "This server has no assistants.".into()),
-        (Tab::Runs, _, _, Some(_)) => {
-            (Tone::Plain, format!("Nothing has run on this thread yet.\n\nPress {new_run} to start a run."))
-        }
+        (Tab::Runs, _, _, Some(_)) => (
+            Tone::Plain,
+            format!("Nothing has run on this thread yet.\n\nPress {new_run} to start a run."),
+        ),
         _ => (Tone::Dim, "Loading…".into()),
     }
 }
 
 /// Says which revision of the deployment ran a run, if its metadata names one.
 fn run_revision(run: &Run, known: &KnownRevisions) -> Option<String> {
-    let config = run.extra.get("kwargs").map_or(&Value::Null, |kwargs| &kwargs["config"]);
+    let config = run
+        .extra
+        .get("kwargs")
+        .map_or(&Value::Null, |kwargs| &kwargs["config"]);
     known.words(config, run.metadata.as_ref().unwrap_or(&Value::Null))
 }
 
 pub(super) fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
-    at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
+    at.and_then(|t| Duration::try_from(now - t).ok())
+        .map(text::age)
+        .unwrap_or_default()
 }
 
 /// Returns the column headers, and a line for each of these rows.
@@ -188,11 +245,15 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
     let mut lines = Vec::new();
     let headers = match server.tab {
         Tab::Threads => {
-            for found in ids.iter().filter_map(|id| Some(&server.threads.row(id)?.found)) {
+            for found in ids
+                .iter()
+                .filter_map(|id| Some(&server.threads.row(id)?.found))
+            {
                 let thread = &found.thread;
                 let status = listed_status(cx, server, &thread.thread_id);
                 let columns = ThreadColumns::new(width);
-                let mut line = Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
+                let mut line =
+                    Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
                 let stuck = server.threads.stuck(&thread.thread_id, &status);
                 let cell = match stuck {
                     Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
@@ -200,8 +261,16 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 };
                 line.left.extend(cell.left);
                 line.push_plain(" ");
-                let is_selected = server.thread_selection.selected.as_deref() == Some(&*thread.thread_id);
-                line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &columns.thread(thread));
+                let is_selected =
+                    server.thread_selection.selected.as_deref() == Some(&*thread.thread_id);
+                line.push(
+                    if is_selected {
+                        Tone::Strong
+                    } else {
+                        Tone::Plain
+                    },
+                    &columns.thread(thread),
+                );
                 line.push_accent(if thread.is_starred() { "* " } else { "  " });
                 let mut room = width.saturating_sub(line.width() + columns.person);
                 if let Some(name) = thread.name() {
@@ -219,40 +288,90 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
             return (ThreadColumns::new(width).head(), lines);
         }
         Tab::Runs => {
-            let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
-            let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
+            let thread = server
+                .runs_of
+                .as_deref()
+                .map(|thread| listed_status(cx, server, thread))
+                .unwrap_or_default();
+            let newest = server
+                .runs
+                .value
+                .iter()
+                .flatten()
+                .next()
+                .map(|run| &run.run_id);
             let revisions = cx.lookup.revisions(&server.server);
             let mut has_bound = false;
-            for run in server.shown_runs().into_iter().filter(|run| is_shown(&run.run_id)) {
-                let (role, word) =
-                    run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
+            for run in server
+                .shown_runs()
+                .into_iter()
+                .filter(|run| is_shown(&run.run_id))
+            {
+                let (role, word) = run_state(
+                    run,
+                    if newest == Some(&run.run_id) {
+                        &thread
+                    } else {
+                        &ThreadStatus::Loading
+                    },
+                );
                 let mut line = state(role, &word);
                 line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
                 line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
-                let took = took(run, server.runs.value.as_deref().unwrap_or_default(), cx.session.now);
+                let took = took(
+                    run,
+                    server.runs.value.as_deref().unwrap_or_default(),
+                    cx.session.now,
+                );
                 has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
                 line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
                 line.push_accent(&assistant_name(server, &run.assistant_id));
-                if let Some(words) = revisions.as_ref().and_then(|known| run_revision(run, known)) {
+                if let Some(words) = revisions
+                    .as_ref()
+                    .and_then(|known| run_revision(run, known))
+                {
                     line.push_dim(&format!("  {words}"));
                 }
                 lines.push(line);
             }
-            let head = format!("{:<STATE$} {:<14} {:>5}  {:>9}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT");
-            let meaning = if width < WIDE { "≤ incl. queue" } else { "≤ may include time in the queue" };
-            return (Line::dim(&head).right(Tone::Dim, if has_bound { meaning } else { "" }), lines);
+            let head = format!(
+                "{:<STATE$} {:<14} {:>5}  {:>9}  {}",
+                "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT"
+            );
+            let meaning = if width < WIDE {
+                "≤ incl. queue"
+            } else {
+                "≤ may include time in the queue"
+            };
+            return (
+                Line::dim(&head).right(Tone::Dim, if has_bound { meaning } else { "" }),
+                lines,
+            );
         }
         Tab::Assistants => {
-            for assistant in server.shown_assistants().into_iter().filter(|one| is_shown(&one.assistant_id)) {
+            for assistant in server
+                .shown_assistants()
+                .into_iter()
+                .filter(|one| is_shown(&one.assistant_id))
+            {
                 let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
                 let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
-                line.push_accent(&format!("{:<18} ", text::fit(&text::clean(&assistant.graph_id), 18)));
+                line.push_accent(&format!(
+                    "{:<18} ",
+                    text::fit(&text::clean(&assistant.graph_id), 18)
+                ));
                 line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
-                line.push_dim(&format!("{:>3}  ", assistant.version.map(|v| v.to_string()).unwrap_or_default()));
+                line.push_dim(&format!(
+                    "{:>3}  ",
+                    assistant.version.map(|v| v.to_string()).unwrap_or_default()
+                ));
                 line.push_dim(assistant.description.as_deref().unwrap_or(""));
                 lines.push(line);
             }
-            format!("{:<24} {:<18} {:<14} {:>3}  {}", "NAME", "GRAPH", "ID", "VER", "DESCRIPTION")
+            format!(
+                "{:<24} {:<18} {:<14} {:>3}  {}",
+                "NAME", "GRAPH", "ID", "VER", "DESCRIPTION"
+            )
         }
     };
     (Line::dim(&headers), lines)
@@ -271,9 +390,18 @@ struct ThreadColumns {
 impl ThreadColumns {
     fn new(width: usize) -> ThreadColumns {
         match width {
-            WIDE.. => ThreadColumns { thread: 22, person: 18 },
-            70.. => ThreadColumns { thread: 17, person: 0 },
-            _ => ThreadColumns { thread: 13, person: 0 },
+            WIDE.. => ThreadColumns {
+                thread: 22,
+                person: 18,
+            },
+            70.. => ThreadColumns {
+                thread: 17,
+                person: 0,
+            },
+            _ => ThreadColumns {
+                thread: 13,
+                person: 0,
+            },
         }
     }
 
@@ -284,12 +412,18 @@ impl ThreadColumns {
             "AGE", "STATE", "THREAD", "WHAT IT NEEDS, NAME OR LAST MESSAGE"
         );
         let line = Line::dim(&head);
-        if self.person > 0 { line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2)) } else { line }
+        if self.person > 0 {
+            line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2))
+        } else {
+            line
+        }
     }
 
     /// Returns the graph and the end of the thread's id.
     fn thread(&self, thread: &Thread) -> String {
-        let id: Vec<char> = text::clean(text::tail(&thread.thread_id, 64)).chars().collect();
+        let id: Vec<char> = text::clean(text::tail(&thread.thread_id, 64))
+            .chars()
+            .collect();
         let last: String = id[id.len().saturating_sub(4)..].iter().collect();
         let graph = thread.graph().unwrap_or("thread");
         let graph = text::seen(graph, self.thread.saturating_sub(text::width(&last) + 1));
@@ -302,15 +436,26 @@ impl ThreadColumns {
     fn person(&self, thread: &Thread) -> String {
         let value = |key: &str| thread.metadata.as_ref()?.get(key)?.as_str();
         let room = self.person - 2;
-        let name = text::seen(value("owner").or_else(|| value("user")).unwrap_or_default(), room);
+        let name = text::seen(
+            value("owner").or_else(|| value("user")).unwrap_or_default(),
+            room,
+        );
         let pad = room.saturating_sub(text::width(&name));
         name + &" ".repeat(pad)
     }
 }
 
 fn assistant_name(server: &Server, id: &str) -> String {
-    let known = server.assistants.value.iter().flatten().find(|a| a.assistant_id == id);
-    known.map_or_else(|| text::short_id(id), |a| a.name.clone().unwrap_or_else(|| a.graph_id.clone()))
+    let known = server
+        .assistants
+        .value
+        .iter()
+        .flatten()
+        .find(|a| a.assistant_id == id);
+    known.map_or_else(
+        || text::short_id(id),
+        |a| a.name.clone().unwrap_or_else(|| a.graph_id.clone()),
+    )
 }
 
 /// Columns of a status with its glyph.
@@ -348,12 +493,19 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
         ("success" | "completed" | "interrupted", ThreadStatus::Waiting { .. }) => {
             (StatusRole::Waiting, "paused: question")
         }
-        ("success" | "completed" | "interrupted", ThreadStatus::Paused { .. }) => (StatusRole::Waiting, "paused"),
+        ("success" | "completed" | "interrupted", ThreadStatus::Paused { .. }) => {
+            (StatusRole::Waiting, "paused")
+        }
         ("success" | "completed", _) => (StatusRole::Good, "finished"),
         ("error" | "failed", _) => (StatusRole::Failed, "failed"),
         ("timeout", _) => (StatusRole::Failed, "timed out"),
         ("interrupted" | "cancelled" | "canceled", _) => (StatusRole::Ended, "cancelled"),
-        _ => return (StatusRole::Unknown, text::clean(&run.status).into_owned().into()),
+        _ => {
+            return (
+                StatusRole::Unknown,
+                text::clean(&run.status).into_owned().into(),
+            );
+        }
     };
     (role, word.into())
 }
@@ -364,10 +516,24 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
 fn took(run: &Run, runs: &[Run], now: Timestamp) -> Option<String> {
     let is_queued = matches!(run.status.as_str(), "pending" | "queued");
     let requested = run.created_at.filter(|_| !is_queued)?;
-    let end = if run.is_active() { now } else { run.updated_at? };
-    let older = || runs.iter().skip_while(|one| one.run_id != run.run_id).skip(1);
-    let free = older().filter(|one| !one.is_active()).filter_map(|one| one.updated_at).max();
-    let is_cancelled = matches!(run.status.as_str(), "interrupted" | "cancelled" | "canceled");
+    let end = if run.is_active() {
+        now
+    } else {
+        run.updated_at?
+    };
+    let older = || {
+        runs.iter()
+            .skip_while(|one| one.run_id != run.run_id)
+            .skip(1)
+    };
+    let free = older()
+        .filter(|one| !one.is_active())
+        .filter_map(|one| one.updated_at)
+        .max();
+    let is_cancelled = matches!(
+        run.status.as_str(),
+        "interrupted" | "cancelled" | "canceled"
+    );
     // It was cancelled in the queue of its thread.
     if is_cancelled && (older().any(Run::is_active) || free.is_some_and(|free| free > end)) {
         return None;
@@ -379,7 +545,11 @@ fn took(run: &Run, runs: &[Run], now: Timestamp) -> Option<String> {
 }
 
 /// Describes a thread by the evidence that it is `stuck`, its error, its question, the node where it stopped, its first message, or its metadata.
-pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&str>) -> (Tone, String) {
+pub(super) fn about(
+    found: &FoundThread,
+    status: &ThreadStatus,
+    stuck: Option<&str>,
+) -> (Tone, String) {
     if let Some(evidence) = stuck {
         return (Tone::Plain, text::clean(evidence).into_owned());
     }
@@ -387,12 +557,20 @@ pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&s
         [] => String::new(),
         nodes => format!("{label} {}", text::clean(&nodes.join(", "))),
     };
-    let one_line = |text: &str| text::clean(text::head(text.lines().next().unwrap_or_default(), 1 << 10)).into_owned();
+    let one_line = |text: &str| {
+        text::clean(text::head(text.lines().next().unwrap_or_default(), 1 << 10)).into_owned()
+    };
     match status {
         ThreadStatus::Failed { error, .. } if !error.is_empty() => (Tone::Bad, one_line(error)),
-        ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => (Tone::Plain, nodes("in", failed)),
-        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, plain_line(&summary_of(questions))),
-        ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => (Tone::Plain, nodes("in", active)),
+        ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => {
+            (Tone::Plain, nodes("in", failed))
+        }
+        ThreadStatus::Waiting { questions, .. } => {
+            (Tone::Plain, plain_line(&summary_of(questions)))
+        }
+        ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => {
+            (Tone::Plain, nodes("in", active))
+        }
         _ => {
             if let Some(why) = stopped_in_words(status) {
                 return (Tone::Plain, text::clean(&why).into_owned());
@@ -401,8 +579,16 @@ pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&s
                 return (Tone::Plain, text::clean(&plain_line(title)).into_owned());
             }
             let notes = found.thread.notes().into_iter();
-            let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
-            (Tone::Dim, text::clean(&notes.collect::<Vec<_>>().join(" ")).into_owned())
+            let notes = notes.map(|(k, v)| {
+                format!(
+                    "{k}={}",
+                    v.as_str().map_or_else(|| v.to_string(), str::to_string)
+                )
+            });
+            (
+                Tone::Dim,
+                text::clean(&notes.collect::<Vec<_>>().join(" ")).into_owned(),
+            )
         }
     }
 }
@@ -415,8 +601,7 @@ mod tests {
     fn time_in_the_queue_is_no_time_of_a_run_where_it_is_known() {
         let run = |id: &str, status: &str, from: u32, to: u32| -> Run {
             let at = |second: u32| format!("2026-11-21T13:{:02}:{:02}Z", second / 60, second % 60);
-            let record =
-                serde_json::json!({"run_id": id, "status": status, "created_at": at(from), "updated_at": at(to)});
+            let record = serde_json::json!({"run_id": id, "status": status, "created_at": at(from), "updated_at": at(to)});
             serde_json::from_value(record).unwrap()
         };
         let now: Timestamp = "2026-11-21T13:05:00Z".parse().unwrap();
@@ -429,7 +614,17 @@ mod tests {
             run("a", "success", 30, 100),
         ];
         let all: Vec<_> = runs.iter().map(|run| took(run, &runs, now)).collect();
-        let expected = [None, Some("1m00s"), None, Some("2m08s"), Some("12s"), Some("≤ 1m10s")];
-        assert_eq!(all.iter().map(Option::as_deref).collect::<Vec<_>>(), expected);
+        let expected = [
+            None,
+            Some("1m00s"),
+            None,
+            Some("2m08s"),
+            Some("12s"),
+            Some("≤ 1m10s"),
+        ];
+        assert_eq!(
+            all.iter().map(Option::as_deref).collect::<Vec<_>>(),
+            expected
+        );
     }
 }

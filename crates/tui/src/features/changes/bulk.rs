@@ -15,7 +15,10 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
-use runtail_api::{Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, PlanError, StartError, StateEdit, Writer};
+use runtail_api::{
+    Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, PlanError, StartError, StateEdit,
+    Writer,
+};
 use runtail_core::model::Preview;
 use runtail_core::text::{self, short_id};
 use std::collections::BTreeMap;
@@ -71,8 +74,18 @@ enum State {
 
 impl Bulk {
     /// Creates the dialog. Each thread has an id and a title.
-    pub fn new(cx: &Session, server: ServerRef, action: BulkAction, threads: Vec<(String, String)>) -> Bulk {
-        let target = |(thread, title)| Target { number: cx.next_change.take(), thread, title, state: State::Waiting };
+    pub fn new(
+        cx: &Session,
+        server: ServerRef,
+        action: BulkAction,
+        threads: Vec<(String, String)>,
+    ) -> Bulk {
+        let target = |(thread, title)| Target {
+            number: cx.next_change.take(),
+            thread,
+            title,
+            state: State::Waiting,
+        };
         Bulk {
             server,
             action,
@@ -93,7 +106,10 @@ impl Bulk {
     }
 
     fn count(&self, is: impl Fn(&State) -> bool) -> usize {
-        self.targets.iter().filter(|target| is(&target.state)).count()
+        self.targets
+            .iter()
+            .filter(|target| is(&target.state))
+            .count()
     }
 
     /// Returns the numbers of the plans.
@@ -103,26 +119,46 @@ impl Bulk {
 
     /// Plans the next threads. Sends no write request.
     pub fn plan(&mut self) -> Requests {
-        let room = BULK_CONCURRENCY.saturating_sub(self.count(|state| matches!(state, State::Planning)));
+        let room =
+            BULK_CONCURRENCY.saturating_sub(self.count(|state| matches!(state, State::Planning)));
         let mut out = Requests::none();
-        let waiting = self.targets.iter_mut().filter(|target| matches!(target.state, State::Waiting));
+        let waiting = self
+            .targets
+            .iter_mut()
+            .filter(|target| matches!(target.state, State::Waiting));
         for target in waiting.take(room) {
             target.state = State::Planning;
             let intent = Box::new(self.action.intent(&target.thread));
-            out.push(Effect::PlanAction(target.number, self.server.clone(), intent));
+            out.push(Effect::PlanAction(
+                target.number,
+                self.server.clone(),
+                intent,
+            ));
         }
         out
     }
 
     /// Applies the plan of a thread.
-    pub fn on_planned(&mut self, number: u64, planned: Result<(&Preview, Option<Choice>), PlanError>) -> Requests {
-        let Some(target) = self.targets.iter_mut().find(|target| target.number == number) else {
+    pub fn on_planned(
+        &mut self,
+        number: u64,
+        planned: Result<(&Preview, Option<Choice>), PlanError>,
+    ) -> Requests {
+        let Some(target) = self
+            .targets
+            .iter_mut()
+            .find(|target| target.number == number)
+        else {
             return Requests::none();
         };
         let (state, writers) = match planned {
             Ok((preview, choice)) => {
                 let request = &preview.request;
-                let then = if !preview.then.is_empty() { ", then the run" } else { "" };
+                let then = if !preview.then.is_empty() {
+                    ", then the run"
+                } else {
+                    ""
+                };
                 for note in preview.notes.iter().filter(|note| note.warns) {
                     *self.warnings.entry(note.text.clone()).or_default() += 1;
                 }
@@ -130,7 +166,10 @@ impl Bulk {
                     Choice::AsNode { nodes, .. } => Some(nodes),
                     _ => None,
                 });
-                (State::Ready(format!("{} {}{then}", request.method, request.url)), writers)
+                (
+                    State::Ready(format!("{} {}{then}", request.method, request.url)),
+                    writers,
+                )
             }
             Err(PlanError::NeedsNode(why, nodes)) => (State::LeftOut(why), Some(nodes)),
             Err(error) => (State::LeftOut(error.to_string()), None),
@@ -152,7 +191,8 @@ impl Bulk {
 
     /// Returns whether a request was sent and was not refused.
     pub fn has_changed_something(&self) -> bool {
-        let is_sent = |outcome: &BulkOutcome| !matches!(outcome, BulkOutcome::Refused | BulkOutcome::NotSent);
+        let is_sent =
+            |outcome: &BulkOutcome| !matches!(outcome, BulkOutcome::Refused | BulkOutcome::NotSent);
         self.count(|state| matches!(state, State::Done(outcome, _) if is_sent(outcome))) > 0
     }
 
@@ -181,7 +221,10 @@ impl Bulk {
     }
 
     pub(super) fn is_confirmed(&self) -> bool {
-        self.is_ready() && self.wants().is_none_or(|wanted| self.typed.text() == wanted)
+        self.is_ready()
+            && self
+                .wants()
+                .is_none_or(|wanted| self.typed.text() == wanted)
     }
 
     pub(super) fn typed(&self) -> &TextInput {
@@ -210,7 +253,10 @@ impl Bulk {
             } else if active < BULK_CONCURRENCY {
                 active += 1;
                 target.state = State::Sending;
-                let thread = ThreadRef { server: self.server.clone(), id: target.thread.clone() };
+                let thread = ThreadRef {
+                    server: self.server.clone(),
+                    id: target.thread.clone(),
+                };
                 out.push(Effect::Act(target.number, thread));
             }
         }
@@ -218,8 +264,16 @@ impl Bulk {
     }
 
     /// Applies the result for a thread. Returns whether the action is finished.
-    pub fn on_acted(&mut self, number: u64, result: &Result<Acted, StartError>) -> (bool, Requests) {
-        if let Some(target) = self.targets.iter_mut().find(|target| target.number == number) {
+    pub fn on_acted(
+        &mut self,
+        number: u64,
+        result: &Result<Acted, StartError>,
+    ) -> (bool, Requests) {
+        if let Some(target) = self
+            .targets
+            .iter_mut()
+            .find(|target| target.number == number)
+        {
             let (outcome, why) = BulkOutcome::of(result);
             target.state = State::Done(outcome, why);
         }
@@ -234,11 +288,16 @@ impl Bulk {
 
     /// Returns a sentence about the result, and whether something went wrong.
     pub fn summary(&self) -> (bool, String) {
-        let done = self.count(|state| matches!(state, State::Done(outcome, _) if outcome.is_done()));
-        let of =
-            |wanted: BulkOutcome| self.count(|state| matches!(state, State::Done(outcome, _) if *outcome == wanted));
-        let (refused, unknown, not_sent) =
-            (of(BulkOutcome::Refused), of(BulkOutcome::Unknown), of(BulkOutcome::NotSent));
+        let done =
+            self.count(|state| matches!(state, State::Done(outcome, _) if outcome.is_done()));
+        let of = |wanted: BulkOutcome| {
+            self.count(|state| matches!(state, State::Done(outcome, _) if *outcome == wanted))
+        };
+        let (refused, unknown, not_sent) = (
+            of(BulkOutcome::Refused),
+            of(BulkOutcome::Unknown),
+            of(BulkOutcome::NotSent),
+        );
         let edited = of(BulkOutcome::Edited);
         let mut sentence = format!("{}: {} done", capital(self.action.word()), count_of(done));
         for (count, what) in [
@@ -268,7 +327,9 @@ impl Bulk {
         }
         if !self.is_confirmed() {
             let wanted = self.wants().unwrap_or_default();
-            return Requests::info(format!("Type {wanted} exactly to continue. Nothing was sent."));
+            return Requests::info(format!(
+                "Type {wanted} exactly to continue. Nothing was sent."
+            ));
         }
         // The profile can become read-only while the dialog is open.
         if cx.session.is_read_only(&self.server.profile) {
@@ -290,37 +351,66 @@ impl Bulk {
             BulkAction::Retry(Some(_)) if self.writers.is_empty() => return Requests::none(),
             BulkAction::Retry(Some(edit)) => {
                 let next = next_node(edit.as_node.as_deref(), &self.writers).map(str::to_string);
-                BulkAction::Retry(Some(Arc::new(StateEdit { as_node: next, ..(**edit).clone() })))
+                BulkAction::Retry(Some(Arc::new(StateEdit {
+                    as_node: next,
+                    ..(**edit).clone()
+                })))
             }
             BulkAction::Cancel => return Requests::none(),
         };
         let mut out = Requests::none();
-        self.forget().into_iter().for_each(|effect| out.push(effect));
-        let threads = self.targets.drain(..).map(|target| (target.thread, target.title)).collect();
+        self.forget()
+            .into_iter()
+            .for_each(|effect| out.push(effect));
+        let threads = self
+            .targets
+            .drain(..)
+            .map(|target| (target.thread, target.title))
+            .collect();
         let writers = std::mem::take(&mut self.writers);
-        *self = Bulk { writers, ..Bulk::new(cx.session, self.server.clone(), other, threads) };
+        *self = Bulk {
+            writers,
+            ..Bulk::new(cx.session, self.server.clone(), other, threads)
+        };
         out.extend(self.plan());
         out
     }
 
     /// Opens the editor of the keys that are written to every thread that failed.
     fn begin_edit(&self) -> Requests {
-        let failed = self.targets.iter().filter(|target| matches!(target.state, State::Ready(_)));
-        let threads: Arc<[(String, String)]> =
-            failed.map(|target| (target.thread.clone(), target.title.clone())).collect();
+        let failed = self
+            .targets
+            .iter()
+            .filter(|target| matches!(target.state, State::Ready(_)));
+        let threads: Arc<[(String, String)]> = failed
+            .map(|target| (target.thread.clone(), target.title.clone()))
+            .collect();
         if threads.is_empty() {
             return Requests::info("None of these threads can be retried.");
         }
         let name = count_of(threads.len()).into();
         let mut out = Requests::from(Request::Close);
-        self.forget().into_iter().for_each(|effect| out.push(effect));
-        out.and(Route::Edit(Subject::Retry { server: self.server.clone(), threads, name }, "{\n}\n".into()))
+        self.forget()
+            .into_iter()
+            .for_each(|effect| out.push(effect));
+        out.and(Route::Edit(
+            Subject::Retry {
+                server: self.server.clone(),
+                threads,
+                name,
+            },
+            "{\n}\n".into(),
+        ))
     }
 
     /// Returns the effects that drop the plans that were not sent.
     pub fn forget(&self) -> Vec<Effect> {
         let is_kept = |target: &&Target| matches!(target.state, State::Ready(_) | State::Planning);
-        self.targets.iter().filter(is_kept).map(|target| Effect::Forget(target.number)).collect()
+        self.targets
+            .iter()
+            .filter(is_kept)
+            .map(|target| Effect::Forget(target.number))
+            .collect()
     }
 
     /// Stops before the next request; leaves the dialog if nothing is in flight.
@@ -328,12 +418,17 @@ impl Bulk {
         if self.is_active() && !self.is_stopped {
             self.is_stopped = true;
             let mut out = self.send_next();
-            out.notify(false, "Stopped. Requests that were sent already are finished.");
+            out.notify(
+                false,
+                "Stopped. Requests that were sent already are finished.",
+            );
             return out;
         }
         let mut out: Requests = Request::Close.into();
         if !self.is_sent {
-            self.forget().into_iter().for_each(|effect| out.push(effect));
+            self.forget()
+                .into_iter()
+                .for_each(|effect| out.push(effect));
             out.notify(false, "Nothing was sent.");
         }
         out
@@ -341,7 +436,14 @@ impl Bulk {
 
     /// Returns the title in capitals, and its subject.
     pub(super) fn title(&self, cx: &Cx<'_>) -> (String, String) {
-        (capital(self.action.word()), format!("{} · {}", count_of(self.targets.len()), card::place(cx, &self.server)))
+        (
+            capital(self.action.word()),
+            format!(
+                "{} · {}",
+                count_of(self.targets.len()),
+                card::place(cx, &self.server)
+            ),
+        )
     }
 
     /// Returns the lines of the preview or of the result.
@@ -349,20 +451,25 @@ impl Bulk {
         let option = session.key("confirm.option");
         let mut lines = vec![self.headline()];
         if !self.is_sent && self.ready() > 0 {
-            lines.extend(marked((Tone::Moving, "! "), Tone::Plain, &self.action.effect(), width));
+            lines.extend(marked(
+                (Tone::Moving, "! "),
+                Tone::Plain,
+                &self.action.effect(),
+                width,
+            ));
             if let BulkAction::Retry(_) = self.action {
                 lines.extend(self.warning_lines(width));
             }
             match self.action {
-                BulkAction::Delete => {
-                    lines.push(Line::dim(&format!("{option} prunes instead: threads with an active run are left out")))
-                }
-                BulkAction::Prune => {
-                    lines.push(Line::dim(&format!("{option} deletes instead: active runs are cancelled first")))
-                }
-                BulkAction::Retry(None) => {
-                    lines.push(Line::dim(&format!("{option} edits the states first: the same keys in every thread")))
-                }
+                BulkAction::Delete => lines.push(Line::dim(&format!(
+                    "{option} prunes instead: threads with an active run are left out"
+                ))),
+                BulkAction::Prune => lines.push(Line::dim(&format!(
+                    "{option} deletes instead: active runs are cancelled first"
+                ))),
+                BulkAction::Retry(None) => lines.push(Line::dim(&format!(
+                    "{option} edits the states first: the same keys in every thread"
+                ))),
                 BulkAction::Cancel | BulkAction::Retry(Some(_)) => {}
             }
         }
@@ -371,7 +478,9 @@ impl Bulk {
         }
         lines.push(Line::new());
         lines.extend(self.targets.iter().map(line_of));
-        if self.is_sent && self.count(|state| matches!(state, State::Done(BulkOutcome::Edited, _))) > 0 {
+        if self.is_sent
+            && self.count(|state| matches!(state, State::Done(BulkOutcome::Edited, _))) > 0
+        {
             let (answer, retry) = (session.key("server.answer"), session.key("server.retry"));
             let how = format!(
                 "Threads that are edited but not started stay marked. To start one, select it in the list and press {answer}: it \
@@ -391,7 +500,10 @@ impl Bulk {
             lines.extend(marked((Tone::Moving, "! "), Tone::Plain, &said, width));
         }
         if self.warnings.len() > MAX_WARNINGS {
-            let more = format!("! {} more warnings about single threads", self.warnings.len() - MAX_WARNINGS);
+            let more = format!(
+                "! {} more warnings about single threads",
+                self.warnings.len() - MAX_WARNINGS
+            );
             lines.push(Line::moving(&more));
         }
         lines
@@ -405,12 +517,20 @@ impl Bulk {
         let values = serde_json::to_string_pretty(&edit.values).unwrap_or_default();
         let all = values.lines().count();
         for line in values.lines().take(MAX_VALUES) {
-            lines.push(Line::plain(&format!("  {}", text::seen(line, width.saturating_sub(2)))));
+            lines.push(Line::plain(&format!(
+                "  {}",
+                text::seen(line, width.saturating_sub(2))
+            )));
         }
         if all > MAX_VALUES {
             lines.push(Line::dim(&format!("  {} more lines", all - MAX_VALUES)));
         }
-        let node = edit.as_node.as_deref().map_or("the node that wrote last".into(), |node| text::seen(node, 60));
+        let node = edit
+            .as_node
+            .as_deref()
+            .map_or("the node that wrote last".into(), |node| {
+                text::seen(node, 60)
+            });
         let line = Line::dim("Write as ").with_strong(&node);
         lines.push(match self.writers.is_empty() {
             true => line,
@@ -422,7 +542,8 @@ impl Bulk {
     fn headline(&self) -> Line {
         let all = self.targets.len();
         if !self.is_planned() {
-            let planned = all - self.count(|state| matches!(state, State::Waiting | State::Planning));
+            let planned =
+                all - self.count(|state| matches!(state, State::Waiting | State::Planning));
             return Line::moving("◐ ").with_plain(&format!("Reading {planned} of {all} threads…"));
         }
         if self.is_active() {
@@ -434,18 +555,31 @@ impl Bulk {
             return Line::strong(&self.summary().1);
         }
         let left_out = all - self.ready();
-        let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
+        let rest = if left_out > 0 {
+            format!(", {left_out} left out")
+        } else {
+            String::new()
+        };
         let text = format!("{} to {}{rest}", count_of(self.ready()), self.action.word());
         Line::strong(&text)
     }
 
     fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
-        Flat { first: 0, end: self.lines(cx.session, area.w.saturating_sub(2) as usize).len() as u64 }
+        Flat {
+            first: 0,
+            end: self
+                .lines(cx.session, area.w.saturating_sub(2) as usize)
+                .len() as u64,
+        }
     }
 }
 
 fn count_of(n: usize) -> String {
-    if n == 1 { "1 thread".into() } else { format!("{} threads", text::count(n as u64)) }
+    if n == 1 {
+        "1 thread".into()
+    } else {
+        format!("{} threads", text::count(n as u64))
+    }
 }
 
 fn capital(word: &str) -> String {
@@ -482,7 +616,10 @@ fn line_of(target: &Target) -> Line {
         line.push_strong(&format!("{word}  "));
     }
     line.push_plain(&text::fit(&text::clean(&target.title), 40));
-    line.push_dim(&format!("  {}", text::clean(detail.lines().next().unwrap_or_default())));
+    line.push_dim(&format!(
+        "  {}",
+        text::clean(detail.lines().next().unwrap_or_default())
+    ));
     line
 }
 
@@ -542,7 +679,11 @@ impl Component for Bulk {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(if self.is_ready() { &["confirm.send", "confirm.back"] } else { &["confirm.back"] })
+        Some(if self.is_ready() {
+            &["confirm.send", "confirm.back"]
+        } else {
+            &["confirm.back"]
+        })
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -11,7 +11,9 @@ use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Tone;
 use crate::widgets::scroll::{Flat, Place};
-use runtail_api::{Acted, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, StartError, StartFailure, ThreadIntent};
+use runtail_api::{
+    Acted, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, StartError, StartFailure, ThreadIntent,
+};
 use runtail_core::model::{AnswerRule, Preview};
 use runtail_core::text;
 use std::sync::Arc;
@@ -81,27 +83,55 @@ impl Finish {
         let failed = match result {
             Ok(Acted::Started(started)) => {
                 let detail = format!("run {}", text::short_id(&started.run_id));
-                return Finish { tone: Tone::Good, glyph: "●", word: "answered", detail };
+                return Finish {
+                    tone: Tone::Good,
+                    glyph: "●",
+                    word: "answered",
+                    detail,
+                };
             }
-            Ok(_) => return Finish { tone: Tone::Good, glyph: "●", word: "answered", detail: String::new() },
+            Ok(_) => {
+                return Finish {
+                    tone: Tone::Good,
+                    glyph: "●",
+                    word: "answered",
+                    detail: String::new(),
+                };
+            }
             Err(failed) => failed,
         };
         let (tone, glyph, word) = match failed.failure {
             StartFailure::NotOpen | StartFailure::Changed | StartFailure::Answered => {
                 (Tone::Moving, "✗", "someone was first")
             }
-            StartFailure::Busy | StartFailure::Refused | StartFailure::AfterEdit => (Tone::Bad, "✗", "refused"),
+            StartFailure::Busy | StartFailure::Refused | StartFailure::AfterEdit => {
+                (Tone::Bad, "✗", "refused")
+            }
             StartFailure::Unchecked | StartFailure::Unreachable | StartFailure::NotOffered => {
                 (Tone::Bad, "✗", "not sent")
             }
             StartFailure::Unknown | StartFailure::AfterEditUnknown => (Tone::Bad, "?", "unknown"),
         };
-        let detail = format!("{} ({})", failure_sentence(failed.failure), failed.error.cause());
-        Finish { tone, glyph, word, detail }
+        let detail = format!(
+            "{} ({})",
+            failure_sentence(failed.failure),
+            failed.error.cause()
+        );
+        Finish {
+            tone,
+            glyph,
+            word,
+            detail,
+        }
     }
 
     fn not_sent(detail: impl Into<String>) -> Finish {
-        Finish { tone: Tone::Dim, glyph: "■", word: "not sent", detail: detail.into() }
+        Finish {
+            tone: Tone::Dim,
+            glyph: "■",
+            word: "not sent",
+            detail: detail.into(),
+        }
     }
 }
 
@@ -120,12 +150,14 @@ impl BulkAnswer {
     pub fn new(session: &Session, mut threads: Vec<ThreadToAnswer>) -> (BulkAnswer, Vec<Effect>) {
         let excess = threads.len().saturating_sub(MAX_RULED_THREADS);
         threads.truncate(MAX_RULED_THREADS);
-        let threads = threads.into_iter().map(|ThreadToAnswer { thread, name, left }| Answered {
-            number: session.next_change.take(),
-            thread,
-            name,
-            progress: left.map_or(Progress::Queued, Progress::Left),
-        });
+        let threads = threads
+            .into_iter()
+            .map(|ThreadToAnswer { thread, name, left }| Answered {
+                number: session.next_change.take(),
+                thread,
+                name,
+                progress: left.map_or(Progress::Queued, Progress::Left),
+            });
         let mut page = BulkAnswer {
             threads: threads.collect(),
             rules: session.prefs.answer_rules.clone(),
@@ -147,7 +179,10 @@ impl BulkAnswer {
     fn plan_next(&mut self) -> Vec<Effect> {
         let running = self.count(|progress| matches!(progress, Progress::Planning));
         let mut effects = Vec::new();
-        let queued = self.threads.iter_mut().filter(|of| matches!(of.progress, Progress::Queued));
+        let queued = self
+            .threads
+            .iter_mut()
+            .filter(|of| matches!(of.progress, Progress::Queued));
         for of in queued.take(MAX_RULED_PLANS.saturating_sub(running)) {
             of.progress = Progress::Planning;
             let intent = ThreadIntent::AnswerByRules {
@@ -155,28 +190,44 @@ impl BulkAnswer {
                 rules: self.rules.clone(),
                 profile: of.thread.server.profile.clone(),
             };
-            effects.push(Effect::PlanAction(of.number, of.thread.server.clone(), Box::new(intent)));
+            effects.push(Effect::PlanAction(
+                of.number,
+                of.thread.server.clone(),
+                Box::new(intent),
+            ));
         }
-        let is_open = |progress: &Progress| matches!(progress, Progress::Queued | Progress::Planning);
+        let is_open =
+            |progress: &Progress| matches!(progress, Progress::Queued | Progress::Planning);
         if self.stage == BulkStage::Planning && self.count(is_open) == 0 {
             let has_answers = self.count(|progress| matches!(progress, Progress::Ready(_))) > 0;
-            self.stage = if has_answers { BulkStage::Ready } else { BulkStage::Done };
+            self.stage = if has_answers {
+                BulkStage::Ready
+            } else {
+                BulkStage::Done
+            };
         }
         effects
     }
 
     /// Applies the plan of an answer.
-    pub fn on_planned(&mut self, number: u64, planned: Result<Box<Preview>, PlanError>) -> Vec<Effect> {
-        let Some(of) = self.threads.iter_mut().find(|of| of.number == number) else { return Vec::new() };
+    pub fn on_planned(
+        &mut self,
+        number: u64,
+        planned: Result<Box<Preview>, PlanError>,
+    ) -> Vec<Effect> {
+        let Some(of) = self.threads.iter_mut().find(|of| of.number == number) else {
+            return Vec::new();
+        };
         if !matches!(of.progress, Progress::Planning) {
             // Its profile changed meanwhile.
             return vec![Effect::Forget(number)];
         }
         of.progress = match planned {
             Ok(preview) => Progress::Ready(preview),
-            Err(PlanError::Asked(error)) => {
-                Progress::Left(format!("its current state couldn't be read: {}", error.cause()))
-            }
+            Err(PlanError::Asked(error)) => Progress::Left(format!(
+                "its current state couldn't be read: {}",
+                error.cause()
+            )),
             Err(PlanError::Nothing(why) | PlanError::Unfit(why)) => Progress::Left(why),
             Err(other) => Progress::Left(other.to_string()),
         };
@@ -188,7 +239,9 @@ impl BulkAnswer {
         let is_stopping = self.stage == BulkStage::Stopping;
         let mut out = Requests::none();
         for of in &mut self.threads {
-            let Progress::Ready(preview) = &of.progress else { continue };
+            let Progress::Ready(preview) = &of.progress else {
+                continue;
+            };
             let preview = preview.clone();
             // A profile can become read-only while answers are sent.
             let refused = match session.is_read_only(&of.thread.server.profile) {
@@ -228,7 +281,12 @@ impl BulkAnswer {
     }
 
     /// Applies the result of an answer, and sends the next one.
-    pub fn on_acted(&mut self, session: &Session, number: u64, result: &Result<Acted, StartError>) -> Requests {
+    pub fn on_acted(
+        &mut self,
+        session: &Session,
+        number: u64,
+        result: &Result<Acted, StartError>,
+    ) -> Requests {
         if let Some(of) = self.threads.iter_mut().find(|of| of.number == number)
             && let Progress::Sending(preview) = &of.progress
         {
@@ -240,12 +298,20 @@ impl BulkAnswer {
     /// Leaves the threads of changed profiles unanswered. Returns the effects that drop their plans.
     pub fn leave_changed_profiles(&mut self, is_unchanged: impl Fn(&str) -> bool) -> Vec<Effect> {
         let mut effects = Vec::new();
-        for of in self.threads.iter_mut().filter(|of| !is_unchanged(&of.thread.server.profile)) {
+        for of in self
+            .threads
+            .iter_mut()
+            .filter(|of| !is_unchanged(&of.thread.server.profile))
+        {
             let why = "its profile changed since";
             of.progress = match &of.progress {
                 Progress::Queued | Progress::Planning => Progress::Left(why.into()),
-                Progress::Ready(_) if self.stage != BulkStage::Sending => Progress::Left(why.into()),
-                Progress::Ready(preview) => Progress::Finished(preview.clone(), Finish::not_sent(why)),
+                Progress::Ready(_) if self.stage != BulkStage::Sending => {
+                    Progress::Left(why.into())
+                }
+                Progress::Ready(preview) => {
+                    Progress::Finished(preview.clone(), Finish::not_sent(why))
+                }
                 _ => continue,
             };
             effects.push(Effect::Forget(of.number));
@@ -261,8 +327,13 @@ impl BulkAnswer {
 
     /// Returns the effects that drop all plans, because the page closes.
     pub fn forget(&self) -> Vec<Effect> {
-        let is_kept = |of: &&Answered| matches!(of.progress, Progress::Ready(_) | Progress::Planning);
-        self.threads.iter().filter(is_kept).map(|of| Effect::Forget(of.number)).collect()
+        let is_kept =
+            |of: &&Answered| matches!(of.progress, Progress::Ready(_) | Progress::Planning);
+        self.threads
+            .iter()
+            .filter(is_kept)
+            .map(|of| Effect::Forget(of.number))
+            .collect()
     }
 
     /// Handles the send key.
@@ -290,11 +361,15 @@ impl BulkAnswer {
                 self.stage = BulkStage::Stopping;
                 Requests::none()
             }
-            BulkStage::Stopping => Requests::info("The answer was already sent; its result will be shown here."),
+            BulkStage::Stopping => {
+                Requests::info("The answer was already sent; its result will be shown here.")
+            }
             BulkStage::Planning | BulkStage::Ready => {
                 let mut out = Requests::from(Request::Close);
                 out.notify(false, "Nothing was sent.");
-                self.forget().into_iter().for_each(|effect| out.push(effect));
+                self.forget()
+                    .into_iter()
+                    .for_each(|effect| out.push(effect));
                 out
             }
             BulkStage::Done => Request::Close.into(),
@@ -302,7 +377,10 @@ impl BulkAnswer {
     }
 
     fn rows(&self, cx: &Cx<'_>) -> Flat {
-        Flat { first: 0, end: bulk_view::lines(self, bulk_view::width(cx.area)).len() as u64 }
+        Flat {
+            first: 0,
+            end: bulk_view::lines(self, bulk_view::width(cx.area)).len() as u64,
+        }
     }
 }
 
@@ -327,7 +405,9 @@ impl Component for BulkAnswer {
             // Another page would cover the results.
             Action::Command | Action::Inbox | Action::Profiles if is_sending => {
                 let back = cx.session.key("confirm.back");
-                Some(Requests::info(format!("Answers are being sent. {back} stops before the next one.")))
+                Some(Requests::info(format!(
+                    "Answers are being sent. {back} stops before the next one."
+                )))
             }
             _ => None,
         }
@@ -335,7 +415,8 @@ impl Component for BulkAnswer {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let rows = self.rows(cx);
-        self.place.page(&rows, confirm_area(cx.area).h.into(), lines);
+        self.place
+            .page(&rows, confirm_area(cx.area).h.into(), lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {

@@ -25,8 +25,13 @@ pub(super) fn lines(page: &BulkAnswer, width: usize) -> Vec<Line> {
     let mut lines = match page.stage {
         BulkStage::Planning => {
             let all = page.count(|progress| !matches!(progress, Progress::Left(_)));
-            let open = page.count(|progress| matches!(progress, Progress::Queued | Progress::Planning));
-            let said = format!("Loading the current state… {} of {} loaded", all - open, threads(all));
+            let open =
+                page.count(|progress| matches!(progress, Progress::Queued | Progress::Planning));
+            let said = format!(
+                "Loading the current state… {} of {} loaded",
+                all - open,
+                threads(all)
+            );
             vec![Line::dim(&text::fit(&said, width))]
         }
         BulkStage::Ready => preview(page, width),
@@ -41,12 +46,18 @@ pub(super) fn lines(page: &BulkAnswer, width: usize) -> Vec<Line> {
             lines.extend([Line::new(), Line::dim("Left unanswered")]);
         }
         let said = format!("{}: {}", of.name, text::head(why, MAX_REASON));
-        for (i, part) in wrap(&text::clean(&said), width.saturating_sub(4)).iter().enumerate() {
+        for (i, part) in wrap(&text::clean(&said), width.saturating_sub(4))
+            .iter()
+            .enumerate()
+        {
             lines.push(Line::dim(if i == 0 { "  - " } else { "    " }).with_plain(part));
         }
     }
     if page.excess > 0 {
-        let said = format!("{} more waiting threads are not included; open this page again for them.", page.excess);
+        let said = format!(
+            "{} more waiting threads are not included; open this page again for them.",
+            page.excess
+        );
         lines.push(Line::new());
         lines.extend(wrapped(Tone::Dim, &said, width));
     }
@@ -55,11 +66,19 @@ pub(super) fn lines(page: &BulkAnswer, width: usize) -> Vec<Line> {
 
 /// Counts threads: `1 thread`, `5 threads`.
 fn threads(count: usize) -> String {
-    if count == 1 { "1 thread".into() } else { format!("{count} threads") }
+    if count == 1 {
+        "1 thread".into()
+    } else {
+        format!("{count} threads")
+    }
 }
 
 fn answers(count: usize) -> String {
-    if count == 1 { "1 answer".into() } else { format!("{count} answers") }
+    if count == 1 {
+        "1 answer".into()
+    } else {
+        format!("{count} answers")
+    }
 }
 
 /// Returns the answers as they would be sent.
@@ -70,13 +89,21 @@ fn preview(page: &BulkAnswer, width: usize) -> Vec<Line> {
     });
     let count = page.count(|progress| matches!(progress, Progress::Ready(_)));
     let left = page.count(|progress| matches!(progress, Progress::Left(_)));
-    let order = if count == 1 { "one request" } else { "one request each, one after the other" };
+    let order = if count == 1 {
+        "one request"
+    } else {
+        "one request each, one after the other"
+    };
     let rest = match left {
         0 => String::new(),
         1 => " 1 thread is left unanswered.".into(),
         n => format!(" {n} threads are left unanswered."),
     };
-    let mut lines = wrapped(Tone::Strong, &format!("{}, {order}.{rest}", answers(count)), width);
+    let mut lines = wrapped(
+        Tone::Strong,
+        &format!("{}, {order}.{rest}", answers(count)),
+        width,
+    );
     for (n, (of, preview)) in ready.enumerate() {
         lines.push(Line::new());
         let name = text::fit(&text::clean(&of.name), width.saturating_sub(6)).into_owned();
@@ -98,8 +125,16 @@ fn indented(lines: Vec<Line>) -> impl Iterator<Item = Line> {
 /// Returns the exact request.
 fn request(preview: &Preview, width: usize) -> Vec<Line> {
     let request = &preview.request;
-    let mut lines = wrapped(Tone::Dim, &format!("{} {}", request.method, request.url), width);
-    let body = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
+    let mut lines = wrapped(
+        Tone::Dim,
+        &format!("{} {}", request.method, request.url),
+        width,
+    );
+    let body = request
+        .body
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     if !body.is_empty() {
         lines.extend(wrapped(Tone::Dim, &body, width));
     }
@@ -114,27 +149,44 @@ fn results(page: &BulkAnswer, width: usize) -> Vec<Line> {
             Progress::Queued | Progress::Planning | Progress::Left(_) => continue,
             Progress::Ready(_) => (Tone::Dim, "·", "next", ""),
             Progress::Sending(_) => (Tone::Moving, "◐", "sending…", ""),
-            Progress::Finished(_, finish) => (finish.tone, finish.glyph, finish.word, finish.detail.as_str()),
+            Progress::Finished(_, finish) => (
+                finish.tone,
+                finish.glyph,
+                finish.word,
+                finish.detail.as_str(),
+            ),
         };
         lines.extend(result(of, (tone, glyph, word, detail), width));
     }
     if lines.is_empty() {
-        lines.push(Line::plain("The rules decide about none of these threads. Nothing is sent."));
+        lines.push(Line::plain(
+            "The rules decide about none of these threads. Nothing is sent.",
+        ));
     }
     lines
 }
 
-fn result(of: &Answered, (tone, glyph, word, detail): (Tone, &str, &str, &str), width: usize) -> Vec<Line> {
+fn result(
+    of: &Answered,
+    (tone, glyph, word, detail): (Tone, &str, &str, &str),
+    width: usize,
+) -> Vec<Line> {
     let name = text::fit(&text::clean(&of.name), width / 2).into_owned();
-    let head = Line::of(tone, &format!("{glyph} ")).with_plain(&name).with(tone, &format!("  {word}"));
+    let head = Line::of(tone, &format!("{glyph} "))
+        .with_plain(&name)
+        .with(tone, &format!("  {word}"));
     let room = width.saturating_sub(head.width() + 2);
     // A long detail gets lines of its own.
     match detail {
         "" => vec![head],
-        detail if text::width(detail) <= room => vec![head.with_dim(&format!("  {}", text::clean(detail)))],
+        detail if text::width(detail) <= room => {
+            vec![head.with_dim(&format!("  {}", text::clean(detail)))]
+        }
         detail => std::iter::once(head)
             .chain(
-                wrap(&text::clean(detail), width.saturating_sub(2)).iter().map(|part| Line::dim(&format!("  {part}"))),
+                wrap(&text::clean(detail), width.saturating_sub(2))
+                    .iter()
+                    .map(|part| Line::dim(&format!("  {part}"))),
             )
             .collect(),
     }
@@ -143,10 +195,15 @@ fn result(of: &Answered, (tone, glyph, word, detail): (Tone, &str, &str, &str), 
 /// Returns the line below the preview: the progress of what was sent. The keys are in the footer.
 fn progress(page: &BulkAnswer) -> Line {
     let ready = page.count(|progress| matches!(progress, Progress::Ready(_)));
-    let sent = page.count(|progress| matches!(progress, Progress::Sending(_) | Progress::Finished(..)));
+    let sent =
+        page.count(|progress| matches!(progress, Progress::Sending(_) | Progress::Finished(..)));
     match page.stage {
-        BulkStage::Sending => Line::moving("◐ ").with_plain(&format!("Sending {sent} of {}…", answers(sent + ready))),
-        BulkStage::Stopping => Line::moving("◐ ").with_plain("Stopping after the answer that was already sent…"),
+        BulkStage::Sending => {
+            Line::moving("◐ ").with_plain(&format!("Sending {sent} of {}…", answers(sent + ready)))
+        }
+        BulkStage::Stopping => {
+            Line::moving("◐ ").with_plain("Stopping after the answer that was already sent…")
+        }
         BulkStage::Ready | BulkStage::Planning | BulkStage::Done => Line::new(),
     }
 }

@@ -65,7 +65,9 @@ impl Proposal {
     /// Returns the other profile to which it writes, if there are two.
     pub fn second_profile(&self) -> Option<&str> {
         match self {
-            Proposal::TwoServers(from, to, TwoServerIntent::RunOnBoth(_)) if from.server.profile != to.profile => {
+            Proposal::TwoServers(from, to, TwoServerIntent::RunOnBoth(_))
+                if from.server.profile != to.profile =>
+            {
                 Some(&from.server.profile)
             }
             _ => None,
@@ -105,11 +107,26 @@ impl Confirm {
             Proposal::Resource(_, intent) => intent.verb(),
             Proposal::TwoServers(_, _, TwoServerIntent::Reproduce(_)) => "Reproduce",
             Proposal::TwoServers(_, _, TwoServerIntent::RunOnBoth(_)) => "Run on two servers",
-            Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Interrupt, .. }) => "Cancel",
-            Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
+            Proposal::Thread(
+                _,
+                ThreadIntent::Cancel {
+                    action: CancelAction::Interrupt,
+                    ..
+                },
+            ) => "Cancel",
+            Proposal::Thread(
+                _,
+                ThreadIntent::Cancel {
+                    action: CancelAction::Rollback,
+                    ..
+                },
+            ) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
             Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
-            Proposal::Thread(_, ThreadIntent::Answer { .. } | ThreadIntent::AnswerByRules { .. }) => "Answer",
+            Proposal::Thread(
+                _,
+                ThreadIntent::Answer { .. } | ThreadIntent::AnswerByRules { .. },
+            ) => "Answer",
             Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
             Proposal::Thread(_, ThreadIntent::Fork { .. }) => "Run",
             Proposal::Thread(_, ThreadIntent::EditState { .. }) => "Edit",
@@ -131,7 +148,8 @@ impl Confirm {
         let (planning, server) = match &self.proposal {
             Proposal::Thread(server, intent) => {
                 let thread = intent.thread();
-                let thread = (!thread.is_empty()).then(|| format!("thread {}", text::short_id(thread)));
+                let thread =
+                    (!thread.is_empty()).then(|| format!("thread {}", text::short_id(thread)));
                 (thread, Some(server))
             }
             Proposal::Resource(server, _) => (None, Some(server)),
@@ -143,29 +161,49 @@ impl Confirm {
                 | Intent::Rollback { deployment: id, .. },
             ) => {
                 let all = cx.lookup.deployments();
-                let is_it =
-                    |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| *profile == self.profile && **known == **id;
-                (all.iter().find(is_it).map(|(_, _, name)| text::clean(name).into_owned()), None)
+                let is_it = |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| {
+                    *profile == self.profile && **known == **id
+                };
+                (
+                    all.iter()
+                        .find(is_it)
+                        .map(|(_, _, name)| text::clean(name).into_owned()),
+                    None,
+                )
             }
             Proposal::Service(_) | Proposal::TwoServers(..) => (None, None),
         };
-        let subject = if self.preview().is_some() { Some(named.to_string()) } else { planning };
-        let parts = subject.into_iter().chain(server.map(|server| card::place(cx, server)));
-        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+        let subject = if self.preview().is_some() {
+            Some(named.to_string())
+        } else {
+            planning
+        };
+        let parts = subject
+            .into_iter()
+            .chain(server.map(|server| card::place(cx, server)));
+        parts
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" · ")
     }
 
     /// Returns the server and the thread of a run from a checkpoint. `thread`: the short id of the thread.
     pub(super) fn place(&self, cx: &Cx<'_>, thread: &str) -> String {
-        let Proposal::Thread(server, _) = &self.proposal else { return String::new() };
+        let Proposal::Thread(server, _) = &self.proposal else {
+            return String::new();
+        };
         let named = self.thread().and_then(|thread| cx.lookup.tab_name(&thread));
-        let thread = named.unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
+        let thread = named
+            .unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
         format!("{} › {thread}", card::place(cx, server))
     }
 
     /// Returns the preview of a planned change.
     pub fn preview(&self) -> Option<&Preview> {
         match &self.stage {
-            Stage::Ready(preview) | Stage::Sending(preview) | Stage::Failed(preview, _) => Some(preview),
+            Stage::Ready(preview) | Stage::Sending(preview) | Stage::Failed(preview, _) => {
+                Some(preview)
+            }
             Stage::Planning | Stage::Refused(_) => None,
         }
     }
@@ -180,15 +218,23 @@ impl Confirm {
 
     /// Returns whether the send key would send the change.
     pub fn may_be_sent(&self) -> bool {
-        let is_given =
-            |preview: &Preview| preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed.text());
-        self.typed_limit().is_none() && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
+        let is_given = |preview: &Preview| {
+            preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed.text())
+        };
+        self.typed_limit().is_none()
+            && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
     }
 
     /// Returns the typed recursion limit if the preview does not have it yet.
     pub fn typed_limit(&self) -> Option<u64> {
-        let Some(Choice::RecursionLimit(planned)) = self.choice else { return None };
-        self.typed.text().parse().ok().filter(|typed| *typed != planned && *typed > 0)
+        let Some(Choice::RecursionLimit(planned)) = self.choice else {
+            return None;
+        };
+        self.typed
+            .text()
+            .parse()
+            .ok()
+            .filter(|typed| *typed != planned && *typed > 0)
     }
 
     /// Describes the available option.
@@ -197,24 +243,46 @@ impl Confirm {
             return None;
         }
         match (&self.proposal, &self.choice) {
-            (Proposal::Service(Intent::DeleteDeployment { delete_tracing_project: false, .. }), _) => {
-                Some(format!("Tracing project and traces: keep ({key} to delete them too)"))
-            }
-            (Proposal::Service(Intent::DeleteDeployment { .. }), _) => {
-                Some(format!("Tracing project and traces: delete ({key} to keep them)"))
-            }
-            (_, Some(Choice::Queue { included: false, queued: 1 })) => {
-                Some(format!("Other active run: keep ({key} to cancel it too)"))
-            }
-            (_, Some(Choice::Queue { included: false, queued })) => {
-                Some(format!("{queued} other active runs: keep ({key} to cancel them too)"))
-            }
+            (
+                Proposal::Service(Intent::DeleteDeployment {
+                    delete_tracing_project: false,
+                    ..
+                }),
+                _,
+            ) => Some(format!(
+                "Tracing project and traces: keep ({key} to delete them too)"
+            )),
+            (Proposal::Service(Intent::DeleteDeployment { .. }), _) => Some(format!(
+                "Tracing project and traces: delete ({key} to keep them)"
+            )),
+            (
+                _,
+                Some(Choice::Queue {
+                    included: false,
+                    queued: 1,
+                }),
+            ) => Some(format!("Other active run: keep ({key} to cancel it too)")),
+            (
+                _,
+                Some(Choice::Queue {
+                    included: false,
+                    queued,
+                }),
+            ) => Some(format!(
+                "{queued} other active runs: keep ({key} to cancel them too)"
+            )),
             (_, Some(Choice::Queue { included: true, .. })) => {
                 Some(format!("Other active runs: cancel ({key} to keep them)"))
             }
             (_, Some(Choice::RecursionLimit(limit))) => {
-                let typed = if self.typed.is_empty() { limit.to_string() } else { self.typed.text() };
-                Some(format!("Steps allowed: [ {typed} ]   type another number, Enter shows the new request"))
+                let typed = if self.typed.is_empty() {
+                    limit.to_string()
+                } else {
+                    self.typed.text()
+                };
+                Some(format!(
+                    "Steps allowed: [ {typed} ]   type another number, Enter shows the new request"
+                ))
             }
             _ => None,
         }
@@ -230,11 +298,19 @@ impl Confirm {
             Stage::Planning => lines.push(Line::dim("Loading the current state…")),
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
-                    PlanError::Asked(error) => {
-                        (Tone::Bad, "Couldn't read the current state. Nothing was sent.", error.story())
+                    PlanError::Asked(error) => (
+                        Tone::Bad,
+                        "Couldn't read the current state. Nothing was sent.",
+                        error.story(),
+                    ),
+                    PlanError::Nothing(why) => {
+                        (Tone::Plain, "No changes. Nothing was sent.", why.clone())
                     }
-                    PlanError::Nothing(why) => (Tone::Plain, "No changes. Nothing was sent.", why.clone()),
-                    other => (Tone::Bad, "Cannot continue. Nothing was sent.", other.to_string()),
+                    other => (
+                        Tone::Bad,
+                        "Cannot continue. Nothing was sent.",
+                        other.to_string(),
+                    ),
                 };
                 lines.push(Line::of(tone, heading));
                 lines.push(Line::new());
@@ -270,7 +346,10 @@ impl Confirm {
 
 /// Returns the area of the preview; the prompt is below it.
 pub fn confirm_area(area: Area) -> Area {
-    Area { h: area.h.saturating_sub(2), ..area }
+    Area {
+        h: area.h.saturating_sub(2),
+        ..area
+    }
 }
 
 impl Confirm {
@@ -293,12 +372,19 @@ impl Confirm {
     /// Shows the preview of the planned change.
     pub fn on_planned(&mut self, preview: Box<Preview>, now: Timestamp) {
         // The target of another change is read again just before sending only.
-        self.check.begin(now, matches!(self.proposal, Proposal::Service(_)) && preview.target.is_some());
+        self.check.begin(
+            now,
+            matches!(self.proposal, Proposal::Service(_)) && preview.target.is_some(),
+        );
         self.stage = Stage::Ready(preview);
     }
 
     /// Applies what reading the target again has shown. A change of it is planned again.
-    pub fn on_checked(&mut self, session: &Session, result: Result<Option<Vec<String>>, ApiError>) -> Requests {
+    pub fn on_checked(
+        &mut self,
+        session: &Session,
+        result: Result<Option<Vec<String>>, ApiError>,
+    ) -> Requests {
         match result {
             Err(error) if error.kind == Kind::Stale && matches!(self.stage, Stage::Ready(_)) => {
                 self.review_again(session)
@@ -320,10 +406,18 @@ impl Confirm {
     /// Plans the change. Sends no write request.
     pub fn plan(&self) -> Effect {
         match self.proposal.clone() {
-            Proposal::Service(intent) => Effect::Plan(self.number, self.profile.clone(), Box::new(intent)),
-            Proposal::Thread(server, intent) => Effect::PlanAction(self.number, server, Box::new(intent)),
-            Proposal::Resource(server, intent) => Effect::PlanResource(self.number, server, Box::new(intent)),
-            Proposal::TwoServers(from, to, intent) => Effect::PlanOnTwoServers(self.number, from, to, Box::new(intent)),
+            Proposal::Service(intent) => {
+                Effect::Plan(self.number, self.profile.clone(), Box::new(intent))
+            }
+            Proposal::Thread(server, intent) => {
+                Effect::PlanAction(self.number, server, Box::new(intent))
+            }
+            Proposal::Resource(server, intent) => {
+                Effect::PlanResource(self.number, server, Box::new(intent))
+            }
+            Proposal::TwoServers(from, to, intent) => {
+                Effect::PlanOnTwoServers(self.number, from, to, Box::new(intent))
+            }
         }
     }
 
@@ -368,15 +462,35 @@ impl Confirm {
             return Requests::none();
         }
         let other = match self.proposal.clone() {
-            Proposal::Service(Intent::DeleteDeployment { id, delete_tracing_project, force }) => {
+            Proposal::Service(Intent::DeleteDeployment {
+                id,
+                delete_tracing_project,
+                force,
+            }) => {
                 let delete_tracing_project = !delete_tracing_project;
-                Proposal::Service(Intent::DeleteDeployment { id, delete_tracing_project, force })
+                Proposal::Service(Intent::DeleteDeployment {
+                    id,
+                    delete_tracing_project,
+                    force,
+                })
             }
-            Proposal::Thread(server, ThreadIntent::Cancel { thread, run, action, with_queue })
-                if matches!(self.choice, Some(Choice::Queue { .. })) =>
-            {
-                Proposal::Thread(server, ThreadIntent::Cancel { thread, run, action, with_queue: !with_queue })
-            }
+            Proposal::Thread(
+                server,
+                ThreadIntent::Cancel {
+                    thread,
+                    run,
+                    action,
+                    with_queue,
+                },
+            ) if matches!(self.choice, Some(Choice::Queue { .. })) => Proposal::Thread(
+                server,
+                ThreadIntent::Cancel {
+                    thread,
+                    run,
+                    action,
+                    with_queue: !with_queue,
+                },
+            ),
             _ => return Requests::none(),
         };
         let typed = self.typed.clone();
@@ -387,10 +501,15 @@ impl Confirm {
 
     /// Plans the request with the typed recursion limit.
     fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
-        let Some(limit) = self.typed_limit() else { return Requests::none() };
+        let Some(limit) = self.typed_limit() else {
+            return Requests::none();
+        };
         match self.proposal.clone() {
             Proposal::Thread(server, ThreadIntent::Again { thread, .. }) => {
-                let intent = ThreadIntent::Again { thread, recursion_limit: Some(limit) };
+                let intent = ThreadIntent::Again {
+                    thread,
+                    recursion_limit: Some(limit),
+                };
                 self.replan(cx.session, Proposal::Thread(server, intent))
             }
             _ => Requests::none(),
@@ -408,13 +527,20 @@ impl Confirm {
             return requests;
         }
         if self.typed_limit().is_some() {
-            let mut out = Requests::info("Nothing was sent: the number of steps changed. Review the new request.");
+            let mut out = Requests::info(
+                "Nothing was sent: the number of steps changed. Review the new request.",
+            );
             out.extend(self.change_limit(cx));
             return out;
         }
         if !self.may_be_sent() {
-            let Some(name) = self.wants_name() else { return Requests::none() };
-            return Requests::info(format!("Type {} exactly to continue. Nothing was sent.", text::clean(name)));
+            let Some(name) = self.wants_name() else {
+                return Requests::none();
+            };
+            return Requests::info(format!(
+                "Type {} exactly to continue. Nothing was sent.",
+                text::clean(name)
+            ));
         }
         // The profile can become read-only while the dialog is open.
         let mut written = std::iter::once(&*self.profile).chain(self.proposal.second_profile());
@@ -429,10 +555,19 @@ impl Confirm {
                 Effect::Send(self.number, self.profile.clone()).into()
             }
             Proposal::Thread(server, intent) => {
-                let thread = ThreadRef { server, id: intent.thread().to_string() };
+                let thread = ThreadRef {
+                    server,
+                    id: intent.thread().to_string(),
+                };
                 let mut out = Requests::none();
-                if let ThreadIntent::Cancel { run, with_queue, .. } = &intent {
-                    out.push(Request::NoteCancelling(thread.clone(), run.clone().filter(|_| !with_queue)));
+                if let ThreadIntent::Cancel {
+                    run, with_queue, ..
+                } = &intent
+                {
+                    out.push(Request::NoteCancelling(
+                        thread.clone(),
+                        run.clone().filter(|_| !with_queue),
+                    ));
                 }
                 out.and(Effect::Act(self.number, thread))
             }
@@ -468,7 +603,11 @@ impl Confirm {
     /// Types a key into the name or the number.
     fn type_key(&mut self, key: Key) {
         let is_limit = matches!(self.choice, Some(Choice::RecursionLimit(_)));
-        if is_limit && key.text().is_some_and(|c| !c.is_ascii_digit() || self.typed.text().len() > 8) {
+        if is_limit
+            && key
+                .text()
+                .is_some_and(|c| !c.is_ascii_digit() || self.typed.text().len() > 8)
+        {
             return;
         }
         if self.wants_name().is_none() && !is_limit {
@@ -479,18 +618,29 @@ impl Confirm {
 
     /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.
     pub(super) fn area(&self, cx: &Cx<'_>) -> Area {
-        Area { h: cx.area.h.saturating_sub(u16::from(self.wants_name().is_some())), ..cx.area }
+        Area {
+            h: cx
+                .area
+                .h
+                .saturating_sub(u16::from(self.wants_name().is_some())),
+            ..cx.area
+        }
     }
 
     fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
-        Flat { first: 0, end: self.lines(cx, area.w.saturating_sub(2) as usize).len() as u64 }
+        Flat {
+            first: 0,
+            end: self.lines(cx, area.w.saturating_sub(2) as usize).len() as u64,
+        }
     }
 }
 
 /// Copies a request as a command.
 pub fn copy_command(curl: &str) -> Requests {
-    Requests::info("Copied as a curl command. Set KEY (or TOKEN) first; secrets in the body are ***.")
-        .and(Effect::Copy(text::clean_lines(curl).into_owned()))
+    Requests::info(
+        "Copied as a curl command. Set KEY (or TOKEN) first; secrets in the body are ***.",
+    )
+    .and(Effect::Copy(text::clean_lines(curl).into_owned()))
 }
 
 impl Component for Confirm {
@@ -560,7 +710,8 @@ impl Component for Confirm {
     }
 
     fn on_drawn(&mut self) -> bool {
-        self.send_key.on_drawn(matches!(self.stage, Stage::Ready(_)));
+        self.send_key
+            .on_drawn(matches!(self.stage, Stage::Ready(_)));
         true
     }
 
@@ -580,7 +731,9 @@ impl Component for Confirm {
     }
 
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
-        matches!(self.stage, Stage::Ready(_)).then(|| self.check.next_tick(cx.session.now)).flatten()
+        matches!(self.stage, Stage::Ready(_))
+            .then(|| self.check.next_tick(cx.session.now))
+            .flatten()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

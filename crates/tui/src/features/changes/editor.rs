@@ -30,9 +30,9 @@ impl Subject {
             | Subject::Service { profile, .. } => profile,
             Subject::Profile(name) => name.as_deref().unwrap_or_default(),
             Subject::State { thread, .. } => &thread.server.profile,
-            Subject::Cron { server, .. } | Subject::Item { server, .. } | Subject::Retry { server, .. } => {
-                &server.profile
-            }
+            Subject::Cron { server, .. }
+            | Subject::Item { server, .. }
+            | Subject::Retry { server, .. } => &server.profile,
         }
     }
 
@@ -75,30 +75,43 @@ impl Subject {
 
     /// Parses a document about this subject.
     pub fn read(&self, text: &str) -> Result<ParsedDocument, Problem> {
-        let spec = || DeploymentSpec::parse(text, Format::Toml, None).map(Box::new).map_err(problem);
+        let spec = || {
+            DeploymentSpec::parse(text, Format::Toml, None)
+                .map(Box::new)
+                .map_err(problem)
+        };
         Ok(match self {
-            Subject::CreateDeployment { .. } => ParsedDocument::Change(Intent::CreateDeployment(spec()?)),
+            Subject::CreateDeployment { .. } => {
+                ParsedDocument::Change(Intent::CreateDeployment(spec()?))
+            }
             Subject::UpdateDeployment { id, .. } => {
-                ParsedDocument::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
+                ParsedDocument::Change(Intent::UpdateDeployment {
+                    id: id.to_string(),
+                    spec: spec()?,
+                })
             }
-            Subject::Authenticate { .. } => {
-                ParsedDocument::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
+            Subject::Authenticate { .. } => ParsedDocument::Authentication(
+                AuthAuthenticateRequest::read(text).map_err(problem)?,
+            ),
+            Subject::Service { what, .. } => ParsedDocument::Change(Intent::Service(Box::new(
+                what.clone().read(text, None).map_err(problem)?,
+            ))),
+            Subject::Profile(_) => {
+                ParsedDocument::Profile(Box::new(edited_profile(text, "", None).map_err(problem)?))
             }
-            Subject::Service { what, .. } => {
-                ParsedDocument::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
-            }
-            Subject::Profile(_) => ParsedDocument::Profile(Box::new(edited_profile(text, "", None).map_err(problem)?)),
             Subject::State { original, .. } => {
                 ParsedDocument::State(changed_values(original, text).map_err(state_problem)?)
             }
-            Subject::Retry { .. } => ParsedDocument::State(changed_values("{}", text).map_err(state_problem)?),
+            Subject::Retry { .. } => {
+                ParsedDocument::State(changed_values("{}", text).map_err(state_problem)?)
+            }
             Subject::Cron { cron, original, .. } => {
                 let fields = changed_values(original, text).map_err(state_problem)?;
                 ParsedDocument::Resource(resource_documents::cron_change(cron.as_deref(), fields))
             }
-            Subject::Item { at, original, .. } => {
-                ParsedDocument::Resource(resource_documents::item_change(at.as_ref(), original, text)?)
-            }
+            Subject::Item { at, original, .. } => ParsedDocument::Resource(
+                resource_documents::item_change(at.as_ref(), original, text)?,
+            ),
         })
     }
 }
@@ -116,14 +129,28 @@ pub enum ParsedDocument {
 }
 
 fn state_problem(problem: StateProblem) -> Problem {
-    Problem { line: problem.place.0, column: problem.place.1, message: problem.message }
+    Problem {
+        line: problem.place.0,
+        column: problem.place.1,
+        message: problem.message,
+    }
 }
 
 /// Converts an error to a problem with a position in the text.
 fn problem(error: ConfigError) -> Problem {
-    let (line, column) = error.place.as_ref().map_or((1, 1), |place| (place.line, place.column));
-    let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-    Problem { line, column, message: format!("{}{hint}", error.message) }
+    let (line, column) = error
+        .place
+        .as_ref()
+        .map_or((1, 1), |place| (place.line, place.column));
+    let hint = error
+        .hint
+        .map(|hint| format!("; {hint}"))
+        .unwrap_or_default();
+    Problem {
+        line,
+        column,
+        message: format!("{}{hint}", error.message),
+    }
 }
 
 /// A document being edited.
@@ -173,9 +200,15 @@ impl Editor {
     pub fn begin(&mut self, session: &Session) -> Requests {
         if let Some(form) = self.profile_form.as_deref_mut() {
             form.know(session);
-            return if form.is_shown { form.check_key() } else { Requests::none() };
+            return if form.is_shown {
+                form.check_key()
+            } else {
+                Requests::none()
+            };
         }
-        self.shown_form().map(|form| form.request_lists(session)).unwrap_or_default()
+        self.shown_form()
+            .map(|form| form.request_lists(session))
+            .unwrap_or_default()
     }
 
     /// Returns the form, if it is shown instead of the text.
@@ -184,12 +217,16 @@ impl Editor {
     }
 
     fn shown_profile_form(&mut self) -> Option<&mut ProfileFields> {
-        self.profile_form.as_deref_mut().filter(|form| form.is_shown)
+        self.profile_form
+            .as_deref_mut()
+            .filter(|form| form.is_shown)
     }
 
     /// Applies what a key changed in the form of a profile to the document.
     fn apply_profile_form(&mut self, done: Done) -> Requests {
-        let Some(form) = self.profile_form.as_deref_mut().filter(|_| done.is_changed) else { return done.requests };
+        let Some(form) = self.profile_form.as_deref_mut().filter(|_| done.is_changed) else {
+            return done.requests;
+        };
         let before = self.text.text();
         match form.values.write(&before) {
             Ok(text) if text != before => self.text.set_text(&text),
@@ -225,7 +262,9 @@ impl Editor {
 
     /// Applies what a key changed in the form to the document.
     fn apply_form(&mut self, done: Done) -> Requests {
-        let Some(form) = self.form.as_deref_mut().filter(|_| done.is_changed) else { return done.requests };
+        let Some(form) = self.form.as_deref_mut().filter(|_| done.is_changed) else {
+            return done.requests;
+        };
         if let Subject::CreateDeployment { profile } = &mut self.subject {
             *profile = form.profile.clone();
         }
@@ -241,7 +280,10 @@ impl Editor {
 
     /// Writes the fields of the form into the document, after they changed without a key.
     pub fn take_form(&mut self) {
-        drop(self.apply_form(Done { is_changed: true, requests: Requests::none() }));
+        drop(self.apply_form(Done {
+            is_changed: true,
+            requests: Requests::none(),
+        }));
     }
 
     /// Switches between form and document.
@@ -250,14 +292,17 @@ impl Editor {
         if self.profile_form.is_some() {
             self.show_profile_form(&text);
             return match self.profile_form.as_deref() {
-                Some(ProfileFields { why_document: Some(why), .. }) => {
-                    Requests::error(format!("Couldn't switch to the form: {why}."))
-                }
+                Some(ProfileFields {
+                    why_document: Some(why),
+                    ..
+                }) => Requests::error(format!("Couldn't switch to the form: {why}.")),
                 Some(form) => form.check_key(),
                 None => Requests::none(),
             };
         }
-        let Some(form) = self.form.as_deref_mut() else { return Requests::none() };
+        let Some(form) = self.form.as_deref_mut() else {
+            return Requests::none();
+        };
         if form.is_shown {
             form.leave_secret();
             form.is_shown = false;
@@ -273,14 +318,24 @@ impl Editor {
 
     /// Shows the form of a profile for a text, with what is wrong in it.
     fn show_profile_form(&mut self, text: &str) {
-        self.profile_form.as_deref_mut().into_iter().for_each(|form| form.show(text));
+        self.profile_form
+            .as_deref_mut()
+            .into_iter()
+            .for_each(|form| form.show(text));
         self.check();
     }
 
     /// Returns why the document can't be shown as a form.
     pub(super) fn why_document(&self) -> Option<&str> {
-        let of_profile = self.profile_form.as_deref().and_then(|form| form.why_document.as_deref());
-        of_profile.or_else(|| self.form.as_deref().and_then(|form| form.why_document.as_deref()))
+        let of_profile = self
+            .profile_form
+            .as_deref()
+            .and_then(|form| form.why_document.as_deref());
+        of_profile.or_else(|| {
+            self.form
+                .as_deref()
+                .and_then(|form| form.why_document.as_deref())
+        })
     }
 
     /// Names what a new deployment still needs, by the labels of the form.
@@ -341,7 +396,10 @@ impl Changes {
         // The profile of a new deployment is a field, so the draft may be about another one.
         let subject = match subject {
             Subject::CreateDeployment { .. } => {
-                let other = self.drafts.keys().find(|other| matches!(other, Subject::CreateDeployment { .. }));
+                let other = self
+                    .drafts
+                    .keys()
+                    .find(|other| matches!(other, Subject::CreateDeployment { .. }));
                 other.cloned().unwrap_or(subject)
             }
             subject => subject,
@@ -392,8 +450,15 @@ impl Editor {
     /// Previews the change that the document describes.
     fn preview(&self) -> Requests {
         if let Some(problem) = &self.problem {
-            let undone = if matches!(self.subject, Subject::Profile(_)) { "changed" } else { "sent" };
-            return Requests::error(format!("Line {}: {}. Nothing was {undone}.", problem.line, problem.message));
+            let undone = if matches!(self.subject, Subject::Profile(_)) {
+                "changed"
+            } else {
+                "sent"
+            };
+            return Requests::error(format!(
+                "Line {}: {}. Nothing was {undone}.",
+                problem.line, problem.message
+            ));
         }
         if matches!(&self.subject, Subject::CreateDeployment { profile } if profile.is_empty()) {
             return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
@@ -401,15 +466,21 @@ impl Editor {
         let (profile, text) = (self.subject.profile().into(), self.text.text());
         match self.read(&text) {
             Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
-            Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
+            Ok(ParsedDocument::Authentication(request)) => {
+                Route::SignIn(profile, Box::new(request)).into()
+            }
             Ok(ParsedDocument::Profile(_)) => match &self.subject {
                 Subject::Profile(name) => ProfileRequest::Define(name.clone(), text).into(),
                 _ => Requests::none(),
             },
-            Ok(ParsedDocument::State(values)) if values.is_empty() => Requests::info(match self.subject {
-                Subject::Retry { .. } => "Type a key and its value, such as \"retries\": 0. Nothing was sent.",
-                _ => "Nothing is changed yet. Nothing was sent.",
-            }),
+            Ok(ParsedDocument::State(values)) if values.is_empty() => {
+                Requests::info(match self.subject {
+                    Subject::Retry { .. } => {
+                        "Type a key and its value, such as \"retries\": 0. Nothing was sent."
+                    }
+                    _ => "Nothing is changed yet. Nothing was sent.",
+                })
+            }
             Ok(ParsedDocument::Resource(ResourceIntent::UpdateCron { fields, .. }))
                 if fields == serde_json::json!({}) =>
             {
@@ -431,18 +502,53 @@ impl Editor {
 /// Opens the preview of an edited state: of the newest one an edit, of an older one a branch that begins with the edit. An
 /// edit of several threads is followed by their retries.
 fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
-    if let Subject::Retry { server, threads, .. } = subject {
-        let edit = Arc::new(StateEdit { checkpoint: None, values, as_node: None });
-        return Route::Bulk(server.clone(), BulkAction::Retry(Some(edit)), threads.to_vec()).into();
+    if let Subject::Retry {
+        server, threads, ..
+    } = subject
+    {
+        let edit = Arc::new(StateEdit {
+            checkpoint: None,
+            values,
+            as_node: None,
+        });
+        return Route::Bulk(
+            server.clone(),
+            BulkAction::Retry(Some(edit)),
+            threads.to_vec(),
+        )
+        .into();
     }
-    let Subject::State { thread, checkpoint, is_head, .. } = subject else { return Requests::none() };
+    let Subject::State {
+        thread,
+        checkpoint,
+        is_head,
+        ..
+    } = subject
+    else {
+        return Requests::none();
+    };
     let (server, thread) = (thread.server.clone(), thread.id.clone());
     let checkpoint = Some(checkpoint.to_string());
     let intent = match is_head {
-        true => ThreadIntent::EditState { thread, edit: StateEdit { checkpoint, values, as_node: None } },
+        true => ThreadIntent::EditState {
+            thread,
+            edit: StateEdit {
+                checkpoint,
+                values,
+                as_node: None,
+            },
+        },
         false => {
-            let edit = StateEdit { checkpoint: None, values, as_node: None };
-            ThreadIntent::Fork { thread, checkpoint, change: ForkChange::Edit(edit) }
+            let edit = StateEdit {
+                checkpoint: None,
+                values,
+                as_node: None,
+            };
+            ThreadIntent::Fork {
+                thread,
+                checkpoint,
+                change: ForkChange::Edit(edit),
+            }
         }
     };
     Route::ThreadAction(server, Box::new(intent)).into()
@@ -467,10 +573,20 @@ impl Component for Editor {
             Some(Action::Preview) => {
                 if let Some(form) = self.shown_form() {
                     let (is_ended, is_changed) = form.end_secret();
-                    let why = form.typed_secret.as_ref().and_then(|(_, why)| why.clone()).unwrap_or_default();
-                    let requests = self.apply_form(Done { is_changed, requests: Requests::none() });
+                    let why = form
+                        .typed_secret
+                        .as_ref()
+                        .and_then(|(_, why)| why.clone())
+                        .unwrap_or_default();
+                    let requests = self.apply_form(Done {
+                        is_changed,
+                        requests: Requests::none(),
+                    });
                     if !is_ended {
-                        return Some(requests.and(Request::Notify(true, format!("Secrets: {why} Nothing was sent."))));
+                        return Some(requests.and(Request::Notify(
+                            true,
+                            format!("Secrets: {why} Nothing was sent."),
+                        )));
                     }
                 }
                 match self.first_form_problem(cx) {
@@ -478,10 +594,16 @@ impl Component for Editor {
                     None => self.preview(),
                 }
             }
-            Some(Action::Back) if self.shown_form().is_some_and(DeploymentForm::leave_secret) => Requests::none(),
+            Some(Action::Back) if self.shown_form().is_some_and(DeploymentForm::leave_secret) => {
+                Requests::none()
+            }
             Some(Action::Back) => Request::Close.into(),
-            Some(Action::Form) if self.form.is_some() || self.profile_form.is_some() => self.toggle_form(cx.session),
-            Some(action @ (Action::NextField | Action::PrevField)) if self.shown_form().is_some() => {
+            Some(Action::Form) if self.form.is_some() || self.profile_form.is_some() => {
+                self.toggle_form(cx.session)
+            }
+            Some(action @ (Action::NextField | Action::PrevField))
+                if self.shown_form().is_some() =>
+            {
                 let done = match (self.shown_form(), action) {
                     (Some(form), Action::NextField) => form.next_field(cx),
                     (Some(form), _) => form.step(cx, -1),
@@ -509,23 +631,47 @@ impl Component for Editor {
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
         if let Some(is_changed) = self.shown_profile_form().map(|form| form.paste(text)) {
-            return drop(self.apply_profile_form(Done { is_changed, requests: Requests::none() }));
+            return drop(self.apply_profile_form(Done {
+                is_changed,
+                requests: Requests::none(),
+            }));
         }
         match self.shown_form().map(|form| form.paste(text)) {
-            Some(is_changed) => drop(self.apply_form(Done { is_changed, requests: Requests::none() })),
+            Some(is_changed) => drop(self.apply_form(Done {
+                is_changed,
+                requests: Requests::none(),
+            })),
             None => Editor::paste(self, text),
         }
     }
 
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        let of_form = self.form.as_deref().filter(|form| form.is_shown).map(DeploymentForm::keys);
-        let of_profile = || self.profile_form.as_deref().filter(|form| form.is_shown).map(ProfileFields::keys);
-        of_form.or_else(of_profile).map(|keys| card::framed_keys(cx, &keys, false)).unwrap_or_default()
+        let of_form = self
+            .form
+            .as_deref()
+            .filter(|form| form.is_shown)
+            .map(DeploymentForm::keys);
+        let of_profile = || {
+            self.profile_form
+                .as_deref()
+                .filter(|form| form.is_shown)
+                .map(ProfileFields::keys)
+        };
+        of_form
+            .or_else(of_profile)
+            .map(|keys| card::framed_keys(cx, &keys, false))
+            .unwrap_or_default()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         let has_form = self.form.is_some() || self.profile_form.is_some();
-        has_form.then_some(&["editor.preview", "editor.form", "editor.outside", "editor.start_over", "editor.back"])
+        has_form.then_some(&[
+            "editor.preview",
+            "editor.form",
+            "editor.outside",
+            "editor.start_over",
+            "editor.back",
+        ])
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
@@ -547,7 +693,8 @@ impl Component for Editor {
 
     // The editor of a profile stays open when its server changes: it may be edited because the server is unreachable.
     fn profile(&self) -> Option<&str> {
-        Some(self.subject.profile()).filter(|name| !name.is_empty() && !matches!(self.subject, Subject::Profile(_)))
+        Some(self.subject.profile())
+            .filter(|name| !name.is_empty() && !matches!(self.subject, Subject::Profile(_)))
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -555,9 +702,14 @@ impl Component for Editor {
             return form.draw(cx, canvas);
         }
         match self.form.as_deref().filter(|form| form.is_shown) {
-            Some(form) => {
-                form.draw(cx, canvas, &self.subject, self.problem.as_ref().map(|problem| problem.message.as_str()))
-            }
+            Some(form) => form.draw(
+                cx,
+                canvas,
+                &self.subject,
+                self.problem
+                    .as_ref()
+                    .map(|problem| problem.message.as_str()),
+            ),
             None => view::editor(self, cx, canvas),
         }
     }

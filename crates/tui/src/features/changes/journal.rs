@@ -56,12 +56,19 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
         text::duration(sent.took)
     )));
     if let Outcome::NoAnswer(why) = &sent.outcome {
-        let text = format!("{why}. It is unknown whether it was applied: check before you send it again.");
+        let text =
+            format!("{why}. It is unknown whether it was applied: check before you send it again.");
         lines.extend(wrap(&text, width).iter().map(|part| Line::plain(part)));
     }
     lines.push(Line::new());
-    lines.push(Line::dim("As curl ($KEY, $TOKEN: placeholders; ***: masked)"));
-    lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::plain(part)));
+    lines.push(Line::dim(
+        "As curl ($KEY, $TOKEN: placeholders; ***: masked)",
+    ));
+    lines.extend(
+        wrap(&sent.request.curl(), width)
+            .iter()
+            .map(|part| Line::plain(part)),
+    );
     lines
 }
 
@@ -86,7 +93,9 @@ impl Component for JournalView {
         match (action, self.selected()) {
             (Action::Refresh, _) => Effect::ReadJournal.into(),
             (Action::Curl, Some(sent)) => copy_command(&sent.request.curl()),
-            (Action::Open | Action::Right, Some(sent)) => Route::Entry(Box::new(sent.clone())).into(),
+            (Action::Open | Action::Right, Some(sent)) => {
+                Route::Entry(Box::new(sent.clone())).into()
+            }
             _ => Requests::none(),
         }
     }
@@ -125,7 +134,10 @@ impl Page for Entry {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("Sent", format!("{} {}", self.0.place.method, self.0.place.path))
+        (
+            "Sent",
+            format!("{} {}", self.0.place.method, self.0.place.path),
+        )
     }
 
     fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {

@@ -23,23 +23,29 @@ pub(super) const ACTIONS: &[&str] = &[
 
 /// Returns whether an action is of the dialog only, and not of changes of several threads.
 pub(super) fn is_of_one_preview(action: Action) -> bool {
-    matches!(action, Action::Update | Action::View9 | Action::Collapse | Action::Curl)
+    matches!(
+        action,
+        Action::Update | Action::View9 | Action::Collapse | Action::Curl
+    )
 }
 
 impl Confirm {
     /// Returns the thread of an action.
     pub(super) fn thread(&self) -> Option<ThreadRef> {
         match &self.proposal {
-            Proposal::Thread(server, intent) if !intent.thread().is_empty() => {
-                Some(ThreadRef { server: server.clone(), id: intent.thread().to_string() })
-            }
+            Proposal::Thread(server, intent) if !intent.thread().is_empty() => Some(ThreadRef {
+                server: server.clone(),
+                id: intent.thread().to_string(),
+            }),
             _ => None,
         }
     }
 
     /// Returns the name of a run: its number, if that is known.
     pub(super) fn run_name(&self, cx: &Cx<'_>, run: &str) -> String {
-        let known = self.thread().and_then(|thread| cx.lookup.run_name(&thread, run));
+        let known = self
+            .thread()
+            .and_then(|thread| cx.lookup.run_name(&thread, run));
         known.unwrap_or_else(|| format!("run {}", text::short_id(run)))
     }
 
@@ -48,14 +54,18 @@ impl Confirm {
         let is_planned = matches!(&self.stage, Stage::Ready(preview) if preview.branch.is_some());
         let shown = cx.lookup.shown_thread().filter(|shown| !shown.is_recording);
         let is_shown = self.thread().is_some_and(|thread| {
-            shown.is_some_and(|shown| *shown.server == thread.server && shown.thread_id == Some(&*thread.id))
+            shown.is_some_and(|shown| {
+                *shown.server == thread.server && shown.thread_id == Some(&*thread.id)
+            })
         });
         is_planned && is_shown
     }
 
     /// Returns whether the state can be edited before the run.
     pub(super) fn may_edit(&self, cx: &Cx<'_>) -> bool {
-        let Proposal::Thread(_, ThreadIntent::Fork { change, .. }) = &self.proposal else { return false };
+        let Proposal::Thread(_, ThreadIntent::Fork { change, .. }) = &self.proposal else {
+            return false;
+        };
         !matches!(change, ForkChange::Input(_)) && self.is_of_shown_checkpoint(cx)
     }
 
@@ -63,7 +73,13 @@ impl Confirm {
     pub(super) fn edit_first(&self) -> Requests {
         let out = Requests::from(Request::Close).and(Effect::Forget(self.number));
         match &self.proposal {
-            Proposal::Thread(_, ThreadIntent::Fork { change: ForkChange::Edit(_), .. }) => out,
+            Proposal::Thread(
+                _,
+                ThreadIntent::Fork {
+                    change: ForkChange::Edit(_),
+                    ..
+                },
+            ) => out,
             _ => self.with_checkpoint(out, StreamCommand::EditCheckpoint),
         }
     }
@@ -75,9 +91,15 @@ impl Confirm {
     }
 
     /// Adds a command about the checkpoint.
-    fn with_checkpoint(&self, out: Requests, command: impl Fn(String) -> StreamCommand) -> Requests {
+    fn with_checkpoint(
+        &self,
+        out: Requests,
+        command: impl Fn(String) -> StreamCommand,
+    ) -> Requests {
         let branch = self.preview().and_then(|preview| preview.branch.as_ref());
-        branch.map(|branch| out.and(command(branch.checkpoint_id.clone()))).unwrap_or_default()
+        branch
+            .map(|branch| out.and(command(branch.checkpoint_id.clone())))
+            .unwrap_or_default()
     }
 
     /// Returns whether an action does something now.
@@ -88,7 +110,10 @@ impl Confirm {
         match action {
             Action::Send => is_ready,
             Action::Option => {
-                let is_deletion = matches!(self.proposal, Proposal::Service(Intent::DeleteDeployment { .. }));
+                let is_deletion = matches!(
+                    self.proposal,
+                    Proposal::Service(Intent::DeleteDeployment { .. })
+                );
                 let has_queue = matches!(self.choice, Some(Choice::Queue { .. }));
                 self.node_choice().is_some() || is_ready && (is_deletion || has_queue)
             }
@@ -101,11 +126,14 @@ impl Confirm {
 
     /// Returns the keys in the frame, each with its label.
     pub(super) fn keys(&self, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
-        let is_run = self.preview().is_some_and(|preview| preview.branch.is_some());
+        let is_run = self
+            .preview()
+            .is_some_and(|preview| preview.branch.is_some());
         let is_ready = matches!(self.stage, Stage::Ready(_));
         let is_open = is_ready || matches!(self.stage, Stage::Planning);
         let label = |id: &'static str, action: Action, label: &str| {
-            self.is_possible(cx, action).then(|| (id, label.to_string()))
+            self.is_possible(cx, action)
+                .then(|| (id, label.to_string()))
         };
         let send = match (is_run, self.wants_name().is_some()) {
             (_, true) => "send (after the name)",
@@ -119,7 +147,13 @@ impl Confirm {
             (None, _) => "option",
         };
         // While a name is typed, the key that is a letter is input.
-        let copy = match cx.session.keymap.keys_of("confirm.curl").iter().find(|key| key.text().is_none()) {
+        let copy = match cx
+            .session
+            .keymap
+            .keys_of("confirm.curl")
+            .iter()
+            .find(|key| key.text().is_none())
+        {
             Some(key) if self.wants_name().is_some() => Some(("", format!("{key} copy"))),
             _ => label("confirm.curl", Action::Curl, "copy the request"),
         };
@@ -130,7 +164,10 @@ impl Confirm {
             label("confirm.option", Action::Option, option),
             copy,
             label("confirm.fold", Action::Collapse, fold),
-            Some(("confirm.back", if is_open { "cancel" } else { "close" }.to_string())),
+            Some((
+                "confirm.back",
+                if is_open { "cancel" } else { "close" }.to_string(),
+            )),
         ];
         keys.into_iter().flatten().collect()
     }

@@ -28,12 +28,19 @@ pub(super) struct PreviewStyle<'a> {
 }
 
 pub(super) fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    wrap(text, width).iter().map(|line| Line::of(tone, line)).collect()
+    wrap(text, width)
+        .iter()
+        .map(|line| Line::of(tone, line))
+        .collect()
 }
 
 /// Returns the columns beside a label.
 pub(super) fn inner(width: usize) -> usize {
-    if width < NARROW { width.saturating_sub(2) } else { width - LABEL }
+    if width < NARROW {
+        width.saturating_sub(2)
+    } else {
+        width - LABEL
+    }
 }
 
 /// Puts a label beside lines; in a narrow terminal above them.
@@ -46,7 +53,13 @@ pub(super) fn labeled(label: &str, lines: Vec<Line>, width: usize) -> Vec<Line> 
     let above = (is_narrow && !label.is_empty()).then(|| Line::dim(label));
     let beside = lines.into_iter().enumerate().map(|(i, mut line)| {
         let text = if i == 0 && !is_narrow { label } else { "" };
-        line.left.insert(0, Piece { text: padded(text, indent), tone: Tone::Dim });
+        line.left.insert(
+            0,
+            Piece {
+                text: padded(text, indent),
+                tone: Tone::Dim,
+            },
+        );
         line
     });
     above.into_iter().chain(beside).collect()
@@ -54,11 +67,19 @@ pub(super) fn labeled(label: &str, lines: Vec<Line>, width: usize) -> Vec<Line> 
 
 /// Returns the notes of a preview.
 pub(super) fn note_lines(preview: &Preview, width: usize) -> Vec<Line> {
-    preview.notes.iter().flat_map(|note| note_line(note.warns, &note.text, width)).collect()
+    preview
+        .notes
+        .iter()
+        .flat_map(|note| note_line(note.warns, &note.text, width))
+        .collect()
 }
 
 fn note_line(warns: bool, said: &str, width: usize) -> Vec<Line> {
-    let mark = if warns { (Tone::Moving, "! ") } else { (Tone::Dim, "· ") };
+    let mark = if warns {
+        (Tone::Moving, "! ")
+    } else {
+        (Tone::Dim, "· ")
+    };
     marked(mark, Tone::Plain, said, width)
 }
 
@@ -75,8 +96,16 @@ pub(super) fn preview_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<
     }
     lines.extend(labeled("Changes", changes(preview, style), width));
     let revision = preview.revision.sentence();
-    let mut said = if revision.is_empty() { Vec::new() } else { wrapped(Tone::Plain, &revision, inner(width)) };
-    if let Some(calls) = preview.branch.as_ref().and_then(|branch| branch.repeats.as_ref()) {
+    let mut said = if revision.is_empty() {
+        Vec::new()
+    } else {
+        wrapped(Tone::Plain, &revision, inner(width))
+    };
+    if let Some(calls) = preview
+        .branch
+        .as_ref()
+        .and_then(|branch| branch.repeats.as_ref())
+    {
         said.extend(note_line(true, &calls.sentence(style.run), inner(width)));
     }
     said.extend(note_lines(preview, inner(width)));
@@ -85,7 +114,11 @@ pub(super) fn preview_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<
         lines.push(Line::new());
     }
     let fold = if style.is_folded { "▸" } else { "▾" };
-    let label = if preview.then.is_empty() { format!("{fold} Request") } else { format!("{fold} Requests") };
+    let label = if preview.then.is_empty() {
+        format!("{fold} Request")
+    } else {
+        format!("{fold} Requests")
+    };
     lines.extend(labeled(&label, request_lines(preview, style), width));
     lines
 }
@@ -93,12 +126,22 @@ pub(super) fn preview_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<
 /// Returns what runs from a checkpoint, in columns.
 fn step_lines(branch: &Branch, style: &PreviewStyle<'_>) -> Vec<Line> {
     let inner = inner(style.width);
-    let rows: Vec<(&BranchStep, String, String)> =
-        branch.steps.iter().map(|step| (step, step.named(), step.basis(style.run))).collect();
-    let widest = |of: &dyn Fn(&(&BranchStep, String, String)) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let rows: Vec<(&BranchStep, String, String)> = branch
+        .steps
+        .iter()
+        .map(|step| (step, step.named(), step.basis(style.run)))
+        .collect();
+    let widest = |of: &dyn Fn(&(&BranchStep, String, String)) -> usize| {
+        rows.iter().map(of).max().unwrap_or(0)
+    };
     // A long list of nodes doesn't push the other columns away.
     let is_short = |columns: &usize| *columns <= inner / 3;
-    let nodes = rows.iter().map(|(_, nodes, _)| text::width(nodes)).filter(is_short).max().unwrap_or(inner / 3);
+    let nodes = rows
+        .iter()
+        .map(|(_, nodes, _)| text::width(nodes))
+        .filter(is_short)
+        .max()
+        .unwrap_or(inner / 3);
     let basis = widest(&|(.., basis)| text::width(basis));
     let mut lines = Vec::new();
     let mut before = None;
@@ -109,14 +152,23 @@ fn step_lines(branch: &Branch, style: &PreviewStyle<'_>) -> Vec<Line> {
         match text::width(named) <= nodes {
             true => push_nodes(&mut of_step[0], step, named, nodes),
             false => {
-                of_step = wrap(named, inner).iter().map(|part| Line::of(own, part)).collect();
+                of_step = wrap(named, inner)
+                    .iter()
+                    .map(|part| Line::of(own, part))
+                    .collect();
                 of_step.push(Line::of(own, &" ".repeat(nodes)));
             }
         }
-        let tone = if step.certain { Tone::Strong } else { Tone::Dim };
+        let tone = if step.certain {
+            Tone::Strong
+        } else {
+            Tone::Dim
+        };
         let rest = inner.saturating_sub(nodes + basis + 4).max(1);
         let details = wrap(&step.detail, rest);
-        let (first, more) = details.split_first().map_or(("", &[][..]), |(first, more)| (&**first, more));
+        let (first, more) = details
+            .split_first()
+            .map_or(("", &[][..]), |(first, more)| (&**first, more));
         if let Some(line) = of_step.last_mut() {
             line.push(tone, &format!("  {}", padded(basis_text, basis)));
             line.push(own, &format!("  {first}"));
@@ -124,8 +176,15 @@ fn step_lines(branch: &Branch, style: &PreviewStyle<'_>) -> Vec<Line> {
         if basis_text.is_empty() && first.is_empty() && of_step.len() > 1 {
             of_step.pop();
         }
-        of_step.extend(more.iter().map(|part| Line::of(own, &format!("{}{part}", " ".repeat(nodes + basis + 4)))));
-        let label = if before == Some(step.kind) { "" } else { step.kind.label() };
+        of_step.extend(
+            more.iter()
+                .map(|part| Line::of(own, &format!("{}{part}", " ".repeat(nodes + basis + 4)))),
+        );
+        let label = if before == Some(step.kind) {
+            ""
+        } else {
+            step.kind.label()
+        };
         before = Some(step.kind);
         lines.extend(labeled(label, of_step, style.width));
     }
@@ -135,12 +194,23 @@ fn step_lines(branch: &Branch, style: &PreviewStyle<'_>) -> Vec<Line> {
 /// Adds the nodes of a step, each in its color.
 fn push_nodes(line: &mut Line, step: &BranchStep, named: &str, width: usize) {
     let [node] = step.nodes.as_slice() else {
-        let tone = if step.kind == BranchStepKind::Skipped { Tone::Dim } else { Tone::Plain };
+        let tone = if step.kind == BranchStepKind::Skipped {
+            Tone::Dim
+        } else {
+            Tone::Plain
+        };
         return line.push(tone, &padded(named, width));
     };
     let name = node.rsplit_once(" ×").map_or(&**node, |(name, _)| name);
     let is_node = step.kind != BranchStepKind::Skipped && !name.contains(' ') && name != "unknown";
-    line.push(if is_node { Tone::label(name) } else { Tone::Dim }, named);
+    line.push(
+        if is_node {
+            Tone::label(name)
+        } else {
+            Tone::Dim
+        },
+        named,
+    );
     line.push_plain(&" ".repeat(width.saturating_sub(text::width(named))));
 }
 
@@ -149,22 +219,43 @@ fn changes(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
     let width = inner(style.width);
     let is_edited = !preview.changes.is_empty();
     if preview.branch.is_some() {
-        let choice = |is_chosen: bool, said: &str| format!("{} {said}", if is_chosen { "(x)" } else { "( )" });
-        let (none, edit) = (choice(!is_edited, "none"), choice(is_edited, "edit state first"));
+        let choice = |is_chosen: bool, said: &str| {
+            format!("{} {said}", if is_chosen { "(x)" } else { "( )" })
+        };
+        let (none, edit) = (
+            choice(!is_edited, "none"),
+            choice(is_edited, "edit state first"),
+        );
         return match (preview.changes.as_slice(), style.may_edit) {
             ([], false) => Vec::new(),
             ([], true) => vec![Line::plain(&format!("{none}   {edit}"))],
-            ([one], _) => wrapped(Tone::Plain, &format!("{none}   {edit}: {}", one.line()), width),
+            ([one], _) => wrapped(
+                Tone::Plain,
+                &format!("{none}   {edit}: {}", one.line()),
+                width,
+            ),
             (several, _) => {
                 let head = Line::plain(&format!("{none}   {edit}:"));
-                std::iter::once(head).chain(several.iter().flat_map(|change| change_lines(change, width))).collect()
+                std::iter::once(head)
+                    .chain(
+                        several
+                            .iter()
+                            .flat_map(|change| change_lines(change, width)),
+                    )
+                    .collect()
             }
         };
     }
-    let mut lines: Vec<Line> = preview.changes.iter().flat_map(|change| change_lines(change, width)).collect();
+    let mut lines: Vec<Line> = preview
+        .changes
+        .iter()
+        .flat_map(|change| change_lines(change, width))
+        .collect();
     let resent = resent_secrets(preview);
     if is_edited && resent > 0 {
-        let said = format!("secrets: {resent} unchanged, sent again because each update replaces the whole set");
+        let said = format!(
+            "secrets: {resent} unchanged, sent again because each update replaces the whole set"
+        );
         lines.extend(marked((Tone::Dim, "= "), Tone::Plain, &said, width));
     }
     lines
@@ -175,10 +266,22 @@ fn request_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
     let width = inner(style.width);
     let mut lines = Vec::new();
     for (n, request) in preview.requests().enumerate() {
-        let number = if preview.then.is_empty() { String::new() } else { format!("{}  ", n + 1) };
+        let number = if preview.then.is_empty() {
+            String::new()
+        } else {
+            format!("{}  ", n + 1)
+        };
         if style.is_folded {
-            let body = request.body.as_ref().map(|body| text::head(&body.to_string(), PIECE).to_string());
-            let line = format!("{number}{} {}  {}", request.method, path_of(&request.url), body.unwrap_or_default());
+            let body = request
+                .body
+                .as_ref()
+                .map(|body| text::head(&body.to_string(), PIECE).to_string());
+            let line = format!(
+                "{number}{} {}  {}",
+                request.method,
+                path_of(&request.url),
+                body.unwrap_or_default()
+            );
             lines.push(Line::dim(&text::fit(&text::clean(&line), width)));
             continue;
         }
@@ -190,8 +293,14 @@ fn request_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
 /// Returns a request with its body in compact form.
 fn whole_request(request: &PlainRequest, number: &str, width: usize) -> Vec<Line> {
     let indent = number.len();
-    let mut lines = Line::dim(&format!("{number}{} {}", request.method, request.url)).broken(width, indent, usize::MAX);
-    let Some(body) = request.body.as_ref().map(|body| body.to_string()) else { return lines };
+    let mut lines = Line::dim(&format!("{number}{} {}", request.method, request.url)).broken(
+        width,
+        indent,
+        usize::MAX,
+    );
+    let Some(body) = request.body.as_ref().map(|body| body.to_string()) else {
+        return lines;
+    };
     let shown = text::head(&body, MAX_BODY);
     let mut line = Line::dim(&" ".repeat(indent));
     let mut rest = shown;
@@ -210,16 +319,34 @@ fn whole_request(request: &PlainRequest, number: &str, width: usize) -> Vec<Line
 
 /// Returns the address of a request without its host.
 fn path_of(url: &str) -> &str {
-    let at = url.find("://").and_then(|scheme| Some(scheme + 3 + url[scheme + 3..].find('/')?));
+    let at = url
+        .find("://")
+        .and_then(|scheme| Some(scheme + 3 + url[scheme + 3..].find('/')?));
     at.map_or(url, |at| &url[at..])
 }
 
 /// Returns how many secrets an update sends again because the service replaces the whole set.
 fn resent_secrets(preview: &Preview) -> usize {
-    let secrets = preview.request.body.as_ref().filter(|_| preview.request.method == "PATCH");
-    let secrets = secrets.and_then(|body| body["secrets"].as_array()).map(Vec::as_slice).unwrap_or_default();
-    let is_changed = |name: &str| preview.changes.iter().any(|change| change.path == format!("secrets[{name}]"));
-    secrets.iter().filter_map(|secret| secret["name"].as_str()).filter(|name| !is_changed(name)).count()
+    let secrets = preview
+        .request
+        .body
+        .as_ref()
+        .filter(|_| preview.request.method == "PATCH");
+    let secrets = secrets
+        .and_then(|body| body["secrets"].as_array())
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let is_changed = |name: &str| {
+        preview
+            .changes
+            .iter()
+            .any(|change| change.path == format!("secrets[{name}]"))
+    };
+    secrets
+        .iter()
+        .filter_map(|secret| secret["name"].as_str())
+        .filter(|name| !is_changed(name))
+        .count()
 }
 
 /// Returns the lines of a change, with a sign before what is added or removed.

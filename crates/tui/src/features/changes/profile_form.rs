@@ -45,8 +45,7 @@ pub(super) const KEY_PLACES: [(KeyPlace, &str); 5] = [
 ];
 
 /// Why a key is not a field's text.
-const REFUSED: &str =
-    "That looks like a key, so nothing of it was kept. Enter where the key is. Press Backspace to continue.";
+const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter where the key is. Press Backspace to continue.";
 
 /// The form and what it knows besides the document.
 #[derive(Debug, Clone)]
@@ -110,7 +109,10 @@ impl ProfileFields {
     /// Reads what it shows of the session.
     pub fn know(&mut self, session: &Session) {
         let catalog = &session.catalog;
-        let names = catalog.names().into_iter().filter(|name| Some(name) != self.was.as_ref());
+        let names = catalog
+            .names()
+            .into_iter()
+            .filter(|name| Some(name) != self.was.as_ref());
         self.known = Known {
             names: names.collect(),
             source: self.was.as_deref().and_then(|name| source(session, name)),
@@ -126,7 +128,11 @@ impl ProfileFields {
                 self.others = ProfileForm::other_settings(document);
                 let stops = self.stops();
                 let first = stops.first().copied().unwrap_or(Stop::Name);
-                self.go_to(if stops.contains(&self.focus) { self.focus } else { first });
+                self.go_to(if stops.contains(&self.focus) {
+                    self.focus
+                } else {
+                    first
+                });
             }
             Err(error) => (self.is_shown, self.why_document) = (false, Some(error.message)),
         }
@@ -136,7 +142,10 @@ impl ProfileFields {
     pub fn on_checked(&mut self, document: &str, problem: Option<&Problem>) {
         self.found = problem.map(|problem| {
             let field = ProfileForm::field_at(document, problem.line, problem.column);
-            let is_region = matches!(self.values.place, ServerPlace::Region(_) | ServerPlace::AsWritten);
+            let is_region = matches!(
+                self.values.place,
+                ServerPlace::Region(_) | ServerPlace::AsWritten
+            );
             let stop = field.map(|field| match field {
                 ProfileField::Name => Stop::Name,
                 ProfileField::Server if is_region => Stop::Place,
@@ -146,13 +155,20 @@ impl ProfileFields {
                 ProfileField::Label => Stop::Label,
                 ProfileField::Access => Stop::Access,
             });
-            (stop.filter(|stop| self.stops().contains(stop)), problem.message.clone())
+            (
+                stop.filter(|stop| self.stops().contains(stop)),
+                problem.message.clone(),
+            )
         });
     }
 
     /// Returns whether a profile of the file gets another name.
     pub fn is_renamed_in_file(&self) -> bool {
-        self.known.source.is_none() && self.was.as_deref().is_some_and(|was| was != self.values.name)
+        self.known.source.is_none()
+            && self
+                .was
+                .as_deref()
+                .is_some_and(|was| was != self.values.name)
     }
 
     /// Returns everything that can have the focus, from top to bottom.
@@ -169,7 +185,10 @@ impl ProfileFields {
         ];
         let is_shown = |stop: &Stop| match stop {
             Stop::Place => self.values.place != ServerPlace::AsWritten,
-            Stop::Address => !matches!(self.values.place, ServerPlace::Region(_) | ServerPlace::AsWritten),
+            Stop::Address => !matches!(
+                self.values.place,
+                ServerPlace::Region(_) | ServerPlace::AsWritten
+            ),
             Stop::KeyPlace => self.values.key_place != KeyPlace::AsWritten,
             Stop::Key => !matches!(self.values.key_place, KeyPlace::None | KeyPlace::AsWritten),
             _ => true,
@@ -197,11 +216,17 @@ impl ProfileFields {
     /// Moves the focus.
     pub fn step(&mut self, by: isize) -> Done {
         let stops = self.stops();
-        let at = stops.iter().position(|stop| *stop == self.focus).unwrap_or_default() as isize;
+        let at = stops
+            .iter()
+            .position(|stop| *stop == self.focus)
+            .unwrap_or_default() as isize;
         self.left.insert(self.focus);
         let next = (at + by).rem_euclid(stops.len().max(1) as isize) as usize;
         self.go_to(stops.get(next).copied().unwrap_or(Stop::Name));
-        Done { requests: self.check_key(), is_changed: false }
+        Done {
+            requests: self.check_key(),
+            is_changed: false,
+        }
     }
 
     /// Handles a key that is not one of the editor's.
@@ -240,12 +265,19 @@ impl ProfileFields {
                 self.change_text(|input| input.key(key));
             }
         }
-        Done { requests: self.check_key(), is_changed: before != self.values }
+        Done {
+            requests: self.check_key(),
+            is_changed: before != self.values,
+        }
     }
 
     /// Inserts pasted text. Returns whether a field changed.
     pub fn paste(&mut self, pasted: &str) -> bool {
-        let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
+        let is_key = if self.focus == Stop::Key {
+            looks_like_key
+        } else {
+            has_langsmith_key
+        };
         if is_key(pasted) {
             self.refused = Some(self.focus).filter(|_| self.text_mut().is_some());
             return false;
@@ -260,11 +292,19 @@ impl ProfileFields {
         let mut input = std::mem::take(&mut self.input);
         let was = self.values.key.clone();
         let mut is_refused = false;
-        let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
+        let is_key = if self.focus == Stop::Key {
+            looks_like_key
+        } else {
+            has_langsmith_key
+        };
         if let Some(text) = self.text_mut() {
             change(&mut input);
             is_refused = is_key(&input.text());
-            *text = if is_refused { String::new() } else { input.text() };
+            *text = if is_refused {
+                String::new()
+            } else {
+                input.text()
+            };
         }
         if self.focus == Stop::Key {
             let typed = std::mem::take(&mut self.values.key);
@@ -272,7 +312,11 @@ impl ProfileFields {
             self.is_key_chosen |= self.values.key != was;
         }
         // A new input also forgets the steps of an undo.
-        self.input = if is_refused { TextInput::line("") } else { input };
+        self.input = if is_refused {
+            TextInput::line("")
+        } else {
+            input
+        };
         self.refused = Some(self.focus).filter(|_| is_refused);
     }
 
@@ -289,13 +333,18 @@ impl ProfileFields {
         let taken = |name: &str| self.known.names.iter().any(|other| other == name);
         let is_own = |name: &str| {
             let usual = PLACES.iter().map(|(place, _)| usual_name(*place));
-            name == "new" || usual.into_iter().any(|usual| name.strip_prefix(usual).is_some_and(is_number))
+            name == "new"
+                || usual
+                    .into_iter()
+                    .any(|usual| name.strip_prefix(usual).is_some_and(is_number))
         };
         if self.was.is_none() && is_own(&before.name) {
             let usual = usual_name(self.values.place);
             let numbered = (2..100).map(|n| format!("{usual}{n}"));
             let mut names = std::iter::once(usual.to_string()).chain(numbered);
-            self.values.name = names.find(|name| !taken(name)).unwrap_or_else(|| usual.into());
+            self.values.name = names
+                .find(|name| !taken(name))
+                .unwrap_or_else(|| usual.into());
         }
     }
 
@@ -311,9 +360,12 @@ impl ProfileFields {
 
     /// Requests whether the key can be read. A command is not run before the profile is checked.
     pub fn check_key(&self) -> Requests {
-        let unchecked =
-            self.reference().filter(|one| !self.values.key.is_empty() && !self.references.contains_key(one));
-        unchecked.map(|one| Effect::CheckSecrets(vec![one]).into()).unwrap_or_default()
+        let unchecked = self
+            .reference()
+            .filter(|one| !self.values.key.is_empty() && !self.references.contains_key(one));
+        unchecked
+            .map(|one| Effect::CheckSecrets(vec![one]).into())
+            .unwrap_or_default()
     }
 
     /// Applies which references can be read.
@@ -331,8 +383,12 @@ impl ProfileFields {
         let missing = match stop {
             Stop::Address if is_empty(&values.address) => "Enter the server's URL.",
             Stop::Name if is_empty(&values.name) => "Enter a name.",
-            Stop::Name if self.known.names.contains(&values.name) => "There is already a profile of this name.",
-            Stop::Key if values.has_invalid_variable() => "Enter the name of an environment variable.",
+            Stop::Name if self.known.names.contains(&values.name) => {
+                "There is already a profile of this name."
+            }
+            Stop::Key if values.has_invalid_variable() => {
+                "Enter the name of an environment variable."
+            }
             Stop::Key if is_empty(&values.key) => match values.key_place {
                 KeyPlace::File => "Enter the file's path.",
                 KeyPlace::Keychain => "Enter the entry's service, or SERVICE/ACCOUNT.",
@@ -351,7 +407,10 @@ impl ProfileFields {
 
     /// Goes to the first element that has a problem, and returns that.
     pub fn go_to_problem(&mut self) -> Option<String> {
-        let (stop, why) = self.stops().into_iter().find_map(|stop| Some((stop, self.problem(stop)?)))?;
+        let (stop, why) = self
+            .stops()
+            .into_iter()
+            .find_map(|stop| Some((stop, self.problem(stop)?)))?;
         self.left.extend(self.stops());
         if self.refused != Some(stop) {
             self.go_to(stop);
@@ -361,7 +420,10 @@ impl ProfileFields {
 }
 
 fn next_of<T: Copy + PartialEq>(all: &[(T, &str)], now: T, by: isize) -> T {
-    let at = all.iter().position(|(one, _)| *one == now).unwrap_or_default() as isize;
+    let at = all
+        .iter()
+        .position(|(one, _)| *one == now)
+        .unwrap_or_default() as isize;
     let next = (at + by).rem_euclid(all.len().max(1) as isize) as usize;
     all.get(next).map_or(now, |(one, _)| *one)
 }

@@ -3,7 +3,9 @@
 use super::profile_form::{KEY_PLACES, PLACES, ProfileFields, Stop};
 use crate::session::{Cx, card};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::form_lines::{FormLines, Part, flow, mark, one_line, option, padded, problem_lines};
+use crate::widgets::form_lines::{
+    FormLines, Part, flow, mark, one_line, option, padded, problem_lines,
+};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::config::{KeyPlace, Keyring, REGIONS, ServerPlace};
 use runtail_core::text;
@@ -28,9 +30,19 @@ impl ProfileFields {
             (Some(name), None) => format!("Profile {}", text::clean(name)),
             (Some(name), Some(source)) => format!("Profile {} · {source}", text::clean(name)),
         };
-        let top = drawn.focus.1.saturating_sub(usize::from(cx.session.overlay_area().h));
+        let top = drawn
+            .focus
+            .1
+            .saturating_sub(usize::from(cx.session.overlay_area().h));
         let profile = self.was.as_deref().unwrap_or_default();
-        let card = card::Card { profile, title, keys: self.keys(), lines: &drawn, top, has_pages: false };
+        let card = card::Card {
+            profile,
+            title,
+            keys: self.keys(),
+            lines: &drawn,
+            top,
+            has_pages: false,
+        };
         card::draw(cx, canvas, &card)
     }
 
@@ -41,7 +53,10 @@ impl ProfileFields {
             (false, true) => "check and save",
             (false, false) => "check and use",
         };
-        let mut keys = vec![("editor.preview", send.to_string()), ("editor.next", "next field".into())];
+        let mut keys = vec![
+            ("editor.preview", send.to_string()),
+            ("editor.next", "next field".into()),
+        ];
         if matches!(self.focus, Stop::Place | Stop::KeyPlace | Stop::Access) {
             keys.insert(1, ("", "← → choose".into()));
         }
@@ -56,30 +71,43 @@ impl ProfileFields {
     fn lines(&self, cx: &Cx<'_>, width: usize) -> FormLines {
         let mut out = FormLines::default();
         let values = &self.values;
-        let as_toml = format!("as written; {} edits it as TOML", cx.session.key("editor.form"));
+        let as_toml = format!(
+            "as written; {} edits it as TOML",
+            cx.session.key("editor.form")
+        );
         if values.place == ServerPlace::AsWritten {
-            out.lines.extend(fixed("Server", &values.address, &as_toml, width));
+            out.lines
+                .extend(fixed("Server", &values.address, &as_toml, width));
         }
         let mut is_key_due = values.key_place == KeyPlace::AsWritten;
         for stop in self.stops() {
             if stop == Stop::Name && std::mem::take(&mut is_key_due) {
-                out.lines.extend(fixed("Key from", &values.key, &as_toml, width));
+                out.lines
+                    .extend(fixed("Key from", &values.key, &as_toml, width));
             }
             self.stop_lines(&mut out, stop, width);
         }
         if !self.others.is_empty() {
-            out.lines.extend(fixed("Also set", &self.others.join(", "), "kept as written", width));
+            out.lines.extend(fixed(
+                "Also set",
+                &self.others.join(", "),
+                "kept as written",
+                width,
+            ));
         }
         out.lines.push(Line::new());
         let (tone, said) = self.state();
-        out.lines.extend(wrap(&said, width).iter().map(|part| Line::of(tone, part)));
+        out.lines
+            .extend(wrap(&said, width).iter().map(|part| Line::of(tone, part)));
         out
     }
 
     /// Says whether the profile is ready, and what the next key does.
     fn state(&self) -> (Tone, String) {
         let first = self.stops().into_iter().find_map(|stop| self.problem(stop));
-        let is_unread = self.reference().is_some_and(|one| matches!(self.references.get(&one), Some(Some(_))));
+        let is_unread = self
+            .reference()
+            .is_some_and(|one| matches!(self.references.get(&one), Some(Some(_))));
         match (first, &self.found) {
             (Some(_), _) if self.refused.is_some() => {
                 (Tone::Dim, "Not ready: enter where the key is, never the key itself.".into())
@@ -131,29 +159,60 @@ impl ProfileFields {
         let indent = " ".repeat(LABELS);
         let is_shown = self.left.contains(&stop) || self.refused == Some(stop);
         let problem = self.problem(stop).filter(|_| is_shown);
-        let unread = self.reference().filter(|_| stop == Stop::Key).and_then(|one| self.references.get(&one).cloned());
+        let unread = self
+            .reference()
+            .filter(|_| stop == Stop::Key)
+            .and_then(|one| self.references.get(&one).cloned());
         match (problem, unread) {
-            (Some(why), _) | (None, Some(Some(why))) => lines.extend(problem_lines(&indent, &why, width)),
+            (Some(why), _) | (None, Some(Some(why))) => {
+                lines.extend(problem_lines(&indent, &why, width))
+            }
             (None, unread) => {
-                let note = if unread.is_some() { "can be read".into() } else { self.note(stop) };
+                let note = if unread.is_some() {
+                    "can be read".into()
+                } else {
+                    self.note(stop)
+                };
                 with_note(&mut lines, &note, is_focused || stop == Stop::Key, width);
             }
         }
         out.add(is_focused, Part { lines, cursor });
     }
 
-    fn value_lines(&self, stop: Stop, label: Line, width: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    fn value_lines(
+        &self,
+        stop: Stop,
+        label: Line,
+        width: usize,
+    ) -> (Vec<Line>, Option<(usize, usize)>) {
         let is_focused = self.focus == stop;
         let values = &self.values;
         let value = match stop {
             Stop::Place => {
-                return (choice(label, PLACES.map(|(place, name)| (place == values.place, name)), width), None);
+                return (
+                    choice(
+                        label,
+                        PLACES.map(|(place, name)| (place == values.place, name)),
+                        width,
+                    ),
+                    None,
+                );
             }
             Stop::KeyPlace => {
-                return (choice(label, KEY_PLACES.map(|(place, name)| (place == values.key_place, name)), width), None);
+                return (
+                    choice(
+                        label,
+                        KEY_PLACES.map(|(place, name)| (place == values.key_place, name)),
+                        width,
+                    ),
+                    None,
+                );
             }
             Stop::Access => {
-                let options = [(!values.is_read_only, "writes, after a preview"), (values.is_read_only, "read-only")];
+                let options = [
+                    (!values.is_read_only, "writes, after a preview"),
+                    (values.is_read_only, "read-only"),
+                ];
                 return (choice(label, options, width), None);
             }
             Stop::Address => &values.address,
@@ -169,9 +228,16 @@ impl ProfileFields {
             false => (text::fit(&text::clean(value), room).into_owned(), None),
         };
         let cursor = column.map(|column| (0, LABELS + 2 + column));
-        let hint = if value.is_empty() && !is_focused { placeholder(stop, values.place) } else { "" };
+        let hint = if value.is_empty() && !is_focused {
+            placeholder(stop, values.place)
+        } else {
+            ""
+        };
         let line = match hint {
-            "" => label.with(frame, "[ ").with_plain(&padded(&shown, room)).with(frame, " ]"),
+            "" => label
+                .with(frame, "[ ")
+                .with_plain(&padded(&shown, room))
+                .with(frame, " ]"),
             hint => label.with_dim(&format!("[ {} ]", padded(&text::fit(hint, room), room))),
         };
         (vec![line], cursor)
@@ -180,9 +246,10 @@ impl ProfileFields {
     fn note(&self, stop: Stop) -> String {
         let values = &self.values;
         match (stop, values.place, values.key_place) {
-            (Stop::Place, ServerPlace::Region(at), _) => {
-                REGIONS.get(at).map(|(_, host)| host.to_string()).unwrap_or_default()
-            }
+            (Stop::Place, ServerPlace::Region(at), _) => REGIONS
+                .get(at)
+                .map(|(_, host)| host.to_string())
+                .unwrap_or_default(),
             (Stop::Address, ServerPlace::SelfHosted, _) => "the address of the installation".into(),
             (Stop::Address, ..) => "the address of the server".into(),
             (Stop::KeyPlace, ..) => "only where the key is; never the key itself".into(),
@@ -190,7 +257,9 @@ impl ProfileFields {
             (Stop::Key, _, KeyPlace::Keychain) => match Keyring::parse(&values.key, &values.name) {
                 Ok(entry) => match entry.store_command() {
                     Some(store) => format!("store it with: {store}"),
-                    None => "Runtail can't read this system's keychain; use a file or a command".into(),
+                    None => {
+                        "Runtail can't read this system's keychain; use a file or a command".into()
+                    }
                 },
                 Err(_) => String::new(),
             },
@@ -201,7 +270,9 @@ impl ProfileFields {
             }
             (Stop::Workspace, ..) => "its id; only for keys of a whole organization".into(),
             (Stop::Label, ..) => "PROD: read-only, unless --write is given".into(),
-            (Stop::Access, ..) if !values.is_read_only && values.label.to_uppercase().contains("PROD") => {
+            (Stop::Access, ..)
+                if !values.is_read_only && values.label.to_uppercase().contains("PROD") =>
+            {
                 "read-only by its label, unless --write is given".into()
             }
             _ => String::new(),
@@ -213,7 +284,9 @@ impl ProfileFields {
 fn lowered(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), chars.clone().next()) {
-        (Some(first), Some(second)) if !second.is_uppercase() => first.to_lowercase().chain(chars).collect(),
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
         _ => text.to_string(),
     }
 }
@@ -242,14 +315,20 @@ fn fixed(name: &str, value: &str, note: &str, width: usize) -> Vec<Line> {
 /// Adds a note beside the first line where it fits; else below the lines if `is_needed`.
 fn with_note(lines: &mut Vec<Line>, note: &str, is_needed: bool, width: usize) {
     let note = text::clean(note);
-    let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) else { return };
+    let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) else {
+        return;
+    };
     let column = NOTES.max(line.width());
     if width >= NOTES + NOTE_ROOM && column + text::width(&note) <= width {
         line.push_plain(&" ".repeat(column - line.width()));
         line.push_dim(&note);
     } else if is_needed {
         let parts = wrap(&note, width.saturating_sub(LABELS).max(8));
-        lines.extend(parts.iter().map(|part| Line::dim(&format!("{}{part}", " ".repeat(LABELS)))));
+        lines.extend(
+            parts
+                .iter()
+                .map(|part| Line::dim(&format!("{}{part}", " ".repeat(LABELS)))),
+        );
     }
 }
 

@@ -8,10 +8,18 @@ use serde_json::{Map, Value};
 /// Returns the change of a cron that a document describes, by its changed settings.
 pub(super) fn cron_change(cron: Option<&str>, mut fields: Map<String, Value>) -> ResourceIntent {
     match cron {
-        Some(cron) => ResourceIntent::UpdateCron { cron: cron.into(), fields: fields.into() },
+        Some(cron) => ResourceIntent::UpdateCron {
+            cron: cron.into(),
+            fields: fields.into(),
+        },
         None => {
-            let thread = fields.remove("thread_id").and_then(|thread| thread.as_str().map(str::to_string));
-            ResourceIntent::CreateCron { thread, fields: fields.into() }
+            let thread = fields
+                .remove("thread_id")
+                .and_then(|thread| thread.as_str().map(str::to_string));
+            ResourceIntent::CreateCron {
+                thread,
+                fields: fields.into(),
+            }
         }
     }
 }
@@ -25,21 +33,43 @@ pub(super) fn item_change(
     original: &str,
     text: &str,
 ) -> Result<ResourceIntent, Problem> {
-    let problem = |line: usize, column: usize, message: String| Problem { line, column, message };
+    let problem = |line: usize, column: usize, message: String| Problem {
+        line,
+        column,
+        message,
+    };
     let document = exact_json::parse(text).map_err(|why| match why {
         Unreadable::Invalid(error) => {
             let said = error.to_string();
-            let message = said.split(" at line ").next().unwrap_or_default().to_string();
+            let message = said
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_string();
             problem(error.line().max(1), error.column().max(1), message)
         }
         Unreadable::Inexact(inexact) => {
             let before = text.get(..inexact.offset).unwrap_or_default();
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            problem(before.matches('\n').count() + 1, column, inexact.to_string())
+            let column = before
+                .rsplit('\n')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .count()
+                + 1;
+            problem(
+                before.matches('\n').count() + 1,
+                column,
+                inexact.to_string(),
+            )
         }
     })?;
     if !document.is_object() {
-        return Err(problem(1, 1, "an item's value must be a JSON object".into()));
+        return Err(problem(
+            1,
+            1,
+            "an item's value must be a JSON object".into(),
+        ));
     }
     match at {
         Some((namespace, key)) => Ok(ResourceIntent::PutItem {
@@ -49,10 +79,20 @@ pub(super) fn item_change(
             edited_from: serde_json::from_str(original).ok(),
         }),
         None => {
-            let text = |field: &str| document[field].as_str().unwrap_or_default().trim().to_string();
+            let text = |field: &str| {
+                document[field]
+                    .as_str()
+                    .unwrap_or_default()
+                    .trim()
+                    .to_string()
+            };
             let namespace = text("namespace");
             if namespace.is_empty() || text("key").is_empty() {
-                return Err(problem(1, 1, "namespace and key must not be empty; dots separate the labels".into()));
+                return Err(problem(
+                    1,
+                    1,
+                    "namespace and key must not be empty; dots separate the labels".into(),
+                ));
             }
             Ok(ResourceIntent::PutItem {
                 namespace: namespace.split('.').map(str::to_string).collect(),

@@ -22,7 +22,9 @@ impl SendKey {
     /// while the preview is loaded.
     pub fn refuses(&mut self, cx: &Cx<'_>, is_ready: Option<bool>) -> Option<Requests> {
         let now = cx.session.now;
-        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY);
+        let is_held = self
+            .held
+            .is_some_and(|last| now.duration_since(last) < HELD_KEY);
         // A key can be faster than the next frame, and a small terminal shows nothing.
         let is_unseen = is_ready == Some(true) && !(self.is_seen && cx.session.is_drawable());
         if !(is_held || is_unseen || is_ready.is_none()) {
@@ -30,7 +32,10 @@ impl SendKey {
         }
         self.held = Some(now);
         Some(match is_ready {
-            Some(true) => Requests::info(format!("Press {} again to send.", cx.session.key("confirm.send"))),
+            Some(true) => Requests::info(format!(
+                "Press {} again to send.",
+                cx.session.key("confirm.send")
+            )),
             _ => Requests::none(),
         })
     }

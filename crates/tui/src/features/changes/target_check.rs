@@ -46,12 +46,25 @@ pub struct TargetCheck {
 impl TargetCheck {
     /// Begins with a new preview.
     pub(super) fn begin(&mut self, now: Timestamp, has_target: bool) {
-        let checks = if has_target { Checks::Regularly } else { Checks::Never };
-        *self = TargetCheck { checks, since: now, changed_at: self.changed_at, ..TargetCheck::default() };
+        let checks = if has_target {
+            Checks::Regularly
+        } else {
+            Checks::Never
+        };
+        *self = TargetCheck {
+            checks,
+            since: now,
+            changed_at: self.changed_at,
+            ..TargetCheck::default()
+        };
     }
 
     /// Applies the result of a check: the other fields that have changed; nothing if there is no call that reads the target.
-    pub(super) fn on_read(&mut self, now: Timestamp, result: Result<Option<Vec<String>>, ApiError>) {
+    pub(super) fn on_read(
+        &mut self,
+        now: Timestamp,
+        result: Result<Option<Vec<String>>, ApiError>,
+    ) {
         (self.is_running, self.tried_at, self.problem) = (false, Some(now), None);
         match result {
             Ok(Some(others)) => self.read = Some((now, others)),
@@ -75,15 +88,24 @@ impl TargetCheck {
     /// Returns the time until a check is due, or a shown age changes.
     pub(super) fn next_tick(&self, now: Timestamp) -> Option<Duration> {
         let until = |at: Timestamp| Duration::try_from(at - now).unwrap_or_default();
-        let shown = [self.read.as_ref().map(|(at, _)| *at), self.changed_at].into_iter().flatten();
-        let ages = shown.filter_map(|at| Duration::try_from(now - at).ok()).map(text::age_unit);
+        let shown = [self.read.as_ref().map(|(at, _)| *at), self.changed_at]
+            .into_iter()
+            .flatten();
+        let ages = shown
+            .filter_map(|at| Duration::try_from(now - at).ok())
+            .map(text::age_unit);
         self.due_at(now).map(until).into_iter().chain(ages).min()
     }
 
     /// Returns the lines about a change of the target, which is of a kind (`deployment`).
     pub(super) fn changed_lines(&self, kind: &str, now: Timestamp, width: usize) -> Vec<Line> {
-        let Some(at) = self.changed_at else { return Vec::new() };
-        let said = format!("The {kind} changed; noticed {}. Review the new preview.", ago(at, now));
+        let Some(at) = self.changed_at else {
+            return Vec::new();
+        };
+        let said = format!(
+            "The {kind} changed; noticed {}. Review the new preview.",
+            ago(at, now)
+        );
         let mut lines = wrapped(Tone::Moving, &said, width);
         lines.push(Line::new());
         lines
@@ -95,21 +117,34 @@ impl TargetCheck {
             return Vec::new();
         }
         let said = match (&self.problem, &self.read) {
-            _ if self.checks == Checks::Unsupported => format!("The service has no call that reads the {kind} again."),
+            _ if self.checks == Checks::Unsupported => {
+                format!("The service has no call that reads the {kind} again.")
+            }
             (Some(problem), _) => {
-                format!("Couldn't check the {kind} again ({problem}). It is checked before anything is sent.")
+                format!(
+                    "Couldn't check the {kind} again ({problem}). It is checked before anything is sent."
+                )
             }
             (None, None) => format!("The {kind} is checked again while this preview is open."),
             (None, Some((at, others))) if others.is_empty() => {
-                format!("Checked {}: the {kind} hasn't changed since you opened it.", ago(*at, now))
+                format!(
+                    "Checked {}: the {kind} hasn't changed since you opened it.",
+                    ago(*at, now)
+                )
             }
             (None, Some((at, others))) => {
                 let others = text::clean(&others.join(", ")).into_owned();
                 let checked = ago(*at, now);
-                format!("Checked {checked}: what this change is about hasn't changed. Changed since: {others}.")
+                format!(
+                    "Checked {checked}: what this change is about hasn't changed. Changed since: {others}."
+                )
             }
         };
-        let tone = if self.problem.is_some() { Tone::Moving } else { Tone::Dim };
+        let tone = if self.problem.is_some() {
+            Tone::Moving
+        } else {
+            Tone::Dim
+        };
         let mut lines = vec![Line::new()];
         lines.extend(wrapped(tone, &said, width));
         lines
@@ -117,5 +152,8 @@ impl TargetCheck {
 }
 
 fn ago(at: Timestamp, now: Timestamp) -> String {
-    format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default()))
+    format!(
+        "{} ago",
+        text::age(Duration::try_from(now - at).unwrap_or_default())
+    )
 }

@@ -52,13 +52,21 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             }
         }
         Some(problem) => {
-            let said = format!("line {}, column {}: {}", problem.line, problem.column, problem.message);
+            let said = format!(
+                "line {}, column {}: {}",
+                problem.line, problem.column, problem.message
+            );
             marked((Tone::Bad, "✗ "), Tone::Plain, &said, area.w.into())
         }
     };
-    let why = editor
-        .why_document()
-        .map(|why| marked((Tone::Plain, "  "), Tone::Dim, &format!("No form: {why}"), area.w.into()));
+    let why = editor.why_document().map(|why| {
+        marked(
+            (Tone::Plain, "  "),
+            Tone::Dim,
+            &format!("No form: {why}"),
+            area.w.into(),
+        )
+    });
     let state: Vec<Line> = state.into_iter().chain(why.into_iter().flatten()).collect();
     for (i, line) in state.iter().enumerate() {
         canvas.line(area.x, area.y + i as u16, area.w, line);
@@ -68,15 +76,28 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
 }
 
 /// Draws the confirmation dialog. Returns the position of the text cursor.
-pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+pub(super) fn confirm(
+    confirm: &Confirm,
+    cx: &Cx<'_>,
+    canvas: &mut Canvas<'_>,
+) -> Option<(u16, u16)> {
     let area = confirm.area(cx);
     let title = confirm.title();
     // The title is the verb; the rest is the subject.
-    let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
-    let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
+    let phrases = [
+        "Roll back",
+        "Cancel and roll back",
+        "Run again",
+        "Ask again",
+    ];
+    let phrase = phrases
+        .iter()
+        .find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
     // A run from a checkpoint is named by its step.
-    let is_run = confirm.preview().is_some_and(|preview| preview.branch.is_some());
+    let is_run = confirm
+        .preview()
+        .is_some_and(|preview| preview.branch.is_some());
     let (word, subject) = match title.split_once(" of thread ").filter(|_| is_run) {
         Some((word, thread)) => (word, confirm.place(cx, thread)),
         None => (word, confirm.subject(cx, name)),
@@ -86,16 +107,34 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let shown = (lines.len() as u16).min(room.h);
     let has_prompt = confirm.wants_name().is_some() || matches!(confirm.stage, Stage::Sending(_));
     // Of a long preview, the number of lines below is in a row of its own.
-    let more = if has_prompt { 2 } else { u16::from(lines.len() > usize::from(room.h)) };
+    let more = if has_prompt {
+        2
+    } else {
+        u16::from(lines.len() > usize::from(room.h))
+    };
     let (w, h) = cx.session.page_size();
-    let edges = Area { x: 0, y: 1, w, h: (shown + more + 2).min(h.saturating_sub(2)) };
-    canvas.pane_frame(edges, &title_line(word, &about(cx, &subject, &confirm.profile)), true);
+    let edges = Area {
+        x: 0,
+        y: 1,
+        w,
+        h: (shown + more + 2).min(h.saturating_sub(2)),
+    };
+    canvas.pane_frame(
+        edges,
+        &title_line(word, &about(cx, &subject, &confirm.profile)),
+        true,
+    );
     canvas.frame_keys(edges, &confirm.framed(cx).1);
     // The prompt follows the preview.
     let y = draw_preview(canvas, area, &confirm.place, &lines);
     match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
-            return Some(typed_prompt(canvas, (area, y), (name, &confirm.typed), confirm.may_be_sent()));
+            return Some(typed_prompt(
+                canvas,
+                (area, y),
+                (name, &confirm.typed),
+                confirm.may_be_sent(),
+            ));
         }
         (Stage::Sending(_), _) => {
             let line = Line::moving("◐ ").with_plain("Sent, waiting for the response…");
@@ -115,7 +154,12 @@ pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<
     let lines = bulk.lines(cx.session, room.w.saturating_sub(2) as usize);
     let y = draw_preview(canvas, area, bulk.place(), &lines);
     let wanted = bulk.wants()?;
-    Some(typed_prompt(canvas, (area, y), (&wanted, bulk.typed()), bulk.is_confirmed()))
+    Some(typed_prompt(
+        canvas,
+        (area, y),
+        (&wanted, bulk.typed()),
+        bulk.is_confirmed(),
+    ))
 }
 
 /// Draws the prompt for a text that confirms. Returns the position of the text cursor.
@@ -129,20 +173,31 @@ fn typed_prompt(
     let before = text::clean(typed.around_cursor().0).into_owned();
     let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
     let typed = typed.text();
-    let line = Line::strong(&ask).with(if fits { Tone::Good } else { Tone::Plain }, &text::clean(&typed));
+    let line = Line::strong(&ask).with(
+        if fits { Tone::Good } else { Tone::Plain },
+        &text::clean(&typed),
+    );
     canvas.line(area.x, y, area.w, &line);
     (x.min(area.x + area.w - 1), y)
 }
 
 /// Draws the lines of a preview. Returns the row of the prompt below it.
-pub(super) fn draw_preview(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) -> u16 {
+pub(super) fn draw_preview(
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    place: &Place,
+    lines: &[Line],
+) -> u16 {
     let room = confirm_area(area);
     draw_lines(canvas, room, place, lines);
     // The user must know that the preview continues below before sending it.
     let shown_to = place.top.key as usize + room.h as usize;
     if lines.len() > shown_to {
         let more = lines.len() - shown_to;
-        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
+        let more = format!(
+            "… {more} more line{} below",
+            if more == 1 { "" } else { "s" }
+        );
         canvas.line(area.x, room.y + room.h, area.w, &Line::accent(&more));
     }
     area.y + (lines.len() as u16).min(room.h) + 1
@@ -152,25 +207,56 @@ pub(super) fn draw_preview(canvas: &mut Canvas<'_>, area: Area, place: &Place, l
 pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
     overlay_frame(cx, canvas, "Journal", &Line::new());
-    let Some(entries) = &journal.entries else { return };
+    let Some(entries) = &journal.entries else {
+        return;
+    };
     if entries.is_empty() {
         let text = "No changes were sent in this session.\n\nEverything you create, change, delete or run is listed here, with its \
                     curl command.";
-        return canvas.words(Area { y: area.y - 1, ..area }, Tone::Plain, text);
+        return canvas.words(
+            Area {
+                y: area.y - 1,
+                ..area
+            },
+            Tone::Plain,
+            text,
+        );
     }
     let ids = journal.ids();
-    for (i, at) in journal.selection.window(ids.len(), area.h as usize).into_iter().enumerate() {
-        let Some(sent) = entries.get(at) else { continue };
+    for (i, at) in journal
+        .selection
+        .window(ids.len(), area.h as usize)
+        .into_iter()
+        .enumerate()
+    {
+        let Some(sent) = entries.get(at) else {
+            continue;
+        };
         let y = area.y + i as u16;
         let (tone, word) = outcome(sent);
         let line = Line::dim(&cx.session.clock(sent.at))
             .with(tone, &format!("  {word:<12}"))
-            .with_plain(&if sent.title.is_empty() { String::new() } else { format!("{}  ", sent.title) })
+            .with_plain(&if sent.title.is_empty() {
+                String::new()
+            } else {
+                format!("{}  ", sent.title)
+            })
             .with_dim(&format!("{} {}", sent.place.method, sent.place.path))
-            .right(Tone::Dim, &format!("{}  {}", sent.place.profile, text::duration(sent.took)));
+            .right(
+                Tone::Dim,
+                &format!("{}  {}", sent.place.profile, text::duration(sent.took)),
+            );
         canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
         if journal.selection.selected.as_ref() == ids.get(at) {
-            canvas.select_all(Area { x: area.x.saturating_sub(2), w: area.w + 2, ..area }, y, true);
+            canvas.select_all(
+                Area {
+                    x: area.x.saturating_sub(2),
+                    w: area.w + 2,
+                    ..area
+                },
+                y,
+                true,
+            );
         }
     }
 }

@@ -30,9 +30,10 @@ impl Aligned {
     /// Aligns two sides; `None` if they are of different kinds.
     pub fn of(a: &Loaded, b: &Loaded) -> Option<Aligned> {
         match (a, b) {
-            (Loaded::Steps(a), Loaded::Steps(b)) => {
-                Some(Aligned::Steps(Arc::new(Comparison::of((**a).clone(), (**b).clone()))))
-            }
+            (Loaded::Steps(a), Loaded::Steps(b)) => Some(Aligned::Steps(Arc::new(Comparison::of(
+                (**a).clone(),
+                (**b).clone(),
+            )))),
             (Loaded::Keys(a), Loaded::Keys(b)) => Some(Aligned::Keys(Arc::new(Keys::of(a, b)))),
             _ => None,
         }
@@ -70,7 +71,8 @@ impl Aligned {
     }
 
     pub fn is_difference(&self, at: usize) -> bool {
-        self.verdict(at).is_some_and(|verdict| verdict.is_difference())
+        self.verdict(at)
+            .is_some_and(|verdict| verdict.is_difference())
     }
 
     /// Returns the row of the first difference.
@@ -81,7 +83,9 @@ impl Aligned {
     /// Returns the name of the first difference: `step 3`, `commit`.
     pub fn first_name(&self) -> Option<String> {
         match self {
-            Aligned::Steps(comparison) => comparison.first_difference().map(|name| text::clean(&name).into_owned()),
+            Aligned::Steps(comparison) => comparison
+                .first_difference()
+                .map(|name| text::clean(&name).into_owned()),
             Aligned::Keys(keys) => self.first().map(|at| keys.name(at)),
         }
     }
@@ -99,7 +103,11 @@ impl Aligned {
             },
             Aligned::Keys(keys) if self.first().is_none() => {
                 let has_unknown = (0..keys.len()).any(|at| is_unknown(keys.verdict(at)));
-                Some(if has_unknown { "No known difference" } else { "No differences" })
+                Some(if has_unknown {
+                    "No known difference"
+                } else {
+                    "No differences"
+                })
             }
             Aligned::Keys(_) => None,
         }
@@ -126,7 +134,9 @@ impl Aligned {
 
     pub fn row_id(&self, at: usize) -> Option<RowId> {
         match self {
-            Aligned::Steps(comparison) => comparison.rows.get(at).map(|row| RowId::Step(row.a, row.b)),
+            Aligned::Steps(comparison) => {
+                comparison.rows.get(at).map(|row| RowId::Step(row.a, row.b))
+            }
             Aligned::Keys(keys) => keys.path(at).map(|path| RowId::Key(path.into())),
         }
     }
@@ -134,10 +144,13 @@ impl Aligned {
     /// Returns the row with this identity.
     pub fn find(&self, id: &RowId) -> Option<usize> {
         match (self, id) {
-            (Aligned::Steps(comparison), RowId::Step(a, b)) => {
-                comparison.rows.iter().position(|row| (a.is_some() && row.a == *a) || (b.is_some() && row.b == *b))
+            (Aligned::Steps(comparison), RowId::Step(a, b)) => comparison
+                .rows
+                .iter()
+                .position(|row| (a.is_some() && row.a == *a) || (b.is_some() && row.b == *b)),
+            (Aligned::Keys(keys), RowId::Key(path)) => {
+                (0..keys.len()).find(|at| keys.path(*at) == Some(path.as_str()))
             }
-            (Aligned::Keys(keys), RowId::Key(path)) => (0..keys.len()).find(|at| keys.path(*at) == Some(path.as_str())),
             _ => None,
         }
     }

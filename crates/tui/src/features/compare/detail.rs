@@ -17,8 +17,18 @@ pub(super) fn title(page: &ComparePage) -> String {
     if page.shows_state {
         return "Final states".into();
     }
-    let named = page.aligned.as_ref().zip(page.at_cursor()).and_then(|(aligned, at)| name(aligned, at));
-    named.unwrap_or_else(|| if page.is_of_keys() { "Key".into() } else { "Step".into() })
+    let named = page
+        .aligned
+        .as_ref()
+        .zip(page.at_cursor())
+        .and_then(|(aligned, at)| name(aligned, at));
+    named.unwrap_or_else(|| {
+        if page.is_of_keys() {
+            "Key".into()
+        } else {
+            "Step".into()
+        }
+    })
 }
 
 /// Returns the name of a row: `Step 3 · chat`, or the path of a key.
@@ -28,8 +38,15 @@ pub(super) fn name(aligned: &Aligned, at: usize) -> Option<String> {
         Aligned::Steps(comparison) => {
             let (a, b) = comparison.steps(comparison.rows.get(at)?);
             let step = a.or(b)?;
-            let number = step.step.map(|number| format!("Step {number} · ")).unwrap_or_default();
-            let tools: String = step.results.iter().map(|tool| format!(" · {tool}")).collect();
+            let number = step
+                .step
+                .map(|number| format!("Step {number} · "))
+                .unwrap_or_default();
+            let tools: String = step
+                .results
+                .iter()
+                .map(|tool| format!(" · {tool}"))
+                .collect();
             Some(format!("{number}{}", text::clean(&(step.place() + &tools))))
         }
     }
@@ -45,7 +62,9 @@ pub(super) fn lines(
 ) -> [Vec<Line>; 2] {
     let sides: [(String, Tone, bool); 2] = match aligned {
         Aligned::Steps(comparison) => {
-            let Some(row) = comparison.rows.get(at) else { return Default::default() };
+            let Some(row) = comparison.rows.get(at) else {
+                return Default::default();
+            };
             let (a, b) = comparison.steps(row);
             [(0, a), (1, b)].map(|(which, step)| {
                 if let Some(error) = page.missing(which) {
@@ -74,8 +93,15 @@ pub(super) fn lines(
         None => words(&sides[which].0),
     });
     let is_both = sides[0].2 && sides[1].2;
-    let (of_a, of_b) = if is_both { changed(&words[0], &words[1]) } else { (Vec::new(), Vec::new()) };
-    [wrapped(&words[0], &of_a, sides[0].1, widths[0]), wrapped(&words[1], &of_b, sides[1].1, widths[1])]
+    let (of_a, of_b) = if is_both {
+        changed(&words[0], &words[1])
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    [
+        wrapped(&words[0], &of_a, sides[0].1, widths[0]),
+        wrapped(&words[1], &of_b, sides[1].1, widths[1]),
+    ]
 }
 
 /// Returns what the side with the focus wrote at the cursor, or its value there, else that of the other one.
@@ -87,7 +113,9 @@ pub(super) fn copied(page: &ComparePage) -> Option<String> {
             let (own, other) = if page.focus == 0 { (a, b) } else { (b, a) };
             Some(own.or(other)?.said().join("\n"))
         }
-        Aligned::Keys(keys) => keys.copied(at, page.focus).or_else(|| keys.copied(at, 1 - page.focus)),
+        Aligned::Keys(keys) => keys
+            .copied(at, page.focus)
+            .or_else(|| keys.copied(at, 1 - page.focus)),
     }
 }
 
@@ -98,7 +126,9 @@ fn cleaned(text: &str) -> String {
 fn said(step: Option<&Step>) -> String {
     let whole = match step {
         None => "No such step.".to_string(),
-        Some(Step { error: Some(error), .. }) => error.clone(),
+        Some(Step {
+            error: Some(error), ..
+        }) => error.clone(),
         Some(step) if step.fingerprint.is_none() => "What it wrote is unknown.".into(),
         Some(step) if step.output.is_none() => "Too large to show.".into(),
         Some(step) => match step.said() {
@@ -158,7 +188,11 @@ fn wrapped(words: &[&str], changed: &[bool], tone: Tone, width: usize) -> Vec<Li
     let mut lines = vec![Line::new()];
     let mut used = 0;
     for (n, word) in words.iter().enumerate() {
-        let tone = if changed.get(n).copied().unwrap_or_default() { Tone::Strong } else { tone };
+        let tone = if changed.get(n).copied().unwrap_or_default() {
+            Tone::Strong
+        } else {
+            tone
+        };
         let shown = word.trim_end_matches('\n');
         let columns = text::width(shown.trim_end());
         if used > 0 && used + columns > width {
@@ -191,10 +225,18 @@ mod tests {
 
     #[test]
     fn changed_words_are_found() {
-        let (a, b) = (words("I will refund the charge"), words("Before I refund it: the charge"));
+        let (a, b) = (
+            words("I will refund the charge"),
+            words("Before I refund it: the charge"),
+        );
         let (of_a, of_b) = changed(&a, &b);
         let bold = |words: &[&str], marks: &[bool]| -> Vec<String> {
-            words.iter().zip(marks).filter(|(_, mark)| **mark).map(|(word, _)| word.trim().to_string()).collect()
+            words
+                .iter()
+                .zip(marks)
+                .filter(|(_, mark)| **mark)
+                .map(|(word, _)| word.trim().to_string())
+                .collect()
         };
         assert_eq!(bold(&a, &of_a), ["will"]);
         assert_eq!(bold(&b, &of_b), ["Before", "it:"]);
@@ -207,7 +249,11 @@ mod tests {
         let url = format!("404 for GET http://127.0.0.1:2001/threads/{id}/runs/{id}");
         for width in 40..60 {
             let lines: Vec<String> = why(&url, width).iter().map(Line::text).collect();
-            assert_eq!(lines.iter().filter(|line| line.contains(id)).count(), 2, "{width}: {lines:?}");
+            assert_eq!(
+                lines.iter().filter(|line| line.contains(id)).count(),
+                2,
+                "{width}: {lines:?}"
+            );
         }
     }
 
@@ -217,9 +263,18 @@ mod tests {
         for width in 1..20 {
             let lines = wrapped(&words(text), &[], Tone::Plain, width);
             let joined: String = lines.iter().map(Line::text).collect::<Vec<_>>().join(" ");
-            let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            let plain = |text: &str| {
+                text.chars()
+                    .filter(|c| !c.is_whitespace())
+                    .collect::<String>()
+            };
             assert_eq!(plain(&joined), plain(text), "{width}");
-            assert!(lines.iter().all(|line| text::width(line.text().trim_end()) <= width.max(2)), "{width}: {lines:?}");
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| text::width(line.text().trim_end()) <= width.max(2)),
+                "{width}: {lines:?}"
+            );
         }
     }
 }

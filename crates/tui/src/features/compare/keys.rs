@@ -43,10 +43,16 @@ impl Fact {
     /// Returns its text for a side; empty if unknown.
     fn text(self, of: &Configuration, session: &Session) -> String {
         let text = match self {
-            Fact::Revision => of.revision_id.clone().unwrap_or_else(|| "No revision yet.".into()),
+            Fact::Revision => of
+                .revision_id
+                .clone()
+                .unwrap_or_else(|| "No revision yet.".into()),
             Fact::Status => of.status.clone(),
             Fact::Message => of.message.clone().unwrap_or_default(),
-            Fact::Created => of.created_at.map(|at| local(at, session)).unwrap_or_default(),
+            Fact::Created => of
+                .created_at
+                .map(|at| local(at, session))
+                .unwrap_or_default(),
             Fact::Took => match of.took.map(text::duration) {
                 Some(took) if of.is_moving() => format!("{took} so far"),
                 took => took.unwrap_or_default(),
@@ -59,10 +65,21 @@ impl Fact {
     /// Returns how the sides differ, for times.
     fn difference(self, [a, b]: &[Configuration; 2]) -> String {
         match self {
-            Fact::Created => match a.created_at.zip(b.created_at).map(|(a, b)| b.duration_since(a)) {
+            Fact::Created => match a
+                .created_at
+                .zip(b.created_at)
+                .map(|(a, b)| b.duration_since(a))
+            {
                 Some(time) if !time.is_zero() => {
-                    let word = if time.is_negative() { "earlier" } else { "later" };
-                    format!("{} {word}", text::age(Duration::try_from(time.abs()).unwrap_or_default()))
+                    let word = if time.is_negative() {
+                        "earlier"
+                    } else {
+                        "later"
+                    };
+                    format!(
+                        "{} {word}",
+                        text::age(Duration::try_from(time.abs()).unwrap_or_default())
+                    )
                 }
                 _ => String::new(),
             },
@@ -70,7 +87,10 @@ impl Fact {
             Fact::Took if a.is_moving() || b.is_moving() => String::new(),
             Fact::Took => {
                 let ms = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
-                a.took.zip(b.took).map(|(a, b)| time_difference(ms(b).saturating_sub(ms(a)))).unwrap_or_default()
+                a.took
+                    .zip(b.took)
+                    .map(|(a, b)| time_difference(ms(b).saturating_sub(ms(a))))
+                    .unwrap_or_default()
             }
             _ => String::new(),
         }
@@ -78,7 +98,9 @@ impl Fact {
 }
 
 fn local(at: Timestamp, session: &Session) -> String {
-    at.to_zoned(session.settings.tz.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    at.to_zoned(session.settings.tz.clone())
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string()
 }
 
 /// The rows of two configurations.
@@ -108,11 +130,26 @@ impl Keys {
             (Fact::Message, any(|side| side.message.is_some())),
             (Fact::Created, any(|side| side.created_at.is_some())),
             (Fact::Took, any(|side| side.took.is_some())),
-            (Fact::Address, a.deployment_id != b.deployment_id && any(|side| side.address.is_some())),
+            (
+                Fact::Address,
+                a.deployment_id != b.deployment_id && any(|side| side.address.is_some()),
+            ),
         ];
-        facts.extend(optional.into_iter().filter(|(_, is_known)| *is_known).map(|(fact, _)| fact));
-        let mut keys = Keys { table, facts, longest: 0 };
-        keys.longest = (0..keys.len()).map(|at| text::width(&keys.name(at))).max().unwrap_or(0);
+        facts.extend(
+            optional
+                .into_iter()
+                .filter(|(_, is_known)| *is_known)
+                .map(|(fact, _)| fact),
+        );
+        let mut keys = Keys {
+            table,
+            facts,
+            longest: 0,
+        };
+        keys.longest = (0..keys.len())
+            .map(|at| text::width(&keys.name(at)))
+            .max()
+            .unwrap_or(0);
         keys
     }
 
@@ -137,7 +174,9 @@ impl Keys {
 
     /// Returns how the values of a row relate; `None` for a fact.
     pub fn verdict(&self, at: usize) -> Option<Verdict> {
-        let KeyLine::Key(row) = self.line(at)? else { return None };
+        let KeyLine::Key(row) = self.line(at)? else {
+            return None;
+        };
         Some(match row.relation {
             KeyRelation::Same => Verdict::Same,
             KeyRelation::Differs => Verdict::Differs(String::new()),
@@ -176,11 +215,20 @@ impl Keys {
         let [a, b] = &self.table.sides;
         let mut parts = Vec::new();
         if a.deployment_id == b.deployment_id {
-            parts.push(if a.is_version { "same assistant" } else { "same deployment" });
+            parts.push(if a.is_version {
+                "same assistant"
+            } else {
+                "same deployment"
+            });
         } else if a.repository.is_some() && a.repository == b.repository {
             parts.push("same repository");
         }
-        match a.commit.as_ref().zip(b.commit.as_ref()).map(|(a, b)| a == b) {
+        match a
+            .commit
+            .as_ref()
+            .zip(b.commit.as_ref())
+            .map(|(a, b)| a == b)
+        {
             Some(true) => parts.push("same commit"),
             Some(false) => parts.push("different commits"),
             None => {}
@@ -190,7 +238,9 @@ impl Keys {
 
     /// Returns the number of keys that differ and are equal, and the commits between both sides.
     pub fn totals(&self, key: &str) -> [String; 2] {
-        let differ = self.table.count(&[KeyRelation::Differs, KeyRelation::OnlyA, KeyRelation::OnlyB]);
+        let differ =
+            self.table
+                .count(&[KeyRelation::Differs, KeyRelation::OnlyA, KeyRelation::OnlyB]);
         let unknown = self.table.count(&[KeyRelation::Unknown]);
         let word = if differ == 1 { "differs" } else { "differ" };
         let all = self.table.rows.len();
@@ -202,7 +252,10 @@ impl Keys {
             _ if self.table.sides[0].is_version => String::new(),
             Ok(url) => {
                 let range = url.rsplit('/').next().unwrap_or_default();
-                let short: Vec<&str> = range.split("...").map(|sha| sha.get(..7).unwrap_or(sha)).collect();
+                let short: Vec<&str> = range
+                    .split("...")
+                    .map(|sha| sha.get(..7).unwrap_or(sha))
+                    .collect();
                 format!("{key} opens the commits {} on GitHub", short.join("..."))
             }
             Err(why) => format!("No commits to open: {}", lower_first(&why)),
@@ -217,22 +270,39 @@ impl Keys {
             Some(KeyLine::Fact(fact)) => {
                 let of = &self.table.sides[which];
                 let value = match fact {
-                    Fact::Revision => of.revision_id.as_deref().map_or("none yet".into(), text::short_id),
+                    Fact::Revision => of
+                        .revision_id
+                        .as_deref()
+                        .map_or("none yet".into(), text::short_id),
                     _ => fact.text(of, session),
                 };
                 if value.is_empty() {
-                    return if fact == Fact::Message { Line::new() } else { Line::dim("unknown") };
+                    return if fact == Fact::Message {
+                        Line::new()
+                    } else {
+                        Line::dim("unknown")
+                    };
                 }
                 if fact != Fact::Status {
-                    let tone = if fact == Fact::Revision { Tone::Dim } else { Tone::Plain };
+                    let tone = if fact == Fact::Revision {
+                        Tone::Dim
+                    } else {
+                        Tone::Plain
+                    };
                     return Line::of(tone, &value);
                 }
                 let (glyph, tone) = phase_glyph(Phase::of(&of.status));
-                let word = if tone == Tone::Bad { Tone::Bad } else { Tone::Plain };
+                let word = if tone == Tone::Bad {
+                    Tone::Bad
+                } else {
+                    Tone::Plain
+                };
                 Line::of(tone, &format!("{glyph} ")).with(word, &value)
             }
             Some(KeyLine::Key(row)) => match &row.values[which] {
-                KeyValue::Known(value) => Line::plain(&text::clean(text::head(&shown(value), MAX_CELL))),
+                KeyValue::Known(value) => {
+                    Line::plain(&text::clean(text::head(&shown(value), MAX_CELL)))
+                }
                 KeyValue::Secret => Line::dim("present"),
                 KeyValue::Unknown => Line::dim("not recorded"),
                 KeyValue::Absent if row.is_secret() => Line::dim("absent"),
@@ -244,7 +314,9 @@ impl Keys {
     /// Returns the whole value of a side; `None` if there is none that can be shown.
     pub fn value(&self, at: usize, which: usize, session: &Session) -> Option<String> {
         match self.line(at)? {
-            KeyLine::Fact(fact) => Some(fact.text(&self.table.sides[which], session)).filter(|text| !text.is_empty()),
+            KeyLine::Fact(fact) => {
+                Some(fact.text(&self.table.sides[which], session)).filter(|text| !text.is_empty())
+            }
             KeyLine::Key(row) => known(&row.values[which]),
         }
     }
@@ -254,7 +326,9 @@ impl Keys {
         let of = &self.table.sides[which];
         match self.line(at)? {
             KeyLine::Fact(Fact::Revision) => of.revision_id.clone(),
-            KeyLine::Fact(Fact::Status) => Some(of.status.clone()).filter(|status| !status.is_empty()),
+            KeyLine::Fact(Fact::Status) => {
+                Some(of.status.clone()).filter(|status| !status.is_empty())
+            }
             KeyLine::Fact(Fact::Message) => of.message.clone(),
             KeyLine::Fact(Fact::Created) => of.created_at.map(|at| at.to_string()),
             KeyLine::Fact(Fact::Took) => of.took.map(text::duration),
@@ -268,7 +342,9 @@ impl Keys {
         match self.line(at) {
             Some(KeyLine::Key(row)) => match &row.values[which] {
                 KeyValue::Secret => "It is set. Values of secrets are not shown and not compared.",
-                KeyValue::Unknown => "Not recorded: secrets belong to the deployment, not to a revision.",
+                KeyValue::Unknown => {
+                    "Not recorded: secrets belong to the deployment, not to a revision."
+                }
                 KeyValue::Absent | KeyValue::Known(_) => "Not set.",
             },
             _ => "Unknown.",
@@ -293,7 +369,9 @@ pub(super) fn side_line(
     let name = fit_end(&keys.name(at), room);
     let gap = " ".repeat(room.saturating_sub(text::width(&name)) + 2);
     let tone = if is_selected { Tone::Strong } else { Tone::Dim };
-    let mut line = Line::plain(&" ".repeat(MARGIN)).with(tone, &name).with_plain(&gap);
+    let mut line = Line::plain(&" ".repeat(MARGIN))
+        .with(tone, &name)
+        .with_plain(&gap);
     let mut rest = width.saturating_sub(line.width() + 1);
     for piece in cells.left {
         let fitted = text::fit(&piece.text, rest).into_owned();
@@ -333,19 +411,26 @@ pub(super) fn head(keys: Option<&Keys>, width: usize) -> Line {
 fn known(value: &KeyValue) -> Option<String> {
     match value {
         KeyValue::Known(Value::String(text)) => Some(text.clone()),
-        KeyValue::Known(other) => Some(serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string())),
+        KeyValue::Known(other) => {
+            Some(serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()))
+        }
         KeyValue::Absent | KeyValue::Secret | KeyValue::Unknown => None,
     }
 }
 
 /// Returns a value in one line.
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_string)
 }
 
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

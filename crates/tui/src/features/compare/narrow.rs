@@ -26,26 +26,59 @@ pub(super) struct Layout {
 /// needs more room than the value of a key; the list leaves the details the rows that it doesn't need.
 pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>, is_of_keys: bool) -> Layout {
     let body = h.saturating_sub(7);
-    let least = if is_of_keys { (body / 4).clamp(2, 4) } else { (body / 2).clamp(2, 9) };
+    let least = if is_of_keys {
+        (body / 4).clamp(2, 4)
+    } else {
+        (body / 2).clamp(2, 9)
+    };
     let most = body.saturating_sub(least + 1);
-    let count = needed.map_or(most, |needed| u16::try_from(needed).unwrap_or(most).clamp(2.min(most), most));
+    let count = needed.map_or(most, |needed| {
+        u16::try_from(needed)
+            .unwrap_or(most)
+            .clamp(2.min(most), most)
+    });
     let below = body.saturating_sub(count + 1);
-    let rows = Area { x: 0, y: 4, w, h: count };
-    Layout { rows, detail: Area { x: 1, y: rows.y + rows.h + 1, w: w.saturating_sub(2), h: below } }
+    let rows = Area {
+        x: 0,
+        y: 4,
+        w,
+        h: count,
+    };
+    Layout {
+        rows,
+        detail: Area {
+            x: 1,
+            y: rows.y + rows.h + 1,
+            w: w.saturating_sub(2),
+            h: below,
+        },
+    }
 }
 
 /// Draws the page.
 pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.page_size();
     let layout = layout((w, h), page.needed(), page.is_of_keys());
-    canvas.clear(Area { x: 0, y: 1, w, h: h.saturating_sub(2) });
+    canvas.clear(Area {
+        x: 0,
+        y: 1,
+        w,
+        h: h.saturating_sub(2),
+    });
     for (which, name) in ["A", "B"].into_iter().enumerate() {
-        let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
-        let state = page.side(which).map(|side| text::clean(side.state()).into_owned());
+        let tone = if page.focus == which {
+            Tone::Focus
+        } else {
+            Tone::Dim
+        };
+        let state = page
+            .side(which)
+            .map(|side| text::clean(side.state()).into_owned());
         // The title of a revision has its commit.
         let commit = || page.made_from(which).filter(|_| page.is_of_deployments());
         let status = state.or_else(commit).unwrap_or_default();
-        let mut line = Line::of(tone, &format!("{name}  ")).with_plain(&page.title(cx.session, which));
+        let mut line =
+            Line::of(tone, &format!("{name}  ")).with_plain(&page.title(cx.session, which));
         if let Some(error) = page.missing(which) {
             // The error is in the details.
             let (tone, words) = match error {
@@ -60,11 +93,27 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         canvas.line_for_right(1, 1 + which as u16, w.saturating_sub(2), &line);
     }
     let Some(aligned) = &page.aligned else { return };
-    let first = || aligned.first_name().map(|first| format!("First difference: {first}"));
+    let first = || {
+        aligned
+            .first_name()
+            .map(|first| format!("First difference: {first}"))
+    };
     let same = || page.no_difference().map(str::to_string);
-    let head = aligned.not_comparable().or_else(first).or_else(same).unwrap_or_default();
-    canvas.line(1, 3, w.saturating_sub(2), &Line::strong(&head).right(Tone::Dim, &page.common()));
-    let flat = Flat { first: 0, end: page.shown.len() as u64 };
+    let head = aligned
+        .not_comparable()
+        .or_else(first)
+        .or_else(same)
+        .unwrap_or_default();
+    canvas.line(
+        1,
+        3,
+        w.saturating_sub(2),
+        &Line::strong(&head).right(Tone::Dim, &page.common()),
+    );
+    let flat = Flat {
+        first: 0,
+        end: page.shown.len() as u64,
+    };
     for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
         let y = layout.rows.y + n as u16;
         let is_selected = line.key == page.place.cursor.key;
@@ -74,7 +123,9 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                     Some(of) => row(comparison, of, is_selected),
                     None => continue,
                 },
-                Aligned::Keys(keys) => key_row(keys, *at, is_selected, w.saturating_sub(4).into(), cx),
+                Aligned::Keys(keys) => {
+                    key_row(keys, *at, is_selected, w.saturating_sub(4).into(), cx)
+                }
             },
             Some(Shown::Equal(_, count)) => Line::dim(&format!("= {count} equal")),
             None => continue,
@@ -88,7 +139,10 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     if is_listed || page.shows_state {
         details(page, layout.detail, cx, canvas);
     } else {
-        let notes = aligned.notes().iter().flat_map(|note| wrap(note, w.saturating_sub(2).into()));
+        let notes = aligned
+            .notes()
+            .iter()
+            .flat_map(|note| wrap(note, w.saturating_sub(2).into()));
         for (n, note) in notes.take(h.saturating_sub(8).into()).enumerate() {
             canvas.line(1, 5 + n as u16, w.saturating_sub(2), &Line::dim(&note));
         }
@@ -105,7 +159,12 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     };
     for (n, (name, line)) in totals.into_iter().enumerate() {
         let line = Line::dim(name).with_plain(&line);
-        canvas.line(1, h.saturating_sub(3) + n as u16, w.saturating_sub(2), &line);
+        canvas.line(
+            1,
+            h.saturating_sub(3) + n as u16,
+            w.saturating_sub(2),
+            &line,
+        );
     }
 }
 
@@ -113,11 +172,21 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 fn row(comparison: &Comparison, row: &Row, is_selected: bool) -> Line {
     let (a, b) = comparison.steps(row);
     let of = a.or(b);
-    let mut line = Line::of(verdict_tone(&row.verdict), &format!("{} ", row.verdict.sign()));
-    let number = of.and_then(|step| step.step).map(|number| format!("{number} ")).unwrap_or_default();
+    let mut line = Line::of(
+        verdict_tone(&row.verdict),
+        &format!("{} ", row.verdict.sign()),
+    );
+    let number = of
+        .and_then(|step| step.step)
+        .map(|number| format!("{number} "))
+        .unwrap_or_default();
     line.push_dim(&number);
     let name = of.map(Step::place).unwrap_or_default();
-    let tone = if is_selected { Tone::Strong } else { Tone::label(of.map_or("", |step| &step.node)) };
+    let tone = if is_selected {
+        Tone::Strong
+    } else {
+        Tone::label(of.map_or("", |step| &step.node))
+    };
     line.push(tone, &text::fit(&text::clean(&name), 24));
     for (name, step) in [("  A ", a), (" │ B ", b)] {
         line.push_dim(name);
@@ -128,17 +197,30 @@ fn row(comparison: &Comparison, row: &Row, is_selected: bool) -> Line {
         }
     }
     let what = what(&row.verdict);
-    if matches!(row.verdict, Verdict::Differs(_)) { line.right(Tone::Plain, &what) } else { line }
+    if matches!(row.verdict, Verdict::Differs(_)) {
+        line.right(Tone::Plain, &what)
+    } else {
+        line
+    }
 }
 
 /// Returns a row of a key: `≠ branch  A main │ B hotfix`.
 fn key_row(of: &Keys, at: usize, is_selected: bool, width: usize, cx: &Cx<'_>) -> Line {
     let verdict = of.verdict(at);
-    let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| (verdict_tone(verdict), verdict.sign()));
+    let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| {
+        (verdict_tone(verdict), verdict.sign())
+    });
     let mut line = Line::of(tone, &format!("{sign} "));
     let room = keys::key_width(of, width).min(width * 3 / 10);
     let name = keys::fit_end(&of.name(at), room);
-    line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &name);
+    line.push(
+        if is_selected {
+            Tone::Strong
+        } else {
+            Tone::Plain
+        },
+        &name,
+    );
     line.push_plain(&" ".repeat(room.saturating_sub(text::width(&name))));
     let half = width.saturating_sub(line.width() + 8) / 2;
     for (which, side) in ["  A ", " │ B "].into_iter().enumerate() {
@@ -175,12 +257,29 @@ fn cell(line: &mut Line, step: &Step) {
 /// Draws what both sides wrote, A above B.
 fn details(page: &ComparePage, area: Area, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let style = canvas.theme.style(Tone::Dim);
-    canvas.text(0, area.y - 1, area.w + 2, &"─".repeat(usize::from(area.w) + 2), style);
+    canvas.text(
+        0,
+        area.y - 1,
+        area.w + 2,
+        &"─".repeat(usize::from(area.w) + 2),
+        style,
+    );
     let after = page.place.top.key + u64::from(page.list_height(cx));
     let below = (page.shown.len() as u64).saturating_sub(after);
-    let more = if below > 0 { format!(" ↓ {below} more ") } else { String::new() };
+    let more = if below > 0 {
+        format!(" ↓ {below} more ")
+    } else {
+        String::new()
+    };
     let room = area.w.saturating_sub(4 + text::width(&more) as u16);
-    title(canvas, 2, area.y - 1, room, Tone::Strong, &detail::title(page));
+    title(
+        canvas,
+        2,
+        area.y - 1,
+        room,
+        Tone::Strong,
+        &detail::title(page),
+    );
     if below > 0 {
         let x = (area.w + 1).saturating_sub(text::width(&more) as u16 + 1);
         title(canvas, x, area.y - 1, area.w, Tone::Dim, more.trim());
@@ -189,20 +288,34 @@ fn details(page: &ComparePage, area: Area, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         page.state_lines().to_vec()
     } else {
         let width = usize::from(area.w.saturating_sub(3));
-        let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else { return };
+        let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else {
+            return;
+        };
         let [a, b] = detail::lines(page, aligned, cx.session, at, [width, width]);
         // Each side gets at least half of the lines.
         let height = usize::from(area.h);
-        let of_b = b.len().min((height / 2).max(height.saturating_sub(a.len())));
+        let of_b = b
+            .len()
+            .min((height / 2).max(height.saturating_sub(a.len())));
         let of_a = a.len().min(height.saturating_sub(of_b));
         let named = |name: &str, lines: Vec<Line>, most: usize| {
-            let mark = move |n: usize, name: &str| if n == 0 { format!("{name}  ") } else { "   ".into() };
+            let mark = move |n: usize, name: &str| {
+                if n == 0 {
+                    format!("{name}  ")
+                } else {
+                    "   ".into()
+                }
+            };
             let name = name.to_string();
-            lines.into_iter().take(most).enumerate().map(move |(n, line)| {
-                let mut whole = Line::dim(&mark(n, &name));
-                whole.left.extend(line.left);
-                whole
-            })
+            lines
+                .into_iter()
+                .take(most)
+                .enumerate()
+                .map(move |(n, line)| {
+                    let mut whole = Line::dim(&mark(n, &name));
+                    whole.left.extend(line.left);
+                    whole
+                })
         };
         named("A", a, of_a).chain(named("B", b, of_b)).collect()
     };
@@ -218,9 +331,17 @@ mod tests {
     #[test]
     fn parts_fit_every_size() {
         for h in 12..60 {
-            for (needed, is_of_keys) in [(None, false), (Some(0), true), (Some(12), true), (Some(400), false)] {
+            for (needed, is_of_keys) in [
+                (None, false),
+                (Some(0), true),
+                (Some(12), true),
+                (Some(400), false),
+            ] {
                 let layout = layout((80, h), needed, is_of_keys);
-                assert!(layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2, "{h}: {layout:?}");
+                assert!(
+                    layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2,
+                    "{h}: {layout:?}"
+                );
                 assert!(layout.detail.h >= 2, "{h}: {layout:?}");
             }
         }

@@ -64,7 +64,10 @@ impl ComparePage {
     /// Creates a page of one or two sides. A single one is a saved comparison.
     pub fn new(number: u64, sides: Vec<SideRef>) -> ComparePage {
         let mut from = sides.into_iter();
-        let mut side = || PageSide { from: from.next(), ..PageSide::default() };
+        let mut side = || PageSide {
+            from: from.next(),
+            ..PageSide::default()
+        };
         ComparePage {
             number,
             sides: [side(), side()],
@@ -124,7 +127,12 @@ impl ComparePage {
     }
 
     fn compare(&mut self) {
-        let alone = |side: &Side, which| Some(Aligned::Steps(Arc::new(Comparison::alone(side.clone(), which))));
+        let alone = |side: &Side, which| {
+            Some(Aligned::Steps(Arc::new(Comparison::alone(
+                side.clone(),
+                which,
+            ))))
+        };
         let [a, b] = &self.sides;
         let aligned = match (&a.loaded, &b.loaded) {
             (Some(a), Some(b)) => Aligned::of(a, b),
@@ -136,11 +144,16 @@ impl ComparePage {
         let Some(aligned) = aligned else {
             return self.fail(1, "A run can't be compared with a revision.".into());
         };
-        let at = self.at_cursor().and_then(|at| self.aligned.as_ref()?.row_id(at));
+        let at = self
+            .at_cursor()
+            .and_then(|at| self.aligned.as_ref()?.row_id(at));
         // The cursor stays on its row while a side grows.
         let known = at.and_then(|id| aligned.find(&id));
         // Of a side that isn't there, no step can be opened.
-        if let Some(missing) = [0, 1].into_iter().find(|which| self.missing(*which).is_some()) {
+        if let Some(missing) = [0, 1]
+            .into_iter()
+            .find(|which| self.missing(*which).is_some())
+        {
             self.focus = 1 - missing;
         }
         let first = aligned.first().filter(|_| self.aligned.is_none());
@@ -158,7 +171,8 @@ impl ComparePage {
     fn list(&mut self) {
         let mut shown: Vec<Shown> = Vec::new();
         for at in 0..self.aligned.as_ref().map_or(0, Aligned::len) {
-            let is_equal = || self.aligned.as_ref().and_then(|rows| rows.verdict(at)) == Some(Verdict::Same);
+            let is_equal =
+                || self.aligned.as_ref().and_then(|rows| rows.verdict(at)) == Some(Verdict::Same);
             match (shown.last_mut(), self.collapsed && is_equal()) {
                 (Some(Shown::Equal(_, count)), true) => *count += 1,
                 (_, true) => shown.push(Shown::Equal(at, 1)),
@@ -170,7 +184,10 @@ impl ComparePage {
 
     /// Returns the row at the cursor.
     pub(super) fn at_cursor(&self) -> Option<usize> {
-        match self.shown.get(usize::try_from(self.place.cursor.key).ok()?)? {
+        match self
+            .shown
+            .get(usize::try_from(self.place.cursor.key).ok()?)?
+        {
             Shown::Row(at) | Shown::Equal(at, _) => Some(*at),
         }
     }
@@ -182,7 +199,10 @@ impl ComparePage {
             Shown::Equal(from, count) => (*from..from + count).contains(&row),
         };
         if let Some(key) = self.shown.iter().position(covers) {
-            self.place.cursor = LinePos { key: key as u64, line: 0 };
+            self.place.cursor = LinePos {
+                key: key as u64,
+                line: 0,
+            };
         }
     }
 
@@ -190,15 +210,24 @@ impl ComparePage {
     fn next_difference(&mut self, forward: bool) -> Requests {
         let at = usize::try_from(self.place.cursor.key).unwrap_or_default();
         let is_difference = |line: &usize| {
-            let Some(Shown::Row(row)) = self.shown.get(*line) else { return false };
-            self.aligned.as_ref().is_some_and(|rows| rows.is_difference(*row))
+            let Some(Shown::Row(row)) = self.shown.get(*line) else {
+                return false;
+            };
+            self.aligned
+                .as_ref()
+                .is_some_and(|rows| rows.is_difference(*row))
         };
         let found = match forward {
             true => (at + 1..self.shown.len()).find(is_difference),
             false => (0..at.min(self.shown.len())).rev().find(is_difference),
         };
         match found {
-            Some(key) => self.place.cursor = LinePos { key: key as u64, line: 0 },
+            Some(key) => {
+                self.place.cursor = LinePos {
+                    key: key as u64,
+                    line: 0,
+                }
+            }
             None if forward => return Requests::info("No later difference."),
             None => return Requests::info("No earlier difference."),
         }
@@ -217,7 +246,9 @@ impl ComparePage {
     /// Compares the final states, when they are first shown.
     fn load_state(&mut self) {
         let comparison = self.aligned.as_ref().and_then(Aligned::steps).cloned();
-        let Some(comparison) = comparison.filter(|_| self.state.is_none()) else { return };
+        let Some(comparison) = comparison.filter(|_| self.state.is_none()) else {
+            return;
+        };
         let lines = match comparison.state_difference() {
             None => {
                 let why = match comparison.is_running() && self.is_whole() {
@@ -230,7 +261,9 @@ impl ComparePage {
                 const WIDTH: usize = 400;
                 let mut lines = diff_lines::head(&difference, &Line::new(), WIDTH);
                 let changes = difference.changes.iter().take(MAX_CHANGES);
-                lines.extend(changes.flat_map(|change| diff_lines::change(&difference, change, 120)));
+                lines.extend(
+                    changes.flat_map(|change| diff_lines::change(&difference, change, 120)),
+                );
                 lines.extend(diff_lines::rest(&difference));
                 lines
             }
@@ -259,12 +292,19 @@ impl ComparePage {
 
     /// Returns what both sides have in common.
     pub(super) fn common(&self) -> String {
-        self.aligned.as_ref().filter(|_| self.is_whole()).map(Aligned::common).unwrap_or_default()
+        self.aligned
+            .as_ref()
+            .filter(|_| self.is_whole())
+            .map(Aligned::common)
+            .unwrap_or_default()
     }
 
     /// Returns the text in place of the first difference if none is known.
     pub(super) fn no_difference(&self) -> Option<&'static str> {
-        self.aligned.as_ref().filter(|_| self.is_whole())?.no_difference()
+        self.aligned
+            .as_ref()
+            .filter(|_| self.is_whole())?
+            .no_difference()
     }
 
     /// Returns the totals of both sides.
@@ -290,7 +330,11 @@ impl ComparePage {
                 false => of.place(session),
             };
             // Two deployments are compared as a whole; of their newest revisions the borders have the commits.
-            let revision = of.revision.as_deref().map(|id| format!(" › {}", text::short_id(id))).unwrap_or_default();
+            let revision = of
+                .revision
+                .as_deref()
+                .map(|id| format!(" › {}", text::short_id(id)))
+                .unwrap_or_default();
             return match self.made_from(which) {
                 Some(made_from) if !revision.is_empty() => format!("{place} › {made_from}"),
                 _ => format!("{place}{revision}"),
@@ -381,7 +425,11 @@ impl ComparePage {
 
     /// Opens the command line with a proposed file.
     fn propose_export(&self, session: &Session) -> Requests {
-        let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
+        let at = session
+            .now
+            .to_zoned(session.settings.tz.clone())
+            .strftime("%H%M%S")
+            .to_string();
         Route::Palette(format!("export jsonl runtail-compare-{at}.jsonl")).into()
     }
 
@@ -414,7 +462,10 @@ impl ComparePage {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
         let path = text::clean(&path.display().to_string()).into_owned();
         Some(match result {
-            Ok(size) => Requests::info(format!("Saved the comparison, {}, to {path}", text::bytes(*size))),
+            Ok(size) => Requests::info(format!(
+                "Saved the comparison, {}, to {path}",
+                text::bytes(*size)
+            )),
             Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
         })
     }
@@ -431,7 +482,10 @@ impl ComparePage {
     }
 
     fn flat(&self) -> Flat {
-        Flat { first: 0, end: self.shown.len() as u64 }
+        Flat {
+            first: 0,
+            end: self.shown.len() as u64,
+        }
     }
 
     pub(super) fn list_height(&self, cx: &Cx<'_>) -> u16 {
@@ -442,7 +496,10 @@ impl ComparePage {
         let (w, h) = cx.session.page_size();
         match ComparePage::is_wide(cx) {
             true => view::layout((w, h), self.needed()).rows.h.into(),
-            false => narrow::layout((w, h), self.needed(), self.is_of_keys()).rows.h.into(),
+            false => narrow::layout((w, h), self.needed(), self.is_of_keys())
+                .rows
+                .h
+                .into(),
         }
     }
 
@@ -462,7 +519,10 @@ impl ComparePage {
         match (&side.from, &side.loaded) {
             (Some(SideRef::Thread(thread, _)), _) => {
                 let opened = Requests::from(Route::Thread(thread.clone()));
-                match self.step_at_cursor().and_then(|step| step.checkpoint_id.clone()) {
+                match self
+                    .step_at_cursor()
+                    .and_then(|step| step.checkpoint_id.clone())
+                {
                     Some(id) => opened.and(StreamCommand::ShowCheckpoint(id)),
                     None => opened,
                 }
@@ -473,15 +533,26 @@ impl ComparePage {
                     deployment: of.deployment.clone(),
                     revision: revision.into(),
                 });
-                let deployment =
-                    || Described::Deployment(of.profile.clone(), of.deployment.clone(), of.name.to_string());
+                let deployment = || {
+                    Described::Deployment(
+                        of.profile.clone(),
+                        of.deployment.clone(),
+                        of.name.to_string(),
+                    )
+                };
                 Route::Record(id.map_or_else(deployment, Described::Revision)).into()
             }
-            (_, Some(Loaded::Steps(side))) if matches!(side.source, SideSource::Recording { .. }) => {
-                let SideSource::Recording { file } = &side.source else { return Requests::none() };
+            (_, Some(Loaded::Steps(side)))
+                if matches!(side.source, SideSource::Recording { .. }) =>
+            {
+                let SideSource::Recording { file } = &side.source else {
+                    return Requests::none();
+                };
                 Route::Recording(PathBuf::from(file)).into()
             }
-            (None, Some(Loaded::Keys(loaded))) => Requests::inspect(loaded.name.clone(), loaded.fields()),
+            (None, Some(Loaded::Keys(loaded))) => {
+                Requests::inspect(loaded.name.clone(), loaded.fields())
+            }
             (_, Some(_)) => Requests::info("This side was saved; its server is not known here."),
             (_, None) => Requests::info("This side isn't loaded."),
         }

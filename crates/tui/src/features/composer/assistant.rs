@@ -33,25 +33,57 @@ pub struct AssistantPick {
 
 impl AssistantPick {
     pub fn new(initial: Option<String>) -> AssistantPick {
-        AssistantPick { all: Vec::new(), chosen: 0, typed: TextInput::line(""), at: 0, initial }
+        AssistantPick {
+            all: Vec::new(),
+            chosen: 0,
+            typed: TextInput::line(""),
+            at: 0,
+            initial,
+        }
     }
 
     /// Sets the listed assistants. The chosen one stays; first it is the initial one.
     pub fn offer(&mut self, assistants: &[Assistant]) {
-        let wanted = self.listed().map(|one| one.id.clone()).or_else(|| self.initial.clone());
+        let wanted = self
+            .listed()
+            .map(|one| one.id.clone())
+            .or_else(|| self.initial.clone());
         let label = |a: &Assistant| {
-            let name = a.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&a.graph_id);
-            let graph = if name == a.graph_id { String::new() } else { format!(" ({})", a.graph_id) };
-            let version = a.version.map(|version| format!(" v{version}")).unwrap_or_default();
+            let name = a
+                .name
+                .as_deref()
+                .filter(|name| !name.is_empty())
+                .unwrap_or(&a.graph_id);
+            let graph = if name == a.graph_id {
+                String::new()
+            } else {
+                format!(" ({})", a.graph_id)
+            };
+            let version = a
+                .version
+                .map(|version| format!(" v{version}"))
+                .unwrap_or_default();
             format!("{name}{graph}{version}")
         };
-        let listed = |a: &Assistant| Listed { id: a.assistant_id.clone(), graph: a.graph_id.clone(), label: label(a) };
+        let listed = |a: &Assistant| Listed {
+            id: a.assistant_id.clone(),
+            graph: a.graph_id.clone(),
+            label: label(a),
+        };
         self.all = assistants.iter().map(listed).collect();
         self.all.sort_by(|a, b| a.label.cmp(&b.label));
         // A thread's metadata names the assistant; on some servers only the graph.
         let at = |id: &str| self.all.iter().position(|one| one.id == id);
-        let by_graph = |graph: &str| at(&assistants.iter().find(|a| a.graph_id == graph)?.assistant_id);
-        self.chosen = wanted.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
+        let by_graph = |graph: &str| {
+            at(&assistants
+                .iter()
+                .find(|a| a.graph_id == graph)?
+                .assistant_id)
+        };
+        self.chosen = wanted
+            .as_deref()
+            .and_then(|w| at(w).or_else(|| by_graph(w)))
+            .unwrap_or(0);
         // What was typed before the list was there names one of it, if it can.
         self.accept();
         self.typed.set_text("");
@@ -72,7 +104,10 @@ impl AssistantPick {
 
     /// Returns the listed assistant with this id, or that runs this graph.
     pub fn find(&self, id: &str) -> Option<&Listed> {
-        self.all.iter().find(|one| one.id == id).or_else(|| self.all.iter().find(|one| one.graph == id))
+        self.all
+            .iter()
+            .find(|one| one.id == id)
+            .or_else(|| self.all.iter().find(|one| one.graph == id))
     }
 
     /// Returns the assistant to run.
@@ -88,9 +123,10 @@ impl AssistantPick {
             }
             (Some(_), false) => Err("Choose an assistant from the list with ⏎.".into()),
             (None, false) => Ok(typed),
-            (None, true) => {
-                Err("Which assistant? This server lists none; type an assistant or graph name.".to_string())
-            }
+            (None, true) => Err(
+                "Which assistant? This server lists none; type an assistant or graph name."
+                    .to_string(),
+            ),
         }
     }
 
@@ -104,7 +140,9 @@ impl AssistantPick {
                 || one.graph.to_lowercase().contains(&wanted)
                 || one.id.starts_with(&wanted)
         };
-        let mut found: Vec<usize> = (0..self.all.len()).filter(|at| contains(&self.all[*at])).collect();
+        let mut found: Vec<usize> = (0..self.all.len())
+            .filter(|at| contains(&self.all[*at]))
+            .collect();
         found.sort_by_key(|at| !starts(&self.all[*at]));
         found
     }
@@ -133,10 +171,16 @@ impl AssistantPick {
             Code::Down if self.is_searching() => {
                 self.at = (self.at + 1).min(self.matches().len().min(SHOWN).saturating_sub(1));
             }
-            Code::Left if count > 0 && self.typed.is_empty() => self.chosen = (self.chosen + count - 1) % count,
-            Code::Right if count > 0 && self.typed.is_empty() => self.chosen = (self.chosen + 1) % count,
+            Code::Left if count > 0 && self.typed.is_empty() => {
+                self.chosen = (self.chosen + count - 1) % count
+            }
+            Code::Right if count > 0 && self.typed.is_empty() => {
+                self.chosen = (self.chosen + 1) % count
+            }
             // An assistant's name can have blanks, but doesn't begin with one.
-            Code::Char(' ') if count > 0 && self.typed.is_empty() => self.chosen = (self.chosen + 1) % count,
+            Code::Char(' ') if count > 0 && self.typed.is_empty() => {
+                self.chosen = (self.chosen + 1) % count
+            }
             _ => {
                 self.typed.key(key);
                 self.at = 0;

@@ -127,7 +127,10 @@ impl InputDraft {
         self.unchecked = None;
         self.broken = match (&self.schema, self.value()) {
             (Some(schema), Ok(value)) => match violations(schema, &value) {
-                Ok(found) => found.into_iter().map(|one| (one.path.join("."), one.rule)).collect(),
+                Ok(found) => found
+                    .into_iter()
+                    .map(|one| (one.path.join("."), one.rule))
+                    .collect(),
                 Err(why) => {
                     self.unchecked = Some(why);
                     self.missing(&value)
@@ -139,10 +142,18 @@ impl InputDraft {
 
     /// Returns the required fields that a value lacks, where the schema itself can't be used.
     fn missing(&self, value: &Value) -> FieldProblems {
-        let fields = self.known_form().map(|form| form.fields.as_slice()).unwrap_or_default();
-        let is_missing =
-            |field: &&FormField| field.is_required && !field.is_nullable && value.get(&field.name).is_none();
-        fields.iter().filter(is_missing).map(|field| (field.name.clone(), "required".to_string())).collect()
+        let fields = self
+            .known_form()
+            .map(|form| form.fields.as_slice())
+            .unwrap_or_default();
+        let is_missing = |field: &&FormField| {
+            field.is_required && !field.is_nullable && value.get(&field.name).is_none()
+        };
+        fields
+            .iter()
+            .filter(is_missing)
+            .map(|field| (field.name.clone(), "required".to_string()))
+            .collect()
     }
 
     /// Replaces the input: as a form if it fits one, else as JSON.
@@ -172,7 +183,9 @@ impl InputDraft {
     }
 
     fn write_json(&mut self, value: Option<&Value>) {
-        let text = value.and_then(|value| serde_json::to_string_pretty(value).ok()).unwrap_or_default();
+        let text = value
+            .and_then(|value| serde_json::to_string_pretty(value).ok())
+            .unwrap_or_default();
         if self.json.text() != text {
             self.json.set_text(&text);
         }
@@ -215,7 +228,10 @@ impl InputDraft {
         let filled = match (&self.problem, &self.parsed) {
             (None, Some(value)) => FormDraft::filled(&form.form, value),
             (problem, _) => Err(match problem {
-                Some(problem) => format!("line {}, column {}: {}", problem.line, problem.column, problem.message),
+                Some(problem) => format!(
+                    "line {}, column {}: {}",
+                    problem.line, problem.column, problem.message
+                ),
                 None => "it is not valid JSON".into(),
             }),
         };
@@ -228,7 +244,9 @@ impl InputDraft {
             }
             Err(why) => {
                 self.why_json = Some(why.clone());
-                Err(format!("Stays JSON, because it doesn't fit the form: {why}."))
+                Err(format!(
+                    "Stays JSON, because it doesn't fit the form: {why}."
+                ))
             }
         }
     }
@@ -238,7 +256,12 @@ impl InputDraft {
         let (mut value, problems) = draft.value();
         for (path, _) in &problems {
             let name = path.split('.').next().unwrap_or_default();
-            let typed = draft.form.fields.iter().zip(&draft.fields).find(|(field, _)| field.name == name);
+            let typed = draft
+                .form
+                .fields
+                .iter()
+                .zip(&draft.fields)
+                .find(|(field, _)| field.name == name);
             if let (Some((_, typed)), Some(object)) = (typed, value.as_object_mut())
                 && typed.inner.is_none()
             {
@@ -255,19 +278,32 @@ impl InputDraft {
         self.parsed = parsed.as_ref().ok().cloned();
         self.problem = match parsed {
             Ok(_) => None,
-            Err(_) if text.trim().is_empty() => {
-                Some(Problem { line: 1, column: 1, message: "type the input as JSON: {…}".into() })
-            }
+            Err(_) if text.trim().is_empty() => Some(Problem {
+                line: 1,
+                column: 1,
+                message: "type the input as JSON: {…}".into(),
+            }),
             Err(Unreadable::Invalid(error)) => {
                 let text = error.to_string();
-                let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_string();
-                Some(Problem { line: error.line().max(1), column: error.column().max(1), message })
+                let message = text
+                    .rsplit_once(" at line ")
+                    .map_or(text.as_str(), |(message, _)| message)
+                    .to_string();
+                Some(Problem {
+                    line: error.line().max(1),
+                    column: error.column().max(1),
+                    message,
+                })
             }
             Err(Unreadable::Inexact(inexact)) => {
                 let before = &text[..inexact.offset.min(text.len())];
                 let line = before.matches('\n').count() + 1;
                 let column = before.rsplit('\n').next().map_or(0, str::len) + 1;
-                Some(Problem { line, column, message: inexact.to_string() })
+                Some(Problem {
+                    line,
+                    column,
+                    message: inexact.to_string(),
+                })
             }
         };
     }
@@ -279,12 +315,21 @@ impl InputDraft {
     pub fn value(&self) -> Result<Value, FieldProblems> {
         if let Some(form) = self.form() {
             let (value, problems) = form.value();
-            return if problems.is_empty() { Ok(value) } else { Err(problems) };
+            return if problems.is_empty() {
+                Ok(value)
+            } else {
+                Err(problems)
+            };
         }
         let problem = |p: &Problem| format!("line {}, column {}: {}", p.line, p.column, p.message);
         match (&self.problem, &self.parsed) {
             (None, Some(value)) => Ok(value.clone()),
-            (found, _) => Err(vec![(String::new(), found.as_ref().map_or("it is not valid JSON".into(), problem))]),
+            (found, _) => Err(vec![(
+                String::new(),
+                found
+                    .as_ref()
+                    .map_or("it is not valid JSON".into(), problem),
+            )]),
         }
     }
 
@@ -302,10 +347,25 @@ impl InputDraft {
         let key = if is_in_text {
             typed
         } else {
-            before.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?.rsplit('"').next()?
+            before
+                .trim_end()
+                .strip_suffix(':')?
+                .trim_end()
+                .strip_suffix('"')?
+                .rsplit('"')
+                .next()?
         };
-        let is_key = |name: &str| if is_in_text { name.starts_with(key) } else { name == key };
-        let field = form.fields.iter().find(|field| !key.is_empty() && is_key(&field.name))?;
+        let is_key = |name: &str| {
+            if is_in_text {
+                name.starts_with(key)
+            } else {
+                name == key
+            }
+        };
+        let field = form
+            .fields
+            .iter()
+            .find(|field| !key.is_empty() && is_key(&field.name))?;
         Some((field.name.clone(), field.rule.clone()))
     }
 }
@@ -316,7 +376,11 @@ fn without_messages(schema: &Value) -> Value {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.shift_remove("messages");
     }
-    let is_used = |key: &str| schema.get("properties").is_some_and(|rest| rest.to_string().contains(key));
+    let is_used = |key: &str| {
+        schema
+            .get("properties")
+            .is_some_and(|rest| rest.to_string().contains(key))
+    };
     if !is_used("\"$ref\"")
         && let Some(object) = schema.as_object_mut()
     {

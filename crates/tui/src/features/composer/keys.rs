@@ -46,7 +46,10 @@ impl Composer {
         let mut stops = vec![Stop::Assistant, Stop::Where];
         match self.input.form() {
             Some(form) => {
-                form.fields.iter().enumerate().for_each(|(n, draft)| with_inner(Section::Input, n, draft, &mut stops));
+                form.fields
+                    .iter()
+                    .enumerate()
+                    .for_each(|(n, draft)| with_inner(Section::Input, n, draft, &mut stops));
             }
             None => stops.push(Stop::Json),
         }
@@ -60,17 +63,30 @@ impl Composer {
 
     /// Returns the first element of the input.
     pub fn first_input(&self) -> Stop {
-        if self.input.form().is_some() { Stop::Field(Section::Input, 0, None) } else { Stop::Json }
+        if self.input.form().is_some() {
+            Stop::Field(Section::Input, 0, None)
+        } else {
+            Stop::Json
+        }
     }
 
     /// Returns a field with its draft.
-    pub fn field(&self, section: Section, n: usize, inner: Option<usize>) -> Option<(&FormField, &FieldDraft)> {
+    pub fn field(
+        &self,
+        section: Section,
+        n: usize,
+        inner: Option<usize>,
+    ) -> Option<(&FormField, &FieldDraft)> {
         let (field, draft) = match section {
             Section::Input => {
                 let form = self.input.form()?;
                 (form.form.fields.get(n)?, form.fields.get(n)?)
             }
-            Section::Options => self.options.rare.get(n).map(|(_, field, draft)| (field, draft))?,
+            Section::Options => self
+                .options
+                .rare
+                .get(n)
+                .map(|(_, field, draft)| (field, draft))?,
         };
         match (inner, &draft.inner) {
             (None, _) => Some((field, draft)),
@@ -79,13 +95,22 @@ impl Composer {
         }
     }
 
-    fn field_mut(&mut self, section: Section, n: usize, inner: Option<usize>) -> Option<(&FormField, &mut FieldDraft)> {
+    fn field_mut(
+        &mut self,
+        section: Section,
+        n: usize,
+        inner: Option<usize>,
+    ) -> Option<(&FormField, &mut FieldDraft)> {
         let (field, draft) = match section {
             Section::Input => {
                 let form = self.input.form_mut()?;
                 (form.form.fields.get(n)?, form.fields.get_mut(n)?)
             }
-            Section::Options => self.options.rare.get_mut(n).map(|(_, field, draft)| (&*field, draft))?,
+            Section::Options => self
+                .options
+                .rare
+                .get_mut(n)
+                .map(|(_, field, draft)| (&*field, draft))?,
         };
         match inner {
             None => Some((field, draft)),
@@ -99,7 +124,10 @@ impl Composer {
     /// Moves the focus. The field that loses it shows its problems from then on.
     fn step(&mut self, by: isize) -> Requests {
         let stops = self.stops();
-        let at = stops.iter().position(|stop| *stop == self.focus).unwrap_or_default() as isize;
+        let at = stops
+            .iter()
+            .position(|stop| *stop == self.focus)
+            .unwrap_or_default() as isize;
         let next = stops[(at + by).rem_euclid(stops.len() as isize) as usize];
         self.go_to(next)
     }
@@ -122,7 +150,11 @@ impl Composer {
         let focus = self.focus;
         self.assistant.accept();
         let requests = self.request_facts();
-        self.focus = if self.stops().contains(&focus) { focus } else { self.first_input() };
+        self.focus = if self.stops().contains(&focus) {
+            focus
+        } else {
+            self.first_input()
+        };
         requests
     }
 
@@ -133,7 +165,10 @@ impl Composer {
             Some(Action::Back) => {
                 let mut out: Requests = Request::Close.into();
                 if self.is_sending {
-                    out.notify(false, "The request was already sent. You'll be notified of the result.");
+                    out.notify(
+                        false,
+                        "The request was already sent. You'll be notified of the result.",
+                    );
                 }
                 return out;
             }
@@ -161,7 +196,11 @@ impl Composer {
             }
             Some(Action::Option) => {
                 self.shows_options = !self.shows_options;
-                self.focus = if self.shows_options { Stop::Modes } else { self.first_input() };
+                self.focus = if self.shows_options {
+                    Stop::Modes
+                } else {
+                    self.first_input()
+                };
                 Requests::none()
             }
             Some(Action::LastInput) => self.recall(),
@@ -289,12 +328,17 @@ impl Composer {
     /// Returns the places that can be chosen.
     pub(super) fn places(&self) -> Vec<Where> {
         let this = self.thread.is_some().then_some(Where::ThisThread);
-        this.into_iter().chain([Where::NewThread, Where::Stateless]).collect()
+        this.into_iter()
+            .chain([Where::NewThread, Where::Stateless])
+            .collect()
     }
 
     fn turn_place(&mut self, is_back: bool) {
         let places = self.places();
-        let at = places.iter().position(|place| *place == self.place).unwrap_or_default();
+        let at = places
+            .iter()
+            .position(|place| *place == self.place)
+            .unwrap_or_default();
         self.place = places[(at + if is_back { places.len() - 1 } else { 1 }) % places.len()];
     }
 
@@ -318,7 +362,11 @@ impl Composer {
             && let Some((field, draft)) = self.field(section, n, None)
             && draft.inner.is_some()
         {
-            let value = draft.value(field).ok().flatten().unwrap_or_else(|| Value::Object(Default::default()));
+            let value = draft
+                .value(field)
+                .ok()
+                .flatten()
+                .unwrap_or_else(|| Value::Object(Default::default()));
             return serde_json::to_string_pretty(&value).ok();
         }
         match self.place() {
@@ -335,7 +383,8 @@ impl Composer {
             && let Some((field, draft)) = self.field_mut(section, n, None)
             && let FieldKind::Object(form) = &field.kind
         {
-            let filled = serde_json::from_str(written).map(|value: Value| FormDraft::filled(form, &value));
+            let filled =
+                serde_json::from_str(written).map(|value: Value| FormDraft::filled(form, &value));
             match filled {
                 Ok(Ok(inner)) => draft.inner = Some(Box::new(inner)),
                 _ => self.write_as_json(section, n, written),
@@ -350,14 +399,22 @@ impl Composer {
 
     fn write_as_json(&mut self, section: Section, n: usize, written: &str) {
         let field = match section {
-            Section::Input => {
-                self.input.form_mut().and_then(|form| Some((form.form.fields.get_mut(n)?, form.fields.get_mut(n)?)))
-            }
-            Section::Options => self.options.rare.get_mut(n).map(|(_, field, draft)| (field, draft)),
+            Section::Input => self
+                .input
+                .form_mut()
+                .and_then(|form| Some((form.form.fields.get_mut(n)?, form.fields.get_mut(n)?))),
+            Section::Options => self
+                .options
+                .rare
+                .get_mut(n)
+                .map(|(_, field, draft)| (field, draft)),
         };
         if let Some((field, draft)) = field {
             field.kind = FieldKind::Json;
-            *draft = FieldDraft { text: crate::widgets::text_input::TextInput::new(written), ..FieldDraft::default() };
+            *draft = FieldDraft {
+                text: crate::widgets::text_input::TextInput::new(written),
+                ..FieldDraft::default()
+            };
         }
     }
 }

@@ -7,7 +7,9 @@ use super::start::StateKeys;
 use crate::session::run::{Warning, Where};
 use crate::session::{Cx, card};
 use crate::widgets::form::FormDraft;
-use crate::widgets::form_lines::{FieldLook, FormLines, Part, flow, mark, one_line, option, padded, problem_lines};
+use crate::widgets::form_lines::{
+    FieldLook, FormLines, Part, flow, mark, one_line, option, padded, problem_lines,
+};
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::text_area_view::{shown_line, skip_columns};
 use runtail_api::StartFailure;
@@ -46,10 +48,26 @@ impl Composer {
             _ => ("composer.next", "next field".into()),
         });
         if self.input.known_form().is_some() {
-            keys.push(("composer.form", if self.input.as_json { "as form" } else { "as JSON" }.into()));
+            keys.push((
+                "composer.form",
+                if self.input.as_json {
+                    "as form"
+                } else {
+                    "as JSON"
+                }
+                .into(),
+            ));
         }
         // In a narrow frame, the first keys are shown.
-        let options = ("composer.options", if self.shows_options { "fold options" } else { "options" }.to_string());
+        let options = (
+            "composer.options",
+            if self.shows_options {
+                "fold options"
+            } else {
+                "options"
+            }
+            .to_string(),
+        );
         keys.insert(if self.shows_options { 1 } else { keys.len() }, options);
         if !self.inputs().is_empty() {
             keys.push(("composer.last_input", "earlier input".into()));
@@ -76,9 +94,11 @@ impl Composer {
     fn is_long(&self) -> bool {
         match self.focus {
             Stop::Json => true,
-            Stop::Field(section, n, inner) => self
-                .field(section, n, inner)
-                .is_some_and(|(field, _)| matches!(field.kind, FieldKind::Message | FieldKind::List(_))),
+            Stop::Field(section, n, inner) => {
+                self.field(section, n, inner).is_some_and(|(field, _)| {
+                    matches!(field.kind, FieldKind::Message | FieldKind::List(_))
+                })
+            }
             _ => false,
         }
     }
@@ -90,13 +110,19 @@ impl Composer {
         let is_small = width < WIDE || cx.session.size.1 < HIGH;
         let mut out = FormLines::default();
         if self.is_sending {
-            out.lines.push(Line::moving("◐ ").with_plain("Sending the request…"));
+            out.lines
+                .push(Line::moving("◐ ").with_plain("Sending the request…"));
             out.lines.push(Line::new());
         }
         if let Some(failed) = &self.refused {
-            out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::bad(line)));
+            out.lines.extend(
+                wrap(meaning(failed.failure), width)
+                    .iter()
+                    .map(|line| Line::bad(line)),
+            );
             let story = failed.error.story();
-            out.lines.extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
+            out.lines
+                .extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
             out.lines.push(Line::new());
         }
         // A small screen has a page for the options.
@@ -138,14 +164,24 @@ impl Composer {
         let (shown, column) = one_line(&pick.typed, ASSISTANT, is_focused);
         match (pick.listed(), is_typed) {
             (Some(one), false) => {
-                line.push_strong(&padded(&text::fit(&text::clean(&one.label), ASSISTANT), ASSISTANT));
+                line.push_strong(&padded(
+                    &text::fit(&text::clean(&one.label), ASSISTANT),
+                    ASSISTANT,
+                ));
             }
             _ => line.push_strong(&padded(&shown, ASSISTANT)),
         }
         if is_focused {
             cursor = Some((0, before + column.unwrap_or_default()));
         }
-        line.push(frame, if pick.all.is_empty() { "   ]" } else { " ▾ ]" });
+        line.push(
+            frame,
+            if pick.all.is_empty() {
+                "   ]"
+            } else {
+                " ▾ ]"
+            },
+        );
         let error = cx.lookup.assistants_error(&self.server);
         let hint = match (pick.all.len(), error) {
             (0, None) => "loading assistants…".to_string(),
@@ -154,7 +190,9 @@ impl Composer {
             (n, _) => format!("{n} assistants · type to search"),
         };
         let mut lines = Vec::new();
-        if (!is_small || is_focused || pick.all.is_empty()) && line.width() + text::width(&hint) + 4 <= width {
+        if (!is_small || is_focused || pick.all.is_empty())
+            && line.width() + text::width(&hint) + 4 <= width
+        {
             line.push_dim(&format!("    {hint}"));
         }
         lines.push(line);
@@ -205,15 +243,31 @@ impl Composer {
         };
         let choices = self.places().into_iter().map(choice).collect();
         let lines = flow(self.label(Stop::Where, "Thread"), LABELS, choices, width);
-        out.add(self.focus == Stop::Where, Part { lines, cursor: None });
+        out.add(
+            self.focus == Stop::Where,
+            Part {
+                lines,
+                cursor: None,
+            },
+        );
     }
 
-    fn input_lines(&self, out: &mut FormLines, cx: &Cx<'_>, (width, height): (usize, usize), is_small: bool) {
+    fn input_lines(
+        &self,
+        out: &mut FormLines,
+        cx: &Cx<'_>,
+        (width, height): (usize, usize),
+        is_small: bool,
+    ) {
         let mut line = Line::dim(&padded("Input", LABELS));
         if self.input.known_form().is_some() {
             option(&mut line, !self.input.as_json, "form");
             option(&mut line, self.input.as_json, "JSON");
-            let graph = self.assistant.listed().map(|one| one.graph.as_str()).unwrap_or_default();
+            let graph = self
+                .assistant
+                .listed()
+                .map(|one| one.graph.as_str())
+                .unwrap_or_default();
             let is_of_state = self.facts().is_some_and(|facts| facts.is_of_state);
             let of = if is_of_state { "state" } else { "schema" };
             let from = format!("from the {of} of {}", text::clean(graph));
@@ -222,7 +276,9 @@ impl Composer {
             }
         } else {
             let is_known = self.known().is_some_and(|known| known.facts.is_some());
-            let is_failed = self.known().is_some_and(|known| matches!(known.facts, Some(Err(_))));
+            let is_failed = self
+                .known()
+                .is_some_and(|known| matches!(known.facts, Some(Err(_))));
             line.push_plain("JSON");
             line.push_dim(match (is_failed, is_known, self.known().is_some()) {
                 (true, ..) => "   couldn't load the graph's schema",
@@ -233,7 +289,12 @@ impl Composer {
         }
         out.lines.push(line);
         match self.input.form() {
-            Some(form) => self.form_lines(out, form, (&self.rejected(cx), &self.state_keys(cx)), (width, is_small)),
+            Some(form) => self.form_lines(
+                out,
+                form,
+                (&self.rejected(cx), &self.state_keys(cx)),
+                (width, is_small),
+            ),
             None => self.json_lines(out, width, height),
         }
     }
@@ -246,7 +307,9 @@ impl Composer {
         size: (usize, bool),
     ) {
         let problem_of = |path: &str, is_shown: bool| {
-            let own = self.problem_of(path, state).filter(|_| is_shown || self.was_tried);
+            let own = self
+                .problem_of(path, state)
+                .filter(|_| is_shown || self.was_tried);
             own.or_else(|| self.rejected_at(rejected, path))
         };
         for (n, (field, draft)) in form.form.fields.iter().zip(&form.fields).enumerate() {
@@ -254,11 +317,24 @@ impl Composer {
             let problem = problem_of(&field.name, draft.was_left).filter(|_| !draft.is_open);
             let look = (problem.as_deref(), state.has(&field.name));
             self.field_lines(out, stop, (field, draft), look, size);
-            let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else { continue };
-            for (at, (inner_field, inner_draft)) in inner.form.fields.iter().zip(&inner.fields).enumerate() {
-                let problem = problem_of(&format!("{}.{}", field.name, inner_field.name), inner_draft.was_left);
+            let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else {
+                continue;
+            };
+            for (at, (inner_field, inner_draft)) in
+                inner.form.fields.iter().zip(&inner.fields).enumerate()
+            {
+                let problem = problem_of(
+                    &format!("{}.{}", field.name, inner_field.name),
+                    inner_draft.was_left,
+                );
                 let stop = Stop::Field(Section::Input, n, Some(at));
-                self.field_lines(out, stop, (inner_field, inner_draft), (problem.as_deref(), false), size);
+                self.field_lines(
+                    out,
+                    stop,
+                    (inner_field, inner_draft),
+                    (problem.as_deref(), false),
+                    size,
+                );
             }
         }
     }
@@ -267,7 +343,10 @@ impl Composer {
         &self,
         out: &mut FormLines,
         stop: Stop,
-        (field, draft): (&runtail_core::model::FormField, &crate::widgets::form::FieldDraft),
+        (field, draft): (
+            &runtail_core::model::FormField,
+            &crate::widgets::form::FieldDraft,
+        ),
         (problem, is_kept): (Option<&str>, bool),
         (width, is_small): (usize, bool),
     ) {
@@ -285,7 +364,10 @@ impl Composer {
         };
         let mut part = look.field(field, draft);
         if is_focused && draft.inner.is_some() {
-            let hint = format!("{}⏎ opens its form, the editor key its JSON", " ".repeat(LABELS));
+            let hint = format!(
+                "{}⏎ opens its form, the editor key its JSON",
+                " ".repeat(LABELS)
+            );
             part.lines.push(Line::dim(&hint));
         }
         out.add(is_focused, part);
@@ -302,55 +384,92 @@ impl Composer {
         let mut part = Part::default();
         for (n, line) in input.lines().iter().enumerate().skip(top).take(most) {
             let is_here = is_focused && n == row;
-            let column = text::width(&shown_line(line.get(..col.min(line.len())).unwrap_or_default()));
-            let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
+            let column = text::width(&shown_line(
+                line.get(..col.min(line.len())).unwrap_or_default(),
+            ));
+            let shift = if is_here {
+                (column + 1).saturating_sub(room)
+            } else {
+                0
+            };
             let (rest, skipped) = skip_columns(&shown_line(line), shift);
             let number = mark(is_here).with_dim(&format!("{:>3} ", n + 1));
             part.lines.push(number.with_plain(&text::fit(&rest, room)));
             if is_here {
-                part.cursor = Some((part.lines.len() - 1, NUMBERS + column.saturating_sub(skipped)));
-                if let Some((name, rule)) = self.input.rule_at_cursor().filter(|(_, rule)| !rule.is_empty()) {
+                part.cursor = Some((
+                    part.lines.len() - 1,
+                    NUMBERS + column.saturating_sub(skipped),
+                ));
+                if let Some((name, rule)) = self
+                    .input
+                    .rule_at_cursor()
+                    .filter(|(_, rule)| !rule.is_empty())
+                {
                     let hint = format!("{}{name}   {rule}", " ".repeat(NUMBERS + 2));
                     part.lines.push(Line::dim(&hint));
                 }
             }
         }
         if input.lines().len() > most {
-            part.lines.push(Line::dim(&format!("      line {} of {}", row + 1, input.lines().len())));
+            part.lines.push(Line::dim(&format!(
+                "      line {} of {}",
+                row + 1,
+                input.lines().len()
+            )));
         }
         out.add(is_focused, part);
         let problem = self.input.problem.as_ref();
         let said = problem.map(|p| format!("line {}, column {}: {}", p.line, p.column, p.message));
-        out.lines.extend(said.iter().flat_map(|said| problem_lines("", said, width)));
+        out.lines
+            .extend(said.iter().flat_map(|said| problem_lines("", said, width)));
         if let Some(why) = &self.input.why_json {
             let said = format!("It stays JSON, because the form can't show it: {why}.");
-            out.lines.extend(marked((Tone::Dim, "  "), Tone::Dim, &said, width));
+            out.lines
+                .extend(marked((Tone::Dim, "  "), Tone::Dim, &said, width));
         } else if let (None, Some((path, rule))) = (problem, self.input.violations().first()) {
-            let path = if path.is_empty() { "The input" } else { path.as_str() };
+            let path = if path.is_empty() {
+                "The input"
+            } else {
+                path.as_str()
+            };
             let said = format!("{path}: {rule}, says the schema. The graph may refuse it.");
-            out.lines.extend(marked((Tone::Waiting, "  "), Tone::Plain, &said, width));
+            out.lines
+                .extend(marked((Tone::Waiting, "  "), Tone::Plain, &said, width));
         }
     }
 
     /// Names the fields that the graph rejected in the thread's last run, if they are not marked in the form.
     fn rejected_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
         let rejected = self.rejected(cx);
-        for (field, rule) in rejected.iter().filter(|(field, _)| !self.is_marked(field)).take(REJECTED) {
+        for (field, rule) in rejected
+            .iter()
+            .filter(|(field, _)| !self.is_marked(field))
+            .take(REJECTED)
+        {
             let said = format!("The graph rejected {field} in the last run: {rule}.");
-            out.lines.extend(marked((Tone::Bad, "✗ "), Tone::Plain, &said, width));
+            out.lines
+                .extend(marked((Tone::Bad, "✗ "), Tone::Plain, &said, width));
         }
     }
 
     fn warning_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
         self.rejected_lines(out, cx, width);
         if let Some(text) = self.left_to_the_state(&self.state_keys(cx)) {
-            out.lines.extend(marked((Tone::Dim, "? "), Tone::Plain, &text, width));
+            out.lines
+                .extend(marked((Tone::Dim, "? "), Tone::Plain, &text, width));
         }
-        let Some(warning) = self.warning(cx) else { return };
-        let (answer, back) = (cx.session.key("stream.answer"), cx.session.key("composer.back"));
+        let Some(warning) = self.warning(cx) else {
+            return;
+        };
+        let (answer, back) = (
+            cx.session.key("stream.answer"),
+            cx.session.key("composer.back"),
+        );
         let text = match warning {
             Warning::WaitingForInput => {
-                format!("Starting a run drops the open question. Press {back}, then {answer} to answer it instead.")
+                format!(
+                    "Starting a run drops the open question. Press {back}, then {answer} to answer it instead."
+                )
             }
             Warning::MayWaitForInput => format!(
                 "The thread is interrupted. Starting a run drops an open question; {back}, then {answer} answers it instead."
@@ -359,19 +478,40 @@ impl Composer {
             Warning::Active if self.is_refused(cx) => return,
             Warning::Active => {
                 let text = self.active_warning(cx);
-                return out.lines.extend(marked((Tone::Dim, "? "), Tone::Plain, &text, width));
+                return out
+                    .lines
+                    .extend(marked((Tone::Dim, "? "), Tone::Plain, &text, width));
             }
         };
-        out.lines.extend(marked((Tone::Waiting, "◆ "), Tone::Waiting, &text, width));
+        out.lines
+            .extend(marked((Tone::Waiting, "◆ "), Tone::Waiting, &text, width));
     }
 
     fn ready_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
         let (said, is_ready) = self.readiness(cx);
-        let tone = if !is_ready && self.was_tried { Tone::Bad } else { Tone::Plain };
-        let mut lines: Vec<Line> = wrap(&said, width).iter().map(|line| Line::of(tone, line)).collect();
-        if let Some(one) = self.assistant.listed().filter(|_| !self.inputs().is_empty()) {
-            let hint = format!("Last input for {}: {}", text::clean(&one.graph), cx.session.key("composer.last_input"));
-            if let Some(last) = lines.last_mut().filter(|last| last.width() + text::width(&hint) + 2 <= width) {
+        let tone = if !is_ready && self.was_tried {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        };
+        let mut lines: Vec<Line> = wrap(&said, width)
+            .iter()
+            .map(|line| Line::of(tone, line))
+            .collect();
+        if let Some(one) = self
+            .assistant
+            .listed()
+            .filter(|_| !self.inputs().is_empty())
+        {
+            let hint = format!(
+                "Last input for {}: {}",
+                text::clean(&one.graph),
+                cx.session.key("composer.last_input")
+            );
+            if let Some(last) = lines
+                .last_mut()
+                .filter(|last| last.width() + text::width(&hint) + 2 <= width)
+            {
                 *last = std::mem::take(last).right(Tone::Dim, &hint);
             }
         }
@@ -385,15 +525,22 @@ fn meaning(failure: StartFailure) -> &'static str {
         StartFailure::Busy => {
             "Another run is active on the thread, so the server refused this one. Your draft is kept."
         }
-        StartFailure::NotOpen | StartFailure::Changed => "The thread changed. Nothing was sent; your draft is kept.",
+        StartFailure::NotOpen | StartFailure::Changed => {
+            "The thread changed. Nothing was sent; your draft is kept."
+        }
         StartFailure::Unchecked => {
             "Couldn't read the thread right before sending. Nothing was sent; your draft is kept."
         }
-        StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent; your draft is kept.",
-        StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
-        StartFailure::Answered | StartFailure::Refused | StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
-            "The server refused the run. Your draft is kept."
+        StartFailure::Unreachable => {
+            "The server couldn't be reached. Nothing was sent; your draft is kept."
         }
+        StartFailure::NotOffered => {
+            "This server can't start runs in the background. Your draft is kept."
+        }
+        StartFailure::Answered
+        | StartFailure::Refused
+        | StartFailure::AfterEdit
+        | StartFailure::AfterEditUnknown => "The server refused the run. Your draft is kept.",
         StartFailure::Unknown => {
             "It's unknown whether the run was started: the server failed, or its reply was lost. Look at the thread's runs before \
              you start another one."

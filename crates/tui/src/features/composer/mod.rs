@@ -101,7 +101,9 @@ impl Composing {
             composer.options.modes.clone_from(modes);
         }
         // An input that was typed for another thread must not look like one for this thread.
-        let fits = |draft: &mut Composer| draft.server == composer.server && draft.thread == composer.thread;
+        let fits = |draft: &mut Composer| {
+            draft.server == composer.server && draft.thread == composer.thread
+        };
         if let Some(draft) = self.draft.take_if(fits) {
             composer.restore(draft, is_chosen);
         }
@@ -120,8 +122,18 @@ impl Composing {
 impl Composer {
     /// Creates a composer with an example input.
     pub fn new(number: u64, server: ServerRef, assistants: &[Assistant], from: Origin) -> Composer {
-        let Origin { thread, assistant, place, warning, .. } = from;
-        let default = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
+        let Origin {
+            thread,
+            assistant,
+            place,
+            warning,
+            ..
+        } = from;
+        let default = if thread.is_some() {
+            Where::ThisThread
+        } else {
+            Where::NewThread
+        };
         let mut composer = Composer {
             number,
             server,
@@ -159,7 +171,8 @@ impl Composer {
         }
         self.known = draft.known;
         self.known.retain(|_, known| known.facts.is_some());
-        (self.input, self.options, self.shows_options) = (draft.input, draft.options, draft.shows_options);
+        (self.input, self.options, self.shows_options) =
+            (draft.input, draft.options, draft.shows_options);
         if draft.is_used {
             self.options.keep_modes_only();
             self.shows_options = false;
@@ -189,12 +202,16 @@ impl Composer {
 
     /// Returns the earlier inputs of the chosen assistant.
     pub fn inputs(&self) -> &[PastInput] {
-        self.known().and_then(|known| known.inputs.as_deref()).unwrap_or_default()
+        self.known()
+            .and_then(|known| known.inputs.as_deref())
+            .unwrap_or_default()
     }
 
     /// Requests what the composer shows of the chosen assistant, once.
     fn request_facts(&mut self) -> Requests {
-        let Some(id) = self.assistant.listed().map(|one| one.id.clone()) else { return Requests::none() };
+        let Some(id) = self.assistant.listed().map(|one| one.id.clone()) else {
+            return Requests::none();
+        };
         self.past = None;
         if self.known.len() >= MAX_KNOWN {
             self.known.retain(|known, _| *known == id);
@@ -205,11 +222,8 @@ impl Composer {
             return Requests::none();
         }
         let thread = self.thread.clone();
-        Requests::from(Effect::FetchGraphFacts(self.server.clone(), id.clone())).and(Effect::FetchInputs(
-            self.server.clone(),
-            id,
-            thread,
-        ))
+        Requests::from(Effect::FetchGraphFacts(self.server.clone(), id.clone()))
+            .and(Effect::FetchInputs(self.server.clone(), id, thread))
     }
 
     /// Applies the facts of an assistant.
@@ -220,20 +234,25 @@ impl Composer {
 
     /// Applies the earlier inputs of an assistant. Without them, there is just no history.
     pub fn on_inputs(&mut self, assistant: &str, inputs: Result<Vec<PastInput>, ApiError>) {
-        self.known.entry(assistant.to_string()).or_default().inputs = Some(inputs.unwrap_or_default());
+        self.known.entry(assistant.to_string()).or_default().inputs =
+            Some(inputs.unwrap_or_default());
         self.use_facts();
     }
 
     /// Shows the input as the chosen assistant's form. Without a form, an untouched input becomes the last one.
     fn use_facts(&mut self) {
-        let Some(facts) = self.facts().cloned() else { return };
+        let Some(facts) = self.facts().cloned() else {
+            return;
+        };
         let was_json = self.input.as_json;
         // The focus stays while an assistant is searched or an option is set.
         let is_in_input = matches!(self.focus, Stop::Json | Stop::Field(Section::Input, ..));
         self.input.set_schema(facts.input_schema.as_ref());
-        self.options.set_context_schema(facts.context_schema.as_ref());
+        self.options
+            .set_context_schema(facts.context_schema.as_ref());
         let last = self.inputs().first().map(|past| past.input.clone());
-        if let (None, false, Some(last)) = (self.input.known_form(), self.input.is_touched(), last) {
+        if let (None, false, Some(last)) = (self.input.known_form(), self.input.is_touched(), last)
+        {
             self.input.set_value(&last);
         }
         if is_in_input && (was_json != self.input.as_json || !self.stops().contains(&self.focus)) {
@@ -243,8 +262,14 @@ impl Composer {
 
     /// Returns the thread that the run is started on, if it exists.
     pub fn target_thread(&self) -> Option<ThreadRef> {
-        let id = self.thread.clone().filter(|_| self.place == Where::ThisThread)?;
-        Some(ThreadRef { server: self.server.clone(), id })
+        let id = self
+            .thread
+            .clone()
+            .filter(|_| self.place == Where::ThisThread)?;
+        Some(ThreadRef {
+            server: self.server.clone(),
+            id,
+        })
     }
 
     /// Returns the warning about a run on the chosen thread: by its open page, else as it was in the list.
@@ -280,7 +305,11 @@ impl Composer {
     /// Replaces the input by an earlier one of the assistant: each time an older one, and at the end what was there before.
     fn recall(&mut self) -> Requests {
         let inputs = self.inputs().to_vec();
-        let name = self.assistant.listed().map(|one| one.label.clone()).unwrap_or_default();
+        let name = self
+            .assistant
+            .listed()
+            .map(|one| one.label.clone())
+            .unwrap_or_default();
         if inputs.is_empty() {
             let is_loading = self.known().is_some_and(|known| known.inputs.is_none());
             return Requests::info(match is_loading {
@@ -292,14 +321,21 @@ impl Composer {
             });
         }
         let at = self.past.as_ref().map_or(0, |(at, _)| at + 1);
-        let own = self.past.take().map_or_else(|| Box::new(self.input.clone()), |(_, own)| own);
+        let own = self
+            .past
+            .take()
+            .map_or_else(|| Box::new(self.input.clone()), |(_, own)| own);
         let said = match inputs.get(at) {
             Some(past) => {
                 self.input.touch();
                 self.input.set_value(&past.input);
                 self.past = Some((at, own));
                 let thread = runtail_core::text::short_id(&past.thread_id);
-                format!("Earlier input {} of {}, from thread {thread}.", at + 1, inputs.len())
+                format!(
+                    "Earlier input {} of {}, from thread {thread}.",
+                    at + 1,
+                    inputs.len()
+                )
             }
             None => {
                 self.input = *own;
@@ -314,7 +350,11 @@ impl Composer {
     fn clamp(&mut self, cx: &Cx<'_>) {
         let inner = cx.session.overlay_area();
         let (height, drawn) = (usize::from(inner.h), self.lines(cx));
-        let FormLines { lines, focus: (from, to), .. } = drawn;
+        let FormLines {
+            lines,
+            focus: (from, to),
+            ..
+        } = drawn;
         let now = (self.top, self.focus);
         if self.last_clamp != Some(now) {
             if to > self.top + height {

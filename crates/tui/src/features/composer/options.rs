@@ -4,7 +4,8 @@ use crate::input::key::{Code, Key};
 use crate::widgets::form::FieldDraft;
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{
-    Conflict, Durability, FieldKind, Form, FormField, OptionProblem, RunOption, RunOptions, USUAL_MODES,
+    Conflict, Durability, FieldKind, Form, FormField, OptionProblem, RunOption, RunOptions,
+    USUAL_MODES,
 };
 use runtail_core::text;
 use runtail_stream::RUN_MODES;
@@ -64,17 +65,33 @@ fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
     let (kind, rule) = match option {
         RunOption::RecursionLimit => (FieldKind::Integer, "steps that the run may take"),
         RunOption::Delay => (FieldKind::Integer, "seconds until the run starts"),
-        RunOption::Durability => (words(&Durability::ALL.map(Durability::word)), "when checkpoints are saved"),
-        RunOption::Context => (FieldKind::Json, "object as JSON; not together with config.configurable"),
-        RunOption::Config => (FieldKind::Json, "object as JSON: configurable, tags, recursion_limit"),
+        RunOption::Durability => (
+            words(&Durability::ALL.map(Durability::word)),
+            "when checkpoints are saved",
+        ),
+        RunOption::Context => (
+            FieldKind::Json,
+            "object as JSON; not together with config.configurable",
+        ),
+        RunOption::Config => (
+            FieldKind::Json,
+            "object as JSON: configurable, tags, recursion_limit",
+        ),
         RunOption::Metadata => (FieldKind::Json, "object as JSON, kept with the run"),
-        _ => (FieldKind::Text, "address called after the run; servers refuse their own machine"),
+        _ => (
+            FieldKind::Text,
+            "address called after the run; servers refuse their own machine",
+        ),
     };
     let kind = match schema.and_then(Form::of_input) {
         Some(form) => FieldKind::Object(Box::new(form)),
         None => kind,
     };
-    let rule = if matches!(kind, FieldKind::Object(_)) { "not together with config.configurable" } else { rule };
+    let rule = if matches!(kind, FieldKind::Object(_)) {
+        "not together with config.configurable"
+    } else {
+        rule
+    };
     FormField {
         name: option.name().into(),
         description: None,
@@ -91,18 +108,30 @@ impl OptionsDraft {
     /// Shows the context as the form of this schema. A context that was typed is kept if it fits.
     pub fn set_context_schema(&mut self, schema: Option<&Value>) {
         let field = field_of(RunOption::Context, schema);
-        for (_, known, draft) in self.rare.iter_mut().filter(|(option, ..)| *option == RunOption::Context) {
+        for (_, known, draft) in self
+            .rare
+            .iter_mut()
+            .filter(|(option, ..)| *option == RunOption::Context)
+        {
             if known.kind == field.kind {
                 continue;
             }
             let value = draft.value(known).ok().flatten();
-            let filled = FormField { initial: value.clone(), ..field.clone() };
+            let filled = FormField {
+                initial: value.clone(),
+                ..field.clone()
+            };
             *draft = match (&field.kind, &value) {
-                (FieldKind::Object(form), Some(value)) => match crate::widgets::form::FormDraft::filled(form, value) {
-                    Ok(inner) => FieldDraft { inner: Some(Box::new(inner)), ..FieldDraft::default() },
-                    // It stays JSON.
-                    Err(_) => continue,
-                },
+                (FieldKind::Object(form), Some(value)) => {
+                    match crate::widgets::form::FormDraft::filled(form, value) {
+                        Ok(inner) => FieldDraft {
+                            inner: Some(Box::new(inner)),
+                            ..FieldDraft::default()
+                        },
+                        // It stays JSON.
+                        Err(_) => continue,
+                    }
+                }
                 _ => FieldDraft::of(&filled),
             };
             *known = field.clone();
@@ -113,7 +142,13 @@ impl OptionsDraft {
     pub fn add_breakpoints(&mut self, before: &[String], after: &[String]) -> bool {
         for (field, nodes) in [(&mut self.before, before), (&mut self.after, after)] {
             let mut all = names(field);
-            all.extend(nodes.iter().filter(|node| !all.contains(node)).cloned().collect::<Vec<_>>());
+            all.extend(
+                nodes
+                    .iter()
+                    .filter(|node| !all.contains(node))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
             if !nodes.is_empty() {
                 *field = TextInput::line(&all.join(", "));
             }
@@ -123,7 +158,11 @@ impl OptionsDraft {
 
     /// Returns the chosen modes, without [`SUBGRAPHS`].
     pub fn chosen_modes(&self) -> Vec<String> {
-        self.modes.iter().filter(|(name, on)| *on && *name != SUBGRAPHS).map(|(name, _)| name.to_string()).collect()
+        self.modes
+            .iter()
+            .filter(|(name, on)| *on && *name != SUBGRAPHS)
+            .map(|(name, _)| name.to_string())
+            .collect()
     }
 
     /// Returns the options.
@@ -133,7 +172,10 @@ impl OptionsDraft {
     pub fn checked(&self, nodes: Option<&[String]>) -> Result<RunOptions, Vec<OptionProblem>> {
         let mut options = RunOptions {
             modes: self.chosen_modes(),
-            subgraphs: self.modes.iter().any(|(name, on)| *name == SUBGRAPHS && *on),
+            subgraphs: self
+                .modes
+                .iter()
+                .any(|(name, on)| *name == SUBGRAPHS && *on),
             conflict: Some(self.conflict),
             before: names(&self.before),
             after: names(&self.after),
@@ -146,7 +188,11 @@ impl OptionsDraft {
                 Err(broken) => {
                     problems.extend(broken.into_iter().map(|(path, rule)| OptionProblem {
                         option: *option,
-                        rule: if path.is_empty() { rule } else { format!("{path} {rule}") },
+                        rule: if path.is_empty() {
+                            rule
+                        } else {
+                            format!("{path} {rule}")
+                        },
                     }));
                     continue;
                 }
@@ -154,13 +200,17 @@ impl OptionsDraft {
             let Some(value) = value else { continue };
             let number = value.as_u64();
             if matches!(option, RunOption::RecursionLimit | RunOption::Delay) && number.is_none() {
-                problems.push(OptionProblem { option: *option, rule: "must be 0 or more".into() });
+                problems.push(OptionProblem {
+                    option: *option,
+                    rule: "must be 0 or more".into(),
+                });
             }
             match option {
                 RunOption::RecursionLimit => options.recursion_limit = number,
                 RunOption::Delay => options.delay = number,
                 RunOption::Durability => {
-                    options.durability = Durability::ALL.into_iter().find(|one| value == one.word());
+                    options.durability =
+                        Durability::ALL.into_iter().find(|one| value == one.word());
                 }
                 RunOption::Context => options.context = Some(value),
                 RunOption::Config => options.config = Some(value),
@@ -170,12 +220,19 @@ impl OptionsDraft {
         }
         problems.extend(options.problems(nodes));
         problems.sort_by_key(|problem| problem.option);
-        if problems.is_empty() { Ok(options) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(options)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Forgets all but the modes: what was meant for one run must not silently apply to the next one.
     pub fn keep_modes_only(&mut self) {
-        *self = OptionsDraft { modes: std::mem::take(&mut self.modes), ..OptionsDraft::default() };
+        *self = OptionsDraft {
+            modes: std::mem::take(&mut self.modes),
+            ..OptionsDraft::default()
+        };
     }
 
     /// Describes the options in a line: each part, and whether it differs from the default.
@@ -184,7 +241,11 @@ impl OptionsDraft {
         if modes.len() == RUN_MODES.len() {
             modes = vec!["all".into()];
         }
-        let shown = if modes.is_empty() { "none".to_string() } else { modes.join(", ") };
+        let shown = if modes.is_empty() {
+            "none".to_string()
+        } else {
+            modes.join(", ")
+        };
         let conflict = match self.conflict {
             Conflict::Reject => "reject if another run is active",
             Conflict::Enqueue => "enqueue if another run is active",
@@ -201,7 +262,10 @@ impl OptionsDraft {
             None => usual += 1,
         };
         for (name, typed) in [("break before", &self.before), ("break after", &self.after)] {
-            set(name, Some(names(typed).join(", ")).filter(|names| !names.is_empty()));
+            set(
+                name,
+                Some(names(typed).join(", ")).filter(|names| !names.is_empty()),
+            );
         }
         for (option, field, draft) in &self.rare {
             set(
@@ -237,7 +301,10 @@ impl OptionsDraft {
     /// Handles a key on the strategy.
     pub fn conflict_key(&mut self, key: Key) {
         let all = Conflict::ALL;
-        let at = all.iter().position(|one| *one == self.conflict).unwrap_or_default();
+        let at = all
+            .iter()
+            .position(|one| *one == self.conflict)
+            .unwrap_or_default();
         let by = match key.code {
             Code::Left => all.len() - 1,
             Code::Right | Code::Char(' ') => 1,
@@ -250,18 +317,30 @@ impl OptionsDraft {
 /// Returns the names in a text, separated by commas.
 fn names(typed: &TextInput) -> Vec<String> {
     let text = typed.text();
-    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string).collect()
+    text.split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_string)
+        .collect()
 }
 
 /// Completes the last name of a text. Returns whether it changed: a name that is complete, or that no node begins with, stays.
 pub fn complete(typed: &mut TextInput, nodes: &[String]) -> bool {
     let text = typed.text();
-    let (before, last) = text.rsplit_once(',').map_or(("", text.as_str()), |(before, last)| (before, last));
+    let (before, last) = text
+        .rsplit_once(',')
+        .map_or(("", text.as_str()), |(before, last)| (before, last));
     let last = last.trim();
     if last.is_empty() || nodes.iter().any(|node| node == last) {
         return false;
     }
-    let Some(node) = nodes.iter().find(|node| node.starts_with(last)) else { return false };
-    typed.set_text(&if before.is_empty() { node.clone() } else { format!("{before}, {node}") });
+    let Some(node) = nodes.iter().find(|node| node.starts_with(last)) else {
+        return false;
+    };
+    typed.set_text(&if before.is_empty() {
+        node.clone()
+    } else {
+        format!("{before}, {node}")
+    });
     true
 }

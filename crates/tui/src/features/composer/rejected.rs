@@ -16,20 +16,26 @@ impl Composer {
                 let (path, rule) = field.split_once(": ")?;
                 let path = path.strip_prefix("body.").unwrap_or(path);
                 let option = RunOption::of_field(path)?;
-                let below = path.split_once('.').map(|(_, below)| format!("{below}: ")).unwrap_or_default();
+                let below = path
+                    .split_once('.')
+                    .map(|(_, below)| format!("{below}: "))
+                    .unwrap_or_default();
                 Some((option, format!("the server refused it: {below}{rule}")))
             }),
             // Python servers refuse the address of a webhook in plain text.
-            _ if error.detail.starts_with("Webhook ") => {
-                Some((RunOption::Webhook, format!("the server refused it: {}", error.detail)))
-            }
+            _ if error.detail.starts_with("Webhook ") => Some((
+                RunOption::Webhook,
+                format!("the server refused it: {}", error.detail),
+            )),
             _ => None,
         }
     }
 
     /// Returns the fields that the graph rejected in the thread's last run, each with the rule.
     pub(super) fn rejected(&self, cx: &Cx<'_>) -> Vec<(String, String)> {
-        let status = self.target_thread().and_then(|thread| cx.lookup.page_status(&thread));
+        let status = self
+            .target_thread()
+            .and_then(|thread| cx.lookup.page_status(&thread));
         match status {
             Some(ThreadStatus::Failed { error, .. }) => rejected_fields(&error),
             _ => Vec::new(),
@@ -41,7 +47,11 @@ impl Composer {
     pub(super) fn is_marked(&self, path: &str) -> bool {
         let name = path.split('.').next().unwrap_or_default();
         let has = |form: &Form| form.fields.iter().any(|field| field.name == name);
-        let context = self.options.rare.iter().find(|(option, ..)| *option == RunOption::Context);
+        let context = self
+            .options
+            .rare
+            .iter()
+            .find(|(option, ..)| *option == RunOption::Context);
         let is_of_context = context.is_some_and(|(_, field, _)| match &field.kind {
             FieldKind::Object(form) => has(form),
             _ => false,
@@ -51,9 +61,19 @@ impl Composer {
 
     /// Returns what the graph rejected at a field of the form, or below it.
     pub(super) fn rejected_at(&self, rejected: &[(String, String)], path: &str) -> Option<String> {
-        let is_own = |known: &str| known == path || known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
-        let (known, rule) = rejected.iter().find(|(known, _)| is_own(known) && self.is_marked(known))?;
-        let of = match (self.item_of(known).filter(|(list, _)| *list == path), below(path, known)) {
+        let is_own = |known: &str| {
+            known == path
+                || known
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.starts_with('.'))
+        };
+        let (known, rule) = rejected
+            .iter()
+            .find(|(known, _)| is_own(known) && self.is_marked(known))?;
+        let of = match (
+            self.item_of(known).filter(|(list, _)| *list == path),
+            below(path, known),
+        ) {
             (Some((_, item)), _) => format!("{item}: "),
             (None, "") => String::new(),
             (None, below) => format!("{}: ", text::seen(below, 40)),

@@ -6,7 +6,9 @@ use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::{Warning, Where};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
-use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus};
+use runtail_core::model::{
+    Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus,
+};
 use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
@@ -38,7 +40,10 @@ impl Composer {
     pub(super) fn state_keys(&self, cx: &Cx<'_>) -> StateKeys {
         match self.target_thread() {
             None => StateKeys::Known(Vec::new()),
-            Some(thread) => cx.lookup.page_state_keys(&thread).map_or(StateKeys::Unknown, StateKeys::Known),
+            Some(thread) => cx
+                .lookup
+                .page_state_keys(&thread)
+                .map_or(StateKeys::Unknown, StateKeys::Known),
         }
     }
 
@@ -48,12 +53,18 @@ impl Composer {
     /// Every reason why it can't be sent, with the element that it is about, from top to bottom.
     pub fn request(&self, cx: &Cx<'_>) -> Result<RunCreate, Vec<(Stop, String)>> {
         let mut problems: Vec<(Stop, String)> = Vec::new();
-        let assistant = self.assistant.id().map_err(|why| problems.push((Stop::Assistant, why))).ok();
+        let assistant = self
+            .assistant
+            .id()
+            .map_err(|why| problems.push((Stop::Assistant, why)))
+            .ok();
         problems.extend(self.input_problems(&self.state_keys(cx)));
         let options = self.checked_options();
         let options = options.map_err(|wrong| {
             problems.extend(
-                wrong.into_iter().map(|problem| (self.stop_of(problem.option), sentence(&problem.to_string()))),
+                wrong
+                    .into_iter()
+                    .map(|problem| (self.stop_of(problem.option), sentence(&problem.to_string()))),
             );
         });
         if self.is_refused(cx) {
@@ -63,7 +74,11 @@ impl Composer {
             (Some(assistant), Ok(options), Ok(input)) if problems.is_empty() => {
                 // Only a thread that exists can have another run.
                 let conflict = options.conflict.filter(|_| self.target_thread().is_some());
-                Ok(RunOptions { conflict, ..options }.body(&assistant, Some(input)))
+                Ok(RunOptions {
+                    conflict,
+                    ..options
+                }
+                .body(&assistant, Some(input)))
             }
             _ => Err(problems),
         }
@@ -91,11 +106,23 @@ impl Composer {
             Some(form) => {
                 let mut parts = path.split('.');
                 let name = parts.next().unwrap_or_default();
-                let n = form.form.fields.iter().position(|field| field.name == name).unwrap_or_default();
-                let opened = form.fields.get(n).and_then(|draft| draft.inner.as_ref().filter(|_| draft.is_open));
-                let inner = opened
-                    .zip(parts.next())
-                    .and_then(|(inner, name)| inner.form.fields.iter().position(|field| field.name == name));
+                let n = form
+                    .form
+                    .fields
+                    .iter()
+                    .position(|field| field.name == name)
+                    .unwrap_or_default();
+                let opened = form
+                    .fields
+                    .get(n)
+                    .and_then(|draft| draft.inner.as_ref().filter(|_| draft.is_open));
+                let inner = opened.zip(parts.next()).and_then(|(inner, name)| {
+                    inner
+                        .form
+                        .fields
+                        .iter()
+                        .position(|field| field.name == name)
+                });
                 Stop::Field(Section::Input, n, inner)
             }
             None => Stop::Json,
@@ -108,8 +135,10 @@ impl Composer {
                 None => sentence(&format!("{}: {rule}", text::seen(path, 60))),
             },
         };
-        let mut problems: Vec<(Stop, String)> =
-            found.iter().map(|(path, rule)| (stop(path), text(path, rule))).collect();
+        let mut problems: Vec<(Stop, String)> = found
+            .iter()
+            .map(|(path, rule)| (stop(path), text(path, rule)))
+            .collect();
         let stops = self.stops();
         problems.sort_by_key(|(stop, _)| stops.iter().position(|one| one == stop));
         problems
@@ -117,17 +146,25 @@ impl Composer {
 
     /// Returns the rule that a field of the input breaks.
     pub(super) fn problem_of(&self, path: &str, state: &StateKeys) -> Option<String> {
-        let found = self.input.value().err().unwrap_or_else(|| self.input.violations().clone());
-        let is_own = |(known, _): &&(String, String)| known == path || known.starts_with(&format!("{path}."));
+        let found = self
+            .input
+            .value()
+            .err()
+            .unwrap_or_else(|| self.input.violations().clone());
+        let is_own = |(known, _): &&(String, String)| {
+            known == path || known.starts_with(&format!("{path}."))
+        };
         let is_shown = |(path, rule): &&(String, String)| state.demands(path, rule);
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
-        Some(match self.item_of(known).filter(|(list, _)| *list == path) {
-            Some((_, item)) => format!("{item} {rule}"),
-            None => match below(path, known) {
-                "" => rule.clone(),
-                below => format!("{} {rule}", text::seen(below, 40)),
+        Some(
+            match self.item_of(known).filter(|(list, _)| *list == path) {
+                Some((_, item)) => format!("{item} {rule}"),
+                None => match below(path, known) {
+                    "" => rule.clone(),
+                    below => format!("{} {rule}", text::seen(below, 40)),
+                },
             },
-        })
+        )
     }
 
     /// Splits the path of an item of a list that is a field of the form: into the list's path, and the item in words.
@@ -137,7 +174,11 @@ impl Composer {
         let mut form = Some(&self.input.form()?.form);
         let mut kind = None;
         for name in list.split('.') {
-            kind = form?.fields.iter().find(|field| field.name == name).map(|field| &field.kind);
+            kind = form?
+                .fields
+                .iter()
+                .find(|field| field.name == name)
+                .map(|field| &field.kind);
             form = match kind {
                 Some(FieldKind::Object(inner)) => Some(inner),
                 _ => None,
@@ -153,7 +194,12 @@ impl Composer {
             RunOption::Before => Stop::Before,
             RunOption::After => Stop::After,
             rare => {
-                let n = self.options.rare.iter().position(|(one, ..)| *one == rare).unwrap_or_default();
+                let n = self
+                    .options
+                    .rare
+                    .iter()
+                    .position(|(one, ..)| *one == rare)
+                    .unwrap_or_default();
                 Stop::Field(Section::Options, n, None)
             }
         }
@@ -181,26 +227,48 @@ impl Composer {
         }
         self.refused = None;
         let Some(thread) = self.target_thread() else {
-            let on = if self.place == Where::Stateless { Target::Stateless } else { Target::NewThread };
-            let target = StreamTarget::Start { on, body: Arc::new(body) };
+            let on = if self.place == Where::Stateless {
+                Target::Stateless
+            } else {
+                Target::NewThread
+            };
+            let target = StreamTarget::Start {
+                on,
+                body: Arc::new(body),
+            };
             let run = Route::Run(self.server.clone(), Box::new(target));
             self.is_used = true;
             return Requests::from(Request::Close).and(run);
         };
         if self.options.conflict.cancels() {
             // The preview says which runs end, and they are looked at again before it is sent.
-            let intent = ThreadIntent::Start { thread: thread.id, body: Box::new(body) };
+            let intent = ThreadIntent::Start {
+                thread: thread.id,
+                body: Box::new(body),
+            };
             return Route::ThreadAction(thread.server, Box::new(intent)).into();
         }
         self.is_sending = true;
-        let start = RunStart { thread: thread.id.clone(), body, guard: StartGuard::None };
+        let start = RunStart {
+            thread: thread.id.clone(),
+            body,
+            guard: StartGuard::None,
+        };
         Effect::StartRun(self.number, thread, Box::new(start)).into()
     }
 
     fn show_problem(&mut self, problems: &[(Stop, String)]) -> Requests {
-        let Some((stop, why)) = problems.first() else { return Requests::none() };
-        if matches!(stop, Stop::Modes | Stop::Conflict | Stop::Before | Stop::After | Stop::Field(Section::Options, ..))
-        {
+        let Some((stop, why)) = problems.first() else {
+            return Requests::none();
+        };
+        if matches!(
+            stop,
+            Stop::Modes
+                | Stop::Conflict
+                | Stop::Before
+                | Stop::After
+                | Stop::Field(Section::Options, ..)
+        ) {
             self.shows_options = true;
         }
         self.focus = *stop;
@@ -210,18 +278,35 @@ impl Composer {
     /// Describes what the start key does, or the first reason why it does nothing. The second part says whether it is ready.
     pub(super) fn readiness(&self, cx: &Cx<'_>) -> (String, bool) {
         if let Err(problems) = self.request(cx) {
-            return (problems.first().map(|(_, why)| why.clone()).unwrap_or_default(), false);
+            return (
+                problems
+                    .first()
+                    .map(|(_, why)| why.clone())
+                    .unwrap_or_default(),
+                false,
+            );
         }
         if cx.session.is_read_only(&self.server.profile) {
-            return (format!("{} is read-only.", text::clean(&self.server.profile)), false);
+            return (
+                format!("{} is read-only.", text::clean(&self.server.profile)),
+                false,
+            );
         }
-        let delay = self.options.checked(None).ok().and_then(|options| options.delay).filter(|delay| *delay > 0);
-        let when = delay.map(|seconds| format!(" in {seconds}s")).unwrap_or_default();
+        let delay = self
+            .options
+            .checked(None)
+            .ok()
+            .and_then(|options| options.delay)
+            .filter(|delay| *delay > 0);
+        let when = delay
+            .map(|seconds| format!(" in {seconds}s"))
+            .unwrap_or_default();
         let place = match (self.place, self.target_thread()) {
             (_, Some(thread)) => {
                 let known = cx.lookup.page_status(&thread);
-                let known =
-                    known.filter(|status| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. }));
+                let known = known.filter(|status| {
+                    !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. })
+                });
                 let status = known.map(|status| format!(" ({})", status.word()));
                 format!("on {}{}", self.thread_name(), status.unwrap_or_default())
             }
@@ -238,7 +323,10 @@ impl Composer {
             _ => "Ready. Starts one run",
         };
         let unchecked = match &self.input.unchecked {
-            Some(why) => format!(" The input isn't checked against the graph's schema ({}).", text::seen(why, 80)),
+            Some(why) => format!(
+                " The input isn't checked against the graph's schema ({}).",
+                text::seen(why, 80)
+            ),
             None => String::new(),
         };
         (format!("{first} {place}{when}.{unchecked}"), true)
@@ -246,10 +334,20 @@ impl Composer {
 
     /// Returns the name of the thread: its graph, and the end of its id.
     pub(super) fn thread_name(&self) -> String {
-        let Some(thread) = &self.thread else { return String::new() };
-        let graph = self.of_thread.as_deref().and_then(|id| self.assistant.find(id)).map(|one| one.graph.as_str());
+        let Some(thread) = &self.thread else {
+            return String::new();
+        };
+        let graph = self
+            .of_thread
+            .as_deref()
+            .and_then(|id| self.assistant.find(id))
+            .map(|one| one.graph.as_str());
         match graph {
-            Some(graph) => format!("{} {}", text::clean(graph), text::clean(text::tail(thread, 4))),
+            Some(graph) => format!(
+                "{} {}",
+                text::clean(graph),
+                text::clean(text::tail(thread, 4))
+            ),
             None => format!("thread {}", text::short_id(thread)),
         }
     }
@@ -259,8 +357,14 @@ impl Composer {
         const NAMED: usize = 3;
         let is_unknown = *state == StateKeys::Unknown && !self.input.as_json;
         let is_left = |(_, rule): &&(String, String)| is_unknown && rule == "required";
-        let left: Vec<String> =
-            self.input.violations().iter().filter(is_left).take(NAMED).map(|(path, _)| text::seen(path, 40)).collect();
+        let left: Vec<String> = self
+            .input
+            .violations()
+            .iter()
+            .filter(is_left)
+            .take(NAMED)
+            .map(|(path, _)| text::seen(path, 40))
+            .collect();
         (!left.is_empty()).then(|| {
             let names = left.join(", ");
             format!("Required and empty: {names}. The graph may refuse the run unless the thread's state has a value.")
@@ -270,7 +374,9 @@ impl Composer {
     /// Returns whether the server refuses the run because another one is active, as the thread's open page shows. A list may be
     /// older than the end of the run.
     pub(super) fn is_refused(&self, cx: &Cx<'_>) -> bool {
-        let status = self.target_thread().and_then(|thread| cx.lookup.page_status(&thread));
+        let status = self
+            .target_thread()
+            .and_then(|thread| cx.lookup.page_status(&thread));
         self.options.conflict == Conflict::Reject && status.is_some_and(|status| status.is_active())
     }
 
@@ -294,11 +400,18 @@ impl Composer {
 
 /// Returns the rest of a path that begins with another one.
 pub(super) fn below<'p>(path: &str, known: &'p str) -> &'p str {
-    known.strip_prefix(path).unwrap_or_default().trim_start_matches('.')
+    known
+        .strip_prefix(path)
+        .unwrap_or_default()
+        .trim_start_matches('.')
 }
 
 /// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.
 fn sentence(rule: &str) -> String {
     let text = text::clean(rule).into_owned();
-    if text.ends_with(['.', '?']) { text } else { format!("{text}.") }
+    if text.ends_with(['.', '?']) {
+        text
+    } else {
+        format!("{text}.")
+    }
 }

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 /// Returns the captured schemas of a graph.
 fn schemas(name: &str) -> Value {
-    let path = format!("{}/../../tests/fixtures/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../tests/fixtures/schemas/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -24,7 +27,12 @@ fn input(name: &str) -> InputDraft {
 /// Types a text into a field of the form.
 fn fill(input: &mut InputDraft, name: &str, text: &str) {
     let form = input.form_mut().unwrap();
-    let n = form.form.fields.iter().position(|field| field.name == name).unwrap();
+    let n = form
+        .form
+        .fields
+        .iter()
+        .position(|field| field.name == name)
+        .unwrap();
     form.fields[n].text = TextInput::new(text);
     input.touch();
 }
@@ -43,11 +51,19 @@ fn captured_schemas_become_forms() {
             FieldKind::Object(_) => "object",
             FieldKind::Json => "json",
         };
-        form(name).fields.iter().map(|field| (field.name.clone(), kind(&field.kind), field.rule.clone())).collect()
+        form(name)
+            .fields
+            .iter()
+            .map(|field| (field.name.clone(), kind(&field.kind), field.rule.clone()))
+            .collect()
     };
     let row = |name: &str, kind, rule: &str| (name.to_string(), kind, rule.to_string());
     let expected = vec![
-        row("customer", "text", "text, at least 1 character, required by this graph"),
+        row(
+            "customer",
+            "text",
+            "text, at least 1 character, required by this graph",
+        ),
         row("level", "choice", "default low"),
         row("urgent", "boolean", "default false"),
         row("price", "number", "number, 0 or more, optional"),
@@ -58,9 +74,22 @@ fn captured_schemas_become_forms() {
     assert_eq!(fields("form"), expected);
     let messages = "sent as a message of the user";
     assert_eq!(fields("agent"), [row("messages", "message", messages)]);
-    assert_eq!(fields("hitl"), [row("messages", "message", &format!("{messages}, required by this graph"))]);
-    assert_eq!(fields("approval")[1], row("decision", "json", "JSON, optional"));
-    assert_eq!(fields("typed")[2], row("answers", "json", "list as JSON, optional"));
+    assert_eq!(
+        fields("hitl"),
+        [row(
+            "messages",
+            "message",
+            &format!("{messages}, required by this graph")
+        )]
+    );
+    assert_eq!(
+        fields("approval")[1],
+        row("decision", "json", "JSON, optional")
+    );
+    assert_eq!(
+        fields("typed")[2],
+        row("answers", "json", "list as JSON, optional")
+    );
     assert_eq!(fields("nested").len(), 5);
     let context = Form::of_input(&schemas("form")["context_schema"]).unwrap();
     assert_eq!(context.fields.len(), 3);
@@ -79,7 +108,10 @@ fn the_form_replaces_an_untouched_input_only() {
     assert!(typed.form().is_none() && typed.known_form().is_some());
     assert_eq!(typed.value().unwrap()["messages"][0]["content"], "hello");
     // It doesn't fit that form, which has no messages.
-    assert_eq!(typed.turn().unwrap_err(), "Stays JSON, because it doesn't fit the form: it has no field for messages.");
+    assert_eq!(
+        typed.turn().unwrap_err(),
+        "Stays JSON, because it doesn't fit the form: it has no field for messages."
+    );
     assert_eq!(typed.value().unwrap()["messages"][0]["content"], "hello");
 }
 
@@ -92,11 +124,22 @@ fn required_fields_are_checked_whatever_their_schema() {
         let mut input = InputDraft::default();
         input.set_schema(Some(&schema));
         fill(&mut input, "t", "text");
-        assert_eq!(input.violations(), &[("a".to_string(), "required".to_string())]);
-        assert_eq!(input.unchecked.is_none(), is_checked, "{:?}", input.unchecked);
+        assert_eq!(
+            input.violations(),
+            &[("a".to_string(), "required".to_string())]
+        );
+        assert_eq!(
+            input.unchecked.is_none(),
+            is_checked,
+            "{:?}",
+            input.unchecked
+        );
         if is_checked {
             fill(&mut input, "a", "1.5");
-            assert_eq!(input.violations().first().map(|(path, _)| path.as_str()), Some("a"));
+            assert_eq!(
+                input.violations().first().map(|(path, _)| path.as_str()),
+                Some("a")
+            );
         }
     }
 }
@@ -105,22 +148,37 @@ fn required_fields_are_checked_whatever_their_schema() {
 fn a_message_is_one_text() {
     let mut input = input("hitl");
     assert_eq!(
-        input.violations().first().map(|(path, rule)| (path.as_str(), rule.as_str())),
+        input
+            .violations()
+            .first()
+            .map(|(path, rule)| (path.as_str(), rule.as_str())),
         Some(("messages", "required"))
     );
     fill(&mut input, "messages", "Please send\nthe invoice");
     let expected = json!({"messages": [{"role": "user", "content": "Please send\nthe invoice"}]});
-    assert_eq!((input.value(), input.violations().len()), (Ok(expected.clone()), 0));
+    assert_eq!(
+        (input.value(), input.violations().len()),
+        (Ok(expected.clone()), 0)
+    );
     input.turn().unwrap();
     assert_eq!(input.value().unwrap(), expected);
-    input.json.set_text(&input.json.text().replace("send", "post"));
+    input
+        .json
+        .set_text(&input.json.text().replace("send", "post"));
     input.touch();
     input.turn().unwrap();
-    assert_eq!(input.form().unwrap().fields[0].text.text(), "Please post\nthe invoice");
-    let two = json!({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]});
+    assert_eq!(
+        input.form().unwrap().fields[0].text.text(),
+        "Please post\nthe invoice"
+    );
+    let two =
+        json!({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]});
     input.set_value(&two);
     assert!(input.as_json && input.value() == Ok(two));
-    assert_eq!(input.why_json.as_deref(), Some("messages is more than one text of the user"));
+    assert_eq!(
+        input.why_json.as_deref(),
+        Some("messages is more than one text of the user")
+    );
 }
 
 #[test]
@@ -128,27 +186,55 @@ fn switching_keeps_what_is_not_valid_yet() {
     let mut input = input("form");
     fill(&mut input, "price", "ten");
     fill(&mut input, "extra", "{\"a\": ");
-    assert_eq!(input.value().unwrap_err()[0], ("price".to_string(), "must be a number".to_string()));
+    assert_eq!(
+        input.value().unwrap_err()[0],
+        ("price".to_string(), "must be a number".to_string())
+    );
     input.turn().unwrap();
     let shown: Value = serde_json::from_str(&input.json.text()).unwrap();
-    assert_eq!((&shown["price"], &shown["extra"]), (&json!("ten"), &json!("{\"a\": ")));
+    assert_eq!(
+        (&shown["price"], &shown["extra"]),
+        (&json!("ten"), &json!("{\"a\": "))
+    );
     input.turn().unwrap();
     let typed = |input: &InputDraft, n: usize| input.form().unwrap().fields[n].text.text();
-    assert_eq!((typed(&input, 3), typed(&input, 6)), ("ten".to_string(), "{\"a\": ".to_string()));
+    assert_eq!(
+        (typed(&input, 3), typed(&input, 6)),
+        ("ten".to_string(), "{\"a\": ".to_string())
+    );
 }
 
 #[test]
 fn json_that_does_not_fit_the_form_says_why() {
     for (value, why) in [
-        (json!({"customer": "x", "more": 1}), "it has no field for more"),
+        (
+            json!({"customer": "x", "more": 1}),
+            "it has no field for more",
+        ),
         (json!({"customer": 1}), "customer is not a text"),
-        (json!({"customer": ""}), "customer would be left out or changed"),
-        (json!({"customer": "x", "level": "mid"}), "level is none of the choices"),
-        (json!({"customer": "x", "urgent": "yes"}), "urgent is neither true nor false"),
-        (json!({"customer": "x", "price": "12"}), "price is not a number"),
+        (
+            json!({"customer": ""}),
+            "customer would be left out or changed",
+        ),
+        (
+            json!({"customer": "x", "level": "mid"}),
+            "level is none of the choices",
+        ),
+        (
+            json!({"customer": "x", "urgent": "yes"}),
+            "urgent is neither true nor false",
+        ),
+        (
+            json!({"customer": "x", "price": "12"}),
+            "price is not a number",
+        ),
         (json!([1]), "it is not an object"),
     ] {
-        assert_eq!(FormDraft::filled(&form("form"), &value).unwrap_err(), why, "{value}");
+        assert_eq!(
+            FormDraft::filled(&form("form"), &value).unwrap_err(),
+            why,
+            "{value}"
+        );
         let mut input = input("form");
         input.set_value(&value);
         assert!(input.as_json && input.value() == Ok(value));
@@ -162,7 +248,10 @@ fn the_rule_of_the_key_at_the_cursor_is_known() {
     input.json = TextInput::new("{\n  \"cust");
     assert_eq!(input.rule_at_cursor().unwrap().0, "customer");
     input.json = TextInput::new("{\"level\": ");
-    assert_eq!(input.rule_at_cursor(), Some(("level".into(), "default low".into())));
+    assert_eq!(
+        input.rule_at_cursor(),
+        Some(("level".into(), "default low".into()))
+    );
     input.json = TextInput::new("{\"other");
     assert_eq!(input.rule_at_cursor(), None);
 }
@@ -174,13 +263,23 @@ fn objects_have_a_form_of_their_own() {
         "properties": {"channel": {"type": "string"}, "deep": {"type": "object", "properties": {"x": {}}}},
     }}});
     let form = Form::of_input(&schema).unwrap();
-    let FieldKind::Object(inner) = &form.fields[0].kind else { panic!("{form:?}") };
+    let FieldKind::Object(inner) = &form.fields[0].kind else {
+        panic!("{form:?}")
+    };
     assert_eq!(
-        inner.fields.iter().map(|field| field.kind.clone()).collect::<Vec<_>>(),
+        inner
+            .fields
+            .iter()
+            .map(|field| field.kind.clone())
+            .collect::<Vec<_>>(),
         [FieldKind::Text, FieldKind::Json]
     );
     let mut draft = FormDraft::of(form.clone());
-    assert_eq!(draft.value(), (json!({}), Vec::new()), "an object that was not filled in is left out");
+    assert_eq!(
+        draft.value(),
+        (json!({}), Vec::new()),
+        "an object that was not filled in is left out"
+    );
     let inner = draft.fields[0].inner.as_mut().unwrap();
     inner.fields[0].text = TextInput::new("mail");
     inner.fields[1].text = TextInput::new("{");
@@ -199,7 +298,10 @@ fn breakpoints_are_completed_by_the_graphs_nodes() {
     typed.insert(", ac");
     assert!(options::complete(&mut typed, &nodes));
     assert_eq!(typed.text(), "draft, act");
-    assert!(!options::complete(&mut typed, &nodes), "a complete name stays");
+    assert!(
+        !options::complete(&mut typed, &nodes),
+        "a complete name stays"
+    );
     assert!(!options::complete(&mut TextInput::line("x"), &nodes));
 }
 
@@ -207,19 +309,34 @@ fn breakpoints_are_completed_by_the_graphs_nodes() {
 fn options_differ_from_their_defaults_in_the_summary() {
     let mut options = OptionsDraft::default();
     let differing = |options: &OptionsDraft| -> Vec<String> {
-        options.summary().into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part).collect()
+        options
+            .summary()
+            .into_iter()
+            .filter(|(_, differs)| *differs)
+            .map(|(part, _)| part)
+            .collect()
     };
     assert_eq!(differing(&options), [""; 0]);
-    assert_eq!(options.summary()[0].0, "modes: messages-tuple, updates, values, custom, tasks");
+    assert_eq!(
+        options.summary()[0].0,
+        "modes: messages-tuple, updates, values, custom, tasks"
+    );
     options.before.insert("draft");
     options.conflict = runtail_core::model::Conflict::Rollback;
     options.rare[0].2.text = TextInput::new("50");
-    let all = ["rollback active runs", "break before: draft", "step limit: 50"];
+    let all = [
+        "rollback active runs",
+        "break before: draft",
+        "step limit: 50",
+    ];
     assert_eq!(differing(&options), all);
     let body = options.checked(None).unwrap().body("a", None);
     assert_eq!(body.extra["config"], json!({"recursion_limit": 50}));
     options.rare[0].2.text = TextInput::new("-1");
-    assert_eq!(options.checked(None).unwrap_err()[0].to_string(), "step limit: must be 0 or more");
+    assert_eq!(
+        options.checked(None).unwrap_err()[0].to_string(),
+        "step limit: must be 0 or more"
+    );
     options.keep_modes_only();
     assert_eq!(differing(&options), [""; 0]);
 }
@@ -242,8 +359,16 @@ fn assistants_are_found_by_typing() {
     let labels: Vec<&str> = pick.all.iter().map(|one| one.label.as_str()).collect();
     assert_eq!(labels, ["VIP (support) v2", "agent v1", "support v4"]);
     pick.typed.insert("supp");
-    let found: Vec<&str> = pick.matches().into_iter().map(|at| pick.all[at].label.as_str()).collect();
-    assert_eq!(found, ["support v4", "VIP (support) v2"], "names that begin with it come first");
+    let found: Vec<&str> = pick
+        .matches()
+        .into_iter()
+        .map(|at| pick.all[at].label.as_str())
+        .collect();
+    assert_eq!(
+        found,
+        ["support v4", "VIP (support) v2"],
+        "names that begin with it come first"
+    );
     pick.key(Key::plain(crate::input::key::Code::Down));
     pick.accept();
     assert_eq!(pick.id().unwrap(), "3");
@@ -260,8 +385,20 @@ fn any_value() -> impl Strategy<Value = Value> {
         proptest::option::of(text),
         field(vec![json!("low"), json!("high"), json!("mid"), json!(null)]),
         field(vec![json!(true), json!(false), json!(1)]),
-        field(vec![json!(1), json!(2.5), json!(-1), json!("3"), json!(null), json!(1e300)]),
-        field(vec![json!([]), json!(["a"]), json!({"a": [1, null]}), json!("x")]),
+        field(vec![
+            json!(1),
+            json!(2.5),
+            json!(-1),
+            json!("3"),
+            json!(null),
+            json!(1e300),
+        ]),
+        field(vec![
+            json!([]),
+            json!(["a"]),
+            json!({"a": [1, null]}),
+            json!("x"),
+        ]),
     )
         .prop_map(|(customer, level, urgent, price, extra)| {
             let fields = [
@@ -271,7 +408,12 @@ fn any_value() -> impl Strategy<Value = Value> {
                 ("price", price),
                 ("extra", extra),
             ];
-            Value::Object(fields.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect())
+            Value::Object(
+                fields
+                    .into_iter()
+                    .filter_map(|(name, value)| Some((name.to_string(), value?)))
+                    .collect(),
+            )
         })
 }
 

@@ -5,8 +5,9 @@ use runtail_core::model::Phase;
 use std::cmp::{Ordering, Reverse};
 
 /// The fields that a filter may name before a colon.
-pub const FIELDS: [&str; 11] =
-    ["name", "profile", "region", "state", "newest", "live", "source", "type", "url", "ref", "id"];
+pub const FIELDS: [&str; 11] = [
+    "name", "profile", "region", "state", "newest", "live", "source", "type", "url", "ref", "id",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
@@ -58,7 +59,10 @@ impl Column {
 
     /// Returns whether its values are aligned right.
     pub fn is_right(self) -> bool {
-        matches!(self, Column::Age | Column::Busy | Column::Waiting | Column::Failed)
+        matches!(
+            self,
+            Column::Age | Column::Busy | Column::Waiting | Column::Failed
+        )
     }
 
     /// Returns the order that a click on its header chooses.
@@ -124,7 +128,8 @@ impl Order {
 
     /// Compares two rows.
     pub fn compare(self, a: &Row, b: &Row) -> Ordering {
-        let created = |row: &Row| Reverse(row.newest.as_ref().and_then(|revision| revision.created_at));
+        let created =
+            |row: &Row| Reverse(row.newest.as_ref().and_then(|revision| revision.created_at));
         match self {
             Order::Problems => (urgency(a), created(a)).cmp(&(urgency(b), created(b))),
             Order::Name => a.name.cmp(&b.name),
@@ -137,7 +142,10 @@ impl Order {
     /// Returns whether the value that rows are ordered by is unknown.
     pub fn is_unknown(self, row: &Row) -> bool {
         match self {
-            Order::Age => row.newest.as_ref().is_none_or(|revision| revision.created_at.is_none()),
+            Order::Age => row
+                .newest
+                .as_ref()
+                .is_none_or(|revision| revision.created_at.is_none()),
             Order::Problems | Order::Name | Order::Region | Order::Busy => false,
         }
     }
@@ -167,11 +175,22 @@ pub struct Sort {
 impl Sort {
     /// Compares two rows. Unknown values are last in both directions.
     pub fn compare(self, a: &Row, b: &Row) -> Ordering {
-        let Sort { order: by, reversed } = self;
+        let Sort {
+            order: by,
+            reversed,
+        } = self;
         let order = by.compare(a, b);
         let order = if reversed { order.reverse() } else { order };
-        let rest = || Order::Name.compare(a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
-        by.is_unknown(a).cmp(&by.is_unknown(b)).then(order).then_with(rest)
+        let rest = || {
+            Order::Name
+                .compare(a, b)
+                .then(a.profile.cmp(&b.profile))
+                .then_with(|| a.id.cmp(&b.id))
+        };
+        by.is_unknown(a)
+            .cmp(&by.is_unknown(b))
+            .then(order)
+            .then_with(rest)
     }
 }
 
@@ -205,10 +224,19 @@ pub struct Widths {
 /// Returns the columns that fit. By priority: name, newest revision, the threads that wait and that failed, region, serving, age,
 /// busy threads, the last 24 hours, the commit, its message. The message and the commit get the rest, as far as they are longer.
 pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
-    let region = if width < 100 && longest.tag <= 3 { 2.max(longest.tag) } else { longest.tag.clamp(6, 14) };
+    let region = if width < 100 && longest.tag <= 3 {
+        2.max(longest.tag)
+    } else {
+        longest.tag.clamp(6, 14)
+    };
     // Each with the gap before it.
-    let unless_empty =
-        |longest: u16, (min, max): (u16, u16)| if longest == 0 { u16::MAX } else { longest.clamp(min, max) };
+    let unless_empty = |longest: u16, (min, max): (u16, u16)| {
+        if longest == 0 {
+            u16::MAX
+        } else {
+            longest.clamp(min, max)
+        }
+    };
     let wanted: [(Column, u16, u16); 11] = [
         (Column::Newest, if width < 72 { 15 } else { 17 }, 1),
         (Column::Waiting, 4, 1),
@@ -226,7 +254,13 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     let least_name = name.min(if width < 72 { 14 } else { 18 });
     let mut room = width.saturating_sub(GUTTER + 1 + least_name);
     let mut chosen = Vec::new();
-    let of_revisions = [Column::Age, Column::Serving, Column::Past, Column::Commit, Column::Message];
+    let of_revisions = [
+        Column::Age,
+        Column::Serving,
+        Column::Past,
+        Column::Commit,
+        Column::Message,
+    ];
     for (column, width, gap) in wanted {
         if longest.only_servers && of_revisions.contains(&column) {
             continue;
@@ -236,8 +270,16 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
             chosen.push((column, width, gap));
         }
     }
-    let order = [Column::Region, Column::Newest, Column::Age, Column::Serving, Column::Past];
-    let order = order.into_iter().chain([Column::Busy, Column::Waiting, Column::Failed]);
+    let order = [
+        Column::Region,
+        Column::Newest,
+        Column::Age,
+        Column::Serving,
+        Column::Past,
+    ];
+    let order = order
+        .into_iter()
+        .chain([Column::Busy, Column::Waiting, Column::Failed]);
     let order = order.chain([Column::Message, Column::Commit, Column::Url]);
     let mut grow = |width: &mut u16, to: u16| {
         let more = to.saturating_sub(*width).min(room);
@@ -252,13 +294,20 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
         (Column::Message, longest.message.min(72)),
     ];
     for (column, to) in wanted {
-        chosen.iter_mut().filter(|(c, ..)| *c == column).for_each(|(_, width, _)| grow(width, to));
+        chosen
+            .iter_mut()
+            .filter(|(c, ..)| *c == column)
+            .for_each(|(_, width, _)| grow(width, to));
     }
     let mut places = vec![(Column::Name, name_width, 0)];
     places.extend(order.filter_map(|column| chosen.iter().find(|(c, ..)| *c == column).copied()));
     let mut x = GUTTER;
     let place = |(column, width, gap): (Column, u16, u16)| {
-        let place = Place { column, x: x + gap, width };
+        let place = Place {
+            column,
+            x: x + gap,
+            width,
+        };
         x += width + gap;
         place
     };
@@ -271,16 +320,46 @@ mod tests {
 
     #[test]
     fn columns_fit_and_a_wide_table_has_all_of_them() {
-        let longest = Widths { name: 18, tag: 2, commit: 14, message: 40, url: 30, only_servers: false };
+        let longest = Widths {
+            name: 18,
+            tag: 2,
+            commit: 14,
+            message: 40,
+            url: 30,
+            only_servers: false,
+        };
         for width in 30..=300 {
             let places = layout(width, longest);
             let last = places.last().expect("there is always a name column");
             assert!(last.x + last.width < width.max(24), "{width}: {places:?}");
-            assert!(places.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{width}: {places:?}");
+            assert!(
+                places.windows(2).all(|p| p[0].x + p[0].width < p[1].x),
+                "{width}: {places:?}"
+            );
         }
-        let titles = |width| layout(width, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
-        assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "SERVING", "WAIT", "FAIL"]);
-        assert_eq!(titles(80), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "BUSY", "WAIT", "FAIL"]);
+        let titles = |width| {
+            layout(width, longest)
+                .iter()
+                .map(|p| p.column.title(p.width))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            titles(60),
+            ["NAME", "RG", "NEWEST REVISION", "SERVING", "WAIT", "FAIL"]
+        );
+        assert_eq!(
+            titles(80),
+            [
+                "NAME",
+                "RG",
+                "NEWEST REVISION",
+                "AGE",
+                "SERVING",
+                "BUSY",
+                "WAIT",
+                "FAIL"
+            ]
+        );
         let wide = [
             "NAME",
             "REGION",
@@ -300,22 +379,56 @@ mod tests {
 
     #[test]
     fn agent_servers_without_a_control_plane_have_no_columns_about_revisions() {
-        let longest = Widths { name: 18, tag: 2, commit: 0, message: 0, url: 30, only_servers: true };
-        let titles = layout(138, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
-        assert_eq!(titles, ["NAME", "REGION", "NEWEST REVISION", "BUSY", "WAIT", "FAIL", "AGENT SERVER"]);
+        let longest = Widths {
+            name: 18,
+            tag: 2,
+            commit: 0,
+            message: 0,
+            url: 30,
+            only_servers: true,
+        };
+        let titles = layout(138, longest)
+            .iter()
+            .map(|p| p.column.title(p.width))
+            .collect::<Vec<_>>();
+        assert_eq!(
+            titles,
+            [
+                "NAME",
+                "REGION",
+                "NEWEST REVISION",
+                "BUSY",
+                "WAIT",
+                "FAIL",
+                "AGENT SERVER"
+            ]
+        );
     }
 
     #[test]
     fn commits_and_messages_get_the_free_columns() {
         let width = |longest, width, column| {
             let places = layout(width, longest);
-            places.iter().find(|place| place.column == column).map(|place| place.width)
+            places
+                .iter()
+                .find(|place| place.column == column)
+                .map(|place| place.width)
         };
-        let longest = Widths { name: 18, tag: 2, commit: 31, message: 40, url: 0, only_servers: false };
+        let longest = Widths {
+            name: 18,
+            tag: 2,
+            commit: 31,
+            message: 40,
+            url: 0,
+            only_servers: false,
+        };
         assert_eq!(width(longest, 198, Column::Commit), Some(31));
         assert_eq!(width(longest, 198, Column::Message), Some(40));
         // Without any message there is no column, and the commit gets its room.
-        let none = Widths { message: 0, ..longest };
+        let none = Widths {
+            message: 0,
+            ..longest
+        };
         assert_eq!(width(none, 140, Column::Message), None);
         assert!(width(none, 138, Column::Commit) > width(longest, 138, Column::Commit));
     }

@@ -14,7 +14,9 @@ const MAX_MARKED: usize = 2;
 impl Deployments {
     /// Marks the selected revision for a comparison, or removes the mark. A third mark replaces the first.
     pub(super) fn mark_revision(&mut self) -> Requests {
-        let Some((of, _)) = self.chosen_revision(true) else { return Requests::none() };
+        let Some((of, _)) = self.chosen_revision(true) else {
+            return Requests::none();
+        };
         match self.compared.iter().position(|marked| *marked == of) {
             Some(at) => drop(self.compared.remove(at)),
             None => {
@@ -27,7 +29,10 @@ impl Deployments {
         }
         Requests::info(match self.compared.len() {
             0 => "Nothing is marked.".into(),
-            1 => format!("Revision {} is marked. Press = on another one to compare.", text::short_id(&of.revision)),
+            1 => format!(
+                "Revision {} is marked. Press = on another one to compare.",
+                text::short_id(&of.revision)
+            ),
             _ => "Two revisions are marked. Press = to compare them.".to_string(),
         })
     }
@@ -35,27 +40,41 @@ impl Deployments {
     /// Returns the marked deployments and revisions as sides of a comparison.
     pub fn marked_sides(&self) -> Vec<SideRef> {
         let revisions = self.compared.iter().map(|of| self.side_of(of));
-        let deployments =
-            self.list.all_shown().filter(|row| self.list.marked.contains(&row.id)).filter_map(side_of_row);
+        let deployments = self
+            .list
+            .all_shown()
+            .filter(|row| self.list.marked.contains(&row.id))
+            .filter_map(side_of_row);
         revisions.chain(deployments).collect()
     }
 
     /// Compares two marked deployments, or the marked and the selected one; without a mark, the newest revision of the selected
     /// one with that before it. With only one, asks for the other.
     pub(super) fn compare_deployments(&self) -> Requests {
-        let Some(selected) = self.list.selected() else { return Requests::none() };
-        let marked: Vec<&Row> = self.list.all_shown().filter(|row| self.list.marked.contains(&row.id)).collect();
+        let Some(selected) = self.list.selected() else {
+            return Requests::none();
+        };
+        let marked: Vec<&Row> = self
+            .list
+            .all_shown()
+            .filter(|row| self.list.marked.contains(&row.id))
+            .collect();
         let hidden = self.list.marked.len() - marked.len();
         let (a, b) = match marked.as_slice() {
             _ if hidden > 0 => {
-                return Requests::info("A marked deployment is hidden by the filter. Clear it to compare.");
+                return Requests::info(
+                    "A marked deployment is hidden by the filter. Clear it to compare.",
+                );
             }
             [] => return self.compare_revisions(false),
             [one] if one.id == selected.id => return Route::Palette("compare ".into()).into(),
             [one] => (*one, selected),
             [a, b] => (*a, *b),
             all => {
-                let text = format!("{} deployments are marked. Mark only the two to compare.", all.len());
+                let text = format!(
+                    "{} deployments are marked. Mark only the two to compare.",
+                    all.len()
+                );
                 return Requests::info(text);
             }
         };
@@ -66,7 +85,9 @@ impl Deployments {
                 let name = row.title();
                 Requests::info(match row.gone {
                     true => format!("{name} was deleted, so there is nothing to compare."),
-                    false => format!("{name} has no control plane, so its configuration is not known."),
+                    false => {
+                        format!("{name} has no control plane, so its configuration is not known.")
+                    }
                 })
             }
         }
@@ -74,29 +95,59 @@ impl Deployments {
 
     /// Compares two marked revisions, or the selected one with the marked one, else with the one before it.
     pub(super) fn compare_revisions(&self, in_revisions: bool) -> Requests {
-        let Some((of, _)) = self.chosen_revision(in_revisions) else { return Requests::none() };
-        let marks = if in_revisions { self.compared.as_slice() } else { &[] };
-        let is_own = |other: &RevisionRef| (&other.profile, &other.deployment) == (&of.profile, &of.deployment);
+        let Some((of, _)) = self.chosen_revision(in_revisions) else {
+            return Requests::none();
+        };
+        let marks = if in_revisions {
+            self.compared.as_slice()
+        } else {
+            &[]
+        };
+        let is_own = |other: &RevisionRef| {
+            (&other.profile, &other.deployment) == (&of.profile, &of.deployment)
+        };
         let (this, other) = match marks {
             [a, b] if is_own(a) || is_own(b) => (a.clone(), b.clone()),
             [.., other] if is_own(other) && *other != of => (of, other.clone()),
             _ => {
-                let revisions = self.history().map(|history| history.revisions.as_slice()).unwrap_or_default();
-                let Some(older) = revisions.iter().skip_while(|one| one.id != *of.revision).nth(1) else {
-                    return Requests::info("No older revision to compare with. Press m to mark one.");
+                let revisions = self
+                    .history()
+                    .map(|history| history.revisions.as_slice())
+                    .unwrap_or_default();
+                let Some(older) = revisions
+                    .iter()
+                    .skip_while(|one| one.id != *of.revision)
+                    .nth(1)
+                else {
+                    return Requests::info(
+                        "No older revision to compare with. Press m to mark one.",
+                    );
                 };
-                let older = RevisionRef { revision: older.id.as_str().into(), ..of.clone() };
+                let older = RevisionRef {
+                    revision: older.id.as_str().into(),
+                    ..of.clone()
+                };
                 (of, older)
             }
         };
         // From the older to the newer, whichever was marked.
-        let created = |of: &RevisionRef| self.known_revision(of).and_then(|known: &Revision| known.created_at);
-        let (a, b) = if created(&this) < created(&other) { (this, other) } else { (other, this) };
+        let created = |of: &RevisionRef| {
+            self.known_revision(of)
+                .and_then(|known: &Revision| known.created_at)
+        };
+        let (a, b) = if created(&this) < created(&other) {
+            (this, other)
+        } else {
+            (other, this)
+        };
         Route::Compare(vec![self.side_of(&a), self.side_of(&b)]).into()
     }
 
     fn side_of(&self, of: &RevisionRef) -> SideRef {
-        let name = self.list.row(&of.row_id()).map_or(&*of.deployment, |row| &row.name);
+        let name = self
+            .list
+            .row(&of.row_id())
+            .map_or(&*of.deployment, |row| &row.name);
         SideRef::Configuration(ConfigurationRef::of_revision(of, name))
     }
 }

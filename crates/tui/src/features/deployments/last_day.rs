@@ -59,8 +59,14 @@ impl Lifetime {
     /// Returns the times of a revision; `None` if it has no creation time.
     pub fn of(revision: &Revision) -> Option<Lifetime> {
         let (created_at, phase) = (revision.created_at?, revision.phase());
-        let ended_at = phase.is_final().then(|| revision.updated_at.unwrap_or(created_at).max(created_at));
-        Some(Lifetime { created_at, ended_at, phase })
+        let ended_at = phase
+            .is_final()
+            .then(|| revision.updated_at.unwrap_or(created_at).max(created_at));
+        Some(Lifetime {
+            created_at,
+            ended_at,
+            phase,
+        })
     }
 
     /// Returns when it stopped being in progress. A record may change long after that, for example by a rollback.
@@ -95,7 +101,11 @@ impl Past {
 
     /// Returns whether no revision was ever deployed.
     pub fn never_deployed(&self) -> bool {
-        !self.is_cut && self.revisions.iter().all(|one| one.phase != Phase::Deployed)
+        !self.is_cut
+            && self
+                .revisions
+                .iter()
+                .all(|one| one.phase != Phase::Deployed)
     }
 }
 
@@ -115,13 +125,24 @@ pub fn hours(past: &Past, newest: Option<&Revision>, now: Timestamp) -> [Hour; H
         *first = newest;
     }
     std::array::from_fn(|n| {
-        let ago = |hours: usize| now - SignedDuration::from_hours(i64::try_from(hours).unwrap_or(0));
-        hour(&revisions, past.is_cut, (ago(HOURS - n), ago(HOURS - 1 - n)), now)
+        let ago =
+            |hours: usize| now - SignedDuration::from_hours(i64::try_from(hours).unwrap_or(0));
+        hour(
+            &revisions,
+            past.is_cut,
+            (ago(HOURS - n), ago(HOURS - 1 - n)),
+            now,
+        )
     })
 }
 
 /// Returns the worst state between two times.
-fn hour(revisions: &[Lifetime], is_cut: bool, (from, to): (Timestamp, Timestamp), now: Timestamp) -> Hour {
+fn hour(
+    revisions: &[Lifetime],
+    is_cut: bool,
+    (from, to): (Timestamp, Timestamp),
+    now: Timestamp,
+) -> Hour {
     let mut worst = None;
     let mut note = |state: Hour| worst = worst.max(Some(state));
     for one in revisions.iter().filter(|one| one.created_at < to) {
@@ -141,11 +162,16 @@ fn hour(revisions: &[Lifetime], is_cut: bool, (from, to): (Timestamp, Timestamp)
 
 /// Returns the state of a deployment at a time when nothing happened.
 fn standing(revisions: &[Lifetime], is_cut: bool, at: Timestamp, now: Timestamp) -> Hour {
-    let mut settled = revisions.iter().filter(|one| one.ended_at.is_some() && one.rollout_ended_at(now) < at);
+    let mut settled = revisions
+        .iter()
+        .filter(|one| one.ended_at.is_some() && one.rollout_ended_at(now) < at);
     if settled.clone().any(|one| one.phase == Phase::Deployed) {
         return Hour::Good;
     }
-    match (settled.any(|one| one.phase == Phase::Failed), revisions.iter().any(|one| one.created_at < at)) {
+    match (
+        settled.any(|one| one.phase == Phase::Failed),
+        revisions.iter().any(|one| one.created_at < at),
+    ) {
         // An older revision, which is not known, may serve.
         _ if is_cut => Hour::Unknown,
         (true, _) => Hour::Failed,
@@ -176,11 +202,18 @@ mod tests {
 
     fn one(status: &str, created: i64, ended: i64) -> Lifetime {
         let phase = Phase::of(status);
-        Lifetime { created_at: at(created), ended_at: phase.is_final().then(|| at(ended)), phase }
+        Lifetime {
+            created_at: at(created),
+            ended_at: phase.is_final().then(|| at(ended)),
+            phase,
+        }
     }
 
     fn drawn(revisions: &[Lifetime]) -> String {
-        let past = Past { revisions: revisions.to_vec(), ..Past::default() };
+        let past = Past {
+            revisions: revisions.to_vec(),
+            ..Past::default()
+        };
         strip(&hours(&past, None, at(0))).text()
     }
 
@@ -188,19 +221,41 @@ mod tests {
     fn trouble_is_shown_in_its_hour() {
         let base = one("DEPLOYED", 3000, 2996);
         assert_eq!(drawn(&[base]), "▁".repeat(24));
-        assert_eq!(drawn(&[one("BUILD_FAILED", 40, 39), base]), format!("{}✗", "▁".repeat(23)));
-        assert_eq!(drawn(&[one("BUILDING", 1, 0), base]), format!("{}▅", "▁".repeat(23)));
-        assert_eq!(drawn(&[one("AWAITING_BUILD", 1, 0), base]), format!("{}▃", "▁".repeat(23)));
-        assert_eq!(drawn(&[one("INTERRUPTED", 90, 70), base]), format!("{}■▁", "▁".repeat(22)));
+        assert_eq!(
+            drawn(&[one("BUILD_FAILED", 40, 39), base]),
+            format!("{}✗", "▁".repeat(23))
+        );
+        assert_eq!(
+            drawn(&[one("BUILDING", 1, 0), base]),
+            format!("{}▅", "▁".repeat(23))
+        );
+        assert_eq!(
+            drawn(&[one("AWAITING_BUILD", 1, 0), base]),
+            format!("{}▃", "▁".repeat(23))
+        );
+        assert_eq!(
+            drawn(&[one("INTERRUPTED", 90, 70), base]),
+            format!("{}■▁", "▁".repeat(22))
+        );
         // Nothing serves after a failure without an earlier deployment.
-        assert_eq!(drawn(&[one("DEPLOY_FAILED", 200, 190)]), format!("{}✗✗✗✗", "·".repeat(20)));
+        assert_eq!(
+            drawn(&[one("DEPLOY_FAILED", 200, 190)]),
+            format!("{}✗✗✗✗", "·".repeat(20))
+        );
         assert_eq!(drawn(&[]), "·".repeat(24));
     }
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
-        let past = Past { revisions: vec![one("BUILD_FAILED", 100, 98)], is_cut: true, newest: None };
-        assert_eq!(strip(&hours(&past, None, at(0))).text(), format!("{}✗╌", "╌".repeat(22)));
+        let past = Past {
+            revisions: vec![one("BUILD_FAILED", 100, 98)],
+            is_cut: true,
+            newest: None,
+        };
+        assert_eq!(
+            strip(&hours(&past, None, at(0))).text(),
+            format!("{}✗╌", "╌".repeat(22))
+        );
         // A record that changed days later was not being rolled out all that time.
         let late = one("DEPLOYED", 600, 5);
         assert_eq!(drawn(&[late, one("DEPLOYED", 9000, 8990)]), "▁".repeat(24));
@@ -214,7 +269,10 @@ mod tests {
             updated_at: Some(at(25)),
             ..Revision::default()
         };
-        let past = Past { revisions: vec![one("BUILDING", 30, 0)], ..Past::default() };
+        let past = Past {
+            revisions: vec![one("BUILDING", 30, 0)],
+            ..Past::default()
+        };
         let text = strip(&hours(&past, Some(&building), at(0))).text();
         assert_eq!(text, format!("{}▅", "·".repeat(23)));
     }

@@ -149,11 +149,19 @@ impl Row {
     /// Returns which revision serves traffic, by the deployment's own record. If the server does not report it, a deployed
     /// newest revision counts as serving.
     pub fn live(&self) -> Live {
-        let Some(deployment) = &self.deployment else { return Live::Unknown };
+        let Some(deployment) = &self.deployment else {
+            return Live::Unknown;
+        };
         match (deployment.active_revision_id.as_deref(), self.newest_id()) {
             (Some(active), Some(newest)) if active == newest => Live::Newest,
             // It was deployed after the record was loaded.
-            _ if self.newest.as_ref().is_some_and(|r| r.phase() == Phase::Deployed) => Live::Newest,
+            _ if self
+                .newest
+                .as_ref()
+                .is_some_and(|r| r.phase() == Phase::Deployed) =>
+            {
+                Live::Newest
+            }
             (Some(_), Some(_)) => Live::Older,
             _ => Live::Unknown,
         }
@@ -161,12 +169,19 @@ impl Row {
 
     /// Returns what the deployment's own status says about its use.
     pub fn state(&self) -> DeploymentState {
-        DeploymentState::of(self.deployment.as_ref().and_then(|deployment| deployment.status.as_deref()))
+        DeploymentState::of(
+            self.deployment
+                .as_ref()
+                .and_then(|deployment| deployment.status.as_deref()),
+        )
     }
 
     /// Returns the id of the newest revision: the loaded one, or the one that the deployment's record names.
     pub fn newest_id(&self) -> Option<&str> {
-        let listed = self.deployment.as_ref().and_then(|d| d.latest_revision_id.as_deref());
+        let listed = self
+            .deployment
+            .as_ref()
+            .and_then(|d| d.latest_revision_id.as_deref());
         self.newest.as_ref().map(|r| r.id.as_str()).or(listed)
     }
 
@@ -177,12 +192,16 @@ impl Row {
 
     /// Returns whether its revisions are built, and so have build logs. An external image isn't.
     pub fn has_builds(&self) -> bool {
-        self.deployment.as_ref().is_some_and(|deployment| deployment.source.as_deref() != Some("external_docker"))
+        self.deployment
+            .as_ref()
+            .is_some_and(|deployment| deployment.source.as_deref() != Some("external_docker"))
     }
 
     /// Returns whether each request to its agent server wakes it.
     pub fn is_serverless(&self) -> bool {
-        self.deployment.as_ref().is_some_and(|deployment| deployment.is_serverless)
+        self.deployment
+            .as_ref()
+            .is_some_and(|deployment| deployment.is_serverless)
     }
 
     /// Returns whether its newest revision is known and not finished.
@@ -194,28 +213,42 @@ impl Row {
 impl Row {
     /// Returns its name for titles.
     pub fn title(&self) -> String {
-        if self.tag.is_empty() { self.name.clone() } else { format!("{} › {}", self.tag, self.name) }
+        if self.tag.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} › {}", self.tag, self.name)
+        }
     }
 }
 
 impl Fields for Row {
     fn names(&self) -> [Cow<'_, str>; 2] {
-        [self.name.as_str().into(), format!("{}/{}", self.profile_name, self.name).into()]
+        [
+            self.name.as_str().into(),
+            format!("{}/{}", self.profile_name, self.name).into(),
+        ]
     }
 
     fn any_word(&self, fits: impl Fn(&str) -> bool) -> bool {
-        ["state", "newest", "region", "id"].into_iter().any(|name| fits(&self.field(name)))
+        ["state", "newest", "region", "id"]
+            .into_iter()
+            .any(|name| fits(&self.field(name)))
     }
 
     fn field(&self, name: &'static str) -> Cow<'_, str> {
         let deployment = self.deployment.as_ref();
-        let text = |get: fn(&Listed) -> Option<&str>| deployment.and_then(get).unwrap_or_default().into();
+        let text =
+            |get: fn(&Listed) -> Option<&str>| deployment.and_then(get).unwrap_or_default().into();
         match name {
             "name" => self.name.as_str().into(),
             "profile" => self.profile_name.as_ref().into(),
             "region" => self.tag.as_ref().into(),
             "state" => text(|d| d.status.as_deref()),
-            "newest" => self.newest.as_ref().map_or("", |r| r.status.as_str()).into(),
+            "newest" => self
+                .newest
+                .as_ref()
+                .map_or("", |r| r.status.as_str())
+                .into(),
             "live" => self.live().word().into(),
             "source" => text(|d| d.source.as_deref()),
             "type" => text(|d| d.deployment_type.as_deref()),
@@ -320,7 +353,8 @@ impl DeploymentList {
     /// Sets the numbers of threads of an agent server. Deployments that share a server show the counts in one row, the one that the inbox
     /// names too.
     pub fn set_counts(&mut self, server: &ServerRef, counts: ThreadCounts) {
-        let is_its = |row: &&mut Row| row.profile_name == server.profile && row.name == *server.name;
+        let is_its =
+            |row: &&mut Row| row.profile_name == server.profile && row.name == *server.name;
         for row in self.rows.iter_mut().filter(is_its) {
             self.stale |= row.counts != counts;
             row.counts = counts;
@@ -328,9 +362,16 @@ impl DeploymentList {
     }
 
     /// Applies a new set of profiles. Keeps the rows of profiles that still point to the same server.
-    pub fn rearrange(&mut self, profiles: &[Profile], states: &[ProfileState], stays: impl Fn(&str) -> bool) {
+    pub fn rearrange(
+        &mut self,
+        profiles: &[Profile],
+        states: &[ProfileState],
+        stays: impl Fn(&str) -> bool,
+    ) {
         self.rows.retain_mut(|row| {
-            let number = states.iter().position(|state| state.name == row.profile_name);
+            let number = states
+                .iter()
+                .position(|state| state.name == row.profile_name);
             row.profile = number.unwrap_or_default();
             number.is_some() && stays(&row.profile_name)
         });
@@ -345,11 +386,21 @@ impl DeploymentList {
     }
 
     /// Applies a profile's newest list, or a part of it. Only a complete list removes rows.
-    pub fn apply(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, part: Part) {
+    pub fn apply(
+        &mut self,
+        number: usize,
+        profile: &ProfileState,
+        deployments: Vec<Deployment>,
+        part: Part,
+    ) {
         let mut known: HashMap<RowId, Row> = HashMap::new();
         if part == Part::Complete {
             let of_profile = |r: &mut Row| r.profile == number && r.deployment.is_some();
-            known.extend(self.rows.extract_if(.., of_profile).map(|row| (row.id.clone(), row)));
+            known.extend(
+                self.rows
+                    .extract_if(.., of_profile)
+                    .map(|row| (row.id.clone(), row)),
+            );
             self.index.clear();
         }
         let tag: Arc<str> = profile.tag().into();
@@ -364,18 +415,27 @@ impl DeploymentList {
             };
             let counts = old.as_ref().map(|row| row.counts).unwrap_or_default();
             let (newest, newest_error, listed) = old.map_or((None, None, None), |row| {
-                (row.newest, row.newest_error, row.deployment.and_then(|d| d.latest_revision_id))
+                (
+                    row.newest,
+                    row.newest_error,
+                    row.deployment.and_then(|d| d.latest_revision_id),
+                )
             });
             // If the list names another revision than before, the loaded one is outdated. If it names the same one as before,
             // a newer loaded revision stays.
             let latest = &deployment.latest_revision_id;
-            let newest = newest.filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == listed);
+            let newest = newest
+                .filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == listed);
             let row = Row {
                 id: id.clone(),
                 profile: number,
                 profile_name: profile.name.clone(),
                 tag: tag.clone(),
-                name: if deployment.name.is_empty() { deployment.id.clone() } else { deployment.name.clone() },
+                name: if deployment.name.is_empty() {
+                    deployment.id.clone()
+                } else {
+                    deployment.name.clone()
+                },
                 url: deployment.agent_url().map(str::to_string),
                 deployment: Some(deployment.into()),
                 newest,
@@ -401,14 +461,21 @@ impl DeploymentList {
     }
 
     fn reindex(&mut self) {
-        self.index = self.rows.iter().enumerate().map(|(i, row)| (row.id.clone(), i)).collect();
+        self.index = self
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(i, row)| (row.id.clone(), i))
+            .collect();
         self.stale = true;
     }
 
     /// Applies a newest revision, unless the known one is newer: two polls report it, and either may be late. Returns
     /// whether it was applied.
     pub fn apply_newest(&mut self, row: &str, mut revision: Revision) -> bool {
-        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return false };
+        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else {
+            return false;
+        };
         let newer = |known: &Revision| match known.id == revision.id {
             true => known.phase().is_final() && !revision.phase().is_final(),
             false => known.created_at > revision.created_at,
@@ -420,14 +487,17 @@ impl DeploymentList {
         (revision.extra, revision.source_revision_config.extra) = Default::default();
         (row.newest, row.newest_error) = (Some(revision), None);
         // Sorting and filtering ten thousand rows again is expensive, so only when the view is affected.
-        self.stale |= !self.filter.is_empty() || matches!(self.sort.order, Order::Problems | Order::Age);
+        self.stale |=
+            !self.filter.is_empty() || matches!(self.sort.order, Order::Problems | Order::Age);
         true
     }
 
     /// Applies a revision that was requested as the newest of its row, unless it was superseded meanwhile. Returns whether it
     /// was applied.
     pub fn apply_status(&mut self, row: &str, revision: Revision) -> bool {
-        let is_newest = self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str()));
+        let is_newest = self
+            .row(row)
+            .is_some_and(|r| r.newest_id() == Some(revision.id.as_str()));
         is_newest && self.apply_newest(row, revision)
     }
 
@@ -440,7 +510,11 @@ impl DeploymentList {
 
     /// Applies the status of a deployment from its own record.
     pub fn apply_deployment_status(&mut self, row: &str, status: Option<String>) {
-        let deployment = self.index.get(row).and_then(|i| self.rows.get_mut(*i)).and_then(|r| r.deployment.as_mut());
+        let deployment = self
+            .index
+            .get(row)
+            .and_then(|i| self.rows.get_mut(*i))
+            .and_then(|r| r.deployment.as_mut());
         if let Some(deployment) = deployment
             && deployment.status != status
         {
@@ -459,7 +533,9 @@ impl DeploymentList {
     /// Recomputes the view if the rows, the filter or the order changed. While the user is pressing keys, rows keep their order, and new
     /// ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        let is_at_work = self.key_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
+        let is_at_work = self
+            .key_at
+            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
         if !self.stale && (is_at_work || !self.is_order_due) {
             return;
         }
@@ -467,16 +543,28 @@ impl DeploymentList {
         // Sorted again once the user pauses.
         (self.stale, self.is_order_due) = (false, stays);
         let before: HashMap<&str, usize> = match stays {
-            true => self.ids.iter().enumerate().map(|(n, id)| (id.as_str(), n)).collect(),
+            true => self
+                .ids
+                .iter()
+                .enumerate()
+                .map(|(n, id)| (id.as_str(), n))
+                .collect(),
             false => HashMap::new(),
         };
-        let mut fitting: Vec<(Fit, usize)> =
-            self.rows.iter().enumerate().filter_map(|(i, row)| Some((self.filter.fit(row)?, i))).collect();
+        let mut fitting: Vec<(Fit, usize)> = self
+            .rows
+            .iter()
+            .enumerate()
+            .filter_map(|(i, row)| Some((self.filter.fit(row)?, i)))
+            .collect();
         let (rows, sort) = (&self.rows, self.sort);
         fitting.sort_by(|(fit_a, a), (fit_b, b)| {
             let (a, b) = (&rows[*a], &rows[*b]);
             let place = |row: &Row| before.get(row.id.as_str()).copied().unwrap_or(usize::MAX);
-            place(a).cmp(&place(b)).then(fit_a.cmp(fit_b)).then_with(|| sort.compare(a, b))
+            place(a)
+                .cmp(&place(b))
+                .then(fit_a.cmp(fit_b))
+                .then_with(|| sort.compare(a, b))
         });
         self.view = fitting.into_iter().map(|(_, i)| i).collect();
         self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();

@@ -61,7 +61,10 @@ pub struct Deployments {
 impl Deployments {
     /// Creates the state of a list without known revisions.
     pub fn new(list: DeploymentList) -> Deployments {
-        Deployments { list, ..Deployments::default() }
+        Deployments {
+            list,
+            ..Deployments::default()
+        }
     }
 
     /// Returns the revisions of the selected deployment.
@@ -73,34 +76,74 @@ impl Deployments {
     pub fn known_revision(&self, of: &RevisionRef) -> Option<&Revision> {
         let id = of.row_id();
         let newest = self.list.row(&id).and_then(|row| row.newest.as_ref());
-        let listed = self.histories.get(&id).into_iter().flat_map(|history| &history.revisions);
-        newest.into_iter().chain(listed).find(|revision| revision.id == *of.revision)
+        let listed = self
+            .histories
+            .get(&id)
+            .into_iter()
+            .flat_map(|history| &history.revisions);
+        newest
+            .into_iter()
+            .chain(listed)
+            .find(|revision| revision.id == *of.revision)
     }
 
     /// Returns the observed times of a revision in each status.
     pub fn status_times(&self, of: &RevisionRef, now: Timestamp) -> Vec<StatusTime> {
-        let phases = self.histories.get(&of.row_id()).map(|history| history.phases(&of.revision, now));
-        let time = |(status, spent, from_start)| StatusTime { status, spent, from_start };
+        let phases = self
+            .histories
+            .get(&of.row_id())
+            .map(|history| history.phases(&of.revision, now));
+        let time = |(status, spent, from_start)| StatusTime {
+            status,
+            spent,
+            from_start,
+        };
         phases.unwrap_or_default().into_iter().map(time).collect()
     }
 
     /// Returns the ids of the shown revisions.
     pub fn revision_ids(&self) -> Vec<RowId> {
-        self.history().map(|h| h.revisions.iter().map(|r| r.id.clone()).collect()).unwrap_or_default()
+        self.history()
+            .map(|h| h.revisions.iter().map(|r| r.id.clone()).collect())
+            .unwrap_or_default()
     }
 
     /// Returns the columns of the list that fit.
     pub fn columns(&self, cx: &Cx<'_>) -> Vec<columns::Place> {
         let longest = |of: &dyn Fn(&list::Row) -> usize| {
             // The widths depend on the rows on the screen and near it, not on ten thousand others.
-            self.list.all_shown().take(MAX_MEASURED).map(of).max().unwrap_or(0).min(100) as u16
+            self.list
+                .all_shown()
+                .take(MAX_MEASURED)
+                .map(of)
+                .max()
+                .unwrap_or(0)
+                .min(100) as u16
         };
         let width = |text: &str| text::width(&text::clean(text::head(text, 400)));
         let widths = columns::Widths {
-            name: longest(&|row| width(&row.name) + if row.is_serverless() { view::SERVERLESS.len() } else { 0 }),
-            tag: cx.session.profiles.iter().map(|profile| width(profile.tag())).max().unwrap_or(0) as u16,
+            name: longest(&|row| {
+                width(&row.name)
+                    + if row.is_serverless() {
+                        view::SERVERLESS.len()
+                    } else {
+                        0
+                    }
+            }),
+            tag: cx
+                .session
+                .profiles
+                .iter()
+                .map(|profile| width(profile.tag()))
+                .max()
+                .unwrap_or(0) as u16,
             commit: longest(&|row| view::made_from(row).map_or(0, |from| width(&from))),
-            message: longest(&|row| row.newest.as_ref().and_then(|one| self.subjects.of(one)).map_or(0, text::width)),
+            message: longest(&|row| {
+                row.newest
+                    .as_ref()
+                    .and_then(|one| self.subjects.of(one))
+                    .map_or(0, text::width)
+            }),
             url: longest(&|row| match &row.deployment {
                 Some(_) => 0,
                 None => row.url.as_deref().map_or(0, width),

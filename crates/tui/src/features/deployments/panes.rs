@@ -32,7 +32,10 @@ fn height(area: Area, head: u16) -> usize {
 }
 
 fn gone(row: &Row) -> Requests {
-    Requests::error(format!("{} was deleted. Press r to refresh the list.", row.name))
+    Requests::error(format!(
+        "{} was deleted. Press r to refresh the list.",
+        row.name
+    ))
 }
 
 /// A value, or the notice to show instead.
@@ -61,9 +64,11 @@ impl Deployments {
 
     /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
     pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
-        let is_plain = self.list.filter().is_empty() && self.list.marked.is_empty() && self.watches.is_empty();
+        let is_plain =
+            self.list.filter().is_empty() && self.list.marked.is_empty() && self.watches.is_empty();
         let is_complete = |p: &ProfileState| {
-            !p.control_plane || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
+            !p.control_plane
+                || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
         };
         !is_plain
             || !lookup.unread_servers().0.is_empty()
@@ -79,7 +84,8 @@ impl Deployments {
     /// Returns whether the selected deployment is of a control plane that no longer answers.
     pub fn is_selection_outdated(&self, session: &Session) -> bool {
         let row = self.list.selected().filter(|row| row.deployment.is_some());
-        row.and_then(|row| session.profiles.get(row.profile)).is_some_and(|profile| profile.problem().is_some())
+        row.and_then(|row| session.profiles.get(row.profile))
+            .is_some_and(|profile| profile.problem().is_some())
     }
 
     /// Returns the title of the revisions.
@@ -110,14 +116,25 @@ impl Deployments {
             self.revision_selection.restart();
         }
         let ids = self.revision_ids();
-        self.revision_selection.clamp(&ids, height(revisions, REVISIONS_HEAD));
+        self.revision_selection
+            .clamp(&ids, height(revisions, REVISIONS_HEAD));
     }
 
     /// Returns the profile of the selected row if it has a control plane, otherwise the first profile that has one.
     pub fn chosen_profile(&self, session: &Session) -> Option<Arc<str>> {
         let has_control = |name: &str| session.profile(name).is_some_and(|p| p.control_plane);
-        let selected = self.list.selected().map(|row| row.profile_name.clone()).filter(|name| has_control(name));
-        selected.or_else(|| session.profiles.iter().find(|p| p.control_plane).map(|p| p.name.clone()))
+        let selected = self
+            .list
+            .selected()
+            .map(|row| row.profile_name.clone())
+            .filter(|name| has_control(name));
+        selected.or_else(|| {
+            session
+                .profiles
+                .iter()
+                .find(|p| p.control_plane)
+                .map(|p| p.name.clone())
+        })
     }
 
     /// Returns the actions that work where there is nothing to select, or no deployment; `None` where the usual ones work.
@@ -140,10 +157,20 @@ impl Deployments {
                     ][..],
                 )
             }
-            (None, _) if self.list.filter().is_empty() => {
-                Some(&["deployments.create", "app.profiles", "app.refresh", "app.command", "app.help"])
-            }
-            (None, _) => Some(&["deployments.filter", "app.profiles", "app.refresh", "app.command", "app.help"]),
+            (None, _) if self.list.filter().is_empty() => Some(&[
+                "deployments.create",
+                "app.profiles",
+                "app.refresh",
+                "app.command",
+                "app.help",
+            ]),
+            (None, _) => Some(&[
+                "deployments.filter",
+                "app.profiles",
+                "app.refresh",
+                "app.command",
+                "app.help",
+            ]),
             (Some(row), _) if row.deployment.is_none() => Some(&[
                 "deployments.open",
                 "deployments.new_run",
@@ -158,7 +185,9 @@ impl Deployments {
 
     /// Returns whether an action does something with the selected deployment.
     pub fn can(&self, context: Context, action: Action) -> bool {
-        let Some(row) = self.list.selected() else { return true };
+        let Some(row) = self.list.selected() else {
+            return true;
+        };
         match (context, action) {
             (Context::Deployments, Action::Open | Action::NewRun) => row.url.is_some(),
             (_, Action::BuildLog) => row.has_builds(),
@@ -177,11 +206,18 @@ impl Deployments {
 
     /// Returns the revision that an action applies to: the selected one in the revisions pane, otherwise the newest of the
     /// selected deployment.
-    pub(super) fn chosen_revision(&self, in_revisions: bool) -> Option<(RevisionRef, Option<Revision>)> {
+    pub(super) fn chosen_revision(
+        &self,
+        in_revisions: bool,
+    ) -> Option<(RevisionRef, Option<Revision>)> {
         let row = self.list.selected()?;
         let known = |id: &str| {
-            let listed = self.history().and_then(|h| h.revisions.iter().find(|r| r.id == id));
-            listed.or(row.newest.as_ref().filter(|r| r.id == id)).cloned()
+            let listed = self
+                .history()
+                .and_then(|h| h.revisions.iter().find(|r| r.id == id));
+            listed
+                .or(row.newest.as_ref().filter(|r| r.id == id))
+                .cloned()
         };
         let id = match in_revisions {
             true => self.revision_selection.selected.clone()?,
@@ -191,7 +227,9 @@ impl Deployments {
     }
 
     fn toggle_watch_of(&mut self, session: &Session, in_revisions: bool) -> Requests {
-        let Some(row) = self.list.selected() else { return Requests::none() };
+        let Some(row) = self.list.selected() else {
+            return Requests::none();
+        };
         let name = row.title();
         match self.chosen_revision(in_revisions) {
             Some((of, revision)) => self.toggle_watch(session, of, &name, revision.as_ref()),
@@ -200,7 +238,9 @@ impl Deployments {
     }
 
     fn explain(&self, in_revisions: bool) -> Requests {
-        let Some(row) = self.list.selected() else { return Requests::none() };
+        let Some(row) = self.list.selected() else {
+            return Requests::none();
+        };
         let name = row.title();
         let Some((of, _)) = self.chosen_revision(in_revisions) else {
             return Requests::info(format!("{name} has no revision to explain."));
@@ -213,7 +253,9 @@ impl Deployments {
     fn logs(&self, kind: LogKind, in_revisions: bool) -> Requests {
         let mut of = Vec::new();
         if in_revisions || kind == LogKind::Build || self.list.marked.is_empty() {
-            let Some(row) = self.list.selected() else { return Requests::none() };
+            let Some(row) = self.list.selected() else {
+                return Requests::none();
+            };
             let Some(deployment) = &row.deployment else {
                 return Requests::info("Logs need a control plane; this agent server has none.");
             };
@@ -222,21 +264,36 @@ impl Deployments {
             }
             let revision = match (in_revisions, kind) {
                 (false, LogKind::Server) => None,
-                _ => self.chosen_revision(in_revisions).map(|(of, _)| of.revision.to_string()),
+                _ => self
+                    .chosen_revision(in_revisions)
+                    .map(|(of, _)| of.revision.to_string()),
             };
             if revision.is_none() && kind == LogKind::Build {
-                return Requests::info(format!("{} has no revision yet, so there is no build log.", row.title()));
+                return Requests::info(format!(
+                    "{} has no revision yet, so there is no build log.",
+                    row.title()
+                ));
             }
             let mut name = row.title();
             if let Some(id) = &revision {
                 name.push_str(&format!(" › {}", text::short_id(id)));
             }
-            of.push(LogRef { profile: row.profile_name.clone(), name, deployment: deployment.id.clone(), revision });
+            of.push(LogRef {
+                profile: row.profile_name.clone(),
+                name,
+                deployment: deployment.id.clone(),
+                revision,
+            });
         } else {
             for row in self.list.marked.iter().filter_map(|id| self.list.row(id)) {
                 if let Some(deployment) = &row.deployment {
                     let (profile, deployment) = (row.profile_name.clone(), deployment.id.clone());
-                    of.push(LogRef { profile, name: row.title(), deployment, revision: None });
+                    of.push(LogRef {
+                        profile,
+                        name: row.title(),
+                        deployment,
+                        revision: None,
+                    });
                 }
             }
         }
@@ -245,7 +302,9 @@ impl Deployments {
 
     /// Returns the deployment that a change applies to, with its profile and id; otherwise a notice.
     fn chosen_deployment(&self) -> OrNotice<(&Row, Arc<str>, String)> {
-        let Some(row) = self.list.selected() else { return Err(Requests::info("No deployment is selected.")) };
+        let Some(row) = self.list.selected() else {
+            return Err(Requests::info("No deployment is selected."));
+        };
         if row.gone {
             return Err(gone(row));
         }
@@ -260,7 +319,11 @@ impl Deployments {
 
     /// Opens the editor for a new deployment of the chosen profile.
     fn create(&self, session: &Session) -> Requests {
-        let mut all = session.profiles.iter().filter(|profile| profile.control_plane).map(|profile| &profile.name);
+        let mut all = session
+            .profiles
+            .iter()
+            .filter(|profile| profile.control_plane)
+            .map(|profile| &profile.name);
         let (Some(first), second) = (all.next(), all.next()) else {
             return Requests::error("No profile has a control plane to create a deployment on.");
         };
@@ -268,8 +331,16 @@ impl Deployments {
             return Requests::error(session.read_only_text(first));
         }
         // Among several, the profile is a field of the form.
-        let profile = if second.is_some() { "".into() } else { first.clone() };
-        Route::Edit(Subject::CreateDeployment { profile }, DeploymentSpec::NEW.to_string()).into()
+        let profile = if second.is_some() {
+            "".into()
+        } else {
+            first.clone()
+        };
+        Route::Edit(
+            Subject::CreateDeployment { profile },
+            DeploymentSpec::NEW.to_string(),
+        )
+        .into()
     }
 
     /// Opens the editor with the current settings of the selected deployment.
@@ -285,11 +356,19 @@ impl Deployments {
         let (row, profile, id) = self.chosen_deployment()?;
         let status = row.deployment.as_ref().and_then(|d| d.status.as_deref());
         let force = status.is_some_and(|s| s.starts_with("AWAITING_") && s.ends_with("DELETE"));
-        let intent = Intent::DeleteDeployment { id, delete_tracing_project: false, force };
+        let intent = Intent::DeleteDeployment {
+            id,
+            delete_tracing_project: false,
+            force,
+        };
         Ok(Route::Change(profile, Box::new(intent)).into())
     }
 
-    fn change_revision(&self, in_revisions: bool, intent: impl FnOnce(String, String) -> Intent) -> OrNotice<Requests> {
+    fn change_revision(
+        &self,
+        in_revisions: bool,
+        intent: impl FnOnce(String, String) -> Intent,
+    ) -> OrNotice<Requests> {
         self.chosen_deployment()?;
         let Some((of, _)) = self.chosen_revision(in_revisions) else {
             return Err(Requests::info("No revision is selected."));
@@ -305,14 +384,23 @@ impl Deployments {
             Action::Update => self.update(session),
             Action::Delete => self.delete(),
             Action::Redeploy => {
-                self.change_revision(in_revisions, |deployment, revision| Intent::Redeploy { deployment, revision })
+                self.change_revision(in_revisions, |deployment, revision| Intent::Redeploy {
+                    deployment,
+                    revision,
+                })
             }
             Action::Interrupt => {
-                self.change_revision(in_revisions, |deployment, revision| Intent::Interrupt { deployment, revision })
+                self.change_revision(in_revisions, |deployment, revision| Intent::Interrupt {
+                    deployment,
+                    revision,
+                })
             }
             Action::Rollback if !in_revisions => self.roll_back_newest(),
             Action::Rollback => {
-                self.change_revision(in_revisions, |deployment, revision| Intent::Rollback { deployment, revision })
+                self.change_revision(in_revisions, |deployment, revision| Intent::Rollback {
+                    deployment,
+                    revision,
+                })
             }
             _ => Ok(Requests::none()),
         };
@@ -322,12 +410,24 @@ impl Deployments {
     /// Starts a rollback of the selected deployment to the newest revision that was deployed before its newest one.
     fn roll_back_newest(&self) -> OrNotice<Requests> {
         let (row, profile, id) = self.chosen_deployment()?;
-        let older = self.history().into_iter().flat_map(|history| history.revisions.iter().skip(1));
-        let Some(good) = older.into_iter().find(|revision| revision.phase() == Phase::Deployed) else {
-            let text = format!("{} has no earlier deployed revision in its list to roll back to.", row.title());
+        let older = self
+            .history()
+            .into_iter()
+            .flat_map(|history| history.revisions.iter().skip(1));
+        let Some(good) = older
+            .into_iter()
+            .find(|revision| revision.phase() == Phase::Deployed)
+        else {
+            let text = format!(
+                "{} has no earlier deployed revision in its list to roll back to.",
+                row.title()
+            );
             return Err(Requests::info(text));
         };
-        let intent = Intent::Rollback { deployment: id, revision: good.id.clone() };
+        let intent = Intent::Rollback {
+            deployment: id,
+            revision: good.id.clone(),
+        };
         Ok(Route::Change(profile, Box::new(intent)).into())
     }
 
@@ -339,7 +439,9 @@ impl Deployments {
     }
 
     fn act_on_selected(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let Some(row) = self.list.selected().cloned() else { return Requests::info("No deployment is selected.") };
+        let Some(row) = self.list.selected().cloned() else {
+            return Requests::info("No deployment is selected.");
+        };
         if row.gone && action != Action::Mark {
             return gone(&row);
         }
@@ -355,11 +457,18 @@ impl Deployments {
             Action::Describe => match &row.deployment {
                 Some(deployment) => {
                     let id = deployment.id.as_str().into();
-                    return Route::Record(Described::Deployment(row.profile_name.clone(), id, row.name)).into();
+                    return Route::Record(Described::Deployment(
+                        row.profile_name.clone(),
+                        id,
+                        row.name,
+                    ))
+                    .into();
                 }
                 None => {
                     let server = row.server(&cx.session.profiles);
-                    let info = server.and_then(|s| cx.lookup.server_info(&s)).and_then(|i| i.value.as_ref());
+                    let info = server
+                        .and_then(|s| cx.lookup.server_info(&s))
+                        .and_then(|i| i.value.as_ref());
                     if let Some(info) = info {
                         return Requests::inspect(format!("agent server {}", row.name), &info.raw);
                     }
@@ -367,7 +476,11 @@ impl Deployments {
             },
             Action::Compare => return self.compare_deployments(),
             Action::OpenLink => return open_in_browser(cx.session, &row),
-            Action::Update | Action::Delete | Action::Redeploy | Action::Rollback | Action::Interrupt => {
+            Action::Update
+            | Action::Delete
+            | Action::Redeploy
+            | Action::Rollback
+            | Action::Interrupt => {
                 return self.change(cx.session, action, false);
             }
             Action::Open | Action::Right | Action::NewRun => {
@@ -389,16 +502,28 @@ impl Deployments {
 /// Opens the page of a deployment in LangSmith, else the address of its agent server. Also shows the URL, for machines without a
 /// browser.
 fn open_in_browser(session: &Session, row: &Row) -> Requests {
-    let profile = session.catalog.in_use().iter().find(|profile| *profile.name == *row.profile_name);
+    let profile = session
+        .catalog
+        .in_use()
+        .iter()
+        .find(|profile| *profile.name == *row.profile_name);
     let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
     let page = row.deployment.as_ref().and_then(|deployment| {
-        deployment_page(control_plane?, deployment.workspace.as_deref()?, &deployment.id).map(String::from)
+        deployment_page(
+            control_plane?,
+            deployment.workspace.as_deref()?,
+            &deployment.id,
+        )
+        .map(String::from)
     });
     match page.or_else(|| row.url.clone()) {
-        Some(page) => Requests::info(format!("Opening {}", text::clean(&page))).and(Effect::OpenLink(page)),
-        None => {
-            Requests::error(format!("{} has no page to open: the server reports no workspace and no URL.", row.name))
+        Some(page) => {
+            Requests::info(format!("Opening {}", text::clean(&page))).and(Effect::OpenLink(page))
         }
+        None => Requests::error(format!(
+            "{} has no page to open: the server reports no workspace and no URL.",
+            row.name
+        )),
     }
 }
 
@@ -406,10 +531,18 @@ fn open_in_browser(session: &Session, row: &Row) -> Requests {
 fn no_address(cx: &Cx<'_>, row: &Row) -> String {
     let why = match row.state().meaning(false) {
         Some(meaning) => meaning.to_string(),
-        None if row.live() == Live::Unknown => "It gets one when its first revision is deployed.".into(),
-        None => format!("Press {} for its record.", cx.session.key("deployments.details")),
+        None if row.live() == Live::Unknown => {
+            "It gets one when its first revision is deployed.".into()
+        }
+        None => format!(
+            "Press {} for its record.",
+            cx.session.key("deployments.details")
+        ),
     };
-    format!("{} has no agent server to open: neither `url` nor `source_config.custom_url` is set. {why}", row.name)
+    format!(
+        "{} has no agent server to open: neither `url` nor `source_config.custom_url` is set. {why}",
+        row.name
+    )
 }
 
 impl Component for ListPane<'_> {
@@ -422,13 +555,19 @@ impl Component for ListPane<'_> {
         match action {
             Action::Sort => {
                 let next = list.sort().order.next();
-                list.set_sort(Sort { order: next, reversed: false });
+                list.set_sort(Sort {
+                    order: next,
+                    reversed: false,
+                });
                 return Requests::info(format!("Sorted {}.", next.word()));
             }
             Action::Create => return self.0.change(cx.session, action, false),
             Action::ReverseSort => {
                 let sort = list.sort();
-                list.set_sort(Sort { reversed: !sort.reversed, ..sort });
+                list.set_sort(Sort {
+                    reversed: !sort.reversed,
+                    ..sort
+                });
             }
             _ => return self.0.act_on_selected(cx, action),
         }
@@ -447,7 +586,11 @@ impl Component for ListPane<'_> {
             }
             // A click on a column header sorts by it.
             None if y + 1 == LIST_HEAD => {
-                let header = self.0.columns(cx).into_iter().find(|p| (p.x..=p.x + p.width).contains(&x));
+                let header = self
+                    .0
+                    .columns(cx)
+                    .into_iter()
+                    .find(|p| (p.x..=p.x + p.width).contains(&x));
                 if let Some(order) = header.and_then(|place| place.column.order()) {
                     self.0.sort_by(order);
                 }
@@ -506,17 +649,25 @@ impl Component for RevisionsPane<'_> {
         match action {
             Action::Describe => {
                 let id = deployments.revision_selection.selected.as_deref();
-                let of = deployments.list.selected().and_then(|row| Deployments::revision_ref(row, id?));
-                of.map(|of| Route::Record(Described::Revision(of)).into()).unwrap_or_default()
+                let of = deployments
+                    .list
+                    .selected()
+                    .and_then(|row| Deployments::revision_ref(row, id?));
+                of.map(|of| Route::Record(Described::Revision(of)).into())
+                    .unwrap_or_default()
             }
-            Action::Redeploy | Action::Interrupt | Action::Rollback => deployments.change(cx.session, action, true),
+            Action::Redeploy | Action::Interrupt | Action::Rollback => {
+                deployments.change(cx.session, action, true)
+            }
             Action::Explain => deployments.explain(true),
             Action::Watch => deployments.toggle_watch_of(cx.session, true),
             Action::Mark => deployments.mark_revision(),
             Action::Compare => deployments.compare_revisions(true),
-            Action::OpenLink => {
-                deployments.list.selected().map(|row| open_in_browser(cx.session, row)).unwrap_or_default()
-            }
+            Action::OpenLink => deployments
+                .list
+                .selected()
+                .map(|row| open_in_browser(cx.session, row))
+                .unwrap_or_default(),
             Action::BuildLog => deployments.logs(LogKind::Build, true),
             Action::ServerLog => deployments.logs(LogKind::Server, true),
             _ => Requests::none(),
@@ -525,7 +676,9 @@ impl Component for RevisionsPane<'_> {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.0.revision_ids();
-        self.0.revision_selection.step(&ids, height(cx.area, REVISIONS_HEAD), lines);
+        self.0
+            .revision_selection
+            .step(&ids, height(cx.area, REVISIONS_HEAD), lines);
     }
 
     fn selected_id(&self) -> Option<&str> {

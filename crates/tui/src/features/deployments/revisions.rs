@@ -17,7 +17,10 @@ pub const MAX_HISTORIES: usize = 200;
 pub fn make_room(histories: &mut HashMap<String, History>, except: &str) {
     while histories.len() > MAX_HISTORIES {
         let others = histories.iter().filter(|(row, _)| *row != except);
-        let Some(oldest) = others.min_by_key(|(_, history)| history.loaded_at).map(|(row, _)| row.clone()) else {
+        let Some(oldest) = others
+            .min_by_key(|(_, history)| history.loaded_at)
+            .map(|(row, _)| row.clone())
+        else {
             return;
         };
         histories.remove(&oldest);
@@ -58,7 +61,13 @@ pub struct History {
 
 impl History {
     /// Applies the result of a poll, and when it polls again. `skew`: how far the server's clock is ahead of ours.
-    pub fn apply(&mut self, result: Result<Revisions, ApiError>, next: NextPoll, at: Timestamp, skew: SignedDuration) {
+    pub fn apply(
+        &mut self,
+        result: Result<Revisions, ApiError>,
+        next: NextPoll,
+        at: Timestamp,
+        skew: SignedDuration,
+    ) {
         // After a break (another selection, system sleep, a failed poll) statuses may have been missed.
         let scheduled = match self.next_poll.replace(next) {
             Some(NextPoll::At(at)) => Some(at),
@@ -68,7 +77,11 @@ impl History {
             && self.error.is_none()
             && scheduled.is_some_and(|scheduled| at <= scheduled + MAX_DELAY);
         let revisions = match result {
-            Ok(Revisions { items, was_sorted, unread }) => {
+            Ok(Revisions {
+                items,
+                was_sorted,
+                unread,
+            }) => {
                 (self.error, self.was_sorted, self.unread) = (None, was_sorted, unread.sentence());
                 items
             }
@@ -76,22 +89,33 @@ impl History {
         };
         for revision in &revisions {
             let periods = self.periods.entry(revision.id.clone()).or_default();
-            if let Some(last) = periods.last_mut().filter(|last| last.status == revision.status) {
+            if let Some(last) = periods
+                .last_mut()
+                .filter(|last| last.status == revision.status)
+            {
                 last.until = at;
                 continue;
             }
             // A revision that appears between two polls counts as observed from its beginning, and so does a status that
             // changes between two polls.
             let since = match (periods.is_empty(), revision.created_at) {
-                (true, Some(created)) if is_continuous => created.checked_sub(skew).unwrap_or(created).min(at),
+                (true, Some(created)) if is_continuous => {
+                    created.checked_sub(skew).unwrap_or(created).min(at)
+                }
                 _ => at,
             };
             if let Some(last) = periods.last_mut().filter(|_| is_continuous) {
                 last.until = at;
             }
-            periods.push(StatusPeriod { status: revision.status.clone(), since, until: at, from_start: is_continuous });
+            periods.push(StatusPeriod {
+                status: revision.status.clone(),
+                since,
+                until: at,
+                from_start: is_continuous,
+            });
         }
-        self.periods.retain(|id, _| revisions.iter().any(|r| &r.id == id));
+        self.periods
+            .retain(|id, _| revisions.iter().any(|r| &r.id == id));
         self.revisions = revisions;
         self.loaded_at = Some(at);
     }
@@ -113,9 +137,14 @@ impl History {
     /// Returns the statuses of a revision with the time that each was observed, and whether it was observed in full. The last
     /// one counts until `now` unless it is final.
     pub fn phases(&self, id: &str, now: Timestamp) -> Vec<(String, std::time::Duration, bool)> {
-        let Some(periods) = self.periods.get(id) else { return Vec::new() };
+        let Some(periods) = self.periods.get(id) else {
+            return Vec::new();
+        };
         let count = periods.len();
-        let phases = periods.iter().enumerate().filter(|(_, s)| !Phase::of(&s.status).is_final());
+        let phases = periods
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| !Phase::of(&s.status).is_final());
         phases
             .map(|(i, s)| {
                 let end = if i + 1 == count { now } else { s.until };
@@ -134,7 +163,11 @@ mod tests {
     use runtail_core::model::{Deployment, RevisionRole};
 
     fn revision(id: &str, status: &str) -> Revision {
-        Revision { id: id.into(), status: status.into(), ..Revision::default() }
+        Revision {
+            id: id.into(),
+            status: status.into(),
+            ..Revision::default()
+        }
     }
 
     fn at(second: i64) -> Timestamp {
@@ -143,9 +176,21 @@ mod tests {
 
     /// Applies a poll at a time that schedules the next one in 20 s.
     fn apply(history: &mut History, second: i64, statuses: &[(&str, &str)]) {
-        let items = statuses.iter().map(|(id, status)| revision(id, status)).collect();
-        let revisions = Revisions { items, was_sorted: true, unread: Default::default() };
-        history.apply(Ok(revisions), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
+        let items = statuses
+            .iter()
+            .map(|(id, status)| revision(id, status))
+            .collect();
+        let revisions = Revisions {
+            items,
+            was_sorted: true,
+            unread: Default::default(),
+        };
+        history.apply(
+            Ok(revisions),
+            NextPoll::At(at(second + 20)),
+            at(second),
+            SignedDuration::ZERO,
+        );
     }
 
     fn shown(history: &History, id: &str, second: i64) -> Vec<(String, u64, bool)> {
@@ -166,19 +211,38 @@ mod tests {
         apply(&mut history, 0, &[("b", "QUEUED"), ("a", "DEPLOYED")]);
         apply(&mut history, 20, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
         apply(&mut history, 40, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
-        assert_eq!(shown(&history, "b", 50), [phase("QUEUED", 20, false), phase("BUILDING", 30, true)]);
+        assert_eq!(
+            shown(&history, "b", 50),
+            [phase("QUEUED", 20, false), phase("BUILDING", 30, true)]
+        );
         apply(&mut history, 60, &[("b", "DEPLOYED"), ("a", "DEPLOYED")]);
-        assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
+        assert_eq!(
+            history.phases("b", at(99)).len(),
+            2,
+            "a final status takes no time"
+        );
         let role = |id: &str, deployment: Option<&Listed>, as_of: Option<i64>| {
             history.roles(deployment, as_of.map(at)).of(id, "DEPLOYED")
         };
         assert_eq!(role("b", None, None), RevisionRole::Serving);
         assert_eq!(role("a", None, None), RevisionRole::Superseded);
         // The server's report counts from its own time: here the rollback came after the observed deployment.
-        let rolled_back = Listed::from(Deployment { active_revision_id: Some("a".into()), ..Deployment::default() });
-        assert_eq!(role("a", Some(&rolled_back), Some(70)), RevisionRole::Serving);
-        assert_eq!(role("b", Some(&rolled_back), Some(70)), RevisionRole::Superseded);
-        assert_eq!(role("b", Some(&rolled_back), Some(50)), RevisionRole::Serving);
+        let rolled_back = Listed::from(Deployment {
+            active_revision_id: Some("a".into()),
+            ..Deployment::default()
+        });
+        assert_eq!(
+            role("a", Some(&rolled_back), Some(70)),
+            RevisionRole::Serving
+        );
+        assert_eq!(
+            role("b", Some(&rolled_back), Some(70)),
+            RevisionRole::Superseded
+        );
+        assert_eq!(
+            role("b", Some(&rolled_back), Some(50)),
+            RevisionRole::Serving
+        );
     }
 
     #[test]
@@ -188,15 +252,30 @@ mod tests {
         apply(&mut history, 20, &[("b", "QUEUED")]);
         // No polls for half an hour: it was built meanwhile, and another revision was created.
         apply(&mut history, 1800, &[("c", "BUILDING"), ("b", "DEPLOYING")]);
-        assert_eq!(shown(&history, "b", 1810), [phase("QUEUED", 20, false), phase("DEPLOYING", 10, false)]);
+        assert_eq!(
+            shown(&history, "b", 1810),
+            [phase("QUEUED", 20, false), phase("DEPLOYING", 10, false)]
+        );
         assert_eq!(shown(&history, "c", 1810), [phase("BUILDING", 10, false)]);
         // Statuses are unobserved also while every poll fails.
-        let error =
-            ApiError { kind: runtail_api::Kind::Network, at: Default::default(), detail: String::new(), hint: None };
+        let error = ApiError {
+            kind: runtail_api::Kind::Network,
+            at: Default::default(),
+            detail: String::new(),
+            hint: None,
+        };
         for second in [1820, 1840] {
-            history.apply(Err(error.clone()), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
+            history.apply(
+                Err(error.clone()),
+                NextPoll::At(at(second + 20)),
+                at(second),
+                SignedDuration::ZERO,
+            );
         }
         apply(&mut history, 1860, &[("c", "DEPLOYING"), ("b", "DEPLOYED")]);
-        assert_eq!(shown(&history, "c", 1870), [phase("BUILDING", 0, false), phase("DEPLOYING", 10, false)]);
+        assert_eq!(
+            shown(&history, "c", 1870),
+            [phase("BUILDING", 0, false), phase("DEPLOYING", 10, false)]
+        );
     }
 }

@@ -22,9 +22,19 @@ const MIN_MESSAGE: usize = 8;
 
 /// Returns the title: whose revisions these are, and whether polling them has a problem.
 pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
-    let tone = if cx.is_focused { Tone::Focus } else { Tone::Dim };
-    let Some(row) = d.list.selected() else { return Line::of(tone, "Revisions") };
-    let what = if row.deployment.is_some() { "Revisions of " } else { "Agent server " };
+    let tone = if cx.is_focused {
+        Tone::Focus
+    } else {
+        Tone::Dim
+    };
+    let Some(row) = d.list.selected() else {
+        return Line::of(tone, "Revisions");
+    };
+    let what = if row.deployment.is_some() {
+        "Revisions of "
+    } else {
+        "Agent server "
+    };
     let mut line = Line::of(tone, &format!("{what}{}", row.name));
     // In its list the deployment has its region beside it.
     let is_alone = cx.area.w >= cx.session.size.0;
@@ -32,8 +42,14 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     if is_alone && !region.is_empty() {
         line.push_dim(&format!(" · {region}"));
     }
-    let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
-    let state = d.history().and_then(|history| poll_state(history, cx, halted));
+    let halted = cx
+        .session
+        .profiles
+        .get(row.profile)
+        .is_some_and(|p| p.halted);
+    let state = d
+        .history()
+        .and_then(|history| poll_state(history, cx, halted));
     line.right(Tone::Plain, &state.unwrap_or_default())
 }
 
@@ -46,7 +62,10 @@ fn poll_state(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
         (_, NextPoll::Stopped) | (Some(_), NextPoll::Off) => Some("stopped, r retries".into()),
         (Some(error), NextPoll::At(at)) => {
             let wait = Duration::try_from(at - now).unwrap_or_default();
-            let old = history.loaded_at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age);
+            let old = history
+                .loaded_at
+                .and_then(|t| Duration::try_from(now - t).ok())
+                .map(text::age);
             let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
             let when = match wait.as_secs() {
                 0 => "retrying…".to_string(),
@@ -56,8 +75,12 @@ fn poll_state(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
         }
         (None, NextPoll::Off) => Some("not polled, r reads again".into()),
         (None, NextPoll::At(_)) => {
-            let is_moving = history.revisions.first().is_some_and(|newest| !newest.phase().is_final());
-            let age = Duration::try_from(now - history.loaded_at.filter(|_| is_moving)?).unwrap_or_default();
+            let is_moving = history
+                .revisions
+                .first()
+                .is_some_and(|newest| !newest.phase().is_final());
+            let age = Duration::try_from(now - history.loaded_at.filter(|_| is_moving)?)
+                .unwrap_or_default();
             Some(format!("polled {} ago", text::age(age)))
         }
     }
@@ -66,34 +89,68 @@ fn poll_state(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
 /// Draws the pane. `has_details`: whether the details of the selected revision are beside it.
 pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
     let area = cx.area;
-    let Some(row) = d.list.selected() else { return canvas.words(area, Tone::Dim, "No deployment selected.") };
-    let Some(deployment) = &row.deployment else { return server_pane::server(d, cx, canvas) };
+    let Some(row) = d.list.selected() else {
+        return canvas.words(area, Tone::Dim, "No deployment selected.");
+    };
+    let Some(deployment) = &row.deployment else {
+        return server_pane::server(d, cx, canvas);
+    };
     let history = d.history();
-    let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
+    let halted = cx
+        .session
+        .profiles
+        .get(row.profile)
+        .is_some_and(|p| p.halted);
     if row.gone {
         return canvas.words(area, Tone::Plain, super::details::GONE);
     }
     if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
-        return canvas.words(area, Tone::Plain, "Not loaded: the key was rejected.\n\nPress r to retry.");
+        return canvas.words(
+            area,
+            Tone::Plain,
+            "Not loaded: the key was rejected.\n\nPress r to retry.",
+        );
     }
-    let Some(history) = history else { return canvas.words(area, Tone::Dim, "Loading revisions…") };
+    let Some(history) = history else {
+        return canvas.words(area, Tone::Dim, "Loading revisions…");
+    };
     match (&history.error, history.loaded_at) {
         (Some(error), None) => return canvas.words(area, Tone::Bad, &error.story()),
         (None, None) => return canvas.words(area, Tone::Dim, "Loading revisions…"),
-        _ if history.revisions.is_empty() => return canvas.words(area, Tone::Plain, "No revisions."),
+        _ if history.revisions.is_empty() => {
+            return canvas.words(area, Tone::Plain, "No revisions.");
+        }
         _ => {}
     }
     let columns = Columns::of(d, cx, history, usize::from(area.w.saturating_sub(4)));
-    canvas.line(area.x + 3, area.y, area.w.saturating_sub(4), &columns.head());
+    canvas.line(
+        area.x + 3,
+        area.y,
+        area.w.saturating_sub(4),
+        &columns.head(),
+    );
     let mut rows = below(area, 1);
-    let unsorted = (!history.was_sorted).then_some("The server's list was not sorted by date; sorted here.");
+    let unsorted =
+        (!history.was_sorted).then_some("The server's list was not sorted by date; sorted here.");
     for words in unsorted.into_iter().chain(history.unread.as_deref()) {
-        canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Dim);
+        canvas.foreign(
+            rows.x + 3,
+            rows.y,
+            rows.w.saturating_sub(4),
+            words,
+            Tone::Dim,
+        );
         rows = below(rows, 1);
     }
     if let Some(about) = about_state(cx, row).filter(|_| !has_details) {
         for part in wrap(&about, usize::from(rows.w.saturating_sub(4))) {
-            canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), &part, Tone::Plain);
+            canvas.foreign(
+                rows.x + 3,
+                rows.y,
+                rows.w.saturating_sub(4),
+                &part,
+                Tone::Plain,
+            );
             rows = below(rows, 1);
         }
     }
@@ -112,9 +169,14 @@ fn lines(
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     let reported = reported(d, cx);
     let when = reported.and_then(|(_, at)| Duration::try_from(cx.session.now - at?).ok());
-    let when = when.map(|age| format!(", {} ago", text::age(age))).unwrap_or_default();
+    let when = when
+        .map(|age| format!(", {} ago", text::age(age)))
+        .unwrap_or_default();
     for (number, revision) in history.revisions.iter().enumerate() {
-        lines.push((Some(number), revision_line(history, revision, d, cx, columns)));
+        lines.push((
+            Some(number),
+            revision_line(history, revision, d, cx, columns),
+        ));
         if !has_details {
             let phases = history.phases(&revision.id, cx.session.now);
             let is_shown = !phases.is_empty() && (number == 0 || !revision.phase().is_final());
@@ -129,8 +191,13 @@ fn lines(
             lines.push((None, Line::dim(&format!("  reported by the server{when}"))));
         }
     }
-    if let Some((id, _)) = reported.filter(|(id, _)| history.revisions.iter().all(|one| one.id != *id)) {
-        let words = format!("  The server reports {}, not listed here.", text::short_id(id));
+    if let Some((id, _)) =
+        reported.filter(|(id, _)| history.revisions.iter().all(|one| one.id != *id))
+    {
+        let words = format!(
+            "  The server reports {}, not listed here.",
+            text::short_id(id)
+        );
         lines.push((None, Line::dim(&words)));
     }
     lines
@@ -138,7 +205,11 @@ fn lines(
 
 /// Returns what the server says about the status of a revision.
 pub(super) fn status_message(revision: &Revision) -> Option<&str> {
-    revision.extra.get("status_message").and_then(|message| message.as_str()).filter(|message| !message.is_empty())
+    revision
+        .extra
+        .get("status_message")
+        .and_then(|message| message.as_str())
+        .filter(|message| !message.is_empty())
 }
 
 fn draw_lines(
@@ -151,14 +222,18 @@ fn draw_lines(
     canvas: &mut Canvas<'_>,
 ) {
     let at = d.revision_selection.at(&d.revision_ids());
-    let marked = lines.iter().position(|(n, _)| n.is_some() && *n == at).unwrap_or(0);
+    let marked = lines
+        .iter()
+        .position(|(n, _)| n.is_some() && *n == at)
+        .unwrap_or(0);
     let height = rows.h as usize;
     let top = (marked + 2).min(lines.len()).saturating_sub(height);
     for (i, (number, line)) in lines.iter().skip(top).take(height).enumerate() {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
         if let Some(revision) = number.and_then(|n| history.revisions.get(n)) {
-            let is_this = |of: &RevisionRef| *of.revision == *revision.id && *of.deployment == *deployment.id;
+            let is_this =
+                |of: &RevisionRef| *of.revision == *revision.id && *of.deployment == *deployment.id;
             if d.compared.iter().any(is_this) {
                 canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
             } else if d.watches.keys().any(is_this) {
@@ -193,38 +268,102 @@ struct Columns {
 impl Columns {
     fn of(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Columns {
         // As wide as the longest status, so that the next column stays aligned.
-        let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status)) + 2).max().unwrap_or(0);
+        let longest = history
+            .revisions
+            .iter()
+            .map(|r| text::width(&text::clean(&r.status)) + 2)
+            .max()
+            .unwrap_or(0);
         let state = longest.clamp(10, 24);
-        let roles = history.revisions.iter().map(|revision| text::width(listed_role(history, revision, d, cx).0));
+        let roles = history
+            .revisions
+            .iter()
+            .map(|revision| text::width(listed_role(history, revision, d, cx).0));
         let role = roles.max().unwrap_or(0).max("ROLE".len());
-        let profile = d.list.selected().and_then(|row| cx.session.profiles.get(row.profile));
+        let profile = d
+            .list
+            .selected()
+            .and_then(|row| cx.session.profiles.get(row.profile));
         let width_of_took = |revision: &Revision| {
             let width = took(cx, profile, history, revision).map_or(0, |took| text::width(&took));
-            if revision.phase().is_final() { width } else { width.max(GROWING) }
+            if revision.phase().is_final() {
+                width
+            } else {
+                width.max(GROWING)
+            }
         };
-        let took = history.revisions.iter().map(width_of_took).max().unwrap_or(0).max("TOOK".len());
-        let age = |revision: &Revision| profile.map_or(0, |one| revision_age(one, revision, cx.session.now).len());
-        let age = history.revisions.iter().map(age).max().unwrap_or(0).max("AGE".len());
+        let took = history
+            .revisions
+            .iter()
+            .map(width_of_took)
+            .max()
+            .unwrap_or(0)
+            .max("TOOK".len());
+        let age = |revision: &Revision| {
+            profile.map_or(0, |one| revision_age(one, revision, cx.session.now).len())
+        };
+        let age = history
+            .revisions
+            .iter()
+            .map(age)
+            .max()
+            .unwrap_or(0)
+            .max("AGE".len());
         let room = width.saturating_sub(state + 2 + 2 + role + 2 + took + 2 + age);
-        let made_from = history.revisions.iter().map(|r| text::width(&text::clean(&made_from(r)))).max().unwrap_or(0);
-        let message = history.revisions.iter().filter_map(|r| d.subjects.of(r)).map(text::width).max().unwrap_or(0);
+        let made_from = history
+            .revisions
+            .iter()
+            .map(|r| text::width(&text::clean(&made_from(r))))
+            .max()
+            .unwrap_or(0);
+        let message = history
+            .revisions
+            .iter()
+            .filter_map(|r| d.subjects.of(r))
+            .map(text::width)
+            .max()
+            .unwrap_or(0);
         let (commit, message) = shares(room, made_from, message);
-        Columns { state, commit, message, role, took, age }
+        Columns {
+            state,
+            commit,
+            message,
+            role,
+            took,
+            age,
+        }
     }
 
     fn head(self) -> Line {
-        let Columns { state, commit, message, role, took, age } = self;
+        let Columns {
+            state,
+            commit,
+            message,
+            role,
+            took,
+            age,
+        } = self;
         let mut text = format!("{:<state$}  {:<commit$}", "STATE", "COMMIT");
         if message > 0 {
             text.push_str(&format!("  {:<message$}", "MESSAGE"));
         }
-        text.push_str(&format!("  {:<role$}  {:>took$}  {:>age$}", "ROLE", "TOOK", "AGE"));
+        text.push_str(&format!(
+            "  {:<role$}  {:>took$}  {:>age$}",
+            "ROLE", "TOOK", "AGE"
+        ));
         Line::dim(&text)
     }
 
     /// Returns the columns before the role.
     fn before_role(self) -> usize {
-        self.state + 2 + self.commit + if self.message > 0 { 2 + self.message } else { 0 }
+        self.state
+            + 2
+            + self.commit
+            + if self.message > 0 {
+                2 + self.message
+            } else {
+                0
+            }
     }
 }
 
@@ -233,14 +372,22 @@ impl Columns {
 fn shares(room: usize, commit: usize, message: usize) -> (usize, usize) {
     let least = commit.clamp(6, if room >= 40 { 20 } else { 12 });
     let commit = commit.min(room.saturating_sub(message + 2)).max(least);
-    match room.checked_sub(commit + 2).filter(|left| *left >= MIN_MESSAGE && message > 0) {
+    match room
+        .checked_sub(commit + 2)
+        .filter(|left| *left >= MIN_MESSAGE && message > 0)
+    {
         Some(left) => (commit, left),
         None => (room, 0),
     }
 }
 
 /// Returns the role of a revision: a word and its tone.
-pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>) -> (&'static str, Tone) {
+pub(super) fn role_of(
+    history: &History,
+    revision: &Revision,
+    d: &Deployments,
+    cx: &Cx<'_>,
+) -> (&'static str, Tone) {
     let row = d.list.selected();
     let deployment = row.and_then(|row| row.deployment.as_ref());
     let profile = row.and_then(|row| cx.session.profiles.get(row.profile));
@@ -248,7 +395,9 @@ pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, c
     match roles.of(&revision.id, &revision.status) {
         RevisionRole::Serving if row.is_some_and(|row| row.gone) => ("", Tone::Dim),
         // The control plane does not say whether an unused deployment still serves, but its agent server may.
-        RevisionRole::Serving if row.is_some_and(|row| !row.state().is_usual() && !responds(cx, row)) => {
+        RevisionRole::Serving
+            if row.is_some_and(|row| !row.state().is_usual() && !responds(cx, row)) =>
+        {
             ("serving?", Tone::Dim)
         }
         // The server does not report which revision serves traffic.
@@ -260,7 +409,12 @@ pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, c
 }
 
 /// Returns the role of a revision if the list shows it. That others failed or were replaced is clear from their state and order.
-fn listed_role(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>) -> (&'static str, Tone) {
+fn listed_role(
+    history: &History,
+    revision: &Revision,
+    d: &Deployments,
+    cx: &Cx<'_>,
+) -> (&'static str, Tone) {
     match role_of(history, revision, d, cx) {
         role @ ((_, Tone::Good | Tone::Moving) | ("serving?", _)) => role,
         (_, tone) => ("", tone),
@@ -269,10 +423,19 @@ fn listed_role(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<
 
 /// Returns what a revision was made from, else its id.
 pub(super) fn made_from(revision: &Revision) -> String {
-    revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id))
+    revision
+        .source_revision_config
+        .made_from()
+        .unwrap_or_else(|| text::short_id(&revision.id))
 }
 
-fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>, columns: Columns) -> Line {
+fn revision_line(
+    history: &History,
+    revision: &Revision,
+    d: &Deployments,
+    cx: &Cx<'_>,
+    columns: Columns,
+) -> Line {
     let mut line = phase_line(revision);
     let pad = |line: &mut Line, to: usize| {
         let used = line.width();
@@ -293,8 +456,13 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
         line.push(tone, &format!("  {word}"));
     }
     pad(&mut line, columns.before_role() + 2 + columns.role);
-    let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
-    let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
+    let profile = d
+        .list
+        .selected()
+        .and_then(|r| cx.session.profiles.get(r.profile));
+    let age = profile
+        .map(|p| revision_age(p, revision, cx.session.now))
+        .unwrap_or_default();
     let took = took(cx, profile, history, revision).unwrap_or_default();
     let (of_took, of_age) = (columns.took, columns.age);
     line.push_plain(&format!("  {took:>of_took$}  "));
@@ -315,14 +483,23 @@ pub(super) fn took(
     if let Some(took) = revision.took(server_time) {
         return Some(text::duration(took));
     }
-    let seen = || history.phases(&revision.id, now).iter().map(|(_, spent, _)| *spent).sum::<Duration>();
-    let seen = (!revision.phase().is_final()).then(seen).filter(|seen| !seen.is_zero());
+    let seen = || {
+        history
+            .phases(&revision.id, now)
+            .iter()
+            .map(|(_, spent, _)| *spent)
+            .sum::<Duration>()
+    };
+    let seen = (!revision.phase().is_final())
+        .then(seen)
+        .filter(|seen| !seen.is_zero());
     seen.map(|seen| format!("≥{}", text::duration(seen)))
 }
 
 /// Returns whether the observed statuses say more than the time since the creation. A single one that was first seen late doesn't.
 pub(super) fn adds_to_total(phases: &[(String, Duration, bool)], revision: &Revision) -> bool {
-    let has_total = revision.created_at.is_some() && matches!(revision.phase(), Phase::Waiting | Phase::Moving);
+    let has_total =
+        revision.created_at.is_some() && matches!(revision.phase(), Phase::Waiting | Phase::Moving);
     !has_total || !matches!(phases, [(_, _, false)])
 }
 
@@ -336,7 +513,10 @@ pub(super) fn phases_line(phases: &[(String, Duration, bool)], revision: &Revisi
         let last = i + 1 == phases.len() && !revision.phase().is_final();
         let at_least = if *from_start { "" } else { "≥" };
         let word = phase_word(status);
-        line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {at_least}{}", text::duration(*spent)));
+        line.push(
+            if last { Tone::Plain } else { Tone::Dim },
+            &format!("{word} {at_least}{}", text::duration(*spent)),
+        );
     }
     if revision.phase() == Phase::Unknown && revision.status != "UNKNOWN" {
         line = line.right(Tone::Dim, "unknown status");

@@ -19,14 +19,24 @@ pub(super) const UNPOLLED: &str = "Not asked, because of `poll = false`. Open it
 pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
     let Some(row) = d.list.selected() else { return };
-    let Some(server) = row.server(&cx.session.profiles) else { return };
-    let info = match cx.lookup.server_info(&server).map(|info| (&info.value, &info.error)) {
+    let Some(server) = row.server(&cx.session.profiles) else {
+        return;
+    };
+    let info = match cx
+        .lookup
+        .server_info(&server)
+        .map(|info| (&info.value, &info.error))
+    {
         Some((_, Some(error))) => return canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => info,
         None if is_unpolled(cx, row) => return canvas.words(area, Tone::Dim, UNPOLLED),
         _ => return canvas.words(area, Tone::Dim, "Checking the server…"),
     };
-    let room = Area { x: area.x + 2, w: area.w.saturating_sub(4), ..area };
+    let room = Area {
+        x: area.x + 2,
+        w: area.w.saturating_sub(4),
+        ..area
+    };
     let mut y = area.y;
     let mut put = |line: &Line| {
         if y < area.y + area.h {
@@ -34,15 +44,23 @@ pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         }
         y += 1;
     };
-    put(&Line::plain(&server_software(info))
-        .with_dim(&format!(" · {} · no control plane, so no revisions", server.url.trim_end_matches('/'))));
+    put(&Line::plain(&server_software(info)).with_dim(&format!(
+        " · {} · no control plane, so no revisions",
+        server.url.trim_end_matches('/')
+    )));
     put(&Line::new());
     match cx.lookup.needs(&server, room.w.into()) {
-        None => put(&Line::dim("What needs you here is not known: the server has not listed its threads.")),
+        None => put(&Line::dim(
+            "What needs you here is not known: the server has not listed its threads.",
+        )),
         Some(rows) if rows.is_empty() => put(&Line::plain("Nothing needs you here.")),
         Some(rows) => {
             let fit = usize::from(area.h).saturating_sub(OTHER_LINES).max(1);
-            let shown = if rows.len() > fit { fit.saturating_sub(1) } else { rows.len() };
+            let shown = if rows.len() > fit {
+                fit.saturating_sub(1)
+            } else {
+                rows.len()
+            };
             rows.iter().take(shown).for_each(&mut put);
             let more = rows.len() - shown;
             if more > 0 {

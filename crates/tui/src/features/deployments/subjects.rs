@@ -32,7 +32,10 @@ impl Subjects {
             *self = Subjects::default();
         }
         match subject {
-            Some(subject) => drop(self.of_commits.insert(commit, text::seen(&subject, MAX_WIDTH))),
+            Some(subject) => drop(
+                self.of_commits
+                    .insert(commit, text::seen(&subject, MAX_WIDTH)),
+            ),
             None => drop(self.missing.insert(revision)),
         }
     }
@@ -40,7 +43,8 @@ impl Subjects {
     /// Returns the request for the subject of a revision, unless it is known, or nothing can be known yet.
     pub fn wanted(&self, deployment: &str, revision: &Revision) -> Option<WantedSubject> {
         let commit = commit(revision)?;
-        let is_read = self.of_commits.contains_key(commit) || self.missing.contains(revision.id.as_str());
+        let is_read =
+            self.of_commits.contains_key(commit) || self.missing.contains(revision.id.as_str());
         let phase = revision.phase();
         // Before a build begins, it has no log.
         (!is_read && !matches!(phase, Phase::Waiting | Phase::Skipped)).then(|| WantedSubject {
@@ -53,7 +57,11 @@ impl Subjects {
 }
 
 fn commit(revision: &Revision) -> Option<&str> {
-    revision.source_revision_config.repo_commit_sha.as_deref().filter(|commit| !commit.is_empty())
+    revision
+        .source_revision_config
+        .repo_commit_sha
+        .as_deref()
+        .filter(|commit| !commit.is_empty())
 }
 
 #[cfg(test)]
@@ -61,26 +69,43 @@ mod tests {
     use super::*;
 
     fn revision(id: &str, status: &str, commit: &str) -> Revision {
-        let row =
-            serde_json::json!({"id": id, "status": status, "source_revision_config": {"repo_commit_sha": commit}});
+        let row = serde_json::json!({"id": id, "status": status, "source_revision_config": {"repo_commit_sha": commit}});
         serde_json::from_value(row).unwrap()
     }
 
     #[test]
     fn a_commit_is_read_once_and_only_after_its_build_began() {
         let mut subjects = Subjects::default();
-        let [old, new] = [("a", "DEPLOYED"), ("b", "BUILDING")].map(|(id, status)| revision(id, status, "c0ffee"));
-        assert!(subjects.wanted("d", &old).is_some_and(|wanted| !wanted.is_building));
-        assert!(subjects.wanted("d", &new).is_some_and(|wanted| wanted.is_building));
-        for other in
-            [revision("c", "AWAITING_BUILD", "1234"), revision("c", "SKIPPED", "1234"), revision("c", "DEPLOYED", "")]
-        {
+        let [old, new] = [("a", "DEPLOYED"), ("b", "BUILDING")]
+            .map(|(id, status)| revision(id, status, "c0ffee"));
+        assert!(
+            subjects
+                .wanted("d", &old)
+                .is_some_and(|wanted| !wanted.is_building)
+        );
+        assert!(
+            subjects
+                .wanted("d", &new)
+                .is_some_and(|wanted| wanted.is_building)
+        );
+        for other in [
+            revision("c", "AWAITING_BUILD", "1234"),
+            revision("c", "SKIPPED", "1234"),
+            revision("c", "DEPLOYED", ""),
+        ] {
             assert_eq!(subjects.wanted("d", &other), None);
         }
         subjects.insert("a".into(), "c0ffee".into(), None);
         assert!(subjects.wanted("d", &old).is_none() && subjects.wanted("d", &new).is_some());
-        subjects.insert("b".into(), "c0ffee".into(), Some("retry\u{1b}[31m on 429".into()));
-        assert_eq!((subjects.of(&old), subjects.of(&new)), (Some("retry on 429"), Some("retry on 429")));
+        subjects.insert(
+            "b".into(),
+            "c0ffee".into(),
+            Some("retry\u{1b}[31m on 429".into()),
+        );
+        assert_eq!(
+            (subjects.of(&old), subjects.of(&new)),
+            (Some("retry on 429"), Some("retry on 429"))
+        );
         assert_eq!(subjects.wanted("d", &new), None);
     }
 
@@ -92,6 +117,11 @@ mod tests {
             subjects.insert(n.to_string().into(), n.to_string().into(), subject);
         }
         assert!(subjects.of_commits.len() + subjects.missing.len() <= MAX_KEPT);
-        assert!(subjects.of_commits.values().all(|subject| text::width(subject) <= MAX_WIDTH));
+        assert!(
+            subjects
+                .of_commits
+                .values()
+                .all(|subject| text::width(subject) <= MAX_WIDTH)
+        );
     }
 }

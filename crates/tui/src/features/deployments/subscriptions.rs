@@ -4,7 +4,8 @@ use super::Deployments;
 use super::list::Row;
 use crate::session::Cx;
 use crate::session::msg::{
-    Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, WantedRevision, WantedSubject,
+    Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind,
+    WantedRevision, WantedSubject,
 };
 use runtail_core::model::Revision;
 use std::sync::Arc;
@@ -23,9 +24,21 @@ impl Deployments {
         let mut need = |key: SubscriptionId, epoch: Epoch, limit: usize| {
             out.push(Subscription::new(key, epoch, SubscriptionKind::Name).with_limit(limit));
         };
-        for profile in session.profiles.iter().filter(|p| session.may_poll(&p.name)) {
-            need(SubscriptionId::Deployments(profile.name.clone()), profile.epoch, 0);
-            need(SubscriptionId::Newest(profile.name.clone()), profile.epoch, 0);
+        for profile in session
+            .profiles
+            .iter()
+            .filter(|p| session.may_poll(&p.name))
+        {
+            need(
+                SubscriptionId::Deployments(profile.name.clone()),
+                profile.epoch,
+                0,
+            );
+            need(
+                SubscriptionId::Newest(profile.name.clone()),
+                profile.epoch,
+                0,
+            );
             need(SubscriptionId::Past(profile.name.clone()), profile.epoch, 0);
         }
         if let Some(row) = self.list.selected()
@@ -33,18 +46,38 @@ impl Deployments {
             && !row.gone
             && session.may_poll(&row.profile_name)
         {
-            let key = SubscriptionId::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
+            let key =
+                SubscriptionId::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
             need(key, session.epoch_of(&row.profile_name), 20);
         }
-        if let Some(of) = self.unexplained().filter(|of| cx.is_shown && session.may_poll(&of.profile)) {
+        if let Some(of) = self
+            .unexplained()
+            .filter(|of| cx.is_shown && session.may_poll(&of.profile))
+        {
             let epoch = session.epoch_of(&of.profile);
             need(SubscriptionId::Card(of), epoch, 0);
         }
-        for of in self.watches.keys().filter(|of| session.may_poll(&of.profile)) {
-            need(SubscriptionId::Watch(of.clone()), session.epoch_of(&of.profile), 0);
+        for of in self
+            .watches
+            .keys()
+            .filter(|of| session.may_poll(&of.profile))
+        {
+            need(
+                SubscriptionId::Watch(of.clone()),
+                session.epoch_of(&of.profile),
+                0,
+            );
         }
-        for (profile, id) in self.deleting.keys().filter(|(profile, _)| session.may_poll(profile)) {
-            need(SubscriptionId::Deletion(profile.clone(), id.clone()), session.epoch_of(profile), 0);
+        for (profile, id) in self
+            .deleting
+            .keys()
+            .filter(|(profile, _)| session.may_poll(profile))
+        {
+            need(
+                SubscriptionId::Deletion(profile.clone(), id.clone()),
+                session.epoch_of(profile),
+                0,
+            );
         }
     }
 
@@ -58,19 +91,28 @@ impl Deployments {
             match &sub.key {
                 // A push creates a new revision that only the list reports, but the list is not polled faster than configured.
                 SubscriptionId::Deployments(profile) => {
-                    let is_moving = number(profile).is_some_and(|n| newest[n].iter().any(|w| w.moving));
+                    let is_moving =
+                        number(profile).is_some_and(|n| newest[n].iter().any(|w| w.moving));
                     sub.params.pace = cx.session.pace(is_moving).min(Pace::Usual);
                 }
                 SubscriptionId::Newest(profile) => {
-                    sub.params.newest = number(profile).map(|n| newest[n].as_slice().into()).unwrap_or_default();
+                    sub.params.newest = number(profile)
+                        .map(|n| newest[n].as_slice().into())
+                        .unwrap_or_default();
                     sub.params.pace = cx.session.pace(true);
                 }
                 SubscriptionId::Past(profile) => {
-                    sub.params.past = number(profile).map(|n| past[n].as_slice().into()).unwrap_or_default();
-                    sub.params.subjects = number(profile).map(|n| subjects[n].as_slice().into()).unwrap_or_default();
+                    sub.params.past = number(profile)
+                        .map(|n| past[n].as_slice().into())
+                        .unwrap_or_default();
+                    sub.params.subjects = number(profile)
+                        .map(|n| subjects[n].as_slice().into())
+                        .unwrap_or_default();
                 }
                 // A notification is urgent even while the window has no focus.
-                SubscriptionId::Watch(_) | SubscriptionId::Deletion(..) => sub.params.pace = Pace::Fast,
+                SubscriptionId::Watch(_) | SubscriptionId::Deletion(..) => {
+                    sub.params.pace = Pace::Fast
+                }
                 SubscriptionId::Revisions(..) => sub.params.pace = cx.session.pace(false),
                 _ => {}
             }
@@ -87,30 +129,61 @@ fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<WantedRevision>> {
     let height = Deployments::list_height(cx.area);
     let window = d.list.selection.window(d.list.len(), height);
     let visible = window.first().copied().unwrap_or(0)..window.last().map_or(0, |last| last + 1);
-    let on_screen = visible.filter_map(|n| d.list.shown(n)).map(|row| (row, true));
-    let others = d.list.all_shown().chain(&d.list.rows).map(|row| (row, false));
+    let on_screen = visible
+        .filter_map(|n| d.list.shown(n))
+        .map(|row| (row, true));
+    let others = d
+        .list
+        .all_shown()
+        .chain(&d.list.rows)
+        .map(|row| (row, false));
     let selected = d.list.selection.selected.as_deref();
     // The active poll of the selected row's revisions also reports its newest one.
-    let is_polled = d.history().is_some_and(|h| matches!(h.next_poll, Some(NextPoll::At(_))));
+    let is_polled = d
+        .history()
+        .is_some_and(|h| matches!(h.next_poll, Some(NextPoll::At(_))));
     for (row, seen) in on_screen.chain(others) {
         let moving = row.is_moving();
-        if row.gone || (row.newest.is_some() && !moving) || (moving && is_polled && Some(row.id.as_str()) == selected) {
+        if row.gone
+            || (row.newest.is_some() && !moving)
+            || (moving && is_polled && Some(row.id.as_str()) == selected)
+        {
             continue;
         }
-        let (Some(list), Some(counts)) = (wanted.get_mut(row.profile), counts.get_mut(row.profile)) else { continue };
+        let (Some(list), Some(counts)) = (wanted.get_mut(row.profile), counts.get_mut(row.profile))
+        else {
+            continue;
+        };
         // Each kind has its own limit, so that failing revisions do not block the others.
-        let kind = if moving { 2 } else { usize::from(row.newest_error.is_some()) };
+        let kind = if moving {
+            2
+        } else {
+            usize::from(row.newest_error.is_some())
+        };
         if counts[kind] >= [MAX_UNKNOWN, MAX_FAILED, MAX_MOVING][kind] {
             continue;
         }
-        let Some((deployment, revision)) = newest_of(row) else { continue };
+        let Some((deployment, revision)) = newest_of(row) else {
+            continue;
+        };
         let watched = |w: &&RevisionRef| *w.deployment == *deployment && *w.revision == *revision;
         let known = list.iter().any(|w| *w.deployment == *deployment);
-        if known || (moving && d.watches.keys().filter(watched).any(|w| w.profile == row.profile_name)) {
+        if known
+            || (moving
+                && d.watches
+                    .keys()
+                    .filter(watched)
+                    .any(|w| w.profile == row.profile_name))
+        {
             continue;
         }
         counts[kind] += 1;
-        list.push(WantedRevision { deployment: deployment.into(), revision: revision.into(), moving, seen });
+        list.push(WantedRevision {
+            deployment: deployment.into(),
+            revision: revision.into(),
+            moving,
+            seen,
+        });
     }
     wanted
 }
@@ -128,8 +201,18 @@ fn wanted_past(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<(Arc<str>, Arc<str>)>> {
         return wanted;
     }
     let height = Deployments::list_height(cx.area);
-    for row in d.list.selection.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n)) {
-        let is_known = |newest: &str| d.past.get(&row.id).is_some_and(|past| past.newest.as_deref() == Some(newest));
+    for row in d
+        .list
+        .selection
+        .window(d.list.len(), height)
+        .into_iter()
+        .filter_map(|n| d.list.shown(n))
+    {
+        let is_known = |newest: &str| {
+            d.past
+                .get(&row.id)
+                .is_some_and(|past| past.newest.as_deref() == Some(newest))
+        };
         if let (Some((deployment, newest)), false) = (newest_of(row), row.gone)
             && !is_known(newest)
             && let Some(list) = wanted.get_mut(row.profile)
@@ -155,13 +238,24 @@ fn wanted_subjects(d: &Deployments, cx: &Cx<'_>, revisions: &Cx<'_>) -> Vec<Vec<
     };
     if cx.is_shown {
         let height = Deployments::list_height(cx.area);
-        let rows = d.list.selection.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n));
+        let rows = d
+            .list
+            .selection
+            .window(d.list.len(), height)
+            .into_iter()
+            .filter_map(|n| d.list.shown(n));
         rows.for_each(|row| row.newest.iter().for_each(|newest| add(row, newest)));
     }
-    if let (Some(row), Some(history)) = (d.list.selected().filter(|_| revisions.is_shown), d.history()) {
+    if let (Some(row), Some(history)) = (
+        d.list.selected().filter(|_| revisions.is_shown),
+        d.history(),
+    ) {
         let height = Deployments::revisions_height(revisions.area);
         let window = d.revision_selection.window(history.revisions.len(), height);
-        window.into_iter().filter_map(|n| history.revisions.get(n)).for_each(|revision| add(row, revision));
+        window
+            .into_iter()
+            .filter_map(|n| history.revisions.get(n))
+            .for_each(|revision| add(row, revision));
     }
     wanted
 }

@@ -29,21 +29,42 @@ pub struct ListReport {
 
 impl Deployments {
     /// Applies a page of a profile's first list.
-    pub fn on_page(&mut self, number: usize, state: &mut ProfileState, deployments: Vec<Deployment>) {
+    pub fn on_page(
+        &mut self,
+        number: usize,
+        state: &mut ProfileState,
+        deployments: Vec<Deployment>,
+    ) {
         state.is_first_load = true;
         self.list.apply(number, state, deployments, Part::Page);
     }
 
     /// Applies the result of a poll of a profile's list.
-    pub fn on_list(&mut self, number: usize, state: &mut ProfileState, report: ListReport, now: Timestamp) -> Requests {
-        let ListReport { result, is_truncated, skew, took, next } = report;
+    pub fn on_list(
+        &mut self,
+        number: usize,
+        state: &mut ProfileState,
+        report: ListReport,
+        now: Timestamp,
+    ) -> Requests {
+        let ListReport {
+            result,
+            is_truncated,
+            skew,
+            took,
+            next,
+        } = report;
         let mut out = Requests::none();
         state.last_check = Some((now, took));
         (state.is_first_load, state.next_poll) = (false, Some(next));
         let before = state.error.take().or(state.partial.take());
         match result {
             Ok(listing) => {
-                let part = if is_truncated { Part::Incomplete } else { Part::Complete };
+                let part = if is_truncated {
+                    Part::Incomplete
+                } else {
+                    Part::Complete
+                };
                 if listing.incomplete.is_none() {
                     state.limited_until = None;
                 }
@@ -56,7 +77,9 @@ impl Deployments {
             }
             Err(error) => state.error = Some(error),
         }
-        let Some(error) = state.error.clone().or(state.partial.clone()) else { return out };
+        let Some(error) = state.error.clone().or(state.partial.clone()) else {
+            return out;
+        };
         out.push(Request::ReportError(error.clone()));
         // Notify once, not at each poll. A rejected key has its own notice.
         let same = |before: ApiError| before.badge() == error.badge();
@@ -67,7 +90,12 @@ impl Deployments {
     }
 
     /// Applies the newest revision of a listed deployment.
-    pub fn on_newest(&mut self, profile: &str, deployment: &str, revision: Result<Revision, ApiError>) -> Requests {
+    pub fn on_newest(
+        &mut self,
+        profile: &str,
+        deployment: &str,
+        revision: Result<Revision, ApiError>,
+    ) -> Requests {
         let row = format!("{profile}/{deployment}");
         match revision {
             Ok(revision) => match self.list.apply_status(&row, revision.clone()) {
@@ -84,7 +112,8 @@ impl Deployments {
     /// Applies the revisions of the last day of a listed deployment.
     pub fn on_past(&mut self, profile: &str, deployment: &str, revisions: &[Revision]) {
         evict_if_full(&mut self.past);
-        self.past.insert(format!("{profile}/{deployment}"), Past::new(revisions));
+        self.past
+            .insert(format!("{profile}/{deployment}"), Past::new(revisions));
     }
 
     /// Applies the revisions of a deployment.
@@ -129,8 +158,15 @@ fn on_skew(state: &mut ProfileState, skew: SignedDuration) -> Requests {
         out.notify(false, format!("{name}: its clock is in sync again."));
         return out;
     }
-    let how = if skew.is_positive() { "ahead of" } else { "behind" };
+    let how = if skew.is_positive() {
+        "ahead of"
+    } else {
+        "behind"
+    };
     let far = text::duration(skew.unsigned_abs());
-    out.notify(false, format!("{name}: its clock is {far} {how} ours; ages are by its clock."));
+    out.notify(
+        false,
+        format!("{name}: its clock is {far} {how} ours; ages are by its clock."),
+    );
     out
 }

@@ -28,9 +28,18 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     headers(d, canvas, &columns, area.x, area.y);
     let rows = below(area, 1);
     let selected = list.selection.selected.as_deref();
-    for (line, number) in list.selection.window(list.len(), rows.h as usize).into_iter().enumerate() {
-        let (Some(row), y) = (list.shown(number), rows.y + line as u16) else { continue };
-        let Some(profile) = cx.session.profiles.get(row.profile) else { continue };
+    for (line, number) in list
+        .selection
+        .window(list.len(), rows.h as usize)
+        .into_iter()
+        .enumerate()
+    {
+        let (Some(row), y) = (list.shown(number), rows.y + line as u16) else {
+            continue;
+        };
+        let Some(profile) = cx.session.profiles.get(row.profile) else {
+            continue;
+        };
         for place in &columns {
             // Outdated rows are dim; the header shows their age.
             let stale = profile.problem().is_some() && row.deployment.is_some();
@@ -39,7 +48,11 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         }
         if list.marked.contains(&row.id) {
             canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
-        } else if d.watches.keys().any(|w| w.profile == row.profile_name && row.is(&w.deployment)) {
+        } else if d
+            .watches
+            .keys()
+            .any(|w| w.profile == row.profile_name && row.is(&w.deployment))
+        {
             canvas.foreign(rows.x + 2, y, 1, "»", Tone::Accent);
         }
         if Some(row.id.as_str()) == selected {
@@ -49,7 +62,13 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
 }
 
 /// Marks the selected row, and its name in bold.
-pub(super) fn select(canvas: &mut Canvas<'_>, area: Area, y: u16, focused: bool, name: Option<&Place>) {
+pub(super) fn select(
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    y: u16,
+    focused: bool,
+    name: Option<&Place>,
+) {
     let end = name.map_or(area.w, |place| place.x + place.width + 1);
     canvas.select(area, y, focused, end);
 }
@@ -57,12 +76,25 @@ pub(super) fn select(canvas: &mut Canvas<'_>, area: Area, y: u16, focused: bool,
 /// Returns the title: the number of deployments, what could not be listed, the filter, marks and watches.
 pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     let list = &d.list;
-    let mut line = Line::of(if cx.is_focused { Tone::Focus } else { Tone::Dim }, "Deployments");
+    let mut line = Line::of(
+        if cx.is_focused {
+            Tone::Focus
+        } else {
+            Tone::Dim
+        },
+        "Deployments",
+    );
     let mut add = |tone: Tone, text: &str| {
         line.push_dim(" · ");
         line.push(tone, text);
     };
-    let loading: Vec<&str> = cx.session.profiles.iter().filter(|p| is_loading(p)).map(|p| p.tag()).collect();
+    let loading: Vec<&str> = cx
+        .session
+        .profiles
+        .iter()
+        .filter(|p| is_loading(p))
+        .map(|p| p.tag())
+        .collect();
     if list.rows.is_empty() && !loading.is_empty() {
         add(Tone::Dim, &format!("loading {}…", loading.join(", ")));
         return line;
@@ -71,7 +103,10 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     match list.filter().is_empty() {
         true => add(Tone::Dim, &all),
         false => {
-            add(Tone::Dim, &format!("{} of {all}", text::count(list.len() as u64)));
+            add(
+                Tone::Dim,
+                &format!("{} of {all}", text::count(list.len() as u64)),
+            );
             add(Tone::Accent, &format!("/{}", list.filter().text()));
         }
     }
@@ -79,11 +114,24 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
         add(Tone::Dim, &format!("loading {}…", loading.join(", ")));
     }
     for profile in cx.session.profiles.iter().filter(|p| p.control_plane) {
-        let why = profile.problem().or(profile.partial.as_ref()).map(ApiError::badge);
+        let why = profile
+            .problem()
+            .or(profile.partial.as_ref())
+            .map(ApiError::badge);
         match (why, profile.loaded_at) {
-            (Some(why), None) => add(Tone::Plain, &format!("{}: {why}, not listed", profile.tag())),
+            (Some(why), None) => add(
+                Tone::Plain,
+                &format!("{}: {why}, not listed", profile.tag()),
+            ),
             (Some(why), Some(at)) => {
-                add(Tone::Plain, &format!("{}: {why}, as of {}", profile.tag(), cx.session.dated_clock(at)));
+                add(
+                    Tone::Plain,
+                    &format!(
+                        "{}: {why}, as of {}",
+                        profile.tag(),
+                        cx.session.dated_clock(at)
+                    ),
+                );
             }
             (None, _) => {}
         }
@@ -94,8 +142,15 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
         [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
         several => {
             let is_alike = several.iter().all(|(_, why)| *why == several[0].1);
-            let why = if is_alike { format!(" ({})", several[0].1) } else { String::new() };
-            add(Tone::Plain, &format!("{number} servers: threads not read{why}"));
+            let why = if is_alike {
+                format!(" ({})", several[0].1)
+            } else {
+                String::new()
+            };
+            add(
+                Tone::Plain,
+                &format!("{number} servers: threads not read{why}"),
+            );
         }
     }
     if !list.marked.is_empty() {
@@ -106,13 +161,23 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     }
     let sort = list.sort();
     if sort != Default::default() {
-        add(Tone::Dim, &format!("{}{}", sort.order.word(), if sort.reversed { ", reversed" } else { "" }));
+        add(
+            Tone::Dim,
+            &format!(
+                "{}{}",
+                sort.order.word(),
+                if sort.reversed { ", reversed" } else { "" }
+            ),
+        );
     }
     line
 }
 
 fn is_loading(profile: &ProfileState) -> bool {
-    profile.control_plane && profile.loaded_at.is_none() && profile.error.is_none() && !profile.halted
+    profile.control_plane
+        && profile.loaded_at.is_none()
+        && profile.error.is_none()
+        && !profile.halted
 }
 
 fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
@@ -122,8 +187,16 @@ fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, 
             Column::Newest if d.list.has_only_servers() => "STATE",
             column => column.title(place.width),
         };
-        let shift = if place.column.is_right() { place.width.saturating_sub(title.len() as u16) } else { 0 };
-        let tone = if place.column == sorted_by { Tone::Strong } else { Tone::Dim };
+        let shift = if place.column.is_right() {
+            place.width.saturating_sub(title.len() as u16)
+        } else {
+            0
+        };
+        let tone = if place.column == sorted_by {
+            Tone::Strong
+        } else {
+            Tone::Dim
+        };
         canvas.foreign(x + place.x + shift, y, place.width, title, tone);
     }
 }
@@ -134,7 +207,10 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
     if row.deployment.is_none() {
         return server_cell(cx, row, column);
     }
-    let failed = row.newest.as_ref().is_some_and(|revision| revision.phase() == Phase::Failed);
+    let failed = row
+        .newest
+        .as_ref()
+        .is_some_and(|revision| revision.phase() == Phase::Failed);
     let now = cx.session.now;
     match column {
         Column::Name if row.gone => Line::dim(&row.name),
@@ -147,7 +223,11 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
         Column::Region => Line::dim(&row.tag),
         Column::Newest => newest(profile, row),
         Column::Age => {
-            let age = row.newest.as_ref().map(|revision| revision_age(profile, revision, now)).unwrap_or_default();
+            let age = row
+                .newest
+                .as_ref()
+                .map(|revision| revision_age(profile, revision, now))
+                .unwrap_or_default();
             Line::dim(&age)
         }
         Column::Serving => serving(d, cx, profile, row),
@@ -159,17 +239,25 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
         Column::Waiting => count(Tone::Waiting, row.counts.waiting, cx, row),
         Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
         Column::Message => {
-            let subject = row.newest.as_ref().and_then(|revision| d.subjects.of(revision));
+            let subject = row
+                .newest
+                .as_ref()
+                .and_then(|revision| d.subjects.of(revision));
             Line::plain(&text::fit(subject.unwrap_or_default(), place.width.into()))
         }
-        Column::Commit => Line::plain(&fit_commit(&made_from(row).unwrap_or_default(), place.width.into())),
+        Column::Commit => Line::plain(&fit_commit(
+            &made_from(row).unwrap_or_default(),
+            place.width.into(),
+        )),
         Column::Url => Line::dim(row.url.as_deref().unwrap_or_default()),
     }
 }
 
 /// Returns a number of a row's threads; nothing for a zero that is known.
 fn count(tone: Tone, number: usize, cx: &Cx<'_>, row: &Row) -> Line {
-    let known = row.server(&cx.session.profiles).map(|server| cx.lookup.threads_known(&server));
+    let known = row
+        .server(&cx.session.profiles)
+        .map(|server| cx.lookup.threads_known(&server));
     match (number, known) {
         (0, Some(ThreadsKnown::Asking)) => Line::dim("…"),
         (0, Some(ThreadsKnown::Unread(_))) => Line::dim("?"),
@@ -191,11 +279,17 @@ pub(super) fn fit_commit(made_from: &str, width: usize) -> String {
     if text::width(&whole) <= width {
         return whole;
     }
-    let Some(at) = whole.rfind(['@', ':']) else { return text::fit(&whole, width).into_owned() };
+    let Some(at) = whole.rfind(['@', ':']) else {
+        return text::fit(&whole, width).into_owned();
+    };
     let (name, end) = whole.split_at(at);
     // The digest of an image is as long as a commit then.
     let is_hash = end.starts_with('@') && end.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
-    let end = if is_hash { end.get(..SHORT_HASH + 1).unwrap_or(end) } else { end };
+    let end = if is_hash {
+        end.get(..SHORT_HASH + 1).unwrap_or(end)
+    } else {
+        end
+    };
     match width.checked_sub(text::width(end)) {
         Some(room) if room > 0 => format!("{}{end}", text::fit(name, room)),
         _ => text::fit(&whole, width).into_owned(),
@@ -207,7 +301,10 @@ const SHORT_HASH: usize = 7;
 
 /// Returns the status of the newest revision, or an unusual status of the deployment.
 fn newest(profile: &ProfileState, row: &Row) -> Line {
-    let status = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+    let status = row
+        .deployment
+        .as_ref()
+        .and_then(|deployment| deployment.status.as_deref());
     if row.gone {
         return Line::plain("■ ").with_dim("gone");
     }
@@ -227,7 +324,11 @@ fn newest(profile: &ProfileState, row: &Row) -> Line {
 /// Returns the glyph and the status word of a revision. Only a failure colors the word.
 pub(super) fn phase_line(revision: &Revision) -> Line {
     let (glyph, tone) = phase_glyph(revision.phase());
-    let word = if revision.status.is_empty() { "no status" } else { &revision.status };
+    let word = if revision.status.is_empty() {
+        "no status"
+    } else {
+        &revision.status
+    };
     let of_word = match revision.phase() {
         Phase::Failed => Tone::Bad,
         Phase::Skipped | Phase::Interrupted => Tone::Dim,
@@ -248,18 +349,41 @@ fn serving(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> L
         }
         Live::Newest => Line::dim("newest"),
         Live::Older => {
-            let active = row.deployment.as_ref().and_then(|deployment| deployment.active_revision_id.as_deref());
-            let listed = d.histories.get(&row.id).into_iter().flat_map(|history| &history.revisions);
-            let created = listed.into_iter().find(|revision| Some(revision.id.as_str()) == active);
-            let known = d.past.get(&row.id).into_iter().flat_map(|past| &past.revisions);
-            let deployed = known.into_iter().find(|one| one.phase == Phase::Deployed).map(|one| one.created_at);
-            let at = created.and_then(|revision| revision.created_at).or(deployed);
-            let age = at.map(|at| text::age(profile.since(at, now))).unwrap_or_default();
+            let active = row
+                .deployment
+                .as_ref()
+                .and_then(|deployment| deployment.active_revision_id.as_deref());
+            let listed = d
+                .histories
+                .get(&row.id)
+                .into_iter()
+                .flat_map(|history| &history.revisions);
+            let created = listed
+                .into_iter()
+                .find(|revision| Some(revision.id.as_str()) == active);
+            let known = d
+                .past
+                .get(&row.id)
+                .into_iter()
+                .flat_map(|past| &past.revisions);
+            let deployed = known
+                .into_iter()
+                .find(|one| one.phase == Phase::Deployed)
+                .map(|one| one.created_at);
+            let at = created
+                .and_then(|revision| revision.created_at)
+                .or(deployed);
+            let age = at
+                .map(|at| text::age(profile.since(at, now)))
+                .unwrap_or_default();
             Line::plain("older").with_dim(&format!("{age:>4}"))
         }
         // Without a deployed revision in the whole list, none serves.
         Live::Unknown if d.past.get(&row.id).is_some_and(Past::never_deployed) => {
-            let failed = row.newest.as_ref().is_some_and(|revision| revision.phase() == Phase::Failed);
+            let failed = row
+                .newest
+                .as_ref()
+                .is_some_and(|revision| revision.phase() == Phase::Failed);
             Line::of(if failed { Tone::Bad } else { Tone::Plain }, "nothing")
         }
         Live::Unknown => Line::dim("–"),
@@ -268,22 +392,32 @@ fn serving(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> L
 
 /// Returns whether the agent server of a row was seen to respond.
 pub(super) fn responds(cx: &Cx<'_>, row: &Row) -> bool {
-    let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
+    let info = row
+        .server(&cx.session.profiles)
+        .and_then(|server| cx.lookup.server_info(&server));
     info.is_some_and(|info| info.value.is_some() && info.error.is_none())
 }
 
 /// Returns what an unusual status of a deployment means, and what isn't known of its agent server.
 pub(super) fn about_state(cx: &Cx<'_>, row: &Row) -> Option<String> {
     let Some(meaning) = row.state().meaning(responds(cx, row)) else {
-        let text = "Serverless: each request wakes it, so its threads are read only while it is open.";
+        let text =
+            "Serverless: each request wakes it, so its threads are read only while it is open.";
         return row.is_serverless().then(|| text.to_string());
     };
-    Some(if row.url.is_some() { meaning.into() } else { format!("{meaning} {NO_URL}") })
+    Some(if row.url.is_some() {
+        meaning.into()
+    } else {
+        format!("{meaning} {NO_URL}")
+    })
 }
 
 /// Returns whether its server is only asked what the user asks.
 pub(super) fn is_unpolled(cx: &Cx<'_>, row: &Row) -> bool {
-    cx.session.profiles.get(row.profile).is_some_and(|profile| profile.is_quiet(&row.name))
+    cx.session
+        .profiles
+        .get(row.profile)
+        .is_some_and(|profile| profile.is_quiet(&row.name))
 }
 
 /// An agent server without a control plane.
@@ -292,19 +426,27 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
         Column::Name => Line::plain(&row.name),
         Column::Region => Line::dim(region(cx, row)),
         Column::Newest => {
-            let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
+            let info = row
+                .server(&cx.session.profiles)
+                .and_then(|server| cx.lookup.server_info(&server));
             // A later request than that for the info may have failed.
-            let failed = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_problem(&server));
-            let (glyph, tone, word, of_word) =
-                match failed.map(|e| (Some(e), None)).or(info.map(|i| (i.error.as_ref(), i.value.as_ref()))) {
-                    Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
-                        ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
-                    }
-                    Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
-                    Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
-                    None if is_unpolled(cx, row) => ("○ ", Tone::Dim, "not asked".into(), Tone::Dim),
-                    _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
-                };
+            let failed = row
+                .server(&cx.session.profiles)
+                .and_then(|server| cx.lookup.server_problem(&server));
+            let (glyph, tone, word, of_word) = match failed
+                .map(|e| (Some(e), None))
+                .or(info.map(|i| (i.error.as_ref(), i.value.as_ref())))
+            {
+                Some((Some(error), _))
+                    if matches!(error.kind, Kind::NoConnection | Kind::Network) =>
+                {
+                    ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
+                }
+                Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
+                Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
+                None if is_unpolled(cx, row) => ("○ ", Tone::Dim, "not asked".into(), Tone::Dim),
+                _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
+            };
             Line::of(tone, glyph).with(of_word, &word)
         }
         Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),
@@ -320,16 +462,25 @@ pub(super) const SERVERLESS: &str = " z";
 
 fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, mut line: Line, stale: bool) {
     if stale {
-        line.left.iter_mut().for_each(|piece: &mut Piece| piece.tone = Tone::Dim);
+        line.left
+            .iter_mut()
+            .for_each(|piece: &mut Piece| piece.tone = Tone::Dim);
     }
     let width = line.width() as u16;
-    let shift = if place.column.is_right() { place.width.saturating_sub(width) } else { 0 };
+    let shift = if place.column.is_right() {
+        place.width.saturating_sub(width)
+    } else {
+        0
+    };
     canvas.pieces(x + place.x + shift, y, place.width, &line.left);
 }
 
 /// Returns the age of a revision since its creation, by which lists are sorted.
 pub(super) fn revision_age(profile: &ProfileState, revision: &Revision, now: Timestamp) -> String {
-    revision.created_at.map(|at| text::age(profile.since(at, now))).unwrap_or_default()
+    revision
+        .created_at
+        .map(|at| text::age(profile.since(at, now)))
+        .unwrap_or_default()
 }
 
 fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
@@ -350,30 +501,66 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         .map(ApiError::story)
         .collect();
     // Nothing was sent, so r would change nothing.
-    let without_key: Vec<String> = cx.session.profiles.iter().filter_map(|state| missing_key(cx, state)).collect();
+    let without_key: Vec<String> = cx
+        .session
+        .profiles
+        .iter()
+        .filter_map(|state| missing_key(cx, state))
+        .collect();
     if !without_key.is_empty() && without_key.len() == errors.len() {
-        return (Tone::Bad, format!("{}\n\nPress ! for all notices.", without_key.join("\n")));
+        return (
+            Tone::Bad,
+            format!("{}\n\nPress ! for all notices.", without_key.join("\n")),
+        );
     }
     if !errors.is_empty() {
-        return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all notices.", errors.join("\n")));
+        return (
+            Tone::Bad,
+            format!(
+                "{}\n\nPress r to retry, ! for all notices.",
+                errors.join("\n")
+            ),
+        );
     }
     if cx.session.profiles.is_empty() {
-        return (Tone::Plain, "No profile is in use.\n\nPress p for profiles.".into());
+        return (
+            Tone::Plain,
+            "No profile is in use.\n\nPress p for profiles.".into(),
+        );
     }
-    if cx.session.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {
+    if cx
+        .session
+        .profiles
+        .iter()
+        .any(|p| p.control_plane && p.loaded_at.is_none())
+    {
         return (Tone::Dim, "Loading deployments…".into());
     }
-    let tags: Vec<&str> = cx.session.profiles.iter().map(|profile| profile.tag()).collect();
-    let (create, profiles) = (cx.session.key("deployments.create"), cx.session.key("app.profiles"));
+    let tags: Vec<&str> = cx
+        .session
+        .profiles
+        .iter()
+        .map(|profile| profile.tag())
+        .collect();
+    let (create, profiles) = (
+        cx.session.key("deployments.create"),
+        cx.session.key("app.profiles"),
+    );
     let place = text::clean(&tags.join(", ")).into_owned();
-    let words = format!("No deployments in {place}.\n\nPress {create} to create one, {profiles} to add a server.");
+    let words = format!(
+        "No deployments in {place}.\n\nPress {create} to create one, {profiles} to add a server."
+    );
     (Tone::Plain, words)
 }
 
 /// Returns what to do about the key of a profile that could not be read.
 fn missing_key(cx: &Cx<'_>, state: &ProfileState) -> Option<String> {
     let profile = cx.session.catalog.used(&state.name)?;
-    let cure = cure::missing_key(profile, state.error.as_ref()?, Some(&cx.session.key("profiles.test")))?;
+    let cure = cure::missing_key(
+        profile,
+        state.error.as_ref()?,
+        Some(&cx.session.key("profiles.test")),
+    )?;
     Some(format!("{}: {cure}", state.name))
 }
 
@@ -381,8 +568,13 @@ fn missing_key(cx: &Cx<'_>, state: &ProfileState) -> Option<String> {
 pub(super) fn region<'a>(cx: &Cx<'a>, row: &Row) -> &'a str {
     let profiles = &cx.session.profiles;
     // Servers of several profiles often have the same name.
-    let has_tag = |p: &&ProfileState| p.control_plane || row.deployment.is_some() || profiles.len() > 1;
-    profiles.get(row.profile).filter(has_tag).map(|p| p.tag()).unwrap_or("")
+    let has_tag =
+        |p: &&ProfileState| p.control_plane || row.deployment.is_some() || profiles.len() > 1;
+    profiles
+        .get(row.profile)
+        .filter(has_tag)
+        .map(|p| p.tag())
+        .unwrap_or("")
 }
 
 #[cfg(test)]
@@ -392,12 +584,21 @@ mod tests {
     #[test]
     fn a_long_ref_is_cut_before_its_commit() {
         assert_eq!(fit_commit("main@9fceb02", 16), "main@9fceb02");
-        assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 16), "fix/ref…@0c11dd2");
+        assert_eq!(
+            fit_commit("fix/refund-rounding@0c11dd2", 16),
+            "fix/ref…@0c11dd2"
+        );
         assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 9), "…@0c11dd2");
         assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 8), "fix/ref…");
         // An image by its tag, or by the beginning of its digest.
-        assert_eq!(fit_commit("research-desk@8d4f12ab34cd", 26), "research-desk@8d4f12ab34cd");
-        assert_eq!(fit_commit("research-desk@8d4f12ab34cd", 16), "researc…@8d4f12a");
+        assert_eq!(
+            fit_commit("research-desk@8d4f12ab34cd", 26),
+            "research-desk@8d4f12ab34cd"
+        );
+        assert_eq!(
+            fit_commit("research-desk@8d4f12ab34cd", 16),
+            "researc…@8d4f12a"
+        );
         assert_eq!(fit_commit("support-bot:1.4.2", 12), "suppo…:1.4.2");
         assert_eq!(fit_commit("9fceb02", 4), "9fc…");
     }

@@ -61,7 +61,10 @@ impl Doctor {
 impl Doctor {
     /// Creates an empty report.
     pub fn new(number: u64) -> Doctor {
-        Doctor { number, ..Doctor::default() }
+        Doctor {
+            number,
+            ..Doctor::default()
+        }
     }
 
     /// Adds a check; `None` finishes the report.
@@ -75,36 +78,75 @@ impl Doctor {
 
 impl Page for Doctor {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        let name = self.only.as_ref().map(|profile| format!("{}  ", text::clean(&profile.name))).unwrap_or_default();
-        ("Doctor", format!("{name}{}", if self.done { self.sum() } else { String::new() }))
+        let name = self
+            .only
+            .as_ref()
+            .map(|profile| format!("{}  ", text::clean(&profile.name)))
+            .unwrap_or_default();
+        (
+            "Doctor",
+            format!(
+                "{name}{}",
+                if self.done { self.sum() } else { String::new() }
+            ),
+        )
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        self.report(width.saturating_sub(GUTTER.into()), cx.session.settings.ascii)
+        self.report(
+            width.saturating_sub(GUTTER.into()),
+            cx.session.settings.ascii,
+        )
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         if !self.done {
             let what = match &self.only {
                 Some(profile) => SubscriptionKind::Profile(profile.clone()),
-                None => {
-                    SubscriptionKind::Profiles(cx.session.profiles.iter().map(|profile| profile.name.clone()).collect())
-                }
+                None => SubscriptionKind::Profiles(
+                    cx.session
+                        .profiles
+                        .iter()
+                        .map(|profile| profile.name.clone())
+                        .collect(),
+                ),
             };
-            out.push(Subscription::new(SubscriptionId::Doctor(self.number), Epoch::default(), what));
+            out.push(Subscription::new(
+                SubscriptionId::Doctor(self.number),
+                Epoch::default(),
+                what,
+            ));
         }
     }
 }
 
 /// Summarizes checks in a few words.
 pub fn sum(checks: &[Check]) -> String {
-    let of = |is_counted: fn(State) -> bool| checks.iter().filter(|check| is_counted(check.state)).count();
-    let count = |n: usize, noun: &str| if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") };
-    match (of(|state| matches!(state, State::Bad(_))), of(|state| state == State::Warn)) {
+    let of = |is_counted: fn(State) -> bool| {
+        checks
+            .iter()
+            .filter(|check| is_counted(check.state))
+            .count()
+    };
+    let count = |n: usize, noun: &str| {
+        if n == 1 {
+            format!("1 {noun}")
+        } else {
+            format!("{n} {noun}s")
+        }
+    };
+    match (
+        of(|state| matches!(state, State::Bad(_))),
+        of(|state| state == State::Warn),
+    ) {
         (0, 0) => "No problems found.".to_string(),
         (0, warnings) => format!("No problems found; {}.", count(warnings, "warning")),
         (problems, 0) => format!("{} found.", count(problems, "problem")),
-        (problems, warnings) => format!("{} and {} found.", count(problems, "problem"), count(warnings, "warning")),
+        (problems, warnings) => format!(
+            "{} and {} found.",
+            count(problems, "problem"),
+            count(warnings, "warning")
+        ),
     }
 }
 
@@ -121,9 +163,11 @@ pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     for (i, part) in wrap(&check.found, room).iter().enumerate() {
         let head = match i {
-            0 => {
-                Line::of(tone, if ascii { plain } else { glyph }).with_plain(&format!(" {:<1$}", check.name, NAMES - 2))
-            }
+            0 => Line::of(tone, if ascii { plain } else { glyph }).with_plain(&format!(
+                " {:<1$}",
+                check.name,
+                NAMES - 2
+            )),
             _ => Line::plain(&" ".repeat(NAMES)),
         };
         lines.push(head.with_plain(part));
@@ -132,7 +176,11 @@ pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
     for (label, text) in check.details() {
         for part in wrap(text, room.saturating_sub(LABELS)) {
             // Consecutive details with the same label show it once.
-            let label = if label == std::mem::replace(&mut previous, label) { "" } else { label };
+            let label = if label == std::mem::replace(&mut previous, label) {
+                ""
+            } else {
+                label
+            };
             lines.push(Line::dim(&format!("{:NAMES$}{label:<LABELS$}", "")).with_plain(&part));
         }
     }

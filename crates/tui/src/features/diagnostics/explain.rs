@@ -9,7 +9,9 @@ use crate::widgets::strip::time_bars;
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_api::LogKind;
-use runtail_core::model::{CardLine, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind};
+use runtail_core::model::{
+    CardLine, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind,
+};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -47,12 +49,23 @@ impl Explained {
     /// Creates a page without its explanation.
     pub fn new(of: RevisionRef, name: String, address: String, has_build: bool) -> Explained {
         let (progress, loaded_at) = (Progress::Loading, Timestamp::UNIX_EPOCH);
-        Explained { of, name, address, has_build, card: None, loaded_at, progress, polled: None }
+        Explained {
+            of,
+            name,
+            address,
+            has_build,
+            card: None,
+            loaded_at,
+            progress,
+            polled: None,
+        }
     }
 
     /// Returns whether the polls report another status than the explanation has, since it was requested.
     pub fn is_outdated(&self, known: Option<&Revision>) -> bool {
-        let (Some(Ok(card)), Some(known), false) = (&self.card, known, self.progress == Progress::Loading) else {
+        let (Some(Ok(card)), Some(known), false) =
+            (&self.card, known, self.progress == Progress::Loading)
+        else {
             return false;
         };
         // A poll may be older than the explanation: it is news only if it changed.
@@ -92,13 +105,17 @@ impl Explained {
         let mut card = card.clone();
         let mut lines = Vec::new();
         if self.progress == Progress::Failed {
-            let said = format!("Loaded {} ago. Loading it again failed.", text::age(self.age(cx)));
+            let said = format!(
+                "Loaded {} ago. Loading it again failed.",
+                text::age(self.age(cx))
+            );
             lines.extend(wrapped(Tone::Bad, &said, width));
         } else {
             card.add_time(self.age(cx));
         }
         // The cause and the fix must be on the first screen; the log is the longest part and comes last.
-        let mut groups: Vec<(usize, Vec<CardLine>)> = groups(card.lines()).into_iter().enumerate().collect();
+        let mut groups: Vec<(usize, Vec<CardLine>)> =
+            groups(card.lines()).into_iter().enumerate().collect();
         groups.sort_by_key(|(number, group)| {
             let has = |part| group.iter().any(|line| line.part == part);
             match number {
@@ -120,7 +137,9 @@ impl Explained {
                     // The first line of an error is the most important one.
                     Part::Error if previous != Part::Error => Tone::Bad,
                     Part::Log => Tone::Dim,
-                    Part::Error | Part::Fact | Part::Time | Part::Change | Part::Next => Tone::Plain,
+                    Part::Error | Part::Fact | Part::Time | Part::Change | Part::Next => {
+                        Tone::Plain
+                    }
                 };
                 if line.part == Part::Next && previous != Part::Next {
                     lines.extend(steps(cx, &card, self.has_build, width));
@@ -131,8 +150,15 @@ impl Explained {
                     Part::Time => lines.push(build_steps(&card, width)),
                     // The card has the deployment's name on the command line.
                     Part::Title => {
-                        let rest = line.text.strip_prefix(&card.deployment).unwrap_or(&line.text);
-                        lines.extend(wrapped(tone, &format!("{}{rest}", text::clean(&self.name)), width));
+                        let rest = line
+                            .text
+                            .strip_prefix(&card.deployment)
+                            .unwrap_or(&line.text);
+                        lines.extend(wrapped(
+                            tone,
+                            &format!("{}{rest}", text::clean(&self.name)),
+                            width,
+                        ));
                     }
                     _ => lines.extend(wrapped(tone, &line.text, width)),
                 }
@@ -147,10 +173,15 @@ impl Explained {
 
     /// Returns the last good revision, else the serving one.
     fn earlier(&self) -> Option<RevisionRef> {
-        let Some(Ok(card)) = &self.card else { return None };
+        let Some(Ok(card)) = &self.card else {
+            return None;
+        };
         let good = card.last_good.as_ref().map(|good| &good.id);
         let id = good.or(card.serves_instead.as_ref().map(|other| &other.id))?;
-        Some(RevisionRef { revision: id.as_str().into(), ..self.of.clone() })
+        Some(RevisionRef {
+            revision: id.as_str().into(),
+            ..self.of.clone()
+        })
     }
 }
 
@@ -160,16 +191,23 @@ const BAR: usize = 16;
 /// Returns where the time of the build went.
 fn build_steps(card: &FailureCard, width: usize) -> Line {
     let steps = card.times.steps.iter();
-    let times: Vec<_> = steps.map(|step| (step.name.clone(), step.spent, text::duration(step.spent))).collect();
+    let times: Vec<_> = steps
+        .map(|step| (step.name.clone(), step.spent, text::duration(step.spent)))
+        .collect();
     let mut line = Line::plain("  ");
-    line.left.extend(time_bars(&times, BAR, width.saturating_sub(2)).left);
+    line.left
+        .extend(time_bars(&times, BAR, width.saturating_sub(2)).left);
     line
 }
 
 /// Returns what to do, each with its key.
 fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for step in card.next.iter().filter(|step| has_build || step.kind != StepKind::BuildLog) {
+    for step in card
+        .next
+        .iter()
+        .filter(|step| has_build || step.kind != StepKind::BuildLog)
+    {
         let id = match step.kind {
             StepKind::BuildLog => "card.build_log",
             StepKind::ServerLog => "card.logs",
@@ -182,9 +220,20 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<
             StepKind::Advice | StepKind::Newer => "",
         };
         // A command waits; the dashboard notifies.
-        let said = if step.kind == StepKind::Wait { "Be notified when it finishes" } else { &step.text };
-        let key = if id.is_empty() { String::new() } else { cx.session.key(id) };
-        for (n, part) in wrap(&text::clean(said), width.saturating_sub(7)).iter().enumerate() {
+        let said = if step.kind == StepKind::Wait {
+            "Be notified when it finishes"
+        } else {
+            &step.text
+        };
+        let key = if id.is_empty() {
+            String::new()
+        } else {
+            cx.session.key(id)
+        };
+        for (n, part) in wrap(&text::clean(said), width.saturating_sub(7))
+            .iter()
+            .enumerate()
+        {
             let key = if n == 0 { key.as_str() } else { "" };
             lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with_plain(part));
         }
@@ -202,7 +251,10 @@ impl Page for Explained {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("Revision", format!("{} › {}", self.name, text::short_id(&self.of.revision)))
+        (
+            "Revision",
+            format!("{} › {}", self.name, text::short_id(&self.of.revision)),
+        )
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
@@ -216,8 +268,12 @@ impl Page for Explained {
             Action::ServerLog => LogKind::Server,
             Action::Watch => return Request::WatchRevision(self.of.clone()).into(),
             Action::Interrupt => {
-                let (deployment, revision) = (self.of.deployment.to_string(), self.of.revision.to_string());
-                return self.change(Intent::Interrupt { deployment, revision });
+                let (deployment, revision) =
+                    (self.of.deployment.to_string(), self.of.revision.to_string());
+                return self.change(Intent::Interrupt {
+                    deployment,
+                    revision,
+                });
             }
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
             Action::Compare => {
@@ -225,18 +281,30 @@ impl Page for Explained {
                     return Requests::info("No other revision to compare with is known.");
                 };
                 // The name in titles has the region, too.
-                let name = self.address.split_once('/').map_or(&*self.name, |(_, name)| name);
+                let name = self
+                    .address
+                    .split_once('/')
+                    .map_or(&*self.name, |(_, name)| name);
                 let sides = [&before, &self.of].map(|of| ConfigurationRef::of_revision(of, name));
                 return Route::Compare(sides.map(SideRef::Configuration).to_vec()).into();
             }
             Action::Redeploy => {
-                let (deployment, revision) = (self.of.deployment.to_string(), self.of.revision.to_string());
-                return self.change(Intent::Redeploy { deployment, revision });
+                let (deployment, revision) =
+                    (self.of.deployment.to_string(), self.of.revision.to_string());
+                return self.change(Intent::Redeploy {
+                    deployment,
+                    revision,
+                });
             }
             Action::Rollback => {
-                let good = self.card.as_ref().and_then(|card| card.as_ref().ok()?.last_good.as_ref());
+                let good = self
+                    .card
+                    .as_ref()
+                    .and_then(|card| card.as_ref().ok()?.last_good.as_ref());
                 let Some(good) = good else {
-                    return Requests::info("No earlier deployed revision to roll back to is known.");
+                    return Requests::info(
+                        "No earlier deployed revision to roll back to is known.",
+                    );
                 };
                 return self.change(Intent::Rollback {
                     deployment: self.of.deployment.to_string(),
@@ -251,15 +319,31 @@ impl Page for Explained {
     fn hints(&self) -> Option<&'static [&'static str]> {
         // Until the facts are known, only what fits every revision.
         let Some(Ok(card)) = &self.card else {
-            return Some(&["card.build_log", "card.logs", "app.back", "app.command", "app.help"]);
+            return Some(&[
+                "card.build_log",
+                "card.logs",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]);
         };
         match Phase::of(&card.status) {
-            Phase::Waiting | Phase::Moving | Phase::Unknown => {
-                Some(&["card.build_log", "card.watch", "card.interrupt", "app.back", "app.command", "app.help"])
-            }
-            Phase::Deployed => {
-                Some(&["card.logs", "card.redeploy", "card.compare", "app.back", "app.command", "app.help"])
-            }
+            Phase::Waiting | Phase::Moving | Phase::Unknown => Some(&[
+                "card.build_log",
+                "card.watch",
+                "card.interrupt",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
+            Phase::Deployed => Some(&[
+                "card.logs",
+                "card.redeploy",
+                "card.compare",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
             Phase::Failed | Phase::Skipped | Phase::Interrupted => None,
         }
     }
@@ -269,7 +353,9 @@ impl Page for Explained {
     }
 
     fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
-        let Some(Ok(card)) = &self.card else { return None };
+        let Some(Ok(card)) = &self.card else {
+            return None;
+        };
         let has_time = card.times.elapsed.is_some() || self.progress == Progress::Failed;
         has_time.then_some(Duration::from_secs(1))
     }
@@ -295,8 +381,20 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
 fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
     let indent = text.len() - text.trim_start_matches(' ').len();
     let mut lines = Vec::new();
-    for (i, part) in wrap(text.trim_start_matches(' '), width.saturating_sub(indent + 2)).iter().enumerate() {
-        lines.push(Line::of(tone, &format!("{}{part}", " ".repeat(if i == 0 { indent } else { indent + 2 }))));
+    for (i, part) in wrap(
+        text.trim_start_matches(' '),
+        width.saturating_sub(indent + 2),
+    )
+    .iter()
+    .enumerate()
+    {
+        lines.push(Line::of(
+            tone,
+            &format!(
+                "{}{part}",
+                " ".repeat(if i == 0 { indent } else { indent + 2 })
+            ),
+        ));
     }
     lines
 }

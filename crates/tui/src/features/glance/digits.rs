@@ -29,14 +29,23 @@ pub fn width(number: usize) -> u16 {
 }
 
 /// Draws a number, or a dash for an unknown one.
-pub fn draw(canvas: &mut Canvas<'_>, (x, y): (u16, u16), number: Option<usize>, tone: Tone, ascii: bool) {
+pub fn draw(
+    canvas: &mut Canvas<'_>,
+    (x, y): (u16, u16),
+    number: Option<usize>,
+    tone: Tone,
+    ascii: bool,
+) {
     let Some(number) = number else {
         block(canvas, x, y + HEIGHT / 2, WIDTH, tone, ascii);
         return;
     };
     for (n, digit) in number.to_string().bytes().enumerate() {
         let x = x + n as u16 * (WIDTH + GAP);
-        let rows = DIGITS.get(usize::from(digit.wrapping_sub(b'0'))).copied().unwrap_or_default();
+        let rows = DIGITS
+            .get(usize::from(digit.wrapping_sub(b'0')))
+            .copied()
+            .unwrap_or_default();
         for (line, row) in rows.iter().enumerate() {
             for column in (0..3u16).filter(|column| row & (0b100 >> column) != 0) {
                 block(canvas, x + column * 2, y + line as u16, 2, tone, ascii);
@@ -49,7 +58,11 @@ pub fn draw(canvas: &mut Canvas<'_>, (x, y): (u16, u16), number: Option<usize>, 
 fn block(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, tone: Tone, ascii: bool) {
     let filled = if ascii { "#" } else { " " };
     let style = canvas.theme.style(tone);
-    let style = if ascii { style } else { style.add_modifier(ratatui::style::Modifier::REVERSED) };
+    let style = if ascii {
+        style
+    } else {
+        style.add_modifier(ratatui::style::Modifier::REVERSED)
+    };
     canvas.text(x, y, width, &filled.repeat(width.into()), style);
 }
 

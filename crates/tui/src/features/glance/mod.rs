@@ -99,7 +99,10 @@ pub struct Reason {
 
 impl From<String> for Reason {
     fn from(text: String) -> Reason {
-        Reason { text, ..Reason::default() }
+        Reason {
+            text,
+            ..Reason::default()
+        }
     }
 }
 

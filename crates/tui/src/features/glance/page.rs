@@ -34,14 +34,35 @@ impl GlancePage {
         if self.facts == *facts && !self.is_due(now) {
             return;
         }
-        let ranks: HashMap<&str, Rank> = self.facts.tiles.iter().map(|tile| (tile.id.as_str(), tile.rank)).collect();
-        let is_new = |tile: &&Tile| ranks.get(tile.id.as_str()).is_some_and(|rank| *rank != tile.rank);
-        let changed: Vec<String> = facts.tiles.iter().filter(is_new).map(|tile| tile.id.clone()).collect();
-        self.changed_at.extend(changed.into_iter().map(|id| (id, now)));
-        self.changed_at.retain(|_, at| now.duration_since(*at) < ORDER_HOLD);
+        let ranks: HashMap<&str, Rank> = self
+            .facts
+            .tiles
+            .iter()
+            .map(|tile| (tile.id.as_str(), tile.rank))
+            .collect();
+        let is_new = |tile: &&Tile| {
+            ranks
+                .get(tile.id.as_str())
+                .is_some_and(|rank| *rank != tile.rank)
+        };
+        let changed: Vec<String> = facts
+            .tiles
+            .iter()
+            .filter(is_new)
+            .map(|tile| tile.id.clone())
+            .collect();
+        self.changed_at
+            .extend(changed.into_iter().map(|id| (id, now)));
+        self.changed_at
+            .retain(|_, at| now.duration_since(*at) < ORDER_HOLD);
         self.facts.clone_from(facts);
         let mut tiles = facts.tiles.clone();
-        let before: HashMap<&str, usize> = self.shown.iter().enumerate().map(|(n, tile)| (&*tile.id, n)).collect();
+        let before: HashMap<&str, usize> = self
+            .shown
+            .iter()
+            .enumerate()
+            .map(|(n, tile)| (&*tile.id, n))
+            .collect();
         if self.stays(now) {
             tiles.sort_by_key(|tile| before.get(tile.id.as_str()).copied().unwrap_or(usize::MAX));
         }
@@ -49,18 +70,32 @@ impl GlancePage {
     }
 
     fn stays(&self, now: Timestamp) -> bool {
-        self.ordered_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD)
+        self.ordered_at
+            .is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD)
     }
 
     /// Returns whether tiles wait for their new places, or a change is no longer new.
     fn is_due(&self, now: Timestamp) -> bool {
-        let is_sorted = self.shown.iter().map(|tile| &tile.id).eq(self.facts.tiles.iter().map(|tile| &tile.id));
-        (!is_sorted && !self.stays(now)) || self.changed_at.values().any(|at| now.duration_since(*at) >= ORDER_HOLD)
+        let is_sorted = self.shown.iter().map(|tile| &tile.id).eq(self
+            .facts
+            .tiles
+            .iter()
+            .map(|tile| &tile.id));
+        (!is_sorted && !self.stays(now))
+            || self
+                .changed_at
+                .values()
+                .any(|at| now.duration_since(*at) >= ORDER_HOLD)
     }
 
     fn area(cx: &Cx<'_>) -> Area {
         let (w, h) = cx.session.page_size();
-        Area { x: 1, y: 1, w: w.saturating_sub(1), h: h.saturating_sub(2) }
+        Area {
+            x: 1,
+            y: 1,
+            w: w.saturating_sub(1),
+            h: h.saturating_sub(2),
+        }
     }
 
     /// Returns the grid and the tiles that it shows.
@@ -101,14 +136,18 @@ impl Component for GlancePage {
             Action::Left => self.move_by(cx, -1),
             Action::Right => self.move_by(cx, 1),
             Action::Open => {
-                let tile = self.shown.iter().find(|tile| Some(&*tile.id) == self.selected_id());
+                let tile = self
+                    .shown
+                    .iter()
+                    .find(|tile| Some(&*tile.id) == self.selected_id());
                 return match tile.map(|tile| &tile.opens) {
-                    Some(Opens::Deployment(id)) => {
-                        Requests::from(Request::Close).and(Request::Go(Destination::Deployment(id.clone())))
-                    }
+                    Some(Opens::Deployment(id)) => Requests::from(Request::Close)
+                        .and(Request::Go(Destination::Deployment(id.clone()))),
                     // This page stays below, so that Esc goes back to it.
                     Some(Opens::Inbox(server)) => Route::Inbox(server.clone()).into(),
-                    Some(Opens::Threads(server)) => Requests::from(Request::Close).and(Route::Server(server.clone())),
+                    Some(Opens::Threads(server)) => {
+                        Requests::from(Request::Close).and(Route::Server(server.clone()))
+                    }
                     Some(Opens::Profiles) => Requests::from(Request::Close).and(Route::Profiles),
                     Some(Opens::Nothing) | None => Requests::none(),
                 };
@@ -135,10 +174,19 @@ impl Component for GlancePage {
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         // Until the tiles settle; after that only the age of stale data changes.
         let settles = self.changed_at.values().chain(&self.ordered_at).max();
-        let left = settles.map(|at| ORDER_HOLD - cx.session.now.duration_since(*at)).filter(|left| left.is_positive());
+        let left = settles
+            .map(|at| ORDER_HOLD - cx.session.now.duration_since(*at))
+            .filter(|left| left.is_positive());
         let of_age = self.facts.updated_at.map(|_| Duration::from_secs(60));
-        let of_rate = self.facts.is_measuring.then(|| until_next_second(cx.session.now));
-        left.and_then(|left| Duration::try_from(left).ok()).into_iter().chain(of_age).chain(of_rate).min()
+        let of_rate = self
+            .facts
+            .is_measuring
+            .then(|| until_next_second(cx.session.now));
+        left.and_then(|left| Duration::try_from(left).ok())
+            .into_iter()
+            .chain(of_age)
+            .chain(of_rate)
+            .min()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -27,8 +27,16 @@ pub fn strip(facts: &Facts, session: &Session, area: Area, canvas: &mut Canvas<'
         (&facts.running, "RUNNING", "RUNNING", Tone::Plain),
     ];
     for (n, (count, long, short, tone)) in counts.into_iter().enumerate() {
-        let part = Area { x: area.x + n as u16 * third, w: third, ..area };
-        let label = if third >= 40 { [long, short] } else { [short, short] };
+        let part = Area {
+            x: area.x + n as u16 * third,
+            w: third,
+            ..area
+        };
+        let label = if third >= 40 {
+            [long, short]
+        } else {
+            [short, short]
+        };
         draw_count(canvas, part, count, label, tone, session.settings.ascii);
     }
     let unchecked = match facts.unchecked {
@@ -48,8 +56,19 @@ pub fn strip(facts: &Facts, session: &Session, area: Area, canvas: &mut Canvas<'
     }
 }
 
-fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, labels: [&str; 2], tone: Tone, ascii: bool) {
-    let tone = if count.number.unwrap_or(0) == 0 || count.sign == "?" { Tone::Dim } else { tone };
+fn draw_count(
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    count: &Count,
+    labels: [&str; 2],
+    tone: Tone,
+    ascii: bool,
+) {
+    let tone = if count.number.unwrap_or(0) == 0 || count.sign == "?" {
+        Tone::Dim
+    } else {
+        tone
+    };
     // More than three digits have no room, and say no more than three.
     let number = count.number.map(|number| number.min(999));
     let x = area.x + if area.w >= 40 { 3 } else { 1 };
@@ -57,13 +76,20 @@ fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, labels: [&str;
     let used = number.map_or(digits::WIDTH, digits::width);
     let (at, room) = (x + used + 2, (area.x + area.w).saturating_sub(x + used + 3));
     // A part of a word says nothing; the place tells the counts apart.
-    let label = labels.into_iter().find(|label| text::width(label) <= usize::from(room)).unwrap_or_default();
+    let label = labels
+        .into_iter()
+        .find(|label| text::width(label) <= usize::from(room))
+        .unwrap_or_default();
     canvas.foreign(at, area.y + 2, room, label, Tone::Strong);
     if number.is_some() {
         canvas.foreign(at - 2, area.y + 1, 1, count.sign, tone);
     }
     let fits = text::width(&count.detail) <= usize::from(room);
-    let (detail, place) = if fits { (&count.detail, &count.place) } else { (&count.brief.0, &count.brief.1) };
+    let (detail, place) = if fits {
+        (&count.detail, &count.place)
+    } else {
+        (&count.brief.0, &count.brief.1)
+    };
     for (line, said) in [(3, detail), (4, place)] {
         if room >= MIN_DETAIL || text::width(said) <= usize::from(room) {
             canvas.foreign(at, area.y + line, room, said, Tone::Dim);
@@ -88,9 +114,15 @@ impl Grid {
             columns: usize::from((area.w + 1) / size.0).max(1),
             rows: usize::from(area.h / size.1),
         };
-        let all = SIZES.iter().filter(|size| size.0 <= area.w + 1).map(|size| grid(*size));
+        let all = SIZES
+            .iter()
+            .filter(|size| size.0 <= area.w + 1)
+            .map(|size| grid(*size));
         let fits = |grid: &Grid| grid.columns * grid.rows >= count;
-        all.clone().find(fits).or(all.clone().next_back()).unwrap_or(grid(SIZES[SIZES.len() - 1]))
+        all.clone()
+            .find(fits)
+            .or(all.clone().next_back())
+            .unwrap_or(grid(SIZES[SIZES.len() - 1]))
     }
 
     /// Returns how many tiles fit.
@@ -101,7 +133,12 @@ impl Grid {
     fn place(&self, n: usize, area: Area) -> Area {
         let (w, h) = self.size;
         let (column, row) = (n % self.columns, n / self.columns);
-        Area { x: area.x + column as u16 * w, y: area.y + row as u16 * h, w: w - 1, h }
+        Area {
+            x: area.x + column as u16 * w,
+            y: area.y + row as u16 * h,
+            w: w - 1,
+            h,
+        }
     }
 }
 
@@ -112,11 +149,23 @@ pub(super) fn merged(tiles: &[Tile], capacity: usize) -> Vec<Tile> {
     }
     let is_good = |tile: &&Tile| tile.rank == Rank::Good;
     let good = tiles.iter().filter(is_good).count();
-    let mut shown: Vec<Tile> = tiles.iter().filter(|tile| !is_good(tile)).take(capacity - 1).cloned().collect();
+    let mut shown: Vec<Tile> = tiles
+        .iter()
+        .filter(|tile| !is_good(tile))
+        .take(capacity - 1)
+        .cloned()
+        .collect();
     let hidden = tiles.len() - shown.len();
-    let name = if hidden == good { format!("{good} good") } else { format!("{hidden} more") };
-    let (rank, glyph, tone) =
-        if hidden == good { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "…", Tone::Dim) };
+    let name = if hidden == good {
+        format!("{good} good")
+    } else {
+        format!("{hidden} more")
+    };
+    let (rank, glyph, tone) = if hidden == good {
+        (Rank::Good, "●", Tone::Good)
+    } else {
+        (Rank::Unknown, "…", Tone::Dim)
+    };
     shown.push(Tile {
         id: "merged".into(),
         rank,
@@ -132,8 +181,16 @@ pub(super) fn merged(tiles: &[Tile], capacity: usize) -> Vec<Tile> {
 }
 
 /// Draws the tiles. `marks` are whether each is selected, and whether its state is new.
-pub(super) fn tiles(shown: &[Tile], marks: &[(bool, bool)], grid: Grid, area: Area, canvas: &mut Canvas<'_>) {
-    for (n, (tile, (is_selected, is_new))) in shown.iter().zip(marks).enumerate().take(grid.capacity()) {
+pub(super) fn tiles(
+    shown: &[Tile],
+    marks: &[(bool, bool)],
+    grid: Grid,
+    area: Area,
+    canvas: &mut Canvas<'_>,
+) {
+    for (n, (tile, (is_selected, is_new))) in
+        shown.iter().zip(marks).enumerate().take(grid.capacity())
+    {
         draw_tile(tile, *is_selected, *is_new, grid.place(n, area), canvas);
     }
 }
@@ -153,14 +210,32 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
     let style = canvas.theme.style(frame);
     let inner = usize::from(area.w.saturating_sub(2));
     let last = area.h.saturating_sub(1);
-    canvas.text(area.x, area.y, area.w, &format!("{}{}{}", edges[0], edges[1].repeat(inner), edges[2]), style);
-    canvas.text(area.x, area.y + last, area.w, &format!("{}{}{}", edges[4], edges[1].repeat(inner), edges[5]), style);
+    canvas.text(
+        area.x,
+        area.y,
+        area.w,
+        &format!("{}{}{}", edges[0], edges[1].repeat(inner), edges[2]),
+        style,
+    );
+    canvas.text(
+        area.x,
+        area.y + last,
+        area.w,
+        &format!("{}{}{}", edges[4], edges[1].repeat(inner), edges[5]),
+        style,
+    );
     for line in 1..last {
         canvas.text(area.x, area.y + line, 1, edges[3], style);
         canvas.text(area.x + area.w - 1, area.y + line, 1, edges[3], style);
         // The frame isn't filled, so that neighbors don't look like one tile.
         if let Some((inside, _)) = fill {
-            canvas.text(area.x + 1, area.y + line, area.w - 2, &" ".repeat(inner), canvas.theme.style(inside));
+            canvas.text(
+                area.x + 1,
+                area.y + line,
+                area.w - 2,
+                &" ".repeat(inner),
+                canvas.theme.style(inside),
+            );
         }
     }
     let of = |tone: Tone| fill.map_or(tone, |(inside, _)| inside);
@@ -171,7 +246,11 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
         (false, false) => Tone::Plain,
     };
     let room = inner.saturating_sub(4);
-    let region = if tile.region.is_empty() { String::new() } else { format!(" {}", text::clean(&tile.region)) };
+    let region = if tile.region.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", text::clean(&tile.region))
+    };
     let name = text::seen(&tile.name, room.saturating_sub(text::width(&region)));
     let mut line = Line::of(of(tile.tone), &format!("{} ", tile.glyph));
     line.push(of(name_tone), &name);
@@ -182,13 +261,25 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
     }
     let tone = if is_calm { Tone::Dim } else { Tone::Plain };
     if area.h >= 4 {
-        canvas.foreign(area.x + 4, area.y + 2, inner as u16 - 3, &fitted(&tile.reasons, inner - 3), of(tone));
+        canvas.foreign(
+            area.x + 4,
+            area.y + 2,
+            inner as u16 - 3,
+            &fitted(&tile.reasons, inner - 3),
+            of(tone),
+        );
     } else {
         // A small tile has its state in the lower edge of its frame.
         let said = fitted(&tile.reasons, inner.saturating_sub(3));
         if !said.is_empty() {
             let tone = fill.map_or(tone, |(_, frame)| frame);
-            canvas.foreign(area.x + 2, area.y + last, inner as u16 - 1, &format!(" {said} "), tone);
+            canvas.foreign(
+                area.x + 2,
+                area.y + last,
+                inner as u16 - 1,
+                &format!(" {said} "),
+                tone,
+            );
         }
     }
 }
@@ -203,7 +294,9 @@ fn fitted(reasons: &[Reason], width: usize) -> String {
         });
         text::clean(&words.collect::<Vec<_>>().join(" · ")).into_owned()
     };
-    let choices = (1..=reasons.len()).rev().flat_map(|count| [0, 1, 2].map(|form| joined(count, form)));
+    let choices = (1..=reasons.len())
+        .rev()
+        .flat_map(|count| [0, 1, 2].map(|form| joined(count, form)));
     let fits = choices.into_iter().find(|said| text::width(said) <= width);
     fits.unwrap_or_else(|| text::fit(&joined(1, 2), width).into_owned())
 }
@@ -228,13 +321,20 @@ mod tests {
 
     #[test]
     fn tiles_are_as_large_as_fit_and_good_ones_are_merged_last() {
-        let area = Area { x: 1, y: 8, w: 139, h: 30 };
+        let area = Area {
+            x: 1,
+            y: 8,
+            w: 139,
+            h: 30,
+        };
         assert_eq!(Grid::of(12, area).size, (69, 4));
         assert_eq!(Grid::of(13, area).size.0, 69);
         assert_eq!(Grid::of(20, area).size.0, 45);
         assert_eq!(Grid::of(27, area).size.0, 35);
         assert_eq!(Grid::of(50, area).size, (23, 3));
-        let many: Vec<Tile> = (0..90).map(|n| tile(n, if n < 3 { Rank::Failed } else { Rank::Good })).collect();
+        let many: Vec<Tile> = (0..90)
+            .map(|n| tile(n, if n < 3 { Rank::Failed } else { Rank::Good }))
+            .collect();
         let grid = Grid::of(many.len(), area);
         let shown = merged(&many, grid.capacity());
         assert!(shown.len() <= grid.capacity());
@@ -245,7 +345,11 @@ mod tests {
     #[test]
     fn as_many_reasons_as_fit_are_shown() {
         let failed = Reason::from("2 failed".to_string());
-        let waiting = Reason { text: "1 waiting".into(), detail: ", oldest 12m".into(), brief: ", 12m".into() };
+        let waiting = Reason {
+            text: "1 waiting".into(),
+            detail: ", oldest 12m".into(),
+            brief: ", 12m".into(),
+        };
         let said = |reasons: &[Reason], width| fitted(reasons, width);
         let both = [failed.clone(), waiting.clone()];
         assert_eq!(said(&both, 40), "2 failed · 1 waiting, oldest 12m");

@@ -37,10 +37,23 @@ impl Page for Messages {
         let mut lines = Vec::new();
         for notice in cx.session.notices.iter().rev() {
             let tone = if notice.error { Tone::Bad } else { Tone::Plain };
-            let glyph = notice.news.map(|role| format!("{} ", role.glyph())).unwrap_or_default();
-            for (i, text) in wrap(&format!("{glyph}{}", notice.text), width).iter().enumerate() {
-                let head = if i == 0 { cx.session.clock(notice.at) } else { " ".repeat(8) };
-                lines.push(Line::dim(&format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text));
+            let glyph = notice
+                .news
+                .map(|role| format!("{} ", role.glyph()))
+                .unwrap_or_default();
+            for (i, text) in wrap(&format!("{glyph}{}", notice.text), width)
+                .iter()
+                .enumerate()
+            {
+                let head = if i == 0 {
+                    cx.session.clock(notice.at)
+                } else {
+                    " ".repeat(8)
+                };
+                lines.push(
+                    Line::dim(&format!("{head}  "))
+                        .with(if i == 0 { tone } else { Tone::Plain }, text),
+                );
             }
         }
         if lines.is_empty() {

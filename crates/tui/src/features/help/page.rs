@@ -55,7 +55,11 @@ struct Layout {
 }
 
 fn ids(groups: &[HelpGroup]) -> Vec<String> {
-    groups.iter().flat_map(|group| &group.items).map(|item| item.id.unwrap_or(&item.name).to_string()).collect()
+    groups
+        .iter()
+        .flat_map(|group| &group.items)
+        .map(|item| item.id.unwrap_or(&item.name).to_string())
+        .collect()
 }
 
 /// Distributes the groups for a screen.
@@ -63,17 +67,35 @@ fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> Layout {
     let (count, body) = (count(cx.session.page_size().0), body(cx));
     let names = columns(groups, count, |_| 1);
     if count == 1 {
-        return Layout { columns: names, sentences: None };
+        return Layout {
+            columns: names,
+            sentences: None,
+        };
     }
-    let keys =
-        groups.iter().flat_map(|group| &group.items).map(|item| text::width(&item.short_keys)).max().unwrap_or(0);
+    let keys = groups
+        .iter()
+        .flat_map(|group| &group.items)
+        .map(|item| text::width(&item.short_keys))
+        .max()
+        .unwrap_or(0);
     let keys = keys.min(MAX_KEYS);
     let room = (usize::from(body.w) / count).saturating_sub(GAP + MARK + keys + 2);
-    let sentences = columns(groups, count, |item| wrap(&item.sentence, room.max(1)).len().max(1));
-    let has_room = room >= MIN_SENTENCE && sentences.iter().all(|cells| cells.len() <= usize::from(body.h));
+    let sentences = columns(groups, count, |item| {
+        wrap(&item.sentence, room.max(1)).len().max(1)
+    });
+    let has_room = room >= MIN_SENTENCE
+        && sentences
+            .iter()
+            .all(|cells| cells.len() <= usize::from(body.h));
     match has_room {
-        true => Layout { columns: sentences, sentences: Some((keys, room)) },
-        false => Layout { columns: names, sentences: None },
+        true => Layout {
+            columns: sentences,
+            sentences: Some((keys, room)),
+        },
+        false => Layout {
+            columns: names,
+            sentences: None,
+        },
     }
 }
 
@@ -87,31 +109,61 @@ impl HelpPage {
     fn groups(&self, cx: &Cx<'_>) -> Vec<HelpGroup> {
         let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
         let works = |row: &Binding| self.turned > 0 || cx.lookup.works(row);
-        let place = Place { context: self.context(cx), view, works: &works };
-        let mut groups = help_groups(&cx.session.keymap, place, cx.session.settings.ascii);
-        let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
-        let matches = |item: &HelpItem| {
-            let text = format!("{} {} {}", item.name, item.sentence, item.id.unwrap_or_default()).to_lowercase();
-            words.iter().all(|word| text.contains(word)) || item.keys.split("  ").any(|key| key == self.filter)
+        let place = Place {
+            context: self.context(cx),
+            view,
+            works: &works,
         };
-        groups.iter_mut().for_each(|group| group.items.retain(matches));
+        let mut groups = help_groups(&cx.session.keymap, place, cx.session.settings.ascii);
+        let words: Vec<String> = self
+            .filter
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let matches = |item: &HelpItem| {
+            let text = format!(
+                "{} {} {}",
+                item.name,
+                item.sentence,
+                item.id.unwrap_or_default()
+            )
+            .to_lowercase();
+            words.iter().all(|word| text.contains(word))
+                || item.keys.split("  ").any(|key| key == self.filter)
+        };
+        groups
+            .iter_mut()
+            .for_each(|group| group.items.retain(matches));
         groups.retain(|group| !group.items.is_empty());
         groups
     }
 
     fn run_selected(&self, cx: &Cx<'_>) -> Requests {
         let groups = self.groups(cx);
-        let item = groups.iter().flat_map(|group| &group.items).nth(self.selection.cursor());
-        item.and_then(|item| item.id).map(|id| Request::Run(id).into()).unwrap_or_default()
+        let item = groups
+            .iter()
+            .flat_map(|group| &group.items)
+            .nth(self.selection.cursor());
+        item.and_then(|item| item.id)
+            .map(|id| Request::Run(id).into())
+            .unwrap_or_default()
     }
 
     /// Moves to the same row of a neighboring column, or as near as possible.
     fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
         let groups = self.groups(cx);
         let Layout { columns, .. } = layout(cx, &groups);
-        let Some((column, row)) = place_of(&columns, self.selection.cursor()) else { return };
-        let next = if right { column.checked_add(1) } else { column.checked_sub(1) };
-        let Some(cells) = next.and_then(|next| columns.get(next)) else { return };
+        let Some((column, row)) = place_of(&columns, self.selection.cursor()) else {
+            return;
+        };
+        let next = if right {
+            column.checked_add(1)
+        } else {
+            column.checked_sub(1)
+        };
+        let Some(cells) = next.and_then(|next| columns.get(next)) else {
+            return;
+        };
         let item = |(at, cell): (usize, &Cell)| match cell {
             Cell::Item(item) => Some((at.abs_diff(row), *item)),
             _ => None,
@@ -130,9 +182,14 @@ impl Component for HelpPage {
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let contexts = contexts(cx.lookup.page_context()).count();
         match action {
-            Action::NextPane => (self.turned, self.selection) = ((self.turned + 1) % contexts, Selection::default()),
+            Action::NextPane => {
+                (self.turned, self.selection) = ((self.turned + 1) % contexts, Selection::default())
+            }
             Action::PrevPane => {
-                (self.turned, self.selection) = ((self.turned + contexts - 1) % contexts, Selection::default());
+                (self.turned, self.selection) = (
+                    (self.turned + contexts - 1) % contexts,
+                    Selection::default(),
+                );
             }
             Action::Left | Action::Right => self.move_column(cx, action == Action::Right),
             Action::Open => return self.run_selected(cx),
@@ -153,12 +210,16 @@ impl Component for HelpPage {
         let body = body(cx);
         let (column, row) = (cx.area.x + x - body.x, cx.area.y + y - body.y);
         let width = (usize::from(body.w) / columns.len().max(1)).max(1);
-        let cell = columns.get(usize::from(column) / width).and_then(|cells| cells.get(self.top + usize::from(row)));
+        let cell = columns
+            .get(usize::from(column) / width)
+            .and_then(|cells| cells.get(self.top + usize::from(row)));
         match cell {
             Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.selection.cursor() => {
                 return self.run_selected(cx);
             }
-            Some(Cell::Item(at) | Cell::More(at, _)) => self.selection.select(&ids(&groups), usize::MAX, *at),
+            Some(Cell::Item(at) | Cell::More(at, _)) => {
+                self.selection.select(&ids(&groups), usize::MAX, *at)
+            }
             _ => {}
         }
         Requests::none()
@@ -186,11 +247,17 @@ impl Component for HelpPage {
         let groups = self.groups(cx);
         self.selection.clamp(&ids(&groups), usize::MAX);
         let Layout { columns, .. } = layout(cx, &groups);
-        let (room, all) = (usize::from(body(cx).h), columns.iter().map(Vec::len).max().unwrap_or(0));
+        let (room, all) = (
+            usize::from(body(cx).h),
+            columns.iter().map(Vec::len).max().unwrap_or(0),
+        );
         let row = place_of(&columns, self.selection.cursor()).map_or(0, |(_, row)| row);
         // The heading above the first line stays visible.
-        self.top =
-            self.top.min(row.saturating_sub(1)).max((row + 1).saturating_sub(room)).min(all.saturating_sub(room));
+        self.top = self
+            .top
+            .min(row.saturating_sub(1))
+            .max((row + 1).saturating_sub(room))
+            .min(all.saturating_sub(room));
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -205,11 +272,27 @@ impl Component for HelpPage {
         };
         let keys = items.len();
         let plural = if keys == 1 { "key" } else { "keys" };
-        let title = format!("Help · {}{place} · {keys} {plural} · {filter}", self.context(cx).name());
-        canvas.frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title, &Line::new(), &in_ascii(KEYS, cx));
+        let title = format!(
+            "Help · {}{place} · {keys} {plural} · {filter}",
+            self.context(cx).name()
+        );
+        canvas.frame(
+            Area {
+                x: 0,
+                y: 1,
+                w,
+                h: h.saturating_sub(2),
+            },
+            &title,
+            &Line::new(),
+            &in_ascii(KEYS, cx),
+        );
         let body = body(cx);
         if items.is_empty() {
-            let said = format!("No key here matches \"{}\". Press Tab for other contexts.", self.filter);
+            let said = format!(
+                "No key here matches \"{}\". Press Tab for other contexts.",
+                self.filter
+            );
             canvas.line(body.x, body.y, body.w, &Line::dim(&said));
         }
         let Layout { columns, sentences } = layout(cx, &groups);
@@ -217,19 +300,27 @@ impl Component for HelpPage {
         for (n, cells) in columns.iter().enumerate() {
             let x = body.x + (n * width) as u16;
             // A gap between two columns.
-            let room = if n + 1 < columns.len() { width.saturating_sub(GAP) } else { width };
+            let room = if n + 1 < columns.len() {
+                width.saturating_sub(GAP)
+            } else {
+                width
+            };
             let is_wide = columns.len() == 1;
             let keys = key_width(cells, &items, is_wide);
             for (row, cell) in cells.iter().skip(self.top).take(body.h.into()).enumerate() {
                 let y = body.y + row as u16;
                 match cell {
                     Cell::Blank => {}
-                    Cell::Head(title) => canvas.line(x + MARK as u16, y, room as u16, &Line::strong(title)),
+                    Cell::Head(title) => {
+                        canvas.line(x + MARK as u16, y, room as u16, &Line::strong(title))
+                    }
                     Cell::Item(at) | Cell::More(at, _) => {
                         let Some(item) = items.get(*at) else { continue };
                         let is_selected = *at == self.selection.cursor();
                         let line = match (sentences, cell) {
-                            (Some(room), Cell::More(_, part)) => sentence_line(item, room, *part, is_selected),
+                            (Some(room), Cell::More(_, part)) => {
+                                sentence_line(item, room, *part, is_selected)
+                            }
                             (Some(room), _) => sentence_line(item, room, 0, is_selected),
                             (None, _) => item_line(item, keys, room, is_selected, is_wide),
                         };
@@ -244,13 +335,22 @@ impl Component for HelpPage {
 
 /// Names Enter in ASCII, where its symbol would look like that of Ctrl.
 fn in_ascii(keys: &str, cx: &Cx<'_>) -> String {
-    if cx.session.settings.ascii { keys.replace('⏎', "Enter") } else { keys.to_string() }
+    if cx.session.settings.ascii {
+        keys.replace('⏎', "Enter")
+    } else {
+        keys.to_string()
+    }
 }
 
 /// Returns the area inside the frame.
 fn body(cx: &Cx<'_>) -> Area {
     let (w, h) = cx.session.page_size();
-    Area { x: 1, y: 2, w: w.saturating_sub(2), h: h.saturating_sub(4) }
+    Area {
+        x: 1,
+        y: 2,
+        w: w.saturating_sub(2),
+        h: h.saturating_sub(4),
+    }
 }
 
 fn count(width: u16) -> usize {
@@ -263,8 +363,15 @@ fn count(width: u16) -> usize {
 
 /// Distributes groups among columns without splitting one, so that the longest column is as short as possible.
 /// `rows` returns the rows of a line.
-fn columns(groups: &[HelpGroup], count: usize, rows: impl Fn(&HelpItem) -> usize) -> Vec<Vec<Cell>> {
-    let heights: Vec<usize> = groups.iter().map(|group| group.items.iter().map(&rows).sum::<usize>() + 2).collect();
+fn columns(
+    groups: &[HelpGroup],
+    count: usize,
+    rows: impl Fn(&HelpItem) -> usize,
+) -> Vec<Vec<Cell>> {
+    let heights: Vec<usize> = groups
+        .iter()
+        .map(|group| group.items.iter().map(&rows).sum::<usize>() + 2)
+        .collect();
     let longest = heights.iter().max().copied().unwrap_or(0);
     let all = heights.iter().sum::<usize>();
     let fits = |limit: &usize| {
@@ -282,10 +389,15 @@ fn columns(groups: &[HelpGroup], count: usize, rows: impl Fn(&HelpItem) -> usize
     let mut item = 0;
     for (group, height) in groups.iter().zip(heights) {
         // The blank row after a group doesn't count at the end of a column.
-        if columns.last().is_some_and(|last| !last.is_empty() && last.len() + 1 + height > limit) {
+        if columns
+            .last()
+            .is_some_and(|last| !last.is_empty() && last.len() + 1 + height > limit)
+        {
             columns.push(Vec::new());
         }
-        let Some(column) = columns.last_mut() else { break };
+        let Some(column) = columns.last_mut() else {
+            break;
+        };
         if !column.is_empty() {
             column.push(Cell::Blank);
         }
@@ -302,20 +414,34 @@ fn columns(groups: &[HelpGroup], count: usize, rows: impl Fn(&HelpItem) -> usize
 /// Returns the column and the row of a line.
 fn place_of(columns: &[Vec<Cell>], item: usize) -> Option<(usize, usize)> {
     let row = |cells: &Vec<Cell>| cells.iter().position(|cell| *cell == Cell::Item(item));
-    columns.iter().enumerate().find_map(|(column, cells)| Some((column, row(cells)?)))
+    columns
+        .iter()
+        .enumerate()
+        .find_map(|(column, cells)| Some((column, row(cells)?)))
 }
 
 fn shown_keys(item: &HelpItem, is_wide: bool) -> &str {
-    if is_wide && text::width(&item.keys) <= MAX_WIDE_KEYS { &item.keys } else { &item.short_keys }
+    if is_wide && text::width(&item.keys) <= MAX_WIDE_KEYS {
+        &item.keys
+    } else {
+        &item.short_keys
+    }
 }
 
 /// Returns the columns of the keys.
 fn key_width(cells: &[Cell], items: &[&HelpItem], is_wide: bool) -> usize {
     let width = |cell: &Cell| match cell {
-        Cell::Item(at) => items.get(*at).map(|item| text::width(shown_keys(item, is_wide))),
+        Cell::Item(at) => items
+            .get(*at)
+            .map(|item| text::width(shown_keys(item, is_wide))),
         _ => None,
     };
-    cells.iter().filter_map(width).max().unwrap_or(0).min(if is_wide { MAX_WIDE_KEYS } else { MAX_KEYS })
+    cells
+        .iter()
+        .filter_map(width)
+        .max()
+        .unwrap_or(0)
+        .min(if is_wide { MAX_WIDE_KEYS } else { MAX_KEYS })
 }
 
 /// Returns a line of the help. With room, it has the whole sentence.
@@ -324,19 +450,49 @@ fn item_line(item: &HelpItem, keys: usize, width: usize, is_selected: bool, is_w
     let shown = text::fit(shown_keys(item, is_wide), keys).into_owned();
     let gap = " ".repeat((keys + 2).saturating_sub(text::width(&shown)));
     let room = width.saturating_sub(MARK + keys + 2);
-    let said = if is_wide && text::width(&item.sentence) <= room { &item.sentence } else { &item.name };
-    let tone = if is_selected { Tone::Strong } else { Tone::Plain };
-    Line::accent(mark).with_accent(&shown).with(tone, &gap).with(tone, said)
+    let said = if is_wide && text::width(&item.sentence) <= room {
+        &item.sentence
+    } else {
+        &item.name
+    };
+    let tone = if is_selected {
+        Tone::Strong
+    } else {
+        Tone::Plain
+    };
+    Line::accent(mark)
+        .with_accent(&shown)
+        .with(tone, &gap)
+        .with(tone, said)
 }
 
 /// Returns a row of a line with its whole sentence.
-fn sentence_line(item: &HelpItem, (keys, room): (usize, usize), part: usize, is_selected: bool) -> Line {
+fn sentence_line(
+    item: &HelpItem,
+    (keys, room): (usize, usize),
+    part: usize,
+    is_selected: bool,
+) -> Line {
     let mark = if is_selected { "▌ " } else { "  " };
-    let shown = if part == 0 { text::fit(&item.short_keys, keys).into_owned() } else { String::new() };
+    let shown = if part == 0 {
+        text::fit(&item.short_keys, keys).into_owned()
+    } else {
+        String::new()
+    };
     let gap = " ".repeat((keys + 2).saturating_sub(text::width(&shown)));
-    let tone = if is_selected { Tone::Strong } else { Tone::Plain };
-    let said = wrap(&item.sentence, room.max(1)).into_iter().nth(part).unwrap_or_default();
-    Line::accent(mark).with_accent(&shown).with(tone, &gap).with(tone, &said)
+    let tone = if is_selected {
+        Tone::Strong
+    } else {
+        Tone::Plain
+    };
+    let said = wrap(&item.sentence, room.max(1))
+        .into_iter()
+        .nth(part)
+        .unwrap_or_default();
+    Line::accent(mark)
+        .with_accent(&shown)
+        .with(tone, &gap)
+        .with(tone, &said)
 }
 
 #[cfg(test)]
@@ -344,9 +500,17 @@ mod tests {
     use super::*;
 
     fn group(items: usize) -> HelpGroup {
-        let item =
-            HelpItem { id: None, keys: "x".into(), short_keys: "x".into(), name: "X".into(), sentence: "X".into() };
-        HelpGroup { title: "T".into(), items: vec![item; items] }
+        let item = HelpItem {
+            id: None,
+            keys: "x".into(),
+            short_keys: "x".into(),
+            name: "X".into(),
+            sentence: "X".into(),
+        };
+        HelpGroup {
+            title: "T".into(),
+            items: vec![item; items],
+        }
     }
 
     #[test]
@@ -356,19 +520,45 @@ mod tests {
             let columns = columns(&groups, count, |_| 1);
             assert!(columns.len() <= count);
             let cells: Vec<&Cell> = columns.iter().flatten().collect();
-            let items: Vec<usize> =
-                cells.iter().filter_map(|cell| if let Cell::Item(n) = cell { Some(*n) } else { None }).collect();
-            assert_eq!(items, (0..40).collect::<Vec<_>>(), "every line once, in order");
-            assert_eq!(cells.iter().filter(|cell| matches!(cell, Cell::Head(_))).count(), groups.len());
+            let items: Vec<usize> = cells
+                .iter()
+                .filter_map(|cell| {
+                    if let Cell::Item(n) = cell {
+                        Some(*n)
+                    } else {
+                        None
+                    }
+                })
+                .collect();
+            assert_eq!(
+                items,
+                (0..40).collect::<Vec<_>>(),
+                "every line once, in order"
+            );
+            assert_eq!(
+                cells
+                    .iter()
+                    .filter(|cell| matches!(cell, Cell::Head(_)))
+                    .count(),
+                groups.len()
+            );
         }
-        assert_eq!(columns(&groups, 3, |_| 1).iter().map(Vec::len).max(), Some(21));
+        assert_eq!(
+            columns(&groups, 3, |_| 1).iter().map(Vec::len).max(),
+            Some(21)
+        );
         assert_eq!(columns(&[], 3, |_| 1), [Vec::new()]);
     }
 
     #[test]
     fn lines_with_several_rows_stay_together() {
         let columns = columns(&[group(2), group(1)], 2, |_| 3);
-        let expected = [Cell::Head("T".into()), Cell::Item(0), Cell::More(0, 1), Cell::More(0, 2)];
+        let expected = [
+            Cell::Head("T".into()),
+            Cell::Item(0),
+            Cell::More(0, 1),
+            Cell::More(0, 2),
+        ];
         assert_eq!(columns[0][..4], expected);
         assert_eq!(columns.iter().map(Vec::len).collect::<Vec<_>>(), [7, 4]);
     }

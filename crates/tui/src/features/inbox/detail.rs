@@ -14,21 +14,36 @@ use runtail_core::text;
 pub fn title(row: &Row) -> String {
     match &row.target {
         Target::Thread(_) => format!("{} › {}", table::place(&row.row), table::thread(&row.row)),
-        Target::Revision(of, _) => format!("{} › {}", table::place(&row.row), text::short_id(&of.revision)),
+        Target::Revision(of, _) => format!(
+            "{} › {}",
+            table::place(&row.row),
+            text::short_id(&of.revision)
+        ),
     }
 }
 
 /// Returns the lines for a size. The last one has the keys.
-pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, height: usize) -> Vec<Line> {
+pub fn lines(
+    row: &Row,
+    known: Option<&KnownDetail>,
+    cx: &Cx<'_>,
+    width: usize,
+    height: usize,
+) -> Vec<Line> {
     let session = cx.session;
     let (glyph, word, (tone, _)) = table::state(row);
     let age = table::age(row, session);
     let mut lines = Vec::new();
     let mut head = |said: &str, right: String| {
-        let rows = wrap(said, width.saturating_sub(2 + text::width(&right) + 2).max(20));
+        let rows = wrap(
+            said,
+            width.saturating_sub(2 + text::width(&right) + 2).max(20),
+        );
         for (n, part) in rows.iter().enumerate() {
             let line = match n {
-                0 => Line::of(tone, &format!("{glyph} ")).with_strong(part).right(Tone::Dim, &right),
+                0 => Line::of(tone, &format!("{glyph} "))
+                    .with_strong(part)
+                    .right(Tone::Dim, &right),
                 _ => Line::plain("  ").with_strong(part),
             };
             lines.push(line);
@@ -36,7 +51,10 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
     };
     match &row.row.item {
         InboxItem::Revision(revision) => {
-            head(&format!("The newest revision is {word}"), format!("changed {age} ago"));
+            head(
+                &format!("The newest revision is {word}"),
+                format!("changed {age} ago"),
+            );
             let id = Line::dim("  revision ").with_plain(&text::short_id(&revision.revision_id));
             lines.push(id);
         }
@@ -46,7 +64,10 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
                 None => (table::needs(row), &[][..]),
             };
             let watched = if row.is_watched { " · watched" } else { "" };
-            head(&first, format!("{}{watched}", about(thread, &age, width < 70)));
+            head(
+                &first,
+                format!("{}{watched}", about(thread, &age, width < 70)),
+            );
             if let Some(question) = thread.questions.first() {
                 push_fields(&mut lines, question, width);
             }
@@ -57,7 +78,10 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
         }
     }
     if let Some(at) = row.as_of {
-        let said = format!("  The server didn't answer since; this was true at {}.", session.clock(at));
+        let said = format!(
+            "  The server didn't answer since; this was true at {}.",
+            session.clock(at)
+        );
         lines.push(Line::dim(&said));
     }
     let room = height.saturating_sub(1);
@@ -76,13 +100,22 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
 
 /// Adds the ids of the thread below the rest, if there is room.
 fn push_ids(lines: &mut Vec<Line>, row: &Row, width: usize, room: usize) {
-    let InboxItem::Thread(thread) = &row.row.item else { return };
+    let InboxItem::Thread(thread) = &row.row.item else {
+        return;
+    };
     if lines.len() + 2 > room {
         return;
     }
     lines.resize_with(room - 1, Line::new);
-    let assistant = thread.assistant_id.as_deref().map(|id| format!("   assistant {id}")).unwrap_or_default();
-    let ids = format!("  thread {}{assistant}   status {}", thread.thread_id, thread.status);
+    let assistant = thread
+        .assistant_id
+        .as_deref()
+        .map(|id| format!("   assistant {id}"))
+        .unwrap_or_default();
+    let ids = format!(
+        "  thread {}{assistant}   status {}",
+        thread.thread_id, thread.status
+    );
     lines.push(Line::dim(&text::fit(&text::clean(&ids), width)));
 }
 
@@ -106,7 +139,10 @@ fn about(thread: &InboxThread, age: &str, is_narrow: bool) -> String {
         // The question needs the room.
         return parts.concat();
     }
-    let node = thread.questions.first().and_then(|question| question.node.as_deref());
+    let node = thread
+        .questions
+        .first()
+        .and_then(|question| question.node.as_deref());
     parts.extend(node.map(|node| format!("by node {node}")));
     parts.extend(thread.owner.as_ref().map(|owner| format!("for {owner}")));
     parts.join(" · ")
@@ -121,29 +157,50 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
             if can_answer(row, cx) {
                 ids.push(("inbox.answer", "answer"));
                 if thread.questions.iter().all(Question::can_be_approved) {
-                    let all = if thread.questions.len() > 1 { "approve all" } else { "approve" };
+                    let all = if thread.questions.len() > 1 {
+                        "approve all"
+                    } else {
+                        "approve"
+                    };
                     ids.push(("inbox.approve", all));
                 }
             }
-            ids.extend([("inbox.open", "open the thread"), ("inbox.explain", "explain"), ("inbox.details", "details")]);
-            ids.push(("inbox.watch", if row.is_watched { "don't notify me" } else { "notify me" }));
+            ids.extend([
+                ("inbox.open", "open the thread"),
+                ("inbox.explain", "explain"),
+                ("inbox.details", "details"),
+            ]);
+            ids.push((
+                "inbox.watch",
+                if row.is_watched {
+                    "don't notify me"
+                } else {
+                    "notify me"
+                },
+            ));
             ids.extend(thread_ends(row, cx).map(|label| ("inbox.end", label)));
         }
-        InboxItem::Revision(_) => ids.extend([("inbox.explain", "explain"), ("inbox.details", "details")]),
+        InboxItem::Revision(_) => {
+            ids.extend([("inbox.explain", "explain"), ("inbox.details", "details")])
+        }
     }
     keys_line(&ids, session, width)
 }
 
 /// Returns whether the row has questions that can be answered.
 pub fn can_answer(row: &Row, cx: &Cx<'_>) -> bool {
-    let (InboxItem::Thread(thread), Target::Thread(target)) = (&row.row.item, &row.target) else { return false };
+    let (InboxItem::Thread(thread), Target::Thread(target)) = (&row.row.item, &row.target) else {
+        return false;
+    };
     let is_known = !row.is_unlisted || cx.lookup.has_page(target);
     is_known && !thread.questions.is_empty() && !cx.session.is_read_only(&row.row.profile)
 }
 
 /// Returns the label of the key that ends a thread, if its server can do that.
 fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
-    let Target::Thread(thread) = &row.target else { return None };
+    let Target::Thread(thread) = &row.target else {
+        return None;
+    };
     // A server without a list of threads has no state to check either.
     if row.is_unlisted || cx.session.is_read_only(&row.row.profile) {
         return None;
@@ -151,6 +208,10 @@ fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
     if row.row.group() == InboxGroup::Stuck {
         return Some("cancel its run");
     }
-    let kind = cx.lookup.server_info(&thread.server).and_then(|info| Some(info.value.as_ref()?.kind));
-    kind.is_none_or(ServerKind::ends_by_update).then_some("end the thread")
+    let kind = cx
+        .lookup
+        .server_info(&thread.server)
+        .and_then(|info| Some(info.value.as_ref()?.kind));
+    kind.is_none_or(ServerKind::ends_by_update)
+        .then_some("end the thread")
 }

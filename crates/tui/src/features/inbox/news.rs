@@ -7,7 +7,9 @@ use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
 use runtail_core::config::{NotifyPlace, NotifyWhen};
-use runtail_core::model::{InboxCause, InboxItem, InboxRow, InboxThread, StuckSign, ThreadFacts, ThreadStatus};
+use runtail_core::model::{
+    InboxCause, InboxItem, InboxRow, InboxThread, StuckSign, ThreadFacts, ThreadStatus,
+};
 use serde_json::{Value, json};
 use std::mem::{Discriminant, discriminant};
 
@@ -30,14 +32,20 @@ impl News {
             InboxItem::Thread(thread) => thread.graph.as_deref(),
             InboxItem::Revision(_) => None,
         };
-        NotifyPlace { profile: &self.row.profile, graph, deployment: &self.row.deployment }
+        NotifyPlace {
+            profile: &self.row.profile,
+            graph,
+            deployment: &self.row.deployment,
+        }
     }
 
     /// Returns the event as JSON for a program: the row without its questions, which may be large.
     pub fn to_json(&self, at: Timestamp) -> Value {
         let mut event = self.row.to_json();
         if let Some(fields) = event.as_object_mut() {
-            ["interrupts", "command"].into_iter().for_each(|field| drop(fields.remove(field)));
+            ["interrupts", "command"]
+                .into_iter()
+                .for_each(|field| drop(fields.remove(field)));
         }
         event["when"] = self.when.word().into();
         event["at"] = json!(at.to_string());
@@ -70,7 +78,11 @@ pub(super) struct PageState {
 
 impl PageState {
     fn mark(status: &ThreadStatus) -> (Discriminant<ThreadStatus>, Option<Timestamp>, usize) {
-        (discriminant(status), status.time(), status.questions().len())
+        (
+            discriminant(status),
+            status.time(),
+            status.questions().len(),
+        )
     }
 }
 
@@ -103,7 +115,11 @@ fn stuck_key(thread: &str) -> String {
 
 /// Identifies the questions of a thread.
 fn question_ids(thread: &InboxThread) -> String {
-    let mut ids: Vec<&str> = thread.questions.iter().filter_map(|question| question.id.as_deref()).collect();
+    let mut ids: Vec<&str> = thread
+        .questions
+        .iter()
+        .filter_map(|question| question.id.as_deref())
+        .collect();
     ids.sort_unstable();
     ids.join(" ")
 }
@@ -116,34 +132,53 @@ impl Inbox {
         (began, at): (Timestamp, Timestamp),
         result: Result<ServerInbox, ApiError>,
     ) -> Vec<News> {
-        let is_complete = result.as_ref().is_ok_and(|answer| answer.failures.is_empty());
+        let is_complete = result
+            .as_ref()
+            .is_ok_and(|answer| answer.failures.is_empty());
         let is_unlisted = result.as_ref().is_ok_and(|answer| answer.is_unlisted);
         // What the first complete answer lists was there before.
-        let is_first = self.reads.get(server).is_none_or(|read| read.complete_at.is_none());
+        let is_first = self
+            .reads
+            .get(server)
+            .is_none_or(|read| read.complete_at.is_none());
         self.store(server, at, result);
         if is_unlisted {
             return Vec::new();
         }
         let listing = self.listing().clone();
         let is_its = |row: &&Row| matches!(&row.target, super::Target::Thread(thread) if thread.server == *server);
-        let rows: Vec<&Row> = listing.rows.iter().filter(is_its).filter(|row| row.as_of.is_none()).collect();
+        let rows: Vec<&Row> = listing
+            .rows
+            .iter()
+            .filter(is_its)
+            .filter(|row| row.as_of.is_none())
+            .collect();
         if is_complete {
             let is_listed = |key: &String| rows.iter().any(|row| row.key == *key);
             // What an open page showed after the requests began is newer than the answer.
-            self.known
-                .retain(|key, known| known.server.as_ref() != Some(server) || is_listed(key) || known.at >= began);
+            self.known.retain(|key, known| {
+                known.server.as_ref() != Some(server) || is_listed(key) || known.at >= began
+            });
         }
         let mut news = Vec::new();
         for row in rows {
-            let (InboxItem::Thread(thread), super::Target::Thread(target)) = (&row.row.item, &row.target) else {
+            let (InboxItem::Thread(thread), super::Target::Thread(target)) =
+                (&row.row.item, &row.target)
+            else {
                 continue;
             };
-            let Some(when) = need_of(thread) else { continue };
+            let Some(when) = need_of(thread) else {
+                continue;
+            };
             if when == NotifyWhen::Stuck && self.known.contains_key(&stuck_key(&row.key)) {
                 continue;
             }
             if self.note(&row.key, when, question_ids(thread), Some(server), at) && !is_first {
-                news.push(News { when, row: row.row.clone(), thread: Some(target.clone()) });
+                news.push(News {
+                    when,
+                    row: row.row.clone(),
+                    thread: Some(target.clone()),
+                });
             }
         }
         news
@@ -162,8 +197,15 @@ impl Inbox {
         } else if self.watched.len() >= MAX_WATCHED {
             format!("{MAX_WATCHED} threads are watched already. Stop watching one first.")
         } else {
-            let said = format!("Watching {name}; you'll be notified when it no longer needs anyone.");
-            self.watched.insert(key, Watched { server: thread.server.clone(), name });
+            let said =
+                format!("Watching {name}; you'll be notified when it no longer needs anyone.");
+            self.watched.insert(
+                key,
+                Watched {
+                    server: thread.server.clone(),
+                    name,
+                },
+            );
             said
         };
         self.relist();
@@ -178,9 +220,18 @@ impl Inbox {
         }
         let listing = self.listing().clone();
         let is_listed = |key: &str| listing.rows.iter().any(|row| row.key == key);
-        let of_server = self.watched.iter().filter(|(_, watched)| watched.server == *server);
-        let settled: Vec<String> = of_server.map(|(key, _)| key.clone()).filter(|key| !is_listed(key)).collect();
-        settled.into_iter().filter_map(|key| Some(self.watched.remove(&key)?.name)).collect()
+        let of_server = self
+            .watched
+            .iter()
+            .filter(|(_, watched)| watched.server == *server);
+        let settled: Vec<String> = of_server
+            .map(|(key, _)| key.clone())
+            .filter(|key| !is_listed(key))
+            .collect();
+        settled
+            .into_iter()
+            .filter_map(|key| Some(self.watched.remove(&key)?.name))
+            .collect()
     }
 
     /// Notes that something needs a person. Returns whether that is new.
@@ -194,10 +245,17 @@ impl Inbox {
     ) -> bool {
         let is_known = self.known.get(key).is_some_and(|known| {
             // A server may list questions without ids.
-            let asks_another = known.questions != questions && !known.questions.is_empty() && !questions.is_empty();
+            let asks_another = known.questions != questions
+                && !known.questions.is_empty()
+                && !questions.is_empty();
             known.when == when && !asks_another
         });
-        let known = Known { when, questions, server: server.cloned(), at };
+        let known = Known {
+            when,
+            questions,
+            server: server.cloned(),
+            at,
+        };
         if !is_known {
             self.known.insert(key.to_string(), known);
         }
@@ -224,7 +282,9 @@ impl Inbox {
 
     /// Notes whether the run of an open page is stuck, which changes with time alone.
     pub fn set_stuck(&mut self, page: &PageStatus<'_>) {
-        let Some(state) = self.pages.get_mut(&page.stream) else { return };
+        let Some(state) = self.pages.get_mut(&page.stream) else {
+            return;
+        };
         if state.is_stuck != page.stuck.is_some() {
             state.is_stuck = page.stuck.is_some();
             self.apply_page(page);
@@ -233,7 +293,10 @@ impl Inbox {
 
     /// Applies the status of an open page. Returns what is new.
     pub fn on_page(&mut self, page: PageStatus<'_>, at: Timestamp) -> Option<News> {
-        if matches!(page.status, ThreadStatus::Loading | ThreadStatus::Unknown { .. }) {
+        if matches!(
+            page.status,
+            ThreadStatus::Loading | ThreadStatus::Unknown { .. }
+        ) {
             return None;
         }
         let row = InboxThread::new(&page.thread.id, &page.facts, page.status);
@@ -253,7 +316,13 @@ impl Inbox {
         let key = thread_key(&page.thread);
         let make = |when, thread| News {
             when,
-            row: InboxRow::thread(&page.thread.server.profile, page.region, &page.thread.server.name, thread, ""),
+            row: InboxRow::thread(
+                &page.thread.server.profile,
+                page.region,
+                &page.thread.server.name,
+                thread,
+                "",
+            ),
             thread: Some(page.thread.clone()),
         };
         match (row, state.need) {
@@ -285,20 +354,30 @@ impl Inbox {
     }
 
     /// Notes the evidence that the run of an open page is stuck. Returns what is new.
-    pub fn on_stuck_page(&mut self, page: &PageStatus<'_>, sign: &StuckSign, at: Timestamp) -> Option<News> {
+    pub fn on_stuck_page(
+        &mut self,
+        page: &PageStatus<'_>,
+        sign: &StuckSign,
+        at: Timestamp,
+    ) -> Option<News> {
         let key = thread_key(&page.thread);
-        if self.known.get(&key).is_some_and(|known| known.when == NotifyWhen::Stuck) {
+        if self
+            .known
+            .get(&key)
+            .is_some_and(|known| known.when == NotifyWhen::Stuck)
+        {
             return None;
         }
         // Events say more than the list, which must not make it news again.
         let key = stuck_key(&key);
         let thread = InboxThread::stuck(&page.thread.id, &page.facts, sign);
         let server = &page.thread.server;
-        self.note(&key, NotifyWhen::Stuck, String::new(), None, at).then(|| News {
-            when: NotifyWhen::Stuck,
-            row: InboxRow::thread(&server.profile, page.region, &server.name, thread, ""),
-            thread: Some(page.thread.clone()),
-        })
+        self.note(&key, NotifyWhen::Stuck, String::new(), None, at)
+            .then(|| News {
+                when: NotifyWhen::Stuck,
+                row: InboxRow::thread(&server.profile, page.region, &server.name, thread, ""),
+                thread: Some(page.thread.clone()),
+            })
     }
 
     /// Forgets the pages of closed streams.
@@ -309,6 +388,10 @@ impl Inbox {
     /// Returns the event of a revision that failed while the dashboard runs.
     pub fn revision_failed(&self, key: &str, failed: &FailedDeployment) -> News {
         let row = failed_row(key, failed, failed.region.as_deref());
-        News { when: NotifyWhen::Failed, row: row.row, thread: None }
+        News {
+            when: NotifyWhen::Failed,
+            row: row.row,
+            thread: None,
+        }
     }
 }

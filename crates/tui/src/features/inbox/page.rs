@@ -54,13 +54,25 @@ impl InboxPage {
 
     /// Applies new rows. New ones join at the end of their group, so that no row moves under the user's eyes.
     pub fn set_listing(&mut self, listing: Arc<Listing>) {
-        let before: HashMap<&str, usize> = self.order.iter().enumerate().map(|(n, key)| (key.as_str(), n)).collect();
+        let before: HashMap<&str, usize> = self
+            .order
+            .iter()
+            .enumerate()
+            .map(|(n, key)| (key.as_str(), n))
+            .collect();
         let mut rows: Vec<(u8, usize, &str)> = listing
             .rows
             .iter()
             .map(|row| {
-                let at = before.get(row.key.as_str()).copied().filter(|_| self.is_touched);
-                (row.row.group().rank(), at.unwrap_or(usize::MAX), row.key.as_str())
+                let at = before
+                    .get(row.key.as_str())
+                    .copied()
+                    .filter(|_| self.is_touched);
+                (
+                    row.row.group().rank(),
+                    at.unwrap_or(usize::MAX),
+                    row.key.as_str(),
+                )
             })
             .collect();
         // Stable: rows that are new keep the order of the inbox.
@@ -88,15 +100,24 @@ impl InboxPage {
             Target::Revision(..) => false,
         };
         let of = |group: InboxGroup| {
-            let rows = self.listing.rows.iter().filter(is_of).filter(move |row| row.row.group() == group);
+            let rows = self
+                .listing
+                .rows
+                .iter()
+                .filter(is_of)
+                .filter(move |row| row.row.group() == group);
             rows.min_by_key(|row| (row.row.since().is_none(), row.row.since()))
         };
-        of(InboxGroup::Waiting).or_else(|| of(InboxGroup::Failed)).map(|row| row.key.as_str())
+        of(InboxGroup::Waiting)
+            .or_else(|| of(InboxGroup::Failed))
+            .map(|row| row.key.as_str())
     }
 
     /// Selects the wanted row, if it is known. Returns whether it is still awaited.
     fn select_wanted(&mut self, height: usize) -> bool {
-        let Some(server) = &self.wanted else { return false };
+        let Some(server) = &self.wanted else {
+            return false;
+        };
         let Some(key) = self.row_of(server).map(str::to_string) else {
             // Once all servers have answered, it will not come.
             let is_awaited = !self.listing.asking.is_empty();
@@ -135,23 +156,41 @@ impl InboxPage {
 
     /// Returns the rows that match the filter, as shown.
     pub(super) fn shown(&self) -> Vec<&Row> {
-        let by_key: HashMap<&str, &Row> = self.listing.rows.iter().map(|row| (row.key.as_str(), row)).collect();
+        let by_key: HashMap<&str, &Row> = self
+            .listing
+            .rows
+            .iter()
+            .map(|row| (row.key.as_str(), row))
+            .collect();
         let filter = self.filter.to_lowercase();
         let fits = |row: &&Row| {
             let inner = &row.row;
             let of_thread = match &inner.item {
-                InboxItem::Thread(thread) => {
-                    [Some(thread.thread_id.as_str()), thread.graph.as_deref(), thread.owner.as_deref()]
-                }
+                InboxItem::Thread(thread) => [
+                    Some(thread.thread_id.as_str()),
+                    thread.graph.as_deref(),
+                    thread.owner.as_deref(),
+                ],
                 InboxItem::Revision(revision) => [Some(revision.revision_id.as_str()), None, None],
             };
-            let texts =
-                [inner.profile.as_str(), &inner.deployment, inner.state(), inner.region.as_deref().unwrap_or("")];
+            let texts = [
+                inner.profile.as_str(),
+                &inner.deployment,
+                inner.state(),
+                inner.region.as_deref().unwrap_or(""),
+            ];
             filter.is_empty()
-                || texts.into_iter().chain(of_thread.into_iter().flatten()).any(|t| t.to_lowercase().contains(&filter))
+                || texts
+                    .into_iter()
+                    .chain(of_thread.into_iter().flatten())
+                    .any(|t| t.to_lowercase().contains(&filter))
                 || inner.needs().to_lowercase().contains(&filter)
         };
-        self.order.iter().filter_map(|key| by_key.get(key.as_str()).copied()).filter(fits).collect()
+        self.order
+            .iter()
+            .filter_map(|key| by_key.get(key.as_str()).copied())
+            .filter(fits)
+            .collect()
     }
 
     /// Notes that the user moved the cursor.
@@ -161,7 +200,10 @@ impl InboxPage {
     }
 
     fn ids(&self) -> Vec<String> {
-        self.shown().into_iter().map(|row| row.key.clone()).collect()
+        self.shown()
+            .into_iter()
+            .map(|row| row.key.clone())
+            .collect()
     }
 
     /// Returns the selected row.
@@ -172,7 +214,13 @@ impl InboxPage {
 
     /// Applies the details of a row.
     pub fn on_row_read(&mut self, of: &Target, result: Result<RowDetail, ApiError>) {
-        if let Some(key) = self.listing.rows.iter().find(|row| row.target == *of).map(|row| row.key.clone()) {
+        if let Some(key) = self
+            .listing
+            .rows
+            .iter()
+            .find(|row| row.target == *of)
+            .map(|row| row.key.clone())
+        {
             self.details.on_read(&key, result);
         }
     }
@@ -180,7 +228,9 @@ impl InboxPage {
     /// Opens the preview of a bulk answer to the shown rows.
     fn answer_by_rules(&self, cx: &Cx<'_>) -> Requests {
         if cx.session.prefs.answer_rules.is_empty() {
-            return Requests::info("The configuration has no [[answer]] rules. config.example.toml has examples.");
+            return Requests::info(
+                "The configuration has no [[answer]] rules. config.example.toml has examples.",
+            );
         }
         let threads = rules::threads_to_answer(&self.shown(), cx.session);
         match threads.is_empty() {
@@ -191,25 +241,39 @@ impl InboxPage {
 
     fn open(row: &Row, action: Action) -> Requests {
         match (&row.target, action) {
-            (Target::Thread(thread), Action::Open | Action::Right) => Route::Thread(thread.clone()).into(),
-            (Target::Thread(thread), Action::Explain) => Route::WhyThread(thread.clone()).into(),
-            (Target::Thread(thread), Action::Answer | Action::Approve) => {
-                Route::Answer(AnswerFrom::Server(thread.clone()), action == Action::Approve).into()
+            (Target::Thread(thread), Action::Open | Action::Right) => {
+                Route::Thread(thread.clone()).into()
             }
+            (Target::Thread(thread), Action::Explain) => Route::WhyThread(thread.clone()).into(),
+            (Target::Thread(thread), Action::Answer | Action::Approve) => Route::Answer(
+                AnswerFrom::Server(thread.clone()),
+                action == Action::Approve,
+            )
+            .into(),
             (Target::Thread(thread), Action::Describe) => {
                 Route::Record(Described::Thread(thread.server.clone(), thread.id.clone())).into()
             }
             (Target::Revision(of, address), Action::Open | Action::Right | Action::Explain) => {
-                Route::Explanation { of: of.clone(), name: row.row.deployment.clone(), address: address.clone() }.into()
+                Route::Explanation {
+                    of: of.clone(),
+                    name: row.row.deployment.clone(),
+                    address: address.clone(),
+                }
+                .into()
             }
-            (Target::Revision(of, _), Action::Describe) => Route::Record(Described::Revision(of.clone())).into(),
+            (Target::Revision(of, _), Action::Describe) => {
+                Route::Record(Described::Revision(of.clone())).into()
+            }
             (Target::Thread(thread), Action::CancelRun) => {
                 let is_stuck = row.row.group() == InboxGroup::Stuck;
                 let (server, thread) = (thread.server.clone(), thread.id.clone());
                 let intent = match is_stuck {
-                    true => {
-                        ThreadIntent::Cancel { thread, run: None, action: CancelAction::Interrupt, with_queue: false }
-                    }
+                    true => ThreadIntent::Cancel {
+                        thread,
+                        run: None,
+                        action: CancelAction::Interrupt,
+                        with_queue: false,
+                    },
                     false => ThreadIntent::End { thread },
                 };
                 Route::ThreadAction(server, Box::new(intent)).into()
@@ -221,9 +285,9 @@ impl InboxPage {
             (Target::Revision(..), Action::Watch) => Requests::info(
                 "The revision has failed, so it doesn't change. Watch a new one in the deployments list.",
             ),
-            (Target::Revision(..), Action::Answer | Action::Approve) => {
-                Requests::info("A failed revision has no question to answer. Press e to explain it.")
-            }
+            (Target::Revision(..), Action::Answer | Action::Approve) => Requests::info(
+                "A failed revision has no question to answer. Press e to explain it.",
+            ),
             _ => Requests::none(),
         }
     }
@@ -236,7 +300,11 @@ impl Component for InboxPage {
 
     fn tab_name(&self) -> Option<String> {
         let rows = self.listing().rows.len();
-        Some(if rows == 0 { "Inbox".into() } else { format!("Inbox {rows}") })
+        Some(if rows == 0 {
+            "Inbox".into()
+        } else {
+            format!("Inbox {rows}")
+        })
     }
 
     fn key(&mut self, _cx: &Cx<'_>, _key: Key) -> Option<Requests> {
@@ -250,13 +318,16 @@ impl Component for InboxPage {
         }
         // The row that was acted on stays selected, also when the page is opened again.
         self.is_touched = true;
-        self.selected().map(|row| InboxPage::open(row, action)).unwrap_or_default()
+        self.selected()
+            .map(|row| InboxPage::open(row, action))
+            .unwrap_or_default()
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         self.is_touched = true;
         let ids = self.ids();
-        self.selection.step(&ids, view::rows_height(cx.session.page_size()), lines);
+        self.selection
+            .step(&ids, view::rows_height(cx.session.page_size()), lines);
     }
 
     fn selected_id(&self) -> Option<&str> {
@@ -332,24 +403,35 @@ impl Component for InboxPage {
         let mut details = std::mem::take(&mut self.details);
         let target = details.take_next(&self.shown(), cx);
         self.details = details;
-        target.map(|target| Effect::ReadRow(target).into()).unwrap_or_default()
+        target
+            .map(|target| Effect::ReadRow(target).into())
+            .unwrap_or_default()
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         self.ruled.update(&self.listing, cx.session);
         self.select_row(view::rows_height(cx.session.page_size()));
-        self.can_answer = self.selected().is_some_and(|row| detail::can_answer(row, cx));
-        self.details.select(self.selection.selected.as_deref(), cx.session.now);
+        self.can_answer = self
+            .selected()
+            .is_some_and(|row| detail::can_answer(row, cx));
+        self.details
+            .select(self.selection.selected.as_deref(), cx.session.now);
     }
 
     /// Returns the time until an age changes, or a row is read.
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         let until = |since: Timestamp, profile: &str| {
-            let age = Duration::try_from(cx.session.server_time(profile).duration_since(since)).unwrap_or_default();
+            let age = Duration::try_from(cx.session.server_time(profile).duration_since(since))
+                .unwrap_or_default();
             let unit = text::age_unit(age);
-            unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs())).max(Duration::from_secs(1))
+            unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs()))
+                .max(Duration::from_secs(1))
         };
-        let ages = self.listing.rows.iter().filter_map(|row| Some(until(row.row.since()?, &row.row.profile)));
+        let ages = self
+            .listing
+            .rows
+            .iter()
+            .filter_map(|row| Some(until(row.row.since()?, &row.row.profile)));
         ages.chain(self.details.next_tick(&self.shown(), cx)).min()
     }
 

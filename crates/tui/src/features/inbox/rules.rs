@@ -22,8 +22,9 @@ impl Ruled {
     /// Compares the rows with the rules if either changed.
     pub fn update(&mut self, listing: &Arc<Listing>, session: &Session) {
         let rules = &session.prefs.answer_rules;
-        let is_same =
-            |(of, with): &(Arc<Listing>, Arc<[AnswerRule]>)| Arc::ptr_eq(of, listing) && Arc::ptr_eq(with, rules);
+        let is_same = |(of, with): &(Arc<Listing>, Arc<[AnswerRule]>)| {
+            Arc::ptr_eq(of, listing) && Arc::ptr_eq(with, rules)
+        };
         if !self.compared.as_ref().is_some_and(is_same) {
             let rows = listing.rows.iter().filter(|_| !rules.is_empty());
             let answered = rows.filter(|row| {
@@ -33,7 +34,10 @@ impl Ruled {
             self.profiles = answered.map(|row| row.row.profile.clone()).collect();
             self.compared = Some((listing.clone(), rules.clone()));
         }
-        self.has_answers = self.profiles.iter().any(|profile| !session.is_read_only(profile));
+        self.has_answers = self
+            .profiles
+            .iter()
+            .any(|profile| !session.is_read_only(profile));
     }
 
     /// Returns whether a row can be answered by rules.
@@ -53,14 +57,20 @@ fn asking(row: &Row) -> Option<&InboxThread> {
 /// Returns the rows that wait for an answer, with the reason for those that the rules leave unanswered.
 pub(super) fn threads_to_answer(rows: &[&Row], session: &Session) -> Vec<ThreadToAnswer> {
     let waiting = rows.iter().filter_map(|row| {
-        let (thread, Target::Thread(target)) = (asking(row)?, &row.target) else { return None };
+        let (thread, Target::Thread(target)) = (asking(row)?, &row.target) else {
+            return None;
+        };
         let profile = &row.row.profile;
         let left = match session.is_read_only(profile) {
             true => Some("its profile is read-only".to_string()),
             // A thread about which the rules don't decide costs no request.
             false => thread.undecided_by(&session.prefs.answer_rules, profile),
         };
-        Some(ThreadToAnswer { thread: target.clone(), name: detail::title(row), left })
+        Some(ThreadToAnswer {
+            thread: target.clone(),
+            name: detail::title(row),
+            left,
+        })
     });
     waiting.collect()
 }

@@ -8,7 +8,9 @@ use crate::session::row_details::{DetailedRow, RowState};
 use crate::session::threads_known::{ThreadsKnown, short_reason};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
-use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox};
+use runtail_core::model::{
+    FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox,
+};
 use runtail_core::text::clean;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -82,10 +84,16 @@ impl Listing {
 
     /// Returns the numbers of rows, and how far they can be trusted.
     pub fn tally(&self) -> Tally {
-        let is_complete = self.failed.is_empty() && self.unlisted.is_empty() && self.limits.is_empty();
+        let is_complete =
+            self.failed.is_empty() && self.unlisted.is_empty() && self.limits.is_empty();
         Tally {
             counts: self.counts(),
-            stale: Counts::of(self.rows.iter().filter(|row| row.as_of.is_some()).map(|row| row.row.group())),
+            stale: Counts::of(
+                self.rows
+                    .iter()
+                    .filter(|row| row.as_of.is_some())
+                    .map(|row| row.row.group()),
+            ),
             is_whole: is_complete && self.asking.is_empty(),
             is_asking: !self.asking.is_empty(),
             unchecked: self.unchecked,
@@ -223,13 +231,31 @@ pub struct ProfileServers {
 impl Inbox {
     /// Sets the agent servers of all profiles in use. Forgets the answers of others.
     pub fn set_servers(&mut self, profiles: Vec<ProfileServers>) {
-        (self.servers, self.skipped, self.regions, self.unknown_lists, self.quiet) = Default::default();
-        for ProfileServers { profile, region, mut servers, unknown } in profiles {
+        (
+            self.servers,
+            self.skipped,
+            self.regions,
+            self.unknown_lists,
+            self.quiet,
+        ) = Default::default();
+        for ProfileServers {
+            profile,
+            region,
+            mut servers,
+            unknown,
+        } in profiles
+        {
             // Deployments may share a server.
-            servers.sort_by(|(_, a), (_, b)| address(a).cmp(address(b)).then_with(|| a.name.cmp(&b.name)));
+            servers.sort_by(|(_, a), (_, b)| {
+                address(a).cmp(address(b)).then_with(|| a.name.cmp(&b.name))
+            });
             servers.dedup_by(|(_, a), (_, b)| address(a) == address(b));
             servers.sort();
-            if let Some(skipped) = servers.len().checked_sub(MAX_SERVERS).filter(|skipped| *skipped > 0) {
+            if let Some(skipped) = servers
+                .len()
+                .checked_sub(MAX_SERVERS)
+                .filter(|skipped| *skipped > 0)
+            {
                 self.skipped.insert(profile.clone(), skipped);
                 servers.truncate(MAX_SERVERS);
             }
@@ -237,27 +263,47 @@ impl Inbox {
             if let Some(why) = unknown {
                 self.unknown_lists.insert(profile.clone(), why);
             }
-            self.quiet.extend(servers.iter().filter(|(is_quiet, _)| *is_quiet).map(|(_, server)| server.clone()));
-            self.servers.insert(profile, servers.into_iter().map(|(_, server)| server).collect());
+            self.quiet.extend(
+                servers
+                    .iter()
+                    .filter(|(is_quiet, _)| *is_quiet)
+                    .map(|(_, server)| server.clone()),
+            );
+            self.servers.insert(
+                profile,
+                servers.into_iter().map(|(_, server)| server).collect(),
+            );
         }
         let all = self.servers.values().flat_map(|servers| servers.iter());
         let key = |server: &ServerRef| (server.profile.clone(), address(server).into());
         self.addresses = all.map(|server| (key(server), server.clone())).collect();
         let servers = &self.servers;
-        let is_used = |server: &ServerRef| servers.get(&server.profile).is_some_and(|all| all.contains(server));
+        let is_used = |server: &ServerRef| {
+            servers
+                .get(&server.profile)
+                .is_some_and(|all| all.contains(server))
+        };
         self.reads.retain(|server, _| is_used(server));
         self.overdue.retain(|server, _| is_used(server));
-        self.known.retain(|_, known| known.server.as_ref().is_none_or(is_used));
+        self.known
+            .retain(|_, known| known.server.as_ref().is_none_or(is_used));
         self.watched.retain(|_, watched| is_used(&watched.server));
-        self.revisions.retain(|_, failed| servers.contains_key(&failed.profile));
+        self.revisions
+            .retain(|_, failed| servers.contains_key(&failed.profile));
         self.relist();
     }
 
     /// Forgets the answers of profiles that were removed or point to other servers now.
     pub fn retain_profiles(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.reads.retain(|server, _| is_kept(&server.profile));
-        self.known.retain(|_, known| known.server.as_ref().is_none_or(|server| is_kept(&server.profile)));
-        self.watched.retain(|_, watched| is_kept(&watched.server.profile));
+        self.known.retain(|_, known| {
+            known
+                .server
+                .as_ref()
+                .is_none_or(|server| is_kept(&server.profile))
+        });
+        self.watched
+            .retain(|_, watched| is_kept(&watched.server.profile));
         self.revisions.retain(|_, failed| is_kept(&failed.profile));
     }
 
@@ -268,14 +314,19 @@ impl Inbox {
 
     /// Returns whether a server can't list threads, so that only open pages show their status.
     pub fn is_unlisted(&self, server: &ServerRef) -> bool {
-        self.read_of(server).is_some_and(|(_, read)| read.is_unlisted)
+        self.read_of(server)
+            .is_some_and(|(_, read)| read.is_unlisted)
     }
 
     /// Returns whether a thread needs a person; `None` if the last answer of its server doesn't say it of every thread.
     pub fn lists(&self, thread: &ThreadRef) -> Option<bool> {
         let (_, read) = self.read_of(&thread.server)?;
         let is_complete = !read.is_partial() && !read.is_unlisted && read.limits.is_empty();
-        is_complete.then(|| read.threads.iter().any(|known| known.thread_id == thread.id))
+        is_complete.then(|| {
+            read.threads
+                .iter()
+                .any(|known| known.thread_id == thread.id)
+        })
     }
 
     /// Returns the rows of a server, the most urgent first; `None` if its last answer doesn't list every thread.
@@ -288,7 +339,11 @@ impl Inbox {
 
     /// Returns the ids of the stuck threads of a server, and what their rows say.
     pub fn stuck_of(&self, server: &ServerRef) -> BTreeMap<String, String> {
-        let stuck = self.listing.rows.iter().filter(|row| row.row.group() == InboxGroup::Stuck);
+        let stuck = self
+            .listing
+            .rows
+            .iter()
+            .filter(|row| row.row.group() == InboxGroup::Stuck);
         let of_server = stuck.filter_map(|row| match &row.target {
             Target::Thread(thread) if is_same(&thread.server, server) => {
                 Some((thread.id.clone(), super::table::needs(row)))
@@ -300,18 +355,26 @@ impl Inbox {
 
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
-        let known = self.addresses.get(&(server.profile.clone(), address(server).into()))?;
+        let known = self
+            .addresses
+            .get(&(server.profile.clone(), address(server).into()))?;
         self.reads.get_key_value(known)
     }
 
     /// Returns whether the newest answer of a server of a profile was an error or incomplete.
     pub fn has_failed(&self, profile: &str) -> bool {
-        self.reads.iter().any(|(server, read)| *server.profile == *profile && read.is_partial())
+        self.reads
+            .iter()
+            .any(|(server, read)| *server.profile == *profile && read.is_partial())
     }
 
     /// Sets or removes the time of a request to a server that takes long.
     pub fn set_overdue(&mut self, server: &ServerRef, since: Option<Timestamp>) {
-        let Some(known) = self.addresses.get(&(server.profile.clone(), address(server).into())).cloned() else {
+        let Some(known) = self
+            .addresses
+            .get(&(server.profile.clone(), address(server).into()))
+            .cloned()
+        else {
             return;
         };
         let before = match since {
@@ -325,12 +388,19 @@ impl Inbox {
 
     /// Returns when the oldest pending request to a server of a profile was sent, if it takes long.
     pub fn overdue_since(&self, profile: &str) -> Option<Timestamp> {
-        self.overdue.iter().filter(|(server, _)| *server.profile == *profile).map(|(_, since)| *since).min()
+        self.overdue
+            .iter()
+            .filter(|(server, _)| *server.profile == *profile)
+            .map(|(_, since)| *since)
+            .min()
     }
 
     /// Returns how current the numbers of a server's threads are.
     pub fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
-        let Some(known) = self.addresses.get(&(server.profile.clone(), address(server).into())) else {
+        let Some(known) = self
+            .addresses
+            .get(&(server.profile.clone(), address(server).into()))
+        else {
             return ThreadsKnown::Unread("not checked".into());
         };
         let is_overdue = self.overdue.contains_key(known);
@@ -341,10 +411,18 @@ impl Inbox {
                 _ if is_overdue => ThreadsKnown::Unread("no answer yet".into()),
                 _ => ThreadsKnown::Asking,
             },
-            Some(ServerRead { is_unlisted: true, .. }) => ThreadsKnown::Unread("not listed".into()),
+            Some(ServerRead {
+                is_unlisted: true, ..
+            }) => ThreadsKnown::Unread("not listed".into()),
             Some(ServerRead { failure: None, .. }) if !is_overdue => ThreadsKnown::Now,
-            Some(ServerRead { complete_at: Some(at), .. }) => ThreadsKnown::AsOf(*at),
-            Some(ServerRead { failure: Some(error), .. }) => ThreadsKnown::Unread(short_reason(error)),
+            Some(ServerRead {
+                complete_at: Some(at),
+                ..
+            }) => ThreadsKnown::AsOf(*at),
+            Some(ServerRead {
+                failure: Some(error),
+                ..
+            }) => ThreadsKnown::Unread(short_reason(error)),
             Some(_) => ThreadsKnown::Unread("no answer yet".into()),
         }
     }
@@ -359,7 +437,12 @@ impl Inbox {
 
     /// Sets or removes the failed newest revision of a deployment, by the id of its row. Returns whether that changed anything.
     pub fn set_revision(&mut self, row: &str, failed: Option<FailedDeployment>) -> bool {
-        let id = |failed: &FailedDeployment| (failed.revision.revision_id.clone(), failed.revision.status.clone());
+        let id = |failed: &FailedDeployment| {
+            (
+                failed.revision.revision_id.clone(),
+                failed.revision.status.clone(),
+            )
+        };
         if self.revisions.get(row).map(id) == failed.as_ref().map(id) {
             return false;
         }
@@ -376,10 +459,24 @@ impl Inbox {
     }
 
     /// Stores the answer of a server. Rows that a failed request could not confirm are kept, and marked.
-    pub(super) fn store(&mut self, server: &ServerRef, at: Timestamp, result: Result<ServerInbox, ApiError>) {
+    pub(super) fn store(
+        &mut self,
+        server: &ServerRef,
+        at: Timestamp,
+        result: Result<ServerInbox, ApiError>,
+    ) {
         let read = self.reads.entry(server.clone()).or_default();
-        let answer = result.unwrap_or_else(|error| ServerInbox { failures: vec![error], ..ServerInbox::default() });
-        let ServerInbox { mut threads, is_unlisted, limits, failures, busy } = answer;
+        let answer = result.unwrap_or_else(|error| ServerInbox {
+            failures: vec![error],
+            ..ServerInbox::default()
+        });
+        let ServerInbox {
+            mut threads,
+            is_unlisted,
+            limits,
+            failures,
+            busy,
+        } = answer;
         // A failed request says nothing about active runs.
         read.busy = if failures.is_empty() { busy } else { read.busy };
         read.failure = failures.into_iter().next();
@@ -392,7 +489,11 @@ impl Inbox {
             (read.complete_at, read.limits) = (Some(at), limits);
             read.threads = threads;
         } else {
-            let is_new = |known: &InboxThread| !threads.iter().any(|thread| thread.thread_id == known.thread_id);
+            let is_new = |known: &InboxThread| {
+                !threads
+                    .iter()
+                    .any(|thread| thread.thread_id == known.thread_id)
+            };
             let kept: Vec<InboxThread> = read.threads.drain(..).filter(is_new).collect();
             read.stale = kept.iter().map(|thread| thread.thread_id.clone()).collect();
             threads.extend(kept);
@@ -403,20 +504,47 @@ impl Inbox {
 
     /// Applies the status of a thread on its open page, which is newer than the last poll.
     pub(super) fn apply_page(&mut self, page: &PageStatus<'_>) {
-        let PageStatus { thread, facts, status, stuck, .. } = page;
-        let Some(server) = self.read_of(&thread.server).map(|(server, _)| server.clone()) else { return };
-        let Some(read) = self.reads.get_mut(&server) else { return };
+        let PageStatus {
+            thread,
+            facts,
+            status,
+            stuck,
+            ..
+        } = page;
+        let Some(server) = self
+            .read_of(&thread.server)
+            .map(|(server, _)| server.clone())
+        else {
+            return;
+        };
+        let Some(read) = self.reads.get_mut(&server) else {
+            return;
+        };
         // An active run that is stuck still needs a person.
-        let row = InboxThread::new(&thread.id, facts, status)
-            .or_else(|| stuck.as_ref().map(|sign| InboxThread::stuck(&thread.id, facts, sign)));
-        let at = read.threads.iter().position(|known| known.thread_id == thread.id);
+        let row = InboxThread::new(&thread.id, facts, status).or_else(|| {
+            stuck
+                .as_ref()
+                .map(|sign| InboxThread::stuck(&thread.id, facts, sign))
+        });
+        let at = read
+            .threads
+            .iter()
+            .position(|known| known.thread_id == thread.id);
         match (at, row) {
             // The list knows the owner and the graph, too.
             (Some(at), Some(row)) => {
                 let known = &mut read.threads[at];
-                let (graph, owner) = (known.graph.take().or(row.graph), known.owner.take().or(row.owner));
+                let (graph, owner) = (
+                    known.graph.take().or(row.graph),
+                    known.owner.take().or(row.owner),
+                );
                 let assistant_id = known.assistant_id.take().or(row.assistant_id);
-                *known = InboxThread { graph, owner, assistant_id, ..row };
+                *known = InboxThread {
+                    graph,
+                    owner,
+                    assistant_id,
+                    ..row
+                };
             }
             (None, Some(row)) => read.threads.push(row),
             (Some(at), None) => drop(read.threads.remove(at)),
@@ -427,8 +555,14 @@ impl Inbox {
 
     /// Sets which servers are open, in any case. Forgets the answers of those that are not asked any more, and returns them.
     pub fn set_awake<'s>(&mut self, open: impl Iterator<Item = &'s ServerRef>) -> Vec<ServerRef> {
-        let known = open.filter_map(|server| self.addresses.get(&(server.profile.clone(), address(server).into())));
-        let awake = known.filter(|server| self.quiet.contains(server)).cloned().collect();
+        let known = open.filter_map(|server| {
+            self.addresses
+                .get(&(server.profile.clone(), address(server).into()))
+        });
+        let awake = known
+            .filter(|server| self.quiet.contains(server))
+            .cloned()
+            .collect();
         if self.awake == awake {
             return Vec::new();
         }
@@ -446,8 +580,13 @@ impl Inbox {
 
     /// Returns the busy threads of a server, and those that need a person. A stuck one is busy, too.
     pub fn counts_of(&self, server: &ServerRef) -> (usize, Counts) {
-        let Some((_, read)) = self.read_of(server) else { return Default::default() };
-        (read.busy, Counts::of(read.threads.iter().map(InboxThread::group)))
+        let Some((_, read)) = self.read_of(server) else {
+            return Default::default();
+        };
+        (
+            read.busy,
+            Counts::of(read.threads.iter().map(InboxThread::group)),
+        )
     }
 
     /// Returns the rows.
@@ -458,7 +597,10 @@ impl Inbox {
     /// Returns the numbers of rows, and how far they can be trusted.
     pub fn tally(&self) -> Tally {
         let tally = self.listing.tally();
-        Tally { is_whole: tally.is_whole && !self.servers.is_empty(), ..tally }
+        Tally {
+            is_whole: tally.is_whole && !self.servers.is_empty(),
+            ..tally
+        }
     }
 
     /// Computes the rows again.
@@ -470,28 +612,44 @@ impl Inbox {
                 None => listing.asking.push(clean(profile).into_owned()),
                 Some(why) => {
                     listing.unchecked += 1;
-                    listing.failed.push((clean(profile).into_owned(), why.clone()));
+                    listing
+                        .failed
+                        .push((clean(profile).into_owned(), why.clone()));
                 }
             }
         }
         for (profile, number) in &self.skipped {
             let name = clean(profile);
-            listing.limits.push(format!("{name}: {number} more agent servers are not checked (limit {MAX_SERVERS})"));
+            listing.limits.push(format!(
+                "{name}: {number} more agent servers are not checked (limit {MAX_SERVERS})"
+            ));
         }
         // A profile whose servers all have the same state is named once.
-        for (profile, servers) in self.servers.iter().filter(|(_, servers)| !servers.is_empty()) {
-            let states: Vec<(&ServerRef, State)> =
-                servers.iter().map(|server| (server, self.state_of(server))).collect();
+        for (profile, servers) in self
+            .servers
+            .iter()
+            .filter(|(_, servers)| !servers.is_empty())
+        {
+            let states: Vec<(&ServerRef, State)> = servers
+                .iter()
+                .map(|server| (server, self.state_of(server)))
+                .collect();
             let is_unchecked = |server: &ServerRef, state: &State| match state {
                 State::Failed(_) => true,
                 _ => self.overdue.contains_key(server),
             };
-            listing.unchecked += states.iter().filter(|(server, state)| is_unchecked(server, state)).count();
+            listing.unchecked += states
+                .iter()
+                .filter(|(server, state)| is_unchecked(server, state))
+                .count();
             let first = &states[0].1;
             let is_uniform = states.iter().all(|(_, state)| state == first);
             let named: Vec<(String, &State)> = match is_uniform {
                 true => vec![(clean(profile).into_owned(), first)],
-                false => states.iter().map(|(server, state)| (self.server_title(server), state)).collect(),
+                false => states
+                    .iter()
+                    .map(|(server, state)| (self.server_title(server), state))
+                    .collect(),
             };
             for (name, state) in named {
                 match state {
@@ -505,28 +663,44 @@ impl Inbox {
         }
         for (server, read) in &self.reads {
             let title = self.server_title(server);
-            listing.limits.extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
+            listing
+                .limits
+                .extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
             let is_overdue = self.overdue.contains_key(server);
             for thread in &read.threads {
                 let is_stale = is_overdue || read.stale.contains(&thread.thread_id);
-                let target = ThreadRef { server: server.clone(), id: thread.thread_id.clone() };
+                let target = ThreadRef {
+                    server: server.clone(),
+                    id: thread.thread_id.clone(),
+                };
                 let region = region(&server.profile);
                 let key = thread_key(&target);
                 listing.rows.push(Row {
                     is_watched: self.watched.contains_key(&key),
                     key,
-                    row: InboxRow::thread(&server.profile, region.as_deref(), &server.name, thread.clone(), ""),
+                    row: InboxRow::thread(
+                        &server.profile,
+                        region.as_deref(),
+                        &server.name,
+                        thread.clone(),
+                        "",
+                    ),
                     target: Target::Thread(target),
                     as_of: read.complete_at.filter(|_| is_stale),
                     is_unlisted: read.is_unlisted,
                 });
             }
         }
-        listing.rows.extend(self.revisions.iter().map(|(key, failed)| {
-            let region = region(&failed.profile).or_else(|| failed.region.clone());
-            let as_of = self.stale_lists.get(&failed.profile).copied();
-            Row { as_of, ..failed_row(key, failed, region.as_deref()) }
-        }));
+        listing
+            .rows
+            .extend(self.revisions.iter().map(|(key, failed)| {
+                let region = region(&failed.profile).or_else(|| failed.region.clone());
+                let as_of = self.stale_lists.get(&failed.profile).copied();
+                Row {
+                    as_of,
+                    ..failed_row(key, failed, region.as_deref())
+                }
+            }));
         listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
         self.listing = Arc::new(listing);
     }
@@ -534,8 +708,13 @@ impl Inbox {
     /// Returns `lab`, or `eu › support-bot` for one of several servers.
     pub fn server_title(&self, server: &ServerRef) -> String {
         // A host is too long.
-        let region = self.regions.get(&server.profile).and_then(|region| region.as_deref());
-        let region = region.filter(|region| !region.contains(['.', ':'])).unwrap_or(&server.profile);
+        let region = self
+            .regions
+            .get(&server.profile)
+            .and_then(|region| region.as_deref());
+        let region = region
+            .filter(|region| !region.contains(['.', ':']))
+            .unwrap_or(&server.profile);
         match server.profile == server.name {
             true => clean(&server.profile).into_owned(),
             false => format!("{} › {}", clean(region), clean(&server.name)),
@@ -550,8 +729,13 @@ impl Inbox {
                 Some(Some(why)) => State::Failed(why.clone()),
                 _ => State::Asking,
             },
-            Some(ServerRead { failure: Some(error), .. }) => State::Failed(short_reason(error)),
-            Some(ServerRead { is_unlisted: true, .. }) => State::Unlisted,
+            Some(ServerRead {
+                failure: Some(error),
+                ..
+            }) => State::Failed(short_reason(error)),
+            Some(ServerRead {
+                is_unlisted: true, ..
+            }) => State::Unlisted,
             Some(_) => State::Checked,
         }
     }
@@ -564,10 +748,19 @@ pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&s
         deployment: failed.deployment.as_str().into(),
         revision: failed.revision.revision_id.as_str().into(),
     };
-    let (name, address) = (failed.name.as_str(), format!("{}/{}", failed.profile, failed.name));
+    let (name, address) = (
+        failed.name.as_str(),
+        format!("{}/{}", failed.profile, failed.name),
+    );
     Row {
         key: format!("revision {key}"),
-        row: InboxRow::revision(&failed.profile, region, (name, name), failed.revision.clone(), ""),
+        row: InboxRow::revision(
+            &failed.profile,
+            region,
+            (name, name),
+            failed.revision.clone(),
+            "",
+        ),
         target: Target::Revision(of, address),
         as_of: None,
         is_watched: false,
@@ -597,5 +790,10 @@ pub(super) fn is_same(a: &ServerRef, b: &ServerRef) -> bool {
 
 /// Returns the key of a thread, which doesn't depend on the name of its server.
 pub(super) fn thread_key(thread: &ThreadRef) -> String {
-    format!("thread {} {} {}", thread.server.profile, address(&thread.server), thread.id)
+    format!(
+        "thread {} {} {}",
+        thread.server.profile,
+        address(&thread.server),
+        thread.id
+    )
 }

@@ -20,10 +20,15 @@ impl Inbox {
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, is_page_open: bool, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
-            let SubscriptionId::Inbox(profile) = &sub.key else { continue };
+            let SubscriptionId::Inbox(profile) = &sub.key else {
+                continue;
+            };
             let servers = self.servers().find(|(name, _)| *name == profile);
             let asked = servers.into_iter().flat_map(|(_, servers)| servers.iter());
-            sub.params.servers = asked.filter(|server| !self.is_asleep(server)).cloned().collect();
+            sub.params.servers = asked
+                .filter(|server| !self.is_asleep(server))
+                .cloned()
+                .collect();
             sub.params.stuck = cx.session.prefs.stuck.clone();
             // A notification matters most while the window has no focus, so only a frozen screen slows the polls.
             sub.params.pace = match (cx.is_frozen, is_page_open && cx.session.window_focused) {

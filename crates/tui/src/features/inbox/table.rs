@@ -37,13 +37,24 @@ impl Columns {
         };
         let columns = if person > 0 { 6 } else { 5 };
         let used = 4 + state + deployment + thread + person + 2 * (columns - 1);
-        Columns { age: 4, state, deployment, thread, needs: width.saturating_sub(used), person }
+        Columns {
+            age: 4,
+            state,
+            deployment,
+            thread,
+            needs: width.saturating_sub(used),
+            person,
+        }
     }
 
     /// Lays out the columns for the rows of one server, which isn't named in each of them.
     pub fn of_one_server(width: usize) -> Columns {
         let columns = Columns::new(width);
-        Columns { deployment: 0, needs: columns.needs + columns.deployment + 2, ..columns }
+        Columns {
+            deployment: 0,
+            needs: columns.needs + columns.deployment + 2,
+            ..columns
+        }
     }
 
     /// Returns the titles.
@@ -93,7 +104,9 @@ pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
     match &row.row.item {
         InboxItem::Revision(_) => ("✗", word, (Tone::Bad, Tone::Bad)),
         InboxItem::Thread(thread) => match thread.cause {
-            Some(InboxCause::Question | InboxCause::Breakpoint) | None => ("◆", word, (Tone::Waiting, Tone::Waiting)),
+            Some(InboxCause::Question | InboxCause::Breakpoint) | None => {
+                ("◆", word, (Tone::Waiting, Tone::Waiting))
+            }
             Some(InboxCause::Cancelled | InboxCause::Edited) => ("■", word, (Tone::Dim, Tone::Dim)),
             Some(InboxCause::Error) => ("✗", word, (Tone::Bad, Tone::Bad)),
             Some(InboxCause::Stuck) => ("?", word, STUCK),
@@ -104,7 +117,11 @@ pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
 /// Returns `eu › support-bot`, or one name if both are the same.
 pub fn place(row: &InboxRow) -> String {
     // A host is too long for a row.
-    let tag = row.region.as_deref().filter(|region| !region.contains(['.', ':'])).unwrap_or(&row.profile);
+    let tag = row
+        .region
+        .as_deref()
+        .filter(|region| !region.contains(['.', ':']))
+        .unwrap_or(&row.profile);
     match row.profile == row.deployment {
         true => row.profile.clone(),
         false => format!("{tag} › {}", row.deployment),
@@ -126,7 +143,9 @@ pub fn thread(row: &InboxRow) -> String {
 /// Returns what a row needs, in one line.
 pub fn needs(row: &Row) -> String {
     match &row.row.item {
-        InboxItem::Thread(thread) if !thread.questions.is_empty() => plain_line(&thread.needs_in_words()),
+        InboxItem::Thread(thread) if !thread.questions.is_empty() => {
+            plain_line(&thread.needs_in_words())
+        }
         InboxItem::Thread(thread) => thread.needs_in_words(),
         InboxItem::Revision(_) => "The newest revision failed".into(),
     }
@@ -142,26 +161,50 @@ pub fn age(row: &Row, session: &Session) -> String {
 /// Returns what rows need, told apart where the column would cut several of them to the same words: those begin with their first
 /// word and continue where they differ.
 fn told_apart(needs: Vec<String>, width: usize) -> Vec<String> {
-    let needs: Vec<String> = needs.iter().map(|said| text::clean(text::head(said, MAX_CELL)).into_owned()).collect();
+    let needs: Vec<String> = needs
+        .iter()
+        .map(|said| text::clean(text::head(said, MAX_CELL)).into_owned())
+        .collect();
     let told = |said: &String| {
         let cut = text::fit(said, width);
-        let alike: Vec<&String> = needs.iter().filter(|other| text::fit(other, width) == cut).collect();
-        let common = alike.iter().map(|other| common_prefix(said, other)).min().unwrap_or_default();
+        let alike: Vec<&String> = needs
+            .iter()
+            .filter(|other| text::fit(other, width) == cut)
+            .collect();
+        let common = alike
+            .iter()
+            .map(|other| common_prefix(said, other))
+            .min()
+            .unwrap_or_default();
         if text::width(said) <= width || common == said.len() {
             return said.clone();
         }
         // A word that differs only in its end is shown whole.
-        let rest = said[..common].rfind(char::is_whitespace).map_or("", |at| said[at..].trim_start());
-        let first = said.split_whitespace().next().unwrap_or_default().trim_end_matches(['?', '.', ',', ':']);
+        let rest = said[..common]
+            .rfind(char::is_whitespace)
+            .map_or("", |at| said[at..].trim_start());
+        let first = said
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(['?', '.', ',', ':']);
         let is_short = text::width(first) + 2 < width / 2 && !rest.is_empty();
-        if is_short { format!("{first}… {rest}") } else { said.clone() }
+        if is_short {
+            format!("{first}… {rest}")
+        } else {
+            said.clone()
+        }
     };
     needs.iter().map(told).collect()
 }
 
 /// Returns the bytes of the beginning that two texts share.
 fn common_prefix(a: &str, b: &str) -> usize {
-    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+    a.chars()
+        .zip(b.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum()
 }
 
 /// Returns rows as lines. `selected`: the key of the selected one. `error`: the first error of a failed revision, where it is known.
@@ -172,9 +215,14 @@ pub fn lines<'a>(
     selected: Option<&str>,
     error: impl Fn(&'a Row) -> Option<&'a str>,
 ) -> Vec<Line> {
-    let needs = rows.iter().map(|row| error(row).map_or_else(|| needs(row), String::from)).collect();
+    let needs = rows
+        .iter()
+        .map(|row| error(row).map_or_else(|| needs(row), String::from))
+        .collect();
     let needs = told_apart(needs, columns.needs);
-    let line = |(row, needs): (&&Row, &String)| line(row, columns, session, selected == Some(&*row.key), needs);
+    let line = |(row, needs): (&&Row, &String)| {
+        line(row, columns, session, selected == Some(&*row.key), needs)
+    };
     rows.iter().zip(&needs).map(line).collect()
 }
 
@@ -188,10 +236,25 @@ fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, needs
         InboxItem::Revision(_) => "",
     };
     let mut line = Line::new();
-    cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
-    state_cell(&mut line, (of(tones.0), of(tones.1)), (glyph, &word), columns.state);
+    cell(
+        &mut line,
+        Tone::Dim,
+        &format!("{:>4}", age(row, session)),
+        columns.age,
+    );
+    state_cell(
+        &mut line,
+        (of(tones.0), of(tones.1)),
+        (glyph, &word),
+        columns.state,
+    );
     cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
-    cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(&row.row), columns.thread);
+    cell(
+        &mut line,
+        if is_selected { Tone::Strong } else { Tone::Dim },
+        &thread(&row.row),
+        columns.thread,
+    );
     cell(&mut line, of(Tone::Plain), needs, columns.needs);
     cell(&mut line, Tone::Dim, owner, columns.person);
     line
@@ -204,14 +267,31 @@ mod tests {
     #[test]
     fn needs_that_begin_alike_are_told_apart() {
         let payment = |rest: &str| format!("Approve this payment? · draft: send {rest}");
-        let needs = vec![payment("640 EUR to Stationery"), payment("64.5 EUR"), "Which order?".into(), "Retry".into()];
-        let told = ["Approve… 640 EUR to Stationery", "Approve… 64.5 EUR", "Which order?", "Retry"];
+        let needs = vec![
+            payment("640 EUR to Stationery"),
+            payment("64.5 EUR"),
+            "Which order?".into(),
+            "Retry".into(),
+        ];
+        let told = [
+            "Approve… 640 EUR to Stationery",
+            "Approve… 64.5 EUR",
+            "Which order?",
+            "Retry",
+        ];
         assert_eq!(told_apart(needs.clone(), 21), told);
         // What differs within the column, or not at all, stays as it is.
         assert_eq!(told_apart(needs.clone(), 40), needs);
         let same = vec![payment("640 EUR"), payment("640 EUR")];
         assert_eq!(told_apart(same.clone(), 21), same);
-        let long = vec!["Überweisungsfreigabe a x".to_string(), "Überweisungsfreigabe a y".to_string()];
-        assert_eq!(told_apart(long.clone(), 21), long, "the first word leaves no room");
+        let long = vec![
+            "Überweisungsfreigabe a x".to_string(),
+            "Überweisungsfreigabe a y".to_string(),
+        ];
+        assert_eq!(
+            told_apart(long.clone(), 21),
+            long,
+            "the first word leaves no room"
+        );
     }
 }

@@ -6,10 +6,16 @@ use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::NotifyWhen;
-use runtail_core::model::{InboxCause, InboxThread, Question, StuckSign, ThreadFacts, ThreadStatus};
+use runtail_core::model::{
+    InboxCause, InboxThread, Question, StuckSign, ThreadFacts, ThreadStatus,
+};
 
 fn server(name: &str) -> ServerRef {
-    ServerRef { profile: "eu".into(), name: name.into(), url: format!("http://{name}.example/").into() }
+    ServerRef {
+        profile: "eu".into(),
+        name: name.into(),
+        url: format!("http://{name}.example/").into(),
+    }
 }
 
 fn at(minute: i64) -> Timestamp {
@@ -17,7 +23,11 @@ fn at(minute: i64) -> Timestamp {
 }
 
 fn question(id: &str) -> Question {
-    Question { id: Some(id.into()), value: "Send it?".into(), ..Question::default() }
+    Question {
+        id: Some(id.into()),
+        value: "Send it?".into(),
+        ..Question::default()
+    }
 }
 
 fn asking(id: &str, question_id: &str, minute: i64) -> InboxThread {
@@ -31,54 +41,104 @@ fn asking(id: &str, question_id: &str, minute: i64) -> InboxThread {
 }
 
 fn failed(id: &str, minute: i64) -> InboxThread {
-    InboxThread { cause: Some(InboxCause::Error), questions: Vec::new(), ..asking(id, "", minute) }
+    InboxThread {
+        cause: Some(InboxCause::Error),
+        questions: Vec::new(),
+        ..asking(id, "", minute)
+    }
 }
 
 fn inbox(servers: &[&str]) -> Inbox {
     let mut inbox = Inbox::default();
     let servers = servers.iter().map(|name| (false, server(name))).collect();
-    inbox.set_servers(vec![ProfileServers { profile: "eu".into(), region: Some("eu".into()), servers, unknown: None }]);
+    inbox.set_servers(vec![ProfileServers {
+        profile: "eu".into(),
+        region: Some("eu".into()),
+        servers,
+        unknown: None,
+    }]);
     inbox
 }
 
 fn listing(threads: Vec<InboxThread>) -> Result<ServerInbox, ApiError> {
-    Ok(ServerInbox { threads, ..ServerInbox::default() })
+    Ok(ServerInbox {
+        threads,
+        ..ServerInbox::default()
+    })
 }
 
 fn refused() -> ApiError {
-    ApiError { kind: Kind::Server(503), at: Default::default(), detail: String::new(), hint: None }
+    ApiError {
+        kind: Kind::Server(503),
+        at: Default::default(),
+        detail: String::new(),
+        hint: None,
+    }
 }
 
 /// The events of an answer: what each is about, and its thread.
 fn read(inbox: &mut Inbox, minute: i64, threads: Vec<InboxThread>) -> Vec<(NotifyWhen, String)> {
     let news = inbox.on_read(&server("bot"), (at(minute), at(minute)), listing(threads));
-    news.into_iter().map(|news| (news.when, news.thread.unwrap().id)).collect()
+    news.into_iter()
+        .map(|news| (news.when, news.thread.unwrap().id))
+        .collect()
 }
 
 fn ids(inbox: &Inbox) -> Vec<String> {
-    inbox.listing().rows.iter().map(|row| row.key.rsplit(' ').next().unwrap().to_string()).collect()
+    inbox
+        .listing()
+        .rows
+        .iter()
+        .map(|row| row.key.rsplit(' ').next().unwrap().to_string())
+        .collect()
 }
 
 #[test]
 fn each_event_is_new_once_and_earlier_ones_are_not() {
     let mut inbox = inbox(&["bot"]);
-    assert_eq!(read(&mut inbox, 0, vec![asking("a", "q1", 0), failed("b", 0)]), []);
     assert_eq!(
-        read(&mut inbox, 1, vec![asking("a", "q1", 0), failed("b", 0), failed("c", 1)]),
+        read(&mut inbox, 0, vec![asking("a", "q1", 0), failed("b", 0)]),
+        []
+    );
+    assert_eq!(
+        read(
+            &mut inbox,
+            1,
+            vec![asking("a", "q1", 0), failed("b", 0), failed("c", 1)]
+        ),
         [(NotifyWhen::Failed, "c".to_string())]
     );
-    assert_eq!(read(&mut inbox, 2, vec![asking("a", "q1", 0), failed("c", 1)]), []);
+    assert_eq!(
+        read(&mut inbox, 2, vec![asking("a", "q1", 0), failed("c", 1)]),
+        []
+    );
     // It was answered and asks something else.
-    assert_eq!(read(&mut inbox, 3, vec![asking("a", "q2", 3)]), [(NotifyWhen::Waiting, "a".to_string())]);
+    assert_eq!(
+        read(&mut inbox, 3, vec![asking("a", "q2", 3)]),
+        [(NotifyWhen::Waiting, "a".to_string())]
+    );
     // It no longer waited at one poll, so the next time is another one.
     assert_eq!(read(&mut inbox, 4, vec![]), []);
-    assert_eq!(read(&mut inbox, 5, vec![asking("a", "q2", 5)]), [(NotifyWhen::Waiting, "a".to_string())]);
+    assert_eq!(
+        read(&mut inbox, 5, vec![asking("a", "q2", 5)]),
+        [(NotifyWhen::Waiting, "a".to_string())]
+    );
     // What a person stopped is no event.
-    let cancelled = InboxThread { cause: Some(InboxCause::Cancelled), ..failed("d", 6) };
-    assert_eq!(read(&mut inbox, 6, vec![asking("a", "q2", 5), cancelled]), []);
+    let cancelled = InboxThread {
+        cause: Some(InboxCause::Cancelled),
+        ..failed("d", 6)
+    };
+    assert_eq!(
+        read(&mut inbox, 6, vec![asking("a", "q2", 5), cancelled]),
+        []
+    );
     assert_eq!(
         inbox.tally().counts,
-        Counts { waiting: 1, unfinished: 1, ..Counts::default() },
+        Counts {
+            waiting: 1,
+            unfinished: 1,
+            ..Counts::default()
+        },
         "nobody waits for an answer to a cancelled run"
     );
 }
@@ -86,11 +146,23 @@ fn each_event_is_new_once_and_earlier_ones_are_not() {
 #[test]
 fn a_failed_first_answer_makes_nothing_news() {
     let mut inbox = inbox(&["bot"]);
-    let partial =
-        ServerInbox { threads: vec![asking("a", "q", 0)], failures: vec![refused()], ..ServerInbox::default() };
-    assert_eq!(inbox.on_read(&server("bot"), (at(0), at(0)), Ok(partial)), []);
-    assert_eq!(read(&mut inbox, 1, vec![asking("a", "q", 0), failed("old", -60)]), []);
-    assert_eq!(read(&mut inbox, 2, vec![failed("new", 2)]), [(NotifyWhen::Failed, "new".to_string())]);
+    let partial = ServerInbox {
+        threads: vec![asking("a", "q", 0)],
+        failures: vec![refused()],
+        ..ServerInbox::default()
+    };
+    assert_eq!(
+        inbox.on_read(&server("bot"), (at(0), at(0)), Ok(partial)),
+        []
+    );
+    assert_eq!(
+        read(&mut inbox, 1, vec![asking("a", "q", 0), failed("old", -60)]),
+        []
+    );
+    assert_eq!(
+        read(&mut inbox, 2, vec![failed("new", 2)]),
+        [(NotifyWhen::Failed, "new".to_string())]
+    );
 }
 
 #[test]
@@ -106,16 +178,38 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     );
     inbox.on_read(&server("other"), (at(0), at(0)), Err(refused()));
     let tally = inbox.tally();
-    assert_eq!((tally.counts.failed, tally.is_whole, tally.unchecked), (1, false, 1), "a failed request is no answer");
+    assert_eq!(
+        (tally.counts.failed, tally.is_whole, tally.unchecked),
+        (1, false, 1),
+        "a failed request is no answer"
+    );
     // One of the searches failed: what it listed is confirmed.
-    let partial =
-        ServerInbox { threads: vec![asking("a", "q", 0)], failures: vec![refused()], ..ServerInbox::default() };
+    let partial = ServerInbox {
+        threads: vec![asking("a", "q", 0)],
+        failures: vec![refused()],
+        ..ServerInbox::default()
+    };
     inbox.on_read(&server("bot"), (at(1), at(1)), Ok(partial));
     let stale: Vec<_> = inbox.listing().rows.iter().map(|row| row.as_of).collect();
-    assert_eq!((ids(&inbox), stale), (vec!["a".into(), "b".into()], vec![None, Some(at(0))]));
+    assert_eq!(
+        (ids(&inbox), stale),
+        (vec!["a".into(), "b".into()], vec![None, Some(at(0))])
+    );
     inbox.on_read(&server("bot"), (at(2), at(2)), Err(refused()));
-    assert!(inbox.listing().rows.iter().all(|row| row.as_of == Some(at(0))), "{:#?}", inbox.listing());
-    assert_eq!(inbox.listing().failed.len(), 1, "both servers failed alike, so their profile is named");
+    assert!(
+        inbox
+            .listing()
+            .rows
+            .iter()
+            .all(|row| row.as_of == Some(at(0))),
+        "{:#?}",
+        inbox.listing()
+    );
+    assert_eq!(
+        inbox.listing().failed.len(),
+        1,
+        "both servers failed alike, so their profile is named"
+    );
     read(&mut inbox, 3, vec![]);
     assert_eq!(ids(&inbox), [""; 0]);
 }
@@ -124,7 +218,10 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
 fn an_open_page_and_the_list_make_one_event() {
     let mut inbox = inbox(&["bot"]);
     read(&mut inbox, 0, vec![]);
-    let thread = ThreadRef { server: server("bot"), id: "a".into() };
+    let thread = ThreadRef {
+        server: server("bot"),
+        id: "a".into(),
+    };
     let mut page = |status: &ThreadStatus, minute: i64| {
         let page = super::PageStatus {
             stream: 1,
@@ -136,13 +233,31 @@ fn an_open_page_and_the_list_make_one_event() {
         };
         inbox.on_page(page, at(minute)).map(|news| news.when)
     };
-    let running = ThreadStatus::Running { since: None, nodes: vec![], step: None, run_id: None, queued: 0 };
-    let waiting = ThreadStatus::Waiting { since: Some(at(2)), questions: vec![question("q")] };
+    let running = ThreadStatus::Running {
+        since: None,
+        nodes: vec![],
+        step: None,
+        run_id: None,
+        queued: 0,
+    };
+    let waiting = ThreadStatus::Waiting {
+        since: Some(at(2)),
+        questions: vec![question("q")],
+    };
     assert_eq!(page(&running, 1), None);
     assert_eq!(page(&waiting, 2), Some(NotifyWhen::Waiting));
     assert_eq!(page(&waiting, 2), None);
     assert_eq!(page(&running, 3), None);
-    assert_eq!(page(&ThreadStatus::Idle { ended: None, began: None }, 4), Some(NotifyWhen::Finished));
+    assert_eq!(
+        page(
+            &ThreadStatus::Idle {
+                ended: None,
+                began: None
+            },
+            4
+        ),
+        Some(NotifyWhen::Finished)
+    );
     assert_eq!(page(&running, 5), None);
     assert_eq!(page(&waiting, 6), Some(NotifyWhen::Waiting));
     assert_eq!(ids(&inbox), ["a"], "the page is newer than the list");
@@ -156,40 +271,84 @@ fn an_open_page_and_the_list_make_one_event() {
 fn a_stuck_page_is_news_once_even_if_the_list_does_not_know_it() {
     let mut inbox = inbox(&["bot"]);
     read(&mut inbox, 0, vec![]);
-    let status = ThreadStatus::Running { since: None, nodes: vec![], step: None, run_id: None, queued: 0 };
+    let status = ThreadStatus::Running {
+        since: None,
+        nodes: vec![],
+        step: None,
+        run_id: None,
+        queued: 0,
+    };
     let page = || super::PageStatus {
         stream: 1,
-        thread: ThreadRef { server: server("bot"), id: "a".into() },
+        thread: ThreadRef {
+            server: server("bot"),
+            id: "a".into(),
+        },
         facts: ThreadFacts::default(),
         status: &status,
         stuck: None,
         region: None,
     };
-    let sign = StuckSign::Attempt { run_id: None, number: 3 };
+    let sign = StuckSign::Attempt {
+        run_id: None,
+        number: 3,
+    };
     assert!(inbox.on_page(page(), at(1)).is_none());
     assert!(!inbox.was_stuck(1) && inbox.tally().counts == Counts::default());
-    inbox.set_stuck(&super::PageStatus { stuck: Some(sign.clone()), ..page() });
+    inbox.set_stuck(&super::PageStatus {
+        stuck: Some(sign.clone()),
+        ..page()
+    });
     assert!(inbox.was_stuck(1));
-    assert_eq!(inbox.tally().counts, Counts { stuck: 1, ..Counts::default() }, "its run is active, and needs a person");
+    assert_eq!(
+        inbox.tally().counts,
+        Counts {
+            stuck: 1,
+            ..Counts::default()
+        },
+        "its run is active, and needs a person"
+    );
     inbox.set_stuck(&page());
     assert_eq!(inbox.tally().counts, Counts::default(), "an event came");
-    assert_eq!(inbox.on_stuck_page(&page(), &sign, at(1)).map(|news| news.when), Some(NotifyWhen::Stuck));
+    assert_eq!(
+        inbox
+            .on_stuck_page(&page(), &sign, at(1))
+            .map(|news| news.when),
+        Some(NotifyWhen::Stuck)
+    );
     read(&mut inbox, 2, vec![]);
     assert_eq!(inbox.on_stuck_page(&page(), &sign, at(3)), None);
-    let stuck = InboxThread { cause: Some(InboxCause::Stuck), ..failed("a", 3) };
+    let stuck = InboxThread {
+        cause: Some(InboxCause::Stuck),
+        ..failed("a", 3)
+    };
     assert_eq!(read(&mut inbox, 4, vec![stuck]), []);
 }
 
 #[test]
 fn servers_that_are_shared_or_too_many_are_read_within_limits() {
     let mut inbox = Inbox::default();
-    let same = ServerRef { url: "http://bot.example".into(), ..server("bot") };
+    let same = ServerRef {
+        url: "http://bot.example".into(),
+        ..server("bot")
+    };
     let many = (0..super::state::MAX_SERVERS + 5).map(|n| server(&format!("s{n}")));
-    let servers = many.chain([server("bot"), same]).map(|server| (false, server)).collect();
-    inbox.set_servers(vec![ProfileServers { profile: "eu".into(), region: Some("eu".into()), servers, unknown: None }]);
+    let servers = many
+        .chain([server("bot"), same])
+        .map(|server| (false, server))
+        .collect();
+    inbox.set_servers(vec![ProfileServers {
+        profile: "eu".into(),
+        region: Some("eu".into()),
+        servers,
+        unknown: None,
+    }]);
     let (_, read) = inbox.servers().next().unwrap();
     assert_eq!(read.len(), super::state::MAX_SERVERS);
-    assert_eq!(inbox.listing().limits, ["eu: 6 more agent servers are not checked (limit 200)"]);
+    assert_eq!(
+        inbox.listing().limits,
+        ["eu: 6 more agent servers are not checked (limit 200)"]
+    );
 }
 
 #[test]
@@ -198,7 +357,10 @@ fn new_rows_join_at_the_end_of_their_group_once_the_cursor_was_moved() {
     read(&mut inbox, 0, vec![asking("b", "q", 10), failed("f", 5)]);
     let mut page = InboxPage::new(inbox.listing().clone());
     let shown = |page: &InboxPage| -> Vec<String> {
-        page.shown().iter().map(|row| row.key.rsplit(' ').next().unwrap().to_string()).collect()
+        page.shown()
+            .iter()
+            .map(|row| row.key.rsplit(' ').next().unwrap().to_string())
+            .collect()
     };
     assert_eq!(shown(&page), ["b", "f"]);
     let older = listing(vec![asking("a", "q", 1), failed("e", 1)]);
@@ -210,19 +372,36 @@ fn new_rows_join_at_the_end_of_their_group_once_the_cursor_was_moved() {
     page.update_listing(inbox.listing());
     assert_eq!(shown(&page), ["b", "a", "f", "e"]);
     // Opened again, they are sorted.
-    assert_eq!(shown(&page.reopened(inbox.listing().clone())), ["a", "b", "e", "f"]);
+    assert_eq!(
+        shown(&page.reopened(inbox.listing().clone())),
+        ["a", "b", "e", "f"]
+    );
 }
 
 #[test]
 fn the_layout_fits_every_size() {
     for w in 60..220 {
         let columns = Columns::new(w);
-        let widths = [columns.age, columns.state, columns.deployment, columns.thread, columns.needs, columns.person];
+        let widths = [
+            columns.age,
+            columns.state,
+            columns.deployment,
+            columns.thread,
+            columns.needs,
+            columns.person,
+        ];
         let shown = widths.iter().filter(|width| **width > 0).count();
-        assert!(widths.iter().sum::<usize>() + 2 * (shown - 1) <= w, "{w}: {columns:?}");
+        assert!(
+            widths.iter().sum::<usize>() + 2 * (shown - 1) <= w,
+            "{w}: {columns:?}"
+        );
         assert!(columns.needs >= 8, "{w}: {columns:?}");
         for h in 12..80 {
-            assert!(layout((w as u16, h)).fits(w as u16, h), "{w}x{h}: {:?}", layout((w as u16, h)));
+            assert!(
+                layout((w as u16, h)).fits(w as u16, h),
+                "{w}x{h}: {:?}",
+                layout((w as u16, h))
+            );
         }
     }
 }
@@ -236,24 +415,43 @@ fn a_wanted_row_is_selected_when_it_arrives_unless_a_key_was_pressed() {
         page.prefer(server("desk"));
         let select = |page: &mut InboxPage| {
             page.select_row(20);
-            page.selected().map(|row| row.key.rsplit(' ').next().unwrap_or_default().to_string())
+            page.selected()
+                .map(|row| row.key.rsplit(' ').next().unwrap_or_default().to_string())
         };
-        assert_eq!(select(&mut page), None, "a key must not act on a thread of another server");
+        assert_eq!(
+            select(&mut page),
+            None,
+            "a key must not act on a thread of another server"
+        );
         if is_key_pressed {
             page.forget_wanted();
             assert_eq!(select(&mut page).as_deref(), Some("other"));
         }
-        let rows = vec![asking("newer", "q3", 5), failed("oldest", 1), asking("older", "q2", 4)];
+        let rows = vec![
+            asking("newer", "q3", 5),
+            failed("oldest", 1),
+            asking("older", "q2", 4),
+        ];
         inbox.on_read(&server("desk"), (at(6), at(6)), listing(rows));
         page.update_listing(inbox.listing());
-        assert_eq!(select(&mut page).as_deref(), Some(if is_key_pressed { "other" } else { "older" }));
+        assert_eq!(
+            select(&mut page).as_deref(),
+            Some(if is_key_pressed { "other" } else { "older" })
+        );
     }
     // Without a waiting thread it is a failed one.
     let mut inbox = inbox(&["bot", "desk"]);
     read(&mut inbox, 0, vec![asking("other", "q1", 0)]);
-    inbox.on_read(&server("desk"), (at(6), at(6)), listing(vec![failed("failed", 1)]));
+    inbox.on_read(
+        &server("desk"),
+        (at(6), at(6)),
+        listing(vec![failed("failed", 1)]),
+    );
     let mut page = InboxPage::new(inbox.listing().clone());
     page.prefer(server("desk"));
     page.select_row(20);
-    assert!(page.selected().is_some_and(|row| row.key.ends_with(" failed")));
+    assert!(
+        page.selected()
+            .is_some_and(|row| row.key.ends_with(" failed"))
+    );
 }

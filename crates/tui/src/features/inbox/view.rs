@@ -34,8 +34,15 @@ fn layout_for(size: (u16, u16), has_detail: bool) -> Layout {
     if has_detail {
         return both;
     }
-    let grow = |area: Area| Area { h: area.h + both.detail.h, ..area };
-    Layout { list: grow(both.list), rows: grow(both.rows), ..both }
+    let grow = |area: Area| Area {
+        h: area.h + both.detail.h,
+        ..area
+    };
+    Layout {
+        list: grow(both.list),
+        rows: grow(both.rows),
+        ..both
+    }
 }
 
 /// Lays out the page with its details.
@@ -43,22 +50,78 @@ pub fn layout((w, h): (u16, u16)) -> Layout {
     let is_framed = w >= FRAMED.0 && h >= FRAMED.1;
     if is_framed {
         // The frames replace the rules below the header and above the footer.
-        let body = Area { x: 0, y: 1, w, h: h.saturating_sub(2) };
+        let body = Area {
+            x: 0,
+            y: 1,
+            w,
+            h: h.saturating_sub(2),
+        };
         let below = (body.h / 3).clamp(7, 13);
-        let list = Area { h: body.h - below, ..body };
-        let detail = Area { y: body.y + list.h, h: below, ..body };
-        let rows = Area { x: 1, y: list.y + 2, w: w - 2, h: list.h.saturating_sub(3) };
-        let lines = Area { x: 2, y: detail.y + 1, w: w - 4, h: detail.h - 2 };
-        return Layout { is_framed, list, rows, detail, lines };
+        let list = Area {
+            h: body.h - below,
+            ..body
+        };
+        let detail = Area {
+            y: body.y + list.h,
+            h: below,
+            ..body
+        };
+        let rows = Area {
+            x: 1,
+            y: list.y + 2,
+            w: w - 2,
+            h: list.h.saturating_sub(3),
+        };
+        let lines = Area {
+            x: 2,
+            y: detail.y + 1,
+            w: w - 4,
+            h: detail.h - 2,
+        };
+        return Layout {
+            is_framed,
+            list,
+            rows,
+            detail,
+            lines,
+        };
     }
-    let body = Area { x: 0, y: 2, w, h: h.saturating_sub(4) };
+    let body = Area {
+        x: 0,
+        y: 2,
+        w,
+        h: h.saturating_sub(4),
+    };
     // A title line, the headings, the rows, a title line, the details.
     let below = (body.h / 3).clamp(2, 8);
-    let list = Area { h: body.h.saturating_sub(below + 1), ..body };
-    let detail = Area { y: body.y + list.h, h: below + 1, ..body };
-    let rows = Area { x: 0, y: list.y + 2, w, h: list.h.saturating_sub(2) };
-    let lines = Area { x: 1, y: detail.y + 1, w: w.saturating_sub(2), h: below };
-    Layout { is_framed, list, rows, detail, lines }
+    let list = Area {
+        h: body.h.saturating_sub(below + 1),
+        ..body
+    };
+    let detail = Area {
+        y: body.y + list.h,
+        h: below + 1,
+        ..body
+    };
+    let rows = Area {
+        x: 0,
+        y: list.y + 2,
+        w,
+        h: list.h.saturating_sub(2),
+    };
+    let lines = Area {
+        x: 1,
+        y: detail.y + 1,
+        w: w.saturating_sub(2),
+        h: below,
+    };
+    Layout {
+        is_framed,
+        list,
+        rows,
+        detail,
+        lines,
+    }
 }
 
 #[cfg(test)]
@@ -67,7 +130,9 @@ impl Layout {
     pub(super) fn fits(&self, w: u16, h: u16) -> bool {
         let end = |area: Area| area.y + area.h;
         let is_inside = |area: Area| area.x + area.w <= w && end(area) < h && area.h > 0;
-        [self.rows, self.detail, self.lines].into_iter().all(is_inside)
+        [self.rows, self.detail, self.lines]
+            .into_iter()
+            .all(is_inside)
             && self.rows.h >= 2
             && end(self.rows) <= self.detail.y
             && end(self.lines) <= end(self.detail)
@@ -94,19 +159,38 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     } else {
         let mut line = Line::of(Tone::Focus, &title);
         line.right = aside.left;
-        canvas.line_for_right(layout.list.x + 1, layout.list.y, layout.list.w.saturating_sub(2), &line);
+        canvas.line_for_right(
+            layout.list.x + 1,
+            layout.list.y,
+            layout.list.w.saturating_sub(2),
+            &line,
+        );
     }
     if shown.is_empty() {
         let (tone, said) = empty_state(page, listing);
-        let area = Area { y: layout.rows.y.saturating_sub(1), h: layout.rows.h + 1, ..layout.rows };
+        let area = Area {
+            y: layout.rows.y.saturating_sub(1),
+            h: layout.rows.h + 1,
+            ..layout.rows
+        };
         canvas.words(area, tone, &said);
     } else {
         let width = usize::from(layout.rows.w.saturating_sub(MARK + 1));
         let columns = table::Columns::new(width);
-        canvas.line(layout.rows.x + MARK, layout.rows.y - 1, width as u16, &columns.head());
-        let rows: Vec<&Row> = window.iter().filter_map(|at| shown.get(*at).copied()).collect();
+        canvas.line(
+            layout.rows.x + MARK,
+            layout.rows.y - 1,
+            width as u16,
+            &columns.head(),
+        );
+        let rows: Vec<&Row> = window
+            .iter()
+            .filter_map(|at| shown.get(*at).copied())
+            .collect();
         let selected = page.selection.selected.as_deref();
-        let lines = table::lines(&rows, columns, cx.session, selected, |row| page.details.error(row));
+        let lines = table::lines(&rows, columns, cx.session, selected, |row| {
+            page.details.error(row)
+        });
         for (n, (row, line)) in rows.into_iter().zip(&lines).enumerate() {
             let y = layout.rows.y + n as u16;
             canvas.line(layout.rows.x + MARK, y, width as u16, line);
@@ -122,13 +206,40 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     } else {
         let style = canvas.theme.style(Tone::Dim);
         let rule = "─".repeat(layout.detail.w.into());
-        canvas.text(layout.detail.x, layout.detail.y, layout.detail.w, &rule, style);
-        let more = if hidden.is_empty() { hidden } else { format!(" {hidden} ") };
-        let room = layout.detail.w.saturating_sub(6 + text::width(&more) as u16);
+        canvas.text(
+            layout.detail.x,
+            layout.detail.y,
+            layout.detail.w,
+            &rule,
+            style,
+        );
+        let more = if hidden.is_empty() {
+            hidden
+        } else {
+            format!(" {hidden} ")
+        };
+        let room = layout
+            .detail
+            .w
+            .saturating_sub(6 + text::width(&more) as u16);
         let right = Line::new().right(Tone::Dim, &more);
-        canvas.line(layout.detail.x, layout.detail.y, layout.detail.w.saturating_sub(2), &right);
-        let title = format!(" {} ", text::fit(&text::clean(&title), room.saturating_sub(2).into()));
-        canvas.text(layout.detail.x + 2, layout.detail.y, room, &title, canvas.theme.style(Tone::Strong));
+        canvas.line(
+            layout.detail.x,
+            layout.detail.y,
+            layout.detail.w.saturating_sub(2),
+            &right,
+        );
+        let title = format!(
+            " {} ",
+            text::fit(&text::clean(&title), room.saturating_sub(2).into())
+        );
+        canvas.text(
+            layout.detail.x + 2,
+            layout.detail.y,
+            room,
+            &title,
+            canvas.theme.style(Tone::Strong),
+        );
     }
     let area = layout.lines;
     let lines = detail::lines(row, page.details.of(row), cx, area.w.into(), area.h.into());
@@ -139,13 +250,20 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 /// Says how many rows are above and below the visible ones, as cards do.
 fn hidden(window: &[usize], count: usize) -> String {
-    let (first, end) = (window.first().copied().unwrap_or(0), window.last().map_or(0, |last| last + 1));
+    let (first, end) = (
+        window.first().copied().unwrap_or(0),
+        window.last().map_or(0, |last| last + 1),
+    );
     let parts: Vec<String> = [("↑", first), ("↓", count.saturating_sub(end))]
         .into_iter()
         .filter(|(_, rows)| *rows > 0)
         .map(|(glyph, rows)| format!("{glyph} {}", text::count(rows as u64)))
         .collect();
-    if parts.is_empty() { String::new() } else { format!("{} more", parts.join(" ")) }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("{} more", parts.join(" "))
+    }
 }
 
 /// Columns around the title and what is beside it, and between them: in a frame, and without one.
@@ -164,32 +282,61 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
     let titles = titles(page, listing, width);
     let mut asides = not_checked(listing);
     if let Some(words) = outdated_words(listing, session) {
-        asides =
-            asides.iter().map(|said| format!("{said}{}{words}", if said.is_empty() { "" } else { " · " })).collect();
+        asides = asides
+            .iter()
+            .map(|said| format!("{said}{}{words}", if said.is_empty() { "" } else { " · " }))
+            .collect();
     }
     // Names are more important than what the title says of the order.
     let mut all: Vec<(String, String)> = Vec::new();
     for aside in &asides {
         for asking in &asking {
-            all.extend(titles.iter().map(|title| (format!("{title}{asking}"), aside.clone())));
+            all.extend(
+                titles
+                    .iter()
+                    .map(|title| (format!("{title}{asking}"), aside.clone())),
+            );
         }
     }
     // Where nothing fits, the less urgent counts are left away rather than cut.
-    let Counts { waiting, failed, .. } = listing.counts();
+    let Counts {
+        waiting, failed, ..
+    } = listing.counts();
     if page.filter.is_empty() && !listing.rows.is_empty() {
         let title = format!("Inbox · {waiting} waiting, {failed} failed");
         all.extend(asides.iter().map(|aside| (title.clone(), aside.clone())));
     }
-    let margin = if width < FRAMED.0.into() { HEAD_MARGINS.1 } else { HEAD_MARGINS.0 };
-    let fits = |(title, aside): &&(String, String)| text::width(title) + text::width(aside) + margin <= width;
-    let (title, said) = all.iter().find(fits).or(all.last()).cloned().unwrap_or_default();
+    let margin = if width < FRAMED.0.into() {
+        HEAD_MARGINS.1
+    } else {
+        HEAD_MARGINS.0
+    };
+    let fits = |(title, aside): &&(String, String)| {
+        text::width(title) + text::width(aside) + margin <= width
+    };
+    let (title, said) = all
+        .iter()
+        .find(fits)
+        .or(all.last())
+        .cloned()
+        .unwrap_or_default();
     let mut aside = Line::new();
     if !said.is_empty() {
-        aside.push(if listing.failed.is_empty() { Tone::Dim } else { Tone::Bad }, &said);
+        aside.push(
+            if listing.failed.is_empty() {
+                Tone::Dim
+            } else {
+                Tone::Bad
+            },
+            &said,
+        );
     }
     if !listing.unlisted.is_empty() {
         let gap = if aside.left.is_empty() { "" } else { " · " };
-        aside.push_dim(&format!("{gap}{}: open threads only", names(&listing.unlisted)));
+        aside.push_dim(&format!(
+            "{gap}{}: open threads only",
+            names(&listing.unlisted)
+        ));
     }
     if let Some(said) = asleep(listing) {
         let gap = if aside.left.is_empty() { "" } else { " · " };
@@ -203,22 +350,34 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
 
 /// Says which servers are not asked.
 fn asleep(listing: &Listing) -> Option<String> {
-    (!listing.asleep.is_empty()).then(|| format!("asked only while open: {}", names(&listing.asleep)))
+    (!listing.asleep.is_empty())
+        .then(|| format!("asked only while open: {}", names(&listing.asleep)))
 }
 
 /// Returns the title with the counts, the longest form first.
 fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
     if !page.filter.is_empty() {
         let (shown, all) = (page.shown().len(), listing.rows.len());
-        return vec![format!("Inbox · /{} · {shown} of {all}", text::clean(&page.filter))];
+        return vec![format!(
+            "Inbox · /{} · {shown} of {all}",
+            text::clean(&page.filter)
+        )];
     }
     if listing.rows.is_empty() {
         return vec!["Inbox".into()];
     }
-    let Counts { waiting, failed, stuck, unfinished } = listing.counts();
+    let Counts {
+        waiting,
+        failed,
+        stuck,
+        unfinished,
+    } = listing.counts();
     let more = [(stuck, "stuck"), (unfinished, "unfinished")];
-    let more: String =
-        more.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}")).collect();
+    let more: String = more
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!(", {count} {word}"))
+        .collect();
     let counts = format!("{waiting} waiting, {failed} failed{more}");
     let brief = format!("Inbox · {counts}");
     match width < FRAMED.0.into() {
@@ -234,27 +393,59 @@ fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
 /// Returns which servers were not checked and why, the longest form first.
 fn not_checked(listing: &Listing) -> Vec<String> {
     let failed = &listing.failed;
-    let Some((_, first)) = failed.first() else { return vec![String::new()] };
-    let number = format!("{} servers not checked", listing.unchecked.max(failed.len()));
+    let Some((_, first)) = failed.first() else {
+        return vec![String::new()];
+    };
+    let number = format!(
+        "{} servers not checked",
+        listing.unchecked.max(failed.len())
+    );
     let all: Vec<&str> = failed.iter().map(|(name, _)| name.as_str()).collect();
     match failed.len() {
-        1 => vec![format!("{}: not checked ({first})", all[0]), format!("{} not checked", all[0])],
+        1 => vec![
+            format!("{}: not checked ({first})", all[0]),
+            format!("{} not checked", all[0]),
+        ],
         _ if failed.iter().all(|(_, why)| why == first) => {
-            vec![format!("{}: not checked ({first})", all.join(", ")), format!("{number} ({first})"), number]
+            vec![
+                format!("{}: not checked ({first})", all.join(", ")),
+                format!("{number} ({first})"),
+                number,
+            ]
         }
         _ => {
-            let each: Vec<String> = failed.iter().map(|(name, why)| format!("{name} ({why})")).collect();
-            vec![format!("not checked: {}", each.join(", ")), format!("not checked: {}", all.join(", ")), number]
+            let each: Vec<String> = failed
+                .iter()
+                .map(|(name, why)| format!("{name} ({why})"))
+                .collect();
+            vec![
+                format!("not checked: {}", each.join(", ")),
+                format!("not checked: {}", all.join(", ")),
+                number,
+            ]
         }
     }
 }
 
 /// Returns since when the dim rows are not confirmed, once for all of them.
 fn outdated_words(listing: &Listing, session: &Session) -> Option<String> {
-    let times: Vec<String> =
-        listing.rows.iter().filter_map(|row| row.as_of).map(|at| session.dated_minute(at)).collect();
-    let oldest = listing.rows.iter().filter_map(|row| row.as_of).min().map(|at| session.dated_minute(at))?;
-    let later = if times.iter().any(|time| *time != oldest) { " or later" } else { "" };
+    let times: Vec<String> = listing
+        .rows
+        .iter()
+        .filter_map(|row| row.as_of)
+        .map(|at| session.dated_minute(at))
+        .collect();
+    let oldest = listing
+        .rows
+        .iter()
+        .filter_map(|row| row.as_of)
+        .min()
+        .map(|at| session.dated_minute(at))?;
+    let later = if times.iter().any(|time| *time != oldest) {
+        " or later"
+    } else {
+        ""
+    };
     Some(format!("dim rows as of {oldest}{later}"))
 }
 
@@ -265,8 +456,17 @@ fn names(all: &[String]) -> String {
 
 /// Returns up to so many names and the number of the others.
 fn some_names(all: &[String], most: usize) -> String {
-    let named = all.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if all.len() > most { format!("{named} and {} more", all.len() - most) } else { named }
+    let named = all
+        .iter()
+        .take(most)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if all.len() > most {
+        format!("{named} and {} more", all.len() - most)
+    } else {
+        named
+    }
 }
 
 /// Returns the text in place of rows.
@@ -274,26 +474,49 @@ fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
     if !page.filter.is_empty() && !listing.rows.is_empty() {
         return (
             Tone::Plain,
-            format!("No match for “{}”.\n\nPress Esc to clear the filter.", text::clean(&page.filter)),
+            format!(
+                "No match for “{}”.\n\nPress Esc to clear the filter.",
+                text::clean(&page.filter)
+            ),
         );
     }
     let mut parts = Vec::new();
     if !listing.checked.is_empty() {
-        parts.push(format!("Nothing is waiting for you on {}.", names(&listing.checked)));
+        parts.push(format!(
+            "Nothing is waiting for you on {}.",
+            names(&listing.checked)
+        ));
     }
     if !listing.asking.is_empty() {
         parts.push(format!("Asking {}…", names(&listing.asking)));
     }
-    parts.extend(listing.failed.iter().take(8).map(|(name, why)| format!("{name} wasn't checked ({why}).")));
+    parts.extend(
+        listing
+            .failed
+            .iter()
+            .take(8)
+            .map(|(name, why)| format!("{name} wasn't checked ({why}).")),
+    );
     if listing.failed.len() > 8 {
-        parts.push(format!("{} more servers weren't checked.", listing.failed.len() - 8));
+        parts.push(format!(
+            "{} more servers weren't checked.",
+            listing.failed.len() - 8
+        ));
     }
     if !listing.unlisted.is_empty() {
         let which = names(&listing.unlisted);
-        parts.push(format!("{which} can't list threads: only threads that are open here are watched."));
+        parts.push(format!(
+            "{which} can't list threads: only threads that are open here are watched."
+        ));
     }
     parts.extend(asleep(listing).map(|said| format!("{}.", text::capitalized(&said))));
-    parts.extend(listing.limits.iter().take(4).map(|limit| format!("{limit}.")));
+    parts.extend(
+        listing
+            .limits
+            .iter()
+            .take(4)
+            .map(|limit| format!("{limit}.")),
+    );
     if parts.is_empty() {
         parts.push("No agent server is known yet.".into());
     }

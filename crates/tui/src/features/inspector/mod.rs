@@ -21,7 +21,10 @@ pub struct Document {
 impl Document {
     /// Creates an inspector at the first line of a document.
     pub fn new(title: String, text: Arc<str>) -> Document {
-        Document { title, tree: Box::new(Tree::new(text)) }
+        Document {
+            title,
+            tree: Box::new(Tree::new(text)),
+        }
     }
 }
 
@@ -88,7 +91,10 @@ impl Component for Document {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.tree.prepare(cx.area.w.saturating_sub(GUTTER) as usize, cx.area.h as usize);
+        self.tree.prepare(
+            cx.area.w.saturating_sub(GUTTER) as usize,
+            cx.area.h as usize,
+        );
     }
 
     fn jobs(&self) -> Vec<&PendingJob> {
@@ -108,7 +114,10 @@ impl Component for Document {
         let mut about = self.tree.search_line().unwrap_or_default();
         if let Some(path) = self.tree.path_under_cursor().filter(|path| path != ".") {
             let used = text::width(&self.title) + about.width() + 10;
-            let path = tail(&text::clean(&path), usize::from(area.w).saturating_sub(used));
+            let path = tail(
+                &text::clean(&path),
+                usize::from(area.w).saturating_sub(used),
+            );
             let gap = if about.left.is_empty() { "" } else { " · " };
             about.push(Tone::Dim, &format!("{gap}{path}"));
         }

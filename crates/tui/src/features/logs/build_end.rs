@@ -15,19 +15,25 @@ const LATE_LINES: SignedDuration = SignedDuration::from_secs(60);
 
 /// Returns whether the build of a revision is over. Its rollout may still be in progress.
 fn is_built(revision: &Revision) -> bool {
-    revision.phase().is_final() || matches!(revision.status.as_str(), "AWAITING_DEPLOY" | "DEPLOYING")
+    revision.phase().is_final()
+        || matches!(revision.status.as_str(), "AWAITING_DEPLOY" | "DEPLOYING")
 }
 
 impl LogView {
     /// Returns the revision of a build log whose build has ended.
     fn built<'a>(&self, cx: &Cx<'a>, source: usize) -> Option<&'a Revision> {
-        let source = self.sources.get(source).filter(|_| self.kind == LogKind::Build)?;
+        let source = self
+            .sources
+            .get(source)
+            .filter(|_| self.kind == LogKind::Build)?;
         let of = RevisionRef {
             profile: source.profile.clone(),
             deployment: source.scope.deployment.as_str().into(),
             revision: source.scope.revision.as_deref()?.into(),
         };
-        cx.lookup.revision(&of).filter(|revision| is_built(revision))
+        cx.lookup
+            .revision(&of)
+            .filter(|revision| is_built(revision))
     }
 
     /// Returns whether every log of the view is that of a build that has ended.
@@ -37,25 +43,47 @@ impl LogView {
 
     /// Returns how the builds ended: `ended: BUILD_FAILED after 34s`.
     pub(super) fn end_line(&self, cx: &Cx<'_>) -> Line {
-        let [_] = self.sources.as_slice() else { return Line::plain("■ ").with_dim("ended") };
-        let Some(revision) = self.built(cx, 0) else { return Line::new() };
+        let [_] = self.sources.as_slice() else {
+            return Line::plain("■ ").with_dim("ended");
+        };
+        let Some(revision) = self.built(cx, 0) else {
+            return Line::new();
+        };
         let (glyph, tone) = phase_glyph(revision.phase());
-        let took = revision.took(cx.session.now).filter(|took| revision.phase().is_final() && !took.is_zero());
-        let after = took.map(|took| format!(" after {}", text::duration(took))).unwrap_or_default();
-        let of_word = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
-        Line::of(tone, &format!("{glyph} ")).with_dim("ended: ").with(of_word, &revision.status).with_dim(&after)
+        let took = revision
+            .took(cx.session.now)
+            .filter(|took| revision.phase().is_final() && !took.is_zero());
+        let after = took
+            .map(|took| format!(" after {}", text::duration(took)))
+            .unwrap_or_default();
+        let of_word = if revision.phase() == Phase::Failed {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        };
+        Line::of(tone, &format!("{glyph} "))
+            .with_dim("ended: ")
+            .with(of_word, &revision.status)
+            .with_dim(&after)
     }
 
     /// Returns whether a log was read after the last lines of its build were due.
     pub(super) fn is_read_to_its_end(&self, cx: &Cx<'_>, source: usize) -> bool {
-        let Some(revision) = self.built(cx, source) else { return false };
+        let Some(revision) = self.built(cx, source) else {
+            return false;
+        };
         let of = &self.sources[source];
-        let read_at: Option<Timestamp> =
-            of.loaded_at.filter(|_| of.error.is_none()).zip(cx.session.profile(&of.profile)).map(|(at, profile)| {
+        let read_at: Option<Timestamp> = of
+            .loaded_at
+            .filter(|_| of.error.is_none())
+            .zip(cx.session.profile(&of.profile))
+            .map(|(at, profile)| {
                 // The record's times are by the server's clock.
                 profile.server_time(at)
             });
         let ended_at = revision.updated_at.filter(|_| revision.phase().is_final());
-        read_at.zip(ended_at).is_some_and(|(read, ended)| read.duration_since(ended) > LATE_LINES)
+        read_at
+            .zip(ended_at)
+            .is_some_and(|(read, ended)| read.duration_since(ended) > LATE_LINES)
     }
 }

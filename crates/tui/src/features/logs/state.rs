@@ -10,7 +10,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The default limits.
-const LIMITS: Limits = Limits { lines: 100_000, slack: 10_000, bytes: 32 << 20 };
+const LIMITS: Limits = Limits {
+    lines: 100_000,
+    slack: 10_000,
+    bytes: 32 << 20,
+};
 /// Changes of a clock difference up to this are ignored: it has a resolution of whole seconds and includes network latency.
 const JITTER: SignedDuration = SignedDuration::from_secs(2);
 /// The fields that a filter may name before a colon.
@@ -68,16 +72,31 @@ pub struct StoredLine {
 }
 
 impl From<LogLine> for StoredLine {
-    fn from(LogLine { id: _, at, level, message, extra }: LogLine) -> StoredLine {
+    fn from(
+        LogLine {
+            id: _,
+            at,
+            level,
+            message,
+            extra,
+        }: LogLine,
+    ) -> StoredLine {
         let extra = (!extra.is_empty()).then(|| Box::new(extra));
-        StoredLine { at, level: level.map(String::into_boxed_str), message: message.into_boxed_str(), extra }
+        StoredLine {
+            at,
+            level: level.map(String::into_boxed_str),
+            message: message.into_boxed_str(),
+            extra,
+        }
     }
 }
 
 impl StoredLine {
     /// Returns the severity of the line.
     pub fn severity(&self) -> Severity {
-        self.level.as_deref().map_or(Severity::Unknown, Severity::of)
+        self.level
+            .as_deref()
+            .map_or(Severity::Unknown, Severity::of)
     }
 
     /// Returns its approximate bytes in memory: the message, and the fields with their overhead.
@@ -171,7 +190,10 @@ impl LogView {
             number,
             states: sources
                 .iter()
-                .map(|s| SourceState { name: s.name.as_str().into(), ..SourceState::default() })
+                .map(|s| SourceState {
+                    name: s.name.as_str().into(),
+                    ..SourceState::default()
+                })
                 .collect(),
             sources,
             kind,
@@ -193,8 +215,16 @@ impl LogView {
 
     /// Returns a view that reads the same logs again under a new number.
     pub fn again(&self, number: u64) -> LogView {
-        let source = |s: &Source| Source { loaded_at: None, error: None, ..s.clone() };
-        let state = |s: &SourceState| SourceState { name: s.name.clone(), skew: s.skew, ..SourceState::default() };
+        let source = |s: &Source| Source {
+            loaded_at: None,
+            error: None,
+            ..s.clone()
+        };
+        let state = |s: &SourceState| SourceState {
+            name: s.name.clone(),
+            skew: s.skew,
+            ..SourceState::default()
+        };
         LogView {
             level: self.level,
             minutes: self.minutes,
@@ -206,13 +236,21 @@ impl LogView {
 
     /// Returns the lines to request, at a time by the server's clock.
     pub fn log_filter(&self, server_time: Timestamp) -> LogFilter {
-        let since = self.minutes.and_then(|m| server_time.checked_sub(SignedDuration::from_mins(m)).ok());
-        LogFilter { level: self.level, since, ..LogFilter::default() }
+        let since = self
+            .minutes
+            .and_then(|m| server_time.checked_sub(SignedDuration::from_mins(m)).ok());
+        LogFilter {
+            level: self.level,
+            since,
+            ..LogFilter::default()
+        }
     }
 
     /// Applies the response of a log.
     pub fn take(&mut self, source: usize, result: Result<Vec<LogLine>, ApiError>, at: Timestamp) {
-        let Some(of) = self.sources.get_mut(source) else { return };
+        let Some(of) = self.sources.get_mut(source) else {
+            return;
+        };
         let lines = match result {
             Ok(lines) => lines,
             Err(error) => return of.error = Some(error),
@@ -231,7 +269,9 @@ impl LogView {
 
     /// Converts the received lines of a log to entries.
     fn entries_of(&mut self, source: usize, lines: Vec<LogLine>) -> Vec<Entry> {
-        let Some(state) = self.states.get_mut(source) else { return Vec::new() };
+        let Some(state) = self.states.get_mut(source) else {
+            return Vec::new();
+        };
         let end = self.entries.last().and_then(|e| e.key);
         // A line without a time gets the time of the previous line, or at the start of the log that of the next one.
         state.last = state.last.or_else(|| lines.iter().find_map(|line| line.at));
@@ -246,7 +286,14 @@ impl LogView {
             let (name, time) = (state.name.clone(), state.last);
             // In a log without any times, a line is sorted after all earlier received ones.
             let key = time.map(|time| on_our_clock(time, state.skew)).or(end);
-            batch.push(Entry { number: self.next_number, source, line, name, time, key });
+            batch.push(Entry {
+                number: self.next_number,
+                source,
+                line,
+                name,
+                time,
+                key,
+            });
             self.next_number += 1;
         }
         batch
@@ -254,7 +301,9 @@ impl LogView {
 
     /// Inserts entries, nearly always at the end. Both lists are mostly sorted, so the sort takes about one pass.
     fn merge(&mut self, batch: Vec<Entry>) {
-        let Some(first) = batch.iter().map(Entry::order).min() else { return };
+        let Some(first) = batch.iter().map(Entry::order).min() else {
+            return;
+        };
         let from = self.entries.partition_point(|e| e.order() < first);
         self.bytes += batch.iter().map(|e| e.line.weight()).sum::<usize>();
         self.entries.extend(batch);
@@ -263,9 +312,17 @@ impl LogView {
 
     /// Evicts the oldest lines over the limits.
     fn evict(&mut self) {
-        let Limits { lines, slack, bytes } = self.limits;
+        let Limits {
+            lines,
+            slack,
+            bytes,
+        } = self.limits;
         let count = self.entries.len();
-        let min_evicted = if count > lines + slack { count - lines } else { 0 };
+        let min_evicted = if count > lines + slack {
+            count - lines
+        } else {
+            0
+        };
         let mut evicted = 0;
         for entry in &self.entries {
             if evicted >= min_evicted && self.bytes <= bytes {
@@ -280,17 +337,27 @@ impl LogView {
 
     /// Applies the clock offset of a log's server, and sorts its lines again if it changed.
     pub fn set_skew(&mut self, source: usize, skew: SignedDuration) {
-        let Some(state) = self.states.get_mut(source) else { return };
+        let Some(state) = self.states.get_mut(source) else {
+            return;
+        };
         if (skew - state.skew).abs() <= JITTER {
             return;
         }
         state.skew = skew;
         let anchors = self.anchors().map(|order| order.map(|(_, number)| number));
         for entry in self.entries.iter_mut().filter(|e| e.source == source) {
-            entry.key = entry.time.map(|time| on_our_clock(time, skew)).or(entry.key);
+            entry.key = entry
+                .time
+                .map(|time| on_our_clock(time, skew))
+                .or(entry.key);
         }
         self.entries.sort_by_key(Entry::order);
-        let order = |number| self.entries.iter().find(|e| e.number == number).map(Entry::order);
+        let order = |number| {
+            self.entries
+                .iter()
+                .find(|e| e.number == number)
+                .map(Entry::order)
+        };
         let anchors = anchors.map(|number| number.and_then(order));
         self.refilter(anchors);
     }
@@ -304,22 +371,31 @@ impl LogView {
 
     /// Returns whether a log's server may have lines that couldn't be loaded.
     pub fn is_incomplete(&self, source: usize) -> bool {
-        self.states.get(source).is_some_and(|state| state.is_incomplete)
+        self.states
+            .get(source)
+            .is_some_and(|state| state.is_incomplete)
     }
 
     /// Returns the lines under the cursor and at the top, or the last ones if no line is shown.
     fn anchors(&self) -> [Option<Order>; 2] {
         let order = |row: u64, last: Option<Order>| self.entry(row).map(Entry::order).or(last);
-        [order(self.place.cursor.key, self.last_anchors[0]), order(self.place.top.key, self.last_anchors[1])]
+        [
+            order(self.place.cursor.key, self.last_anchors[0]),
+            order(self.place.top.key, self.last_anchors[1]),
+        ]
     }
 
     /// Recomputes the matching lines, and moves the cursor and the top to the anchors.
     fn refilter(&mut self, anchors: [Option<Order>; 2]) {
         let entries = &self.entries;
-        self.shown = (0..entries.len()).filter(|i| self.filter.fit(&entries[*i]).is_some()).collect();
+        self.shown = (0..entries.len())
+            .filter(|i| self.filter.fit(&entries[*i]).is_some())
+            .collect();
         // If the line itself is not shown, the next one.
         let find = |order: Option<Order>| {
-            let row = order.map_or(0, |order| self.shown.partition_point(|i| entries[*i].order() < order));
+            let row = order.map_or(0, |order| {
+                self.shown.partition_point(|i| entries[*i].order() < order)
+            });
             row.min(self.shown.len().saturating_sub(1)) as u64
         };
         [self.place.cursor.key, self.place.top.key] = anchors.map(find);
@@ -344,8 +420,15 @@ impl LogView {
 
     /// Returns the number of matching lines received since the end was last followed.
     pub fn unseen(&self) -> u64 {
-        let seen = if self.place.follow { self.next_number } else { self.seen_upto };
-        self.shown.iter().filter(|i| self.entries[**i].number >= seen).count() as u64
+        let seen = if self.place.follow {
+            self.next_number
+        } else {
+            self.seen_upto
+        };
+        self.shown
+            .iter()
+            .filter(|i| self.entries[**i].number >= seen)
+            .count() as u64
     }
 
     /// Returns the filter.
@@ -363,7 +446,10 @@ impl LogView {
 
     /// Returns the rows for scrolling.
     pub fn rows(&self) -> Flat {
-        Flat { first: 0, end: self.shown.len() as u64 }
+        Flat {
+            first: 0,
+            end: self.shown.len() as u64,
+        }
     }
 
     /// Returns the line of a row.
@@ -383,7 +469,9 @@ impl LogView {
 
     /// Returns whether every log has responded at least once.
     pub fn is_loaded(&self) -> bool {
-        self.sources.iter().all(|s| s.loaded_at.is_some() || s.error.is_some())
+        self.sources
+            .iter()
+            .all(|s| s.loaded_at.is_some() || s.error.is_some())
     }
 
     /// Switches to the next minimum severity.
@@ -410,7 +498,9 @@ impl LogView {
 
 /// Estimates the bytes of fields, with their overhead.
 fn fields_weight(all: &Extra) -> usize {
-    all.iter().map(|(name, value)| 256 + name.len() + value_weight(value)).sum()
+    all.iter()
+        .map(|(name, value)| 256 + name.len() + value_weight(value))
+        .sum()
 }
 
 fn value_weight(value: &Value) -> usize {

@@ -30,14 +30,27 @@ impl LogView {
         let notice = (of.len() > MAX_LOGS)
             .then(|| format!("Showing logs of the first {MAX_LOGS} marked deployments (maximum)."));
         of.truncate(MAX_LOGS);
-        let source = |LogRef { profile, name, deployment, revision }| Source {
+        let source = |LogRef {
+                          profile,
+                          name,
+                          deployment,
+                          revision,
+                      }| Source {
             profile,
             name,
-            scope: LogScope { deployment, revision, kind },
+            scope: LogScope {
+                deployment,
+                revision,
+                kind,
+            },
             loaded_at: None,
             error: None,
         };
-        let mut view = LogView::new(session.next_stream.take(), kind, of.into_iter().map(source).collect());
+        let mut view = LogView::new(
+            session.next_stream.take(),
+            kind,
+            of.into_iter().map(source).collect(),
+        );
         view.adjust_clocks(session);
         Ok((view, notice))
     }
@@ -45,7 +58,10 @@ impl LogView {
     /// Applies the clock offset of each server, so that lines of several servers are sorted by one clock.
     pub fn adjust_clocks(&mut self, session: &Session) {
         for n in 0..self.sources.len() {
-            let skew = session.profile(&self.sources[n].profile).map(|profile| profile.skew).unwrap_or_default();
+            let skew = session
+                .profile(&self.sources[n].profile)
+                .map(|profile| profile.skew)
+                .unwrap_or_default();
             self.set_skew(n, skew);
         }
     }
@@ -55,12 +71,16 @@ impl LogView {
         *self = self.again(session.next_stream.take());
         change(self);
         let kind = self.kind;
-        self.sources.iter_mut().for_each(|source| source.scope.kind = kind);
+        self.sources
+            .iter_mut()
+            .for_each(|source| source.scope.kind = kind);
     }
 
     /// Inspects the line under the cursor with all its fields.
     fn inspect(&self) -> Requests {
-        let Some(line) = self.under_cursor().map(|entry| entry.line.clone()) else { return Requests::none() };
+        let Some(line) = self.under_cursor().map(|entry| entry.line.clone()) else {
+            return Requests::none();
+        };
         let mut fields = line.extra.map(|extra| *extra).unwrap_or_default();
         fields.insert("timestamp".into(), line.at.map(|at| at.to_string()).into());
         fields.insert("level".into(), line.level.as_deref().into());
@@ -116,14 +136,16 @@ impl Component for LogView {
 
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
         if let Some(row) = y.checked_sub(HEAD) {
-            let by = self.place.top.key as isize + isize::from(row as i16) - self.place.cursor.key as isize;
+            let by = self.place.top.key as isize + isize::from(row as i16)
+                - self.place.cursor.key as isize;
             self.step(cx, by, false);
         }
         Requests::none()
     }
 
     fn copied(&mut self) -> Option<String> {
-        self.under_cursor().map(|entry| entry.line.message.to_string())
+        self.under_cursor()
+            .map(|entry| entry.line.message.to_string())
     }
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {
@@ -147,15 +169,25 @@ impl Component for LogView {
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for (n, source) in self.sources.iter().enumerate().filter(|(_, source)| cx.session.may_poll(&source.profile)) {
+        for (n, source) in self
+            .sources
+            .iter()
+            .enumerate()
+            .filter(|(_, source)| cx.session.may_poll(&source.profile))
+        {
             if self.is_read_to_its_end(cx, n) {
                 continue;
             }
             let filter = self.log_filter(cx.session.server_time(&source.profile));
             let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
-            let mut log = Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);
+            let mut log =
+                Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);
             // A log hidden by another pane is polled slowly.
-            log.params.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
+            log.params.pace = if cx.is_shown {
+                cx.session.pace(false)
+            } else {
+                Pace::Slow
+            };
             out.push(log);
         }
     }

@@ -37,22 +37,45 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         (false, 0) => head.right(Tone::Strong, "‖ paused · G"),
         (false, n) => head.right(Tone::Strong, &format!("‖ {} new · G", text::count(n))),
     };
-    canvas.line_for_right(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
-    canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &status_line(cx, logs));
+    canvas.line_for_right(
+        area.x + used + 2,
+        area.y,
+        area.w.saturating_sub(used + 3),
+        &head,
+    );
+    canvas.line(
+        area.x + 1,
+        area.y + 1,
+        area.w.saturating_sub(2),
+        &status_line(cx, logs),
+    );
     let rows = below(area, HEAD);
     if logs.rows().end == 0 {
         let (tone, words) = empty_state(logs, has_ended);
         return canvas.words(rows, tone, &words);
     }
-    let shown: Vec<u64> = window(&logs.rows(), logs.place.top, rows.h as usize).map(|spot| spot.key).collect();
-    let entries = || shown.iter().filter_map(|row| Some((*row, logs.entry(*row)?)));
+    let shown: Vec<u64> = window(&logs.rows(), logs.place.top, rows.h as usize)
+        .map(|spot| spot.key)
+        .collect();
+    let entries = || {
+        shown
+            .iter()
+            .filter_map(|row| Some((*row, logs.entry(*row)?)))
+    };
     let date = |at: Timestamp| at.to_zoned(cx.session.settings.tz.clone()).date();
     let today = date(cx.session.now);
     // Dates are shown only if a visible line is from another day.
     let dated = entries().any(|(_, e)| e.line.at.is_some_and(|at| date(at) != today));
     let leveled = entries().any(|(_, e)| e.line.level.is_some());
-    let names =
-        if logs.sources.len() > 1 { logs.sources.iter().map(|s| text::width(&s.name)).max().unwrap_or(0) } else { 0 };
+    let names = if logs.sources.len() > 1 {
+        logs.sources
+            .iter()
+            .map(|s| text::width(&s.name))
+            .max()
+            .unwrap_or(0)
+    } else {
+        0
+    };
     let names = names.min(24).min(area.w as usize / 4);
     for (line, (row, entry)) in entries().enumerate() {
         let y = rows.y + line as u16;
@@ -75,7 +98,10 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
         line.push_plain(&format!("   {} and worse", level.to_lowercase()));
     }
     if let Some(minutes) = logs.minutes {
-        line.push_plain(&format!("   of the last {}", text::age(Duration::from_secs(minutes.unsigned_abs() * 60))));
+        line.push_plain(&format!(
+            "   of the last {}",
+            text::age(Duration::from_secs(minutes.unsigned_abs() * 60))
+        ));
     }
     if logs.is_ended(cx) {
         line.push_dim("   no new lines: the build has ended");
@@ -83,10 +109,18 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
     if logs.let_go > 0 {
         line.push_dim(&format!("   {} evicted", text::count(logs.let_go)));
     }
-    let incomplete = logs.sources.iter().enumerate().filter(|(n, _)| logs.is_incomplete(*n));
+    let incomplete = logs
+        .sources
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| logs.is_incomplete(*n));
     let incomplete: Vec<&str> = incomplete.map(|(_, source)| source.name.as_str()).collect();
     if !incomplete.is_empty() {
-        let names = if logs.sources.len() > 1 { format!("{}: ", incomplete.join(" · ")) } else { String::new() };
+        let names = if logs.sources.len() > 1 {
+            format!("{}: ", incomplete.join(" · "))
+        } else {
+            String::new()
+        };
         line.push_moving(&format!("   {names}the server may have more lines"));
     }
     if !logs.filter().text().is_empty() {
@@ -94,24 +128,45 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
     }
     for source in &logs.sources {
         if let Some(error) = &source.error {
-            let old = source.loaded_at.and_then(|at| Duration::try_from(cx.session.now - at).ok()).map(text::age);
+            let old = source
+                .loaded_at
+                .and_then(|at| Duration::try_from(cx.session.now - at).ok())
+                .map(text::age);
             let old = old.map(|age| format!(", {age} old")).unwrap_or_default();
-            let name = if logs.sources.len() > 1 { format!("{} ", source.name) } else { String::new() };
-            line = line.right(Tone::Bad, &format!("  ✗ {name}{}", error.badge())).right(Tone::Dim, &old);
+            let name = if logs.sources.len() > 1 {
+                format!("{} ", source.name)
+            } else {
+                String::new()
+            };
+            line = line
+                .right(Tone::Bad, &format!("  ✗ {name}{}", error.badge()))
+                .right(Tone::Dim, &old);
         }
     }
     line
 }
 
-fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: bool, names: usize) -> Line {
+fn entry_line(
+    cx: &Cx<'_>,
+    logs: &LogView,
+    entry: &Entry,
+    dated: bool,
+    leveled: bool,
+    names: usize,
+) -> Line {
     let at = match entry.line.at {
         None => "-".to_string(),
         Some(at) => {
             let form = if dated { "%m-%d %H:%M:%S" } else { "%H:%M:%S" };
-            at.to_zoned(cx.session.settings.tz.clone()).strftime(form).to_string()
+            at.to_zoned(cx.session.settings.tz.clone())
+                .strftime(form)
+                .to_string()
         }
     };
-    let mut line = Line::dim(&format!("{at:<width$} ", width = if dated { 14 } else { 8 }));
+    let mut line = Line::dim(&format!(
+        "{at:<width$} ",
+        width = if dated { 14 } else { 8 }
+    ));
     let severity = entry.line.severity();
     let bad = match severity {
         Severity::Critical | Severity::Error => Some(Tone::Bad),
@@ -133,15 +188,30 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
         line.push(tone, &format!("{name}{pad} "));
         line.push_dim("│ ");
     }
-    let end = entry.line.message.char_indices().nth(MAX_CHARS).map_or(entry.line.message.len(), |(i, _)| i);
-    let tone = if severity == Severity::Debug { Tone::Dim } else { Tone::Plain };
+    let end = entry
+        .line
+        .message
+        .char_indices()
+        .nth(MAX_CHARS)
+        .map_or(entry.line.message.len(), |(i, _)| i);
+    let tone = if severity == Severity::Debug {
+        Tone::Dim
+    } else {
+        Tone::Plain
+    };
     line.push(tone, &entry.line.message[..end]);
     line
 }
 
 fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
-        return (Tone::Bad, format!("{}\n\nRetrying automatically if possible; press r to retry now.", error.story()));
+        return (
+            Tone::Bad,
+            format!(
+                "{}\n\nRetrying automatically if possible; press r to retry now.",
+                error.story()
+            ),
+        );
     }
     if !logs.is_loaded() {
         return (Tone::Dim, "Loading lines…".into());
@@ -149,14 +219,18 @@ fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {
     if !logs.filter().is_empty() {
         return (
             Tone::Plain,
-            format!("No line matches “{}”.\n\nPress Esc to clear the filter.", text::clean(logs.filter().text())),
+            format!(
+                "No line matches “{}”.\n\nPress Esc to clear the filter.",
+                text::clean(logs.filter().text())
+            ),
         );
     }
     let why = match logs.kind {
         LogKind::Build if has_ended => {
             return (
                 Tone::Plain,
-                "The build has ended, and its log is empty.\n\nImages built elsewhere have none.".into(),
+                "The build has ended, and its log is empty.\n\nImages built elsewhere have none."
+                    .into(),
             );
         }
         LogKind::Build => "The build log starts with the build; images built elsewhere have none.",
@@ -166,5 +240,8 @@ fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {
         (None, None) => "",
         _ => " Press & for the level, T for the time range.",
     };
-    (Tone::Plain, format!("No lines yet.\n\n{why}{hint} New lines appear automatically."))
+    (
+        Tone::Plain,
+        format!("No lines yet.\n\n{why}{hint} New lines appear automatically."),
+    )
 }

@@ -46,29 +46,51 @@ const fn command(
     help: &'static str,
     run: fn(&Cx<'_>, &str) -> Requests,
 ) -> Command {
-    Command { name, takes, help: Some(help), run: Run::Call(run) }
+    Command {
+        name,
+        takes,
+        help: Some(help),
+        run: Run::Call(run),
+    }
 }
 
 /// Creates a command that triggers an action and is described by its sentence.
 const fn action(name: &'static str, id: &'static str) -> Command {
-    Command { name, takes: ArgumentKind::Nothing, help: None, run: Run::Action(id) }
+    Command {
+        name,
+        takes: ArgumentKind::Nothing,
+        help: None,
+        run: Run::Action(id),
+    }
 }
 
 /// Creates a command that starts a change. It has its own description, because the sentence of its row is about the line under
 /// the cursor.
 const fn change(name: &'static str, help: &'static str, id: &'static str) -> Command {
-    Command { name, takes: ArgumentKind::Nothing, help: Some(help), run: Run::Change(id) }
+    Command {
+        name,
+        takes: ArgumentKind::Nothing,
+        help: Some(help),
+        run: Run::Change(id),
+    }
 }
 
 /// Creates a command that triggers an action in the list of deployments, with its own description.
 const fn on_deployment(name: &'static str, help: &'static str, id: &'static str) -> Command {
-    Command { name, takes: ArgumentKind::Nothing, help: Some(help), run: Run::OnDeployment(id) }
+    Command {
+        name,
+        takes: ArgumentKind::Nothing,
+        help: Some(help),
+        run: Run::OnDeployment(id),
+    }
 }
 
 impl Command {
     /// Returns a short description.
     pub fn help(&self) -> &'static str {
-        self.help.or_else(|| self.row().map(beyond_name)).unwrap_or_default()
+        self.help
+            .or_else(|| self.row().map(beyond_name))
+            .unwrap_or_default()
     }
 
     /// Returns its row of the action table.
@@ -83,8 +105,11 @@ impl Command {
     /// newest revision.
     pub(super) fn is_of(&self, row: &Binding, here: Context) -> bool {
         let is_same = |own: &Binding| {
-            let is_newest = here == Context::Deployments && row.context == here && own.context == Context::Revisions;
-            own.id == row.id || is_newest && matches!(self.run, Run::Change(_)) && own.action == row.action
+            let is_newest = here == Context::Deployments
+                && row.context == here
+                && own.context == Context::Revisions;
+            own.id == row.id
+                || is_newest && matches!(self.run, Run::Change(_)) && own.action == row.action
         };
         self.row().is_some_and(is_same)
     }
@@ -92,8 +117,8 @@ impl Command {
     /// Returns the context of the screen that it needs, if it doesn't work everywhere.
     pub(super) fn needs(&self) -> Option<Context> {
         match self.name {
-            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "compare-run" | "reproduce"
-            | "split" | "stream" => Some(Context::Stream),
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export"
+            | "compare-run" | "reproduce" | "split" | "stream" => Some(Context::Stream),
             "graph" | "search" | "run" | "assistant" => Some(Context::Server),
             _ => None,
         }
@@ -102,19 +127,29 @@ impl Command {
     /// Returns where it works, and whether it does here.
     pub(super) fn scope(&self, cx: &Cx<'_>) -> (&'static str, bool) {
         match self.name {
-            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "compare-run" | "reproduce" => {
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export"
+            | "compare-run" | "reproduce" => {
                 ("works on: a thread", cx.lookup.shown_thread().is_some())
             }
             "split" => ("works on: a thread", cx.lookup.shown_thread().is_some()),
-            "stream" => ("works in: a thread", !cx.lookup.known(ArgumentKind::Stream).is_empty()),
+            "stream" => (
+                "works in: a thread",
+                !cx.lookup.known(ArgumentKind::Stream).is_empty(),
+            ),
             "graph" => (
                 "works on: a thread or an assistant",
                 cx.lookup.open_server().is_some() || cx.lookup.shown_thread().is_some(),
             ),
-            "search" | "run" | "assistant" => ("works in: Threads and runs", cx.lookup.open_server().is_some()),
+            "search" | "run" | "assistant" => (
+                "works in: Threads and runs",
+                cx.lookup.open_server().is_some(),
+            ),
             "update" | "delete" | "logs" | "threads" => ("works on: a deployment", true),
             "redeploy" | "interrupt" | "rollback" => ("works on: a revision", true),
-            "crons" | "store" => ("works on: a deployment", cx.lookup.chosen_server().is_some()),
+            "crons" | "store" => (
+                "works on: a deployment",
+                cx.lookup.chosen_server().is_some(),
+            ),
             _ => (EVERYWHERE, true),
         }
     }
@@ -125,9 +160,8 @@ impl Command {
             (Run::Call(run), _) => run(cx, argument),
             (Run::Action(_), Some(row)) => Request::Do(row.context, row.action).into(),
             (Run::Change(_), Some(row)) => Request::Change(row.action).into(),
-            (Run::OnDeployment(_), Some(row)) => {
-                go_to(Destination::Pane(Pane::Deployments)).and(Request::Do(row.context, row.action))
-            }
+            (Run::OnDeployment(_), Some(row)) => go_to(Destination::Pane(Pane::Deployments))
+                .and(Request::Do(row.context, row.action)),
             (_, None) => Requests::none(),
         }
     }
@@ -135,23 +169,43 @@ impl Command {
 
 /// All commands, in the order of the palette.
 pub const COMMANDS: &[Command] = &[
-    command("deployments", ArgumentKind::Nothing, "Go to the list of deployments", |_, _| {
-        go_to(Destination::Pane(Pane::Deployments))
-    }),
-    command("revisions", ArgumentKind::Nothing, "Go to the revisions of the selected deployment", |_, _| {
-        go_to(Destination::Pane(Pane::Revisions))
-    }),
-    command("dep", ArgumentKind::Deployment, "Go to a deployment", |_, name| {
-        go_to(Destination::Deployment(name.into()))
-    }),
-    command("profile", ArgumentKind::Profile, "Switch to this profile", |cx, name| match name {
-        "" => Requests::error("profile PROFILE: the profile name is missing."),
-        name if cx.session.catalog.known(name).is_none() => {
-            Requests::error(format!("There is no profile {}.", runtail_core::text::clean(name)))
-        }
-        name => ProfileRequest::Try(name.into(), AfterTest::Switch).into(),
-    }),
-    command("thread", ArgumentKind::Thread, "Open a thread by id", |_, id| go_to(Destination::Thread(id.into()))),
+    command(
+        "deployments",
+        ArgumentKind::Nothing,
+        "Go to the list of deployments",
+        |_, _| go_to(Destination::Pane(Pane::Deployments)),
+    ),
+    command(
+        "revisions",
+        ArgumentKind::Nothing,
+        "Go to the revisions of the selected deployment",
+        |_, _| go_to(Destination::Pane(Pane::Revisions)),
+    ),
+    command(
+        "dep",
+        ArgumentKind::Deployment,
+        "Go to a deployment",
+        |_, name| go_to(Destination::Deployment(name.into())),
+    ),
+    command(
+        "profile",
+        ArgumentKind::Profile,
+        "Switch to this profile",
+        |cx, name| match name {
+            "" => Requests::error("profile PROFILE: the profile name is missing."),
+            name if cx.session.catalog.known(name).is_none() => Requests::error(format!(
+                "There is no profile {}.",
+                runtail_core::text::clean(name)
+            )),
+            name => ProfileRequest::Try(name.into(), AfterTest::Switch).into(),
+        },
+    ),
+    command(
+        "thread",
+        ArgumentKind::Thread,
+        "Open a thread by id",
+        |_, id| go_to(Destination::Thread(id.into())),
+    ),
     command(
         "search",
         ArgumentKind::Search,
@@ -159,7 +213,12 @@ pub const COMMANDS: &[Command] = &[
         |cx, text| match cx.lookup.open_server() {
             None => Requests::error("Open an agent server first to search its threads."),
             Some(_) => {
-                let saved = cx.session.prefs.searches.iter().find(|(name, _)| name == text);
+                let saved = cx
+                    .session
+                    .prefs
+                    .searches
+                    .iter()
+                    .find(|(name, _)| name == text);
                 Request::SearchThreads(saved.map_or(text, |(_, query)| query).to_string()).into()
             }
         },
@@ -170,63 +229,129 @@ pub const COMMANDS: &[Command] = &[
         "Name the thread, in its metadata; without a name, remove it",
         |_, name| Request::NameThread(name.into()).into(),
     ),
-    command("run", ArgumentKind::Run, "Join a run of the open thread", |_, id| go_to(Destination::Run(id.into()))),
-    command("assistant", ArgumentKind::Assistant, "Go to an assistant of the open server", |_, id| {
-        go_to(Destination::Assistant(None, id.into()))
-    }),
+    command(
+        "run",
+        ArgumentKind::Run,
+        "Join a run of the open thread",
+        |_, id| go_to(Destination::Run(id.into())),
+    ),
+    command(
+        "assistant",
+        ArgumentKind::Assistant,
+        "Go to an assistant of the open server",
+        |_, id| go_to(Destination::Assistant(None, id.into())),
+    ),
     command(
         "graph",
         ArgumentKind::AssistantName,
         "Show the graph of the thread, or of an assistant of the open server",
         |_, name| go_to(Destination::Graph(name.into())),
     ),
-    command("view", ArgumentKind::View, "Show a view of the stream", |_, name| go_to(Destination::View(name.into()))),
-    command("stream", ArgumentKind::Stream, "Go to one of the open streams", |_, tab| {
-        go_to(Destination::Tab(tab.into()))
-    }),
-    command("split", ArgumentKind::Beside, "Show another stream beside this one", |_, what| {
-        go_to(Destination::Beside(what.into()))
-    }),
+    command(
+        "view",
+        ArgumentKind::View,
+        "Show a view of the stream",
+        |_, name| go_to(Destination::View(name.into())),
+    ),
+    command(
+        "stream",
+        ArgumentKind::Stream,
+        "Go to one of the open streams",
+        |_, tab| go_to(Destination::Tab(tab.into())),
+    ),
+    command(
+        "split",
+        ArgumentKind::Beside,
+        "Show another stream beside this one",
+        |_, what| go_to(Destination::Beside(what.into())),
+    ),
     action("inbox", "app.inbox"),
     change("create", "Create a deployment", "deployments.create"),
-    change("update", "Change the selected deployment", "deployments.update"),
-    change("delete", "Delete the selected deployment", "deployments.delete"),
-    change("redeploy", "Deploy the selected revision again", "revisions.redeploy"),
-    change("interrupt", "Interrupt the selected revision", "revisions.interrupt"),
-    change("rollback", "Roll back to the selected revision", "revisions.rollback"),
-    command("profiles", ArgumentKind::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
-        Route::Profiles.into()
-    }),
+    change(
+        "update",
+        "Change the selected deployment",
+        "deployments.update",
+    ),
+    change(
+        "delete",
+        "Delete the selected deployment",
+        "deployments.delete",
+    ),
+    change(
+        "redeploy",
+        "Deploy the selected revision again",
+        "revisions.redeploy",
+    ),
+    change(
+        "interrupt",
+        "Interrupt the selected revision",
+        "revisions.interrupt",
+    ),
+    change(
+        "rollback",
+        "Roll back to the selected revision",
+        "revisions.rollback",
+    ),
+    command(
+        "profiles",
+        ArgumentKind::Nothing,
+        "All profiles: use, switch, test, add, edit, save",
+        |_, _| Route::Profiles.into(),
+    ),
     command(
         "import",
         ArgumentKind::Nothing,
         "Add profiles from ~/.langsmith/config.json, .env and langgraph.json (preview first)",
         |_, _| Request::Profile(ProfileRequest::Import).into(),
     ),
-    command("doctor", ArgumentKind::Nothing, "Diagnose connection problems", |_, _| Route::Doctor.into()),
-    command("integrations", ArgumentKind::Nothing, "GitHub accounts that deployments are built from", |cx, _| {
-        list(cx, Collection::Integrations(GithubApp::Deployments), "")
-    }),
-    command("forge", ArgumentKind::Nothing, "GitHub accounts of the Forge app", |cx, _| {
-        list(cx, Collection::Integrations(GithubApp::Forge), "")
-    }),
+    command(
+        "doctor",
+        ArgumentKind::Nothing,
+        "Diagnose connection problems",
+        |_, _| Route::Doctor.into(),
+    ),
+    command(
+        "integrations",
+        ArgumentKind::Nothing,
+        "GitHub accounts that deployments are built from",
+        |cx, _| list(cx, Collection::Integrations(GithubApp::Deployments), ""),
+    ),
+    command(
+        "forge",
+        ArgumentKind::Nothing,
+        "GitHub accounts of the Forge app",
+        |cx, _| list(cx, Collection::Integrations(GithubApp::Forge), ""),
+    ),
     command(
         "listeners",
         ArgumentKind::Nothing,
         "Listeners of an organization that hosts its own deployments",
         |cx, _| list(cx, Collection::Listeners, ""),
     ),
-    command("providers", ArgumentKind::Nothing, "OAuth providers of the organization", |cx, _| {
-        list(cx, Collection::Providers, "")
-    }),
-    command("tokens", ArgumentKind::Text("PROVIDER"), "Your own tokens: for one provider, or all", |cx, provider| {
-        let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
-        list(cx, of, provider)
-    }),
-    command("connections", ArgumentKind::Text("AGENT"), "The tokens that an agent may use", |cx, agent| match agent {
-        "" => Requests::error("connections AGENT: the agent id is missing."),
-        agent => list(cx, Collection::Connections(agent.to_string()), agent),
-    }),
+    command(
+        "providers",
+        ArgumentKind::Nothing,
+        "OAuth providers of the organization",
+        |cx, _| list(cx, Collection::Providers, ""),
+    ),
+    command(
+        "tokens",
+        ArgumentKind::Text("PROVIDER"),
+        "Your own tokens: for one provider, or all",
+        |cx, provider| {
+            let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
+            list(cx, of, provider)
+        },
+    ),
+    command(
+        "connections",
+        ArgumentKind::Text("AGENT"),
+        "The tokens that an agent may use",
+        |cx, agent| match agent {
+            "" => Requests::error("connections AGENT: the agent id is missing."),
+            agent => list(cx, Collection::Connections(agent.to_string()), agent),
+        },
+    ),
     command(
         "crons",
         ArgumentKind::Nothing,
@@ -242,16 +367,21 @@ pub const COMMANDS: &[Command] = &[
             on_server(cx, RecordList::Store(labels.map(str::to_string).collect()))
         },
     ),
-    command("revoke-slack", ArgumentKind::Nothing, "Revoke all Slack tokens in the workspace", |cx, _| {
-        with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack))
-    }),
+    command(
+        "revoke-slack",
+        ArgumentKind::Nothing,
+        "Revoke all Slack tokens in the workspace",
+        |cx, _| with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack)),
+    ),
     command(
         "forgesession",
         ArgumentKind::Text("SESSION"),
         "A Forge installation session",
         |cx, session| match session {
             "" => Requests::error("forgesession SESSION: the session id is missing."),
-            id => with_profile(cx, |profile| Route::Record(Described::ForgeSession(profile, id.to_string()))),
+            id => with_profile(cx, |profile| {
+                Route::Record(Described::ForgeSession(profile, id.to_string()))
+            }),
         },
     ),
     command(
@@ -260,40 +390,92 @@ pub const COMMANDS: &[Command] = &[
         "Choose an installation in a Forge session",
         |cx, session| match session {
             "" => Requests::error("forgeselect SESSION: the session id is missing."),
-            session => with_profile(cx, |profile| Route::Service(profile, Service::ForgeSelect(session.to_string()))),
+            session => with_profile(cx, |profile| {
+                Route::Service(profile, Service::ForgeSelect(session.to_string()))
+            }),
         },
     ),
-    command("authenticate", ArgumentKind::Text("PROVIDER"), "Request a third-party token", |cx, provider| {
-        with_profile(cx, |profile| Route::Authenticate(profile, provider.to_string()))
-    }),
-    command("journal", ArgumentKind::Nothing, "Changes that were sent, and their results", |_, _| {
-        Route::Journal.into()
-    }),
-    on_deployment("logs", "The server log of the selected deployment", "deployments.logs"),
-    on_deployment("threads", "The threads of the selected deployment", "deployments.open"),
-    command("theme", ArgumentKind::Theme, "Choose a theme (with preview)", |cx, name| {
-        let themes = &cx.session.prefs.themes;
-        if themes.get(name).is_none() {
-            let (message, hint) = themes.unknown(name);
-            return Requests::error(format!("{message}. {hint}"));
-        }
-        Pref::Theme(name.to_string()).into()
-    }),
+    command(
+        "authenticate",
+        ArgumentKind::Text("PROVIDER"),
+        "Request a third-party token",
+        |cx, provider| {
+            with_profile(cx, |profile| {
+                Route::Authenticate(profile, provider.to_string())
+            })
+        },
+    ),
+    command(
+        "journal",
+        ArgumentKind::Nothing,
+        "Changes that were sent, and their results",
+        |_, _| Route::Journal.into(),
+    ),
+    on_deployment(
+        "logs",
+        "The server log of the selected deployment",
+        "deployments.logs",
+    ),
+    on_deployment(
+        "threads",
+        "The threads of the selected deployment",
+        "deployments.open",
+    ),
+    command(
+        "theme",
+        ArgumentKind::Theme,
+        "Choose a theme (with preview)",
+        |cx, name| {
+            let themes = &cx.session.prefs.themes;
+            if themes.get(name).is_none() {
+                let (message, hint) = themes.unknown(name);
+                return Requests::error(format!("{message}. {hint}"));
+            }
+            Pref::Theme(name.to_string()).into()
+        },
+    ),
     command(
         "mouse",
         ArgumentKind::Word(&["auto", "on", "off"]),
         "Mouse: handled by Runtail (on), the terminal (off), or by pane (auto)",
-        |cx, how| prefer("mouse", how, &Mouse::WORDS, cx.session.prefs.mouse, Pref::Mouse),
+        |cx, how| {
+            prefer(
+                "mouse",
+                how,
+                &Mouse::WORDS,
+                cx.session.prefs.mouse,
+                Pref::Mouse,
+            )
+        },
     ),
     command(
         "timestamps",
         ArgumentKind::Word(&["absolute", "relative", "delta"]),
         "Times: absolute, relative to the start of the run, or since the previous entry",
-        |cx, how| prefer("timestamps", how, &Timestamps::WORDS, cx.session.prefs.timestamps, Pref::Timestamps),
+        |cx, how| {
+            prefer(
+                "timestamps",
+                how,
+                &Timestamps::WORDS,
+                cx.session.prefs.timestamps,
+                Pref::Timestamps,
+            )
+        },
     ),
-    command("wrap", ArgumentKind::Word(&["on", "off"]), "Wrap long lines in streams", |cx, how| {
-        prefer("wrap", how, &[("on", true), ("off", false)], cx.session.prefs.wrap, Pref::Wrap)
-    }),
+    command(
+        "wrap",
+        ArgumentKind::Word(&["on", "off"]),
+        "Wrap long lines in streams",
+        |cx, how| {
+            prefer(
+                "wrap",
+                how,
+                &[("on", true), ("off", false)],
+                cx.session.prefs.wrap,
+                Pref::Wrap,
+            )
+        },
+    ),
     command(
         "restore",
         ArgumentKind::Word(&["on", "off"]),
@@ -308,15 +490,28 @@ pub const COMMANDS: &[Command] = &[
             }
         },
     ),
-    command("keys", ArgumentKind::Nothing, "Key bindings with their config names", |_, _| Route::Keys.into()),
+    command(
+        "keys",
+        ArgumentKind::Nothing,
+        "Key bindings with their config names",
+        |_, _| Route::Keys.into(),
+    ),
     command(
         "state",
         ArgumentKind::Nothing,
         "Show the thread's state and record as the server has them now",
-        |cx, _| match cx.lookup.shown_thread().map(|view| (view.is_recording, view.server.clone(), view.thread_id)) {
+        |cx, _| match cx
+            .lookup
+            .shown_thread()
+            .map(|view| (view.is_recording, view.server.clone(), view.thread_id))
+        {
             Some((true, ..)) => Requests::error("This is a recording; there is no server."),
-            Some((_, server, Some(thread))) => Route::Record(Described::Thread(server, thread.into())).into(),
-            Some((.., None)) => Requests::error("A stateless run has no thread, so there is no state to show."),
+            Some((_, server, Some(thread))) => {
+                Route::Record(Described::Thread(server, thread.into())).into()
+            }
+            Some((.., None)) => {
+                Requests::error("A stateless run has no thread, so there is no state to show.")
+            }
             None => Requests::error("No stream is shown."),
         },
     ),
@@ -331,9 +526,18 @@ pub const COMMANDS: &[Command] = &[
         ArgumentKind::Text("A B"),
         "Compare threads, runs, recordings or deployments: T, T/R, PROFILE/DEPLOYMENT[:T[/R]] or FILE",
         |cx, text| {
-            let shown = cx.lookup.shown_thread().filter(|view| !view.is_recording).map(|view| view.server.clone());
+            let shown = cx
+                .lookup
+                .shown_thread()
+                .filter(|view| !view.is_recording)
+                .map(|view| view.server.clone());
             let open = shown.or_else(|| cx.lookup.open_server());
-            match parse_sides(text, open.as_ref(), &cx.lookup.servers(), &cx.lookup.deployments()) {
+            match parse_sides(
+                text,
+                open.as_ref(),
+                &cx.lookup.servers(),
+                &cx.lookup.deployments(),
+            ) {
                 Ok(sides) => Route::Compare(sides).into(),
                 Err(why) => Requests::error(why),
             }
@@ -345,17 +549,29 @@ pub const COMMANDS: &[Command] = &[
         "Record the stream from its first event; off stops",
         |_, file| StreamCommand::Record(file.into()).into(),
     ),
-    command("replay", ArgumentKind::Text("FILE"), "Open a recording, or replay the current stream", |_, file| {
-        StreamCommand::Replay(file.into()).into()
-    }),
-    command("reopen", ArgumentKind::Nothing, "Reload the stream from the server", |_, _| StreamCommand::Reopen.into()),
+    command(
+        "replay",
+        ArgumentKind::Text("FILE"),
+        "Open a recording, or replay the current stream",
+        |_, file| StreamCommand::Replay(file.into()).into(),
+    ),
+    command(
+        "reopen",
+        ArgumentKind::Nothing,
+        "Reload the stream from the server",
+        |_, _| StreamCommand::Reopen.into(),
+    ),
     command(
         "compare-run",
         ArgumentKind::Server,
         "Send the run's input again, here and to another server, and compare (preview first)",
         |cx, text| match parse_server(text.trim(), &cx.lookup.servers()) {
-            _ if text.trim().is_empty() => Requests::error("compare-run SERVER: the second agent server is missing."),
-            Ok(server) => Request::UseSecondServer(server.clone(), TwoServerIntent::RunOnBoth(None)).into(),
+            _ if text.trim().is_empty() => {
+                Requests::error("compare-run SERVER: the second agent server is missing.")
+            }
+            Ok(server) => {
+                Request::UseSecondServer(server.clone(), TwoServerIntent::RunOnBoth(None)).into()
+            }
             Err(why) => Requests::error(capitalized(&why)),
         },
     ),
@@ -364,7 +580,9 @@ pub const COMMANDS: &[Command] = &[
         ArgumentKind::Server,
         "Copy the thread to another server (preview first); --state: only its newest state",
         |cx, text| match parse_reproduce(text, &cx.lookup.servers()) {
-            Ok((server, intent)) => Request::UseSecondServer(server, TwoServerIntent::Reproduce(intent)).into(),
+            Ok((server, intent)) => {
+                Request::UseSecondServer(server, TwoServerIntent::Reproduce(intent)).into()
+            }
             Err(why) => Requests::error(why),
         },
     ),
@@ -381,19 +599,30 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// Parses a target with its options, which are those of the command line.
-fn parse_reproduce(text: &str, known: &[ServerRef]) -> Result<(ServerRef, ReproduceIntent), String> {
+fn parse_reproduce(
+    text: &str,
+    known: &[ServerRef],
+) -> Result<(ServerRef, ReproduceIntent), String> {
     let (mut place, mut intent) = (None, ReproduceIntent::default());
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
-        match word.strip_prefix("--graph=").or((word == "--graph").then_some("")) {
+        match word
+            .strip_prefix("--graph=")
+            .or((word == "--graph").then_some(""))
+        {
             Some("") => match words.next() {
                 Some(graph) => intent.graph = Some(graph.into()),
-                None => return Err("--graph G: the name of the graph on the target is missing.".into()),
+                None => {
+                    return Err("--graph G: the name of the graph on the target is missing.".into());
+                }
             },
             Some(graph) => intent.graph = Some(graph.into()),
             None if word == "--state" => intent.state_only = true,
             None if word.starts_with("--") || place.is_some() => {
-                return Err(format!("{}: expected SERVER [--graph G] [--state].", runtail_core::text::clean(word)));
+                return Err(format!(
+                    "{}: expected SERVER [--graph G] [--state].",
+                    runtail_core::text::clean(word)
+                ));
             }
             None => place = Some(word),
         }
@@ -437,8 +666,15 @@ fn prefer<T: Copy + PartialEq>(
     match words.iter().find(|(word, _)| *word == typed) {
         Some((_, choice)) => pref(*choice).into(),
         None => {
-            let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-            let current = words.iter().find(|(_, choice)| *choice == current).map_or("", |(word, _)| word);
+            let list = words
+                .iter()
+                .map(|(word, _)| *word)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let current = words
+                .iter()
+                .find(|(_, choice)| *choice == current)
+                .map_or("", |(word, _)| word);
             Requests::error(format!("{name} is {current}; it can be {list}."))
         }
     }
@@ -450,19 +686,33 @@ mod tests {
 
     #[test]
     fn commands_name_existing_rows_of_the_action_table() {
-        let of_table = COMMANDS.iter().filter(|command| !matches!(command.run, Run::Call(_)));
+        let of_table = COMMANDS
+            .iter()
+            .filter(|command| !matches!(command.run, Run::Call(_)));
         assert_eq!(of_table.clone().count(), 13);
         of_table.for_each(|command| assert!(command.row().is_some(), "{}", command.name));
         // An action whose name says everything has no further description.
-        let calls = COMMANDS.iter().filter(|command| matches!(command.run, Run::Call(_)));
+        let calls = COMMANDS
+            .iter()
+            .filter(|command| matches!(command.run, Run::Call(_)));
         calls.for_each(|command| assert!(!command.help().is_empty(), "{}", command.name));
     }
 
     #[test]
     fn command_names_are_unique_lowercase_words() {
         for (n, one) in COMMANDS.iter().enumerate() {
-            assert!(one.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", one.name);
-            assert!(COMMANDS[n + 1..].iter().all(|other| other.name != one.name), "{}", one.name);
+            assert!(
+                one.name
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'-'),
+                "{}",
+                one.name
+            );
+            assert!(
+                COMMANDS[n + 1..].iter().all(|other| other.name != one.name),
+                "{}",
+                one.name
+            );
         }
     }
 }

@@ -34,8 +34,10 @@ pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
 pub(super) fn missing_choice(cx: &Cx<'_>, line: &str) -> Option<&'static Command> {
     let (command, _) = split(line).filter(|(_, argument)| argument.is_empty())?;
     // These commands work without one.
-    let is_optional =
-        matches!(command.takes, ArgumentKind::AssistantName | ArgumentKind::Search | ArgumentKind::Export);
+    let is_optional = matches!(
+        command.takes,
+        ArgumentKind::AssistantName | ArgumentKind::Search | ArgumentKind::Export
+    );
     (!is_optional && !known(cx, command.takes).is_empty()).then_some(command)
 }
 
@@ -53,7 +55,10 @@ fn command_of(line: &str) -> Option<(&'static Command, &str)> {
 
 /// Returns the commands that take an argument and whose name begins with a word.
 fn begun_by(word: &str) -> Vec<&'static Command> {
-    COMMANDS.iter().filter(|command| command.takes != ArgumentKind::Nothing && command.name.starts_with(word)).collect()
+    COMMANDS
+        .iter()
+        .filter(|command| command.takes != ArgumentKind::Nothing && command.name.starts_with(word))
+        .collect()
 }
 
 /// Returns how well a known name matches the typed one, best first: it begins with it, contains it, or has its letters in order.
@@ -64,7 +69,11 @@ fn fit(text: &str, typed: &str) -> Option<u8> {
         () if text.starts_with(&typed) => Some(0),
         () if text.contains(&typed) => Some(1),
         // One or two letters in order match nearly every text.
-        () if typed.chars().count() > 2 && typed.chars().all(|wanted| letters.any(|letter| letter == wanted)) => {
+        () if typed.chars().count() > 2
+            && typed
+                .chars()
+                .all(|wanted| letters.any(|letter| letter == wanted)) =>
+        {
             Some(2)
         }
         () => None,
@@ -88,9 +97,16 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
         None => Vec::new(),
     };
     offers.sort_by_key(|(fit, _)| *fit);
-    let mut all: Vec<Completion> = target.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).collect();
+    let mut all: Vec<Completion> = target
+        .into_iter()
+        .chain(offers.into_iter().map(|(_, offer)| offer))
+        .collect();
     if command.is_none_or(|_| all.is_empty()) {
-        all.extend(if word.is_empty() { overview(cx) } else { search(cx, word) });
+        all.extend(if word.is_empty() {
+            overview(cx)
+        } else {
+            search(cx, word)
+        });
     }
     all.truncate(MAX_OFFERS);
     all
@@ -112,21 +128,45 @@ fn candidates<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = Candidate> + 'c {
         None => Candidate::action(cx, row, here),
     };
     let rows = BINDINGS.iter().filter(|row| is_listed(row));
-    let of_context = rows.clone().filter(move |row| row.context == here && here != Context::Global).map(action);
-    let global = rows.clone().filter(|row| row.context == Context::Global).map(action);
-    let others = rows.filter(move |row| !is_here(row.context) && command_of(row).is_none()).map(action);
-    let is_listed_here =
-        move |command: &Command| BINDINGS.iter().any(|row| is_here(row.context) && command.is_of(row, here));
-    let commands = COMMANDS.iter().filter(move |command| !is_listed_here(command));
+    let of_context = rows
+        .clone()
+        .filter(move |row| row.context == here && here != Context::Global)
+        .map(action);
+    let global = rows
+        .clone()
+        .filter(|row| row.context == Context::Global)
+        .map(action);
+    let others = rows
+        .filter(move |row| !is_here(row.context) && command_of(row).is_none())
+        .map(action);
+    let is_listed_here = move |command: &Command| {
+        BINDINGS
+            .iter()
+            .any(|row| is_here(row.context) && command.is_of(row, here))
+    };
+    let commands = COMMANDS
+        .iter()
+        .filter(move |command| !is_listed_here(command));
     let commands = commands.map(move |command| Candidate::command(cx, command, None));
-    let screens = cx.lookup.screens().iter().map(|(name, help)| Candidate::screen(name, help));
-    of_context.chain(global).chain(commands).chain(screens).chain(others)
+    let screens = cx
+        .lookup
+        .screens()
+        .iter()
+        .map(|(name, help)| Candidate::screen(name, help));
+    of_context
+        .chain(global)
+        .chain(commands)
+        .chain(screens)
+        .chain(others)
 }
 
 /// Returns whether the palette lists an action: not what only moves or types, and not the palette itself.
 fn is_listed(row: &Binding) -> bool {
     !row.is_movement()
-        && !matches!(row.action, Action::Command | Action::NextField | Action::PrevField)
+        && !matches!(
+            row.action,
+            Action::Command | Action::NextField | Action::PrevField
+        )
         && row.context != Context::Command
 }
 
@@ -157,7 +197,9 @@ fn overview(cx: &Cx<'_>) -> Vec<Completion> {
 
 /// Returns what matches a text: what works here, best first, then what works elsewhere.
 fn search(cx: &Cx<'_>, word: &str) -> Vec<Completion> {
-    let mut found: Vec<(u32, Completion)> = candidates(cx).filter_map(|candidate| candidate.fit(word)).collect();
+    let mut found: Vec<(u32, Completion)> = candidates(cx)
+        .filter_map(|candidate| candidate.fit(word))
+        .collect();
     if !word.contains(char::is_whitespace) && word.chars().count() > 1 {
         found.extend(known_objects(cx, word));
     }
@@ -175,7 +217,8 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     }
     // Free text, including the path of an export, has no completions.
     let is_free_text = matches!(command.takes, ArgumentKind::Nothing | ArgumentKind::Text(_));
-    let has_more = matches!(command.takes, ArgumentKind::Export | ArgumentKind::Server) && argument.contains(' ');
+    let has_more = matches!(command.takes, ArgumentKind::Export | ArgumentKind::Server)
+        && argument.contains(' ');
     if is_free_text || has_more {
         return vec![(0, typed_command(command, argument))];
     }
@@ -185,8 +228,12 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     let is_tab_number = takes_tab && argument.parse::<u8>().is_ok();
     let offer = |(name, note): Named| {
         // Descriptions match too, because few users know a thread by its id.
-        let fit = fit(&name, argument).or_else(|| fit(&note, argument).filter(|_| !is_tab_number).map(|_| 2))?;
-        Some((fit, Completion::of(format!("{} {name}", command.name), name, note, Group::Typed)))
+        let fit = fit(&name, argument)
+            .or_else(|| fit(&note, argument).filter(|_| !is_tab_number).map(|_| 2))?;
+        Some((
+            fit,
+            Completion::of(format!("{} {name}", command.name), name, note, Group::Typed),
+        ))
     };
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
     // An id that is not listed may still exist.
@@ -212,8 +259,16 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
 fn typed_command(command: &'static Command, argument: &str) -> Completion {
     let offer = of_command(command, argument);
     // What was typed, rather than the placeholder.
-    let shown = if argument.is_empty() { offer.shown } else { runtail_core::text::clean(&offer.line).into_owned() };
-    Completion { group: Group::Typed, shown, ..offer }
+    let shown = if argument.is_empty() {
+        offer.shown
+    } else {
+        runtail_core::text::clean(&offer.line).into_owned()
+    };
+    Completion {
+        group: Group::Typed,
+        shown,
+        ..offer
+    }
 }
 
 /// Returns the known objects with a matching name, for any command. One that begins with the word is as likely as an action.
@@ -221,7 +276,12 @@ fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
     let mut offers = Vec::new();
     for command in COMMANDS
         .iter()
-        .filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export | ArgumentKind::Server))
+        .filter(|command| {
+            !matches!(
+                command.takes,
+                ArgumentKind::Word(_) | ArgumentKind::Export | ArgumentKind::Server
+            )
+        })
         .filter(|command| command.scope(cx).1)
     {
         for (name, note) in known(cx, command.takes) {
@@ -231,7 +291,10 @@ fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
                 _ => continue,
             };
             let shown = format!("{} {name}", command.name);
-            offers.push((score, Completion::of(shown.clone(), shown, note, Group::Here)));
+            offers.push((
+                score,
+                Completion::of(shown.clone(), shown, note, Group::Here),
+            ));
         }
     }
     offers.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
@@ -253,29 +316,61 @@ fn known(cx: &Cx<'_>, takes: ArgumentKind) -> Vec<Named> {
     match takes {
         ArgumentKind::Nothing | ArgumentKind::Text(_) => Vec::new(),
         ArgumentKind::Search => session.prefs.searches.clone(),
-        ArgumentKind::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
+        ArgumentKind::Word(words) => words
+            .iter()
+            .map(|word| (word.to_string(), String::new()))
+            .collect(),
         ArgumentKind::Profile => {
-            let used = |name: &str| if session.catalog.used(name).is_some() { "in use" } else { "" };
-            session.catalog.names().into_iter().map(|name| (name.clone(), used(&name).to_string())).collect()
+            let used = |name: &str| {
+                if session.catalog.used(name).is_some() {
+                    "in use"
+                } else {
+                    ""
+                }
+            };
+            session
+                .catalog
+                .names()
+                .into_iter()
+                .map(|name| (name.clone(), used(&name).to_string()))
+                .collect()
         }
-        ArgumentKind::Theme => session.prefs.themes.names().map(|name| (name.to_string(), String::new())).collect(),
+        ArgumentKind::Theme => session
+            .prefs
+            .themes
+            .names()
+            .map(|name| (name.to_string(), String::new()))
+            .collect(),
         takes => cx.lookup.known(takes),
     }
 }
 
 /// Returns an error about an unknown name, with suggestions.
 pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: ArgumentKind) -> String {
-    let known: Vec<String> = known_for(cx, takes, typed).into_iter().map(|(name, _)| name).collect();
+    let known: Vec<String> = known_for(cx, takes, typed)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     let mut near = nearest_few(typed, known.iter().map(String::as_str), MAX_SUGGESTIONS);
     // The same name in other profiles.
     if let Some((_, name)) = typed.split_once('/') {
-        let same = known.iter().map(String::as_str).filter(|full| full.rsplit('/').next() == Some(name));
-        near.extend(same.filter(|full| !near.contains(full)).take(MAX_SUGGESTIONS).collect::<Vec<_>>());
+        let same = known
+            .iter()
+            .map(String::as_str)
+            .filter(|full| full.rsplit('/').next() == Some(name));
+        near.extend(
+            same.filter(|full| !near.contains(full))
+                .take(MAX_SUGGESTIONS)
+                .collect::<Vec<_>>(),
+        );
     }
     let typed = runtail_core::text::clean(typed);
     match near.is_empty() || typed.is_empty() {
         true => format!("There is no {what} {typed}").trim_end().to_string() + ".",
-        false => format!("There is no {what} {typed}. Did you mean {}?", near.join(", ")),
+        false => format!(
+            "There is no {what} {typed}. Did you mean {}?",
+            near.join(", ")
+        ),
     }
 }
 
@@ -286,7 +381,9 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
         return no_action(typed);
     };
     let what = match command.takes {
-        ArgumentKind::Nothing if !argument.is_empty() => return format!("{} takes no argument.", command.name),
+        ArgumentKind::Nothing if !argument.is_empty() => {
+            return format!("{} takes no argument.", command.name);
+        }
         ArgumentKind::Deployment => "deployment",
         ArgumentKind::Profile => "profile",
         ArgumentKind::Theme => "theme",
@@ -302,12 +399,23 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
 
 /// Says that no action matches, with the word that was probably meant.
 fn no_action(typed: &str) -> String {
-    let mut words: Vec<String> = COMMANDS.iter().map(|command| command.name.to_string()).collect();
-    let names = BINDINGS.iter().filter(|row| is_listed(row)).flat_map(|row| row.name().split_whitespace());
+    let mut words: Vec<String> = COMMANDS
+        .iter()
+        .map(|command| command.name.to_string())
+        .collect();
+    let names = BINDINGS
+        .iter()
+        .filter(|row| is_listed(row))
+        .flat_map(|row| row.name().split_whitespace());
     words.extend(names.filter(|word| word.len() > 3).map(str::to_lowercase));
-    let first = typed.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let first = typed
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
     let typed = runtail_core::text::clean(typed);
-    let near = nearest(&first, words.iter().map(String::as_str)).or_else(|| begun_alike(&first, &words));
+    let near =
+        nearest(&first, words.iter().map(String::as_str)).or_else(|| begun_alike(&first, &words));
     match near.filter(|near| *near != first) {
         Some(near) => format!("No action matches \"{typed}\". Did you mean {near}?"),
         None => format!("No action matches \"{typed}\"."),
@@ -317,7 +425,19 @@ fn no_action(typed: &str) -> String {
 /// Returns the first word that has the longest beginning in common with what was typed.
 fn begun_alike<'w>(typed: &str, words: &'w [String]) -> Option<&'w str> {
     const MIN_COMMON: usize = 3;
-    let common = |word: &str| word.chars().zip(typed.chars()).take_while(|(one, other)| one == other).count();
-    let longest = words.iter().map(|word| common(word)).max().filter(|length| *length >= MIN_COMMON)?;
-    words.iter().find(|word| common(word) == longest).map(String::as_str)
+    let common = |word: &str| {
+        word.chars()
+            .zip(typed.chars())
+            .take_while(|(one, other)| one == other)
+            .count()
+    };
+    let longest = words
+        .iter()
+        .map(|word| common(word))
+        .max()
+        .filter(|length| *length >= MIN_COMMON)?;
+    words
+        .iter()
+        .find(|word| common(word) == longest)
+        .map(String::as_str)
 }

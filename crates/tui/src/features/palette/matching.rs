@@ -44,12 +44,16 @@ pub(super) fn fit(typed: &str, texts: &Texts<'_>) -> Option<Fit> {
     let mut fit = Fit::default();
     let terms = typed.split_whitespace().count() as u32;
     for term in typed.split_whitespace() {
-        fit.score +=
-            of_term(term, texts, &mut fit).or_else(|| scattered_term(term, texts, &mut fit).filter(|_| terms == 1))?;
+        fit.score += of_term(term, texts, &mut fit)
+            .or_else(|| scattered_term(term, texts, &mut fit).filter(|_| terms == 1))?;
     }
     fit.score = fit.score.checked_div(terms).unwrap_or_default();
     let whole = typed.trim().to_lowercase();
-    if texts.aliases.iter().any(|alias| !alias.is_empty() && *alias == whole) {
+    if texts
+        .aliases
+        .iter()
+        .any(|alias| !alias.is_empty() && *alias == whole)
+    {
         fit.score += 100;
     } else if texts.name.to_lowercase() == whole {
         fit.score += 60;
@@ -100,7 +104,12 @@ fn of_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
         }
         _ => {}
     }
-    if is_loose && matches!(find(texts.place, &letters), Some(Found::Start(_) | Found::Word(..))) {
+    if is_loose
+        && matches!(
+            find(texts.place, &letters),
+            Some(Found::Start(_) | Found::Word(..))
+        )
+    {
         add(20);
     }
     best
@@ -112,8 +121,17 @@ fn scattered_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
     if letters.len() < MIN_LOOSE {
         return None;
     }
-    let of = |parts: &[Range<usize>]| if parts.first().is_some_and(|part| part.start == 0) { 28 } else { 20 };
-    let command = texts.aliases.first().and_then(|command| scattered(command, &letters));
+    let of = |parts: &[Range<usize>]| {
+        if parts.first().is_some_and(|part| part.start == 0) {
+            28
+        } else {
+            20
+        }
+    };
+    let command = texts
+        .aliases
+        .first()
+        .and_then(|command| scattered(command, &letters));
     match scattered(texts.name, &letters) {
         Some(parts) => {
             let score = of(&parts);
@@ -126,16 +144,25 @@ fn scattered_term(term: &str, texts: &Texts<'_>, fit: &mut Fit) -> Option<u32> {
 
 /// Finds a term in a text, at the start of a word if possible.
 fn find(text: &str, term: &[char]) -> Option<Found> {
-    let letters: Vec<(usize, char)> = text.char_indices().take(MAX_COMPARED).map(|(at, c)| (at, lower(c))).collect();
+    let letters: Vec<(usize, char)> = text
+        .char_indices()
+        .take(MAX_COMPARED)
+        .map(|(at, c)| (at, lower(c)))
+        .collect();
     let (mut words, mut inside) = (0, None);
     for start in 0..(letters.len() + 1).checked_sub(term.len())? {
         let here = letters.get(start..)?;
-        let is_word = start > 0 && !letters.get(start - 1).is_some_and(|(_, before)| before.is_alphanumeric());
+        let is_word = start > 0
+            && !letters
+                .get(start - 1)
+                .is_some_and(|(_, before)| before.is_alphanumeric());
         words += usize::from(is_word && here.first().is_some_and(|(_, c)| c.is_alphanumeric()));
         if !here.iter().map(|(_, c)| c).take(term.len()).eq(term) {
             continue;
         }
-        let end = letters.get(start + term.len()).map_or_else(|| end_of(&letters, text), |(at, _)| *at);
+        let end = letters
+            .get(start + term.len())
+            .map_or_else(|| end_of(&letters, text), |(at, _)| *at);
         let range = here.first()?.0..end;
         match (start, is_word) {
             (0, _) => return Some(Found::Start(range)),
@@ -167,7 +194,9 @@ fn scattered(text: &str, term: &[char]) -> Option<Vec<Range<usize>>> {
 
 fn end_of(letters: &[(usize, char)], text: &str) -> usize {
     let last = letters.last().map_or(0, |(at, _)| *at);
-    text.get(last..).and_then(|rest| rest.chars().next()).map_or(last, |c| last + c.len_utf8())
+    text.get(last..)
+        .and_then(|rest| rest.chars().next())
+        .map_or(last, |c| last + c.len_utf8())
 }
 
 /// Lowercases one character to one character, so that positions stay.
@@ -181,7 +210,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn score(typed: &str, name: &str, note: &str) -> Option<u32> {
-        fit(typed, &Texts { name, note, ..Texts::default() }).map(|fit| fit.score)
+        fit(
+            typed,
+            &Texts {
+                name,
+                note,
+                ..Texts::default()
+            },
+        )
+        .map(|fit| fit.score)
     }
 
     #[test]
@@ -197,7 +234,11 @@ mod tests {
         assert!(all.iter().all(Option::is_some), "{all:?}");
         assert!(all.windows(2).all(|pair| pair[0] > pair[1]), "{all:?}");
         assert_eq!(score("can", "Stop", "The run"), None);
-        assert_eq!(score("cn", "Cancel", ""), None, "two letters in order match nearly everything");
+        assert_eq!(
+            score("cn", "Cancel", ""),
+            None,
+            "two letters in order match nearly everything"
+        );
     }
 
     #[test]
@@ -208,17 +249,35 @@ mod tests {
 
     #[test]
     fn a_key_and_an_exact_command_come_first() {
-        let cancel = Texts { name: "Cancel the run", key: "x", ..Texts::default() };
-        let export = Texts { name: "Xport", ..Texts::default() };
+        let cancel = Texts {
+            name: "Cancel the run",
+            key: "x",
+            ..Texts::default()
+        };
+        let export = Texts {
+            name: "Xport",
+            ..Texts::default()
+        };
         assert!(fit("x", &cancel).unwrap().score > fit("x", &export).unwrap().score);
-        let command = Texts { name: "Open a thread by id", aliases: ["thread", "", ""], ..Texts::default() };
-        let other = Texts { name: "Thread of the run", ..Texts::default() };
+        let command = Texts {
+            name: "Open a thread by id",
+            aliases: ["thread", "", ""],
+            ..Texts::default()
+        };
+        let other = Texts {
+            name: "Thread of the run",
+            ..Texts::default()
+        };
         assert!(fit("thread", &command).unwrap().score > fit("thread", &other).unwrap().score);
     }
 
     #[test]
     fn matched_parts_are_those_that_were_typed() {
-        let texts = Texts { name: "Cancel the run", note: "Cancels the rün", ..Texts::default() };
+        let texts = Texts {
+            name: "Cancel the run",
+            note: "Cancels the rün",
+            ..Texts::default()
+        };
         let found = fit("RUN", &texts).unwrap();
         assert_eq!(&texts.name[found.name[0].clone()], "run");
         let found = fit("RÜN", &texts).unwrap();

@@ -35,7 +35,10 @@ pub struct PaletteState {
 
 impl Default for PaletteState {
     fn default() -> PaletteState {
-        PaletteState { search: None, next_search: 1 }
+        PaletteState {
+            search: None,
+            next_search: 1,
+        }
     }
 }
 
@@ -97,7 +100,10 @@ impl Palette {
             Some(_) => self.selection.clamp(&lines, lines.len()),
             // A line that is complete runs as it is, so its row is the selected one.
             None => {
-                let at = lines.iter().position(|line| line == text.trim()).unwrap_or(0);
+                let at = lines
+                    .iter()
+                    .position(|line| line == text.trim())
+                    .unwrap_or(0);
                 self.selection.select(&lines, lines.len(), at);
             }
         }
@@ -123,7 +129,9 @@ impl Palette {
         };
         let line = back.and_then(|back| history.get(history.len().checked_sub(back)?));
         // An action is recalled by its name.
-        let text = line.map_or("", |line| binding(line).map_or(line.as_str(), |row| row.name()));
+        let text = line.map_or("", |line| {
+            binding(line).map_or(line.as_str(), |row| row.name())
+        });
         self.input.set_text(text);
         self.reset_selection();
         self.recalled = back.filter(|_| line.is_some());
@@ -150,13 +158,22 @@ fn run(cx: &Cx<'_>, line: &str) -> Requests {
     let screen = || cx.lookup.screens().iter().find(|(name, _)| *name == line);
     match (parse_target::read(line), completions::split(line), screen()) {
         (_, Some((command, "")), _) if !command.scope(cx).1 && command.needs().is_some() => {
-            out.extend(command.needs().map(|needed| Request::GoWhere(needed, command.name).into()).unwrap_or_default());
+            out.extend(
+                command
+                    .needs()
+                    .map(|needed| Request::GoWhere(needed, command.name).into())
+                    .unwrap_or_default(),
+            );
         }
         (_, Some((command, argument)), _) => out.extend(command.run(cx, argument)),
         (Some(_), None, _) => out.push(Request::Go(Destination::Address(line.to_string()))),
         (None, None, Some((name, _))) => out.push(Route::Screen(name)),
         // `line_to_run` returns only valid lines.
-        (None, None, None) => out.extend(binding(line).map(|row| Request::Run(row.id).into()).unwrap_or_default()),
+        (None, None, None) => out.extend(
+            binding(line)
+                .map(|row| Request::Run(row.id).into())
+                .unwrap_or_default(),
+        ),
     }
     out
 }
@@ -178,7 +195,9 @@ impl Component for Palette {
             Code::Backspace if self.input.is_empty() => return Some(close()),
             _ if cx.session.keymap.quits(key) => return Some(Request::Quit.into()),
             Code::Enter => {
-                let Some(line) = line_to_run(self, &offers) else { return Some(Requests::none()) };
+                let Some(line) = line_to_run(self, &offers) else {
+                    return Some(Requests::none());
+                };
                 if !self.completes(cx, &line) {
                     return Some(close_and_run(cx, &line));
                 }
@@ -191,8 +210,14 @@ impl Component for Palette {
             Code::Down => self.selection.step(&lines(&offers), offers.len(), 1),
             Code::Tab => {
                 // If the completion is already there, insert the next one.
-                let again = offers.get(self.at()).is_some_and(|offer| offer.completed() == self.text());
-                let at = if again { (self.at() + 1) % offers.len().max(1) } else { self.at() };
+                let again = offers
+                    .get(self.at())
+                    .is_some_and(|offer| offer.completed() == self.text());
+                let at = if again {
+                    (self.at() + 1) % offers.len().max(1)
+                } else {
+                    self.at()
+                };
                 if let Some(offer) = offers.get(at) {
                     self.input.set_text(&offer.completed());
                     self.reset_selection();
@@ -212,18 +237,26 @@ impl Component for Palette {
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.selection.step(&self::lines(&self.offers), self.offers.len(), lines);
+        self.selection
+            .step(&self::lines(&self.offers), self.offers.len(), lines);
     }
 
     /// A click chooses a row, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
-        let Some(at) = view::offer_at(self, cx, cx.area.y + y) else { return Requests::none() };
-        let line = self.offers.get(at).filter(|_| at == self.at()).map(|offer| offer.line.clone());
+        let Some(at) = view::offer_at(self, cx, cx.area.y + y) else {
+            return Requests::none();
+        };
+        let line = self
+            .offers
+            .get(at)
+            .filter(|_| at == self.at())
+            .map(|offer| offer.line.clone());
         match line {
             Some(line) if self.completes(cx, &line) => Requests::none(),
             Some(line) => close_and_run(cx, &line),
             None => {
-                self.selection.select(&lines(&self.offers), self.offers.len(), at);
+                self.selection
+                    .select(&lines(&self.offers), self.offers.len(), at);
                 Pref::Preview(self.offers.get(at).and_then(Completion::theme)).into()
             }
         }

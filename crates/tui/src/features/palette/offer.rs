@@ -45,7 +45,17 @@ impl Completion {
     /// Creates a row for a line.
     pub(super) fn of(line: String, shown: String, note: String, group: Group) -> Completion {
         let (key, matched, matched_note) = (String::new(), Vec::new(), Vec::new());
-        Completion { line, shown, note, key, takes_argument: false, group, matched, matched_note, is_action: false }
+        Completion {
+            line,
+            shown,
+            note,
+            key,
+            takes_argument: false,
+            group,
+            matched,
+            matched_note,
+            is_action: false,
+        }
     }
 
     /// Returns the text that Tab inserts.
@@ -85,20 +95,41 @@ impl Candidate {
         let is_here = row.context == here || row.context == Context::Global;
         // Some actions of a stream work only in some of its views.
         let view = cx.lookup.shown_view();
-        let works_here = is_here && view.is_none_or(|view| row.works_in(view)) && cx.lookup.works(row);
+        let works_here =
+            is_here && view.is_none_or(|view| row.works_in(view)) && cx.lookup.works(row);
         let sentence = concrete(cx, beyond_name(row), works_here);
         // The heading of the group says where the actions of this screen work.
-        let scope = if works_here && row.context == here { String::new() } else { distinct_scope(row) };
+        let scope = if works_here && row.context == here {
+            String::new()
+        } else {
+            distinct_scope(row)
+        };
         let note = with_scope(&sentence, &scope);
-        let group = if works_here { Group::Here } else { Group::Elsewhere };
-        let name = view.filter(|_| works_here).and_then(|view| row.own_name_in(view)).unwrap_or_else(|| row.name());
+        let group = if works_here {
+            Group::Here
+        } else {
+            Group::Elsewhere
+        };
+        let name = view
+            .filter(|_| works_here)
+            .and_then(|view| row.own_name_in(view))
+            .unwrap_or_else(|| row.name());
         let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
         (offer.key, offer.is_action) = (key(cx, row), true);
-        Candidate { offer, aliases: ["", row.id, words(row)], place: row.context.title(), said: sentence.len() }
+        Candidate {
+            offer,
+            aliases: ["", row.id, words(row)],
+            place: row.context.title(),
+            said: sentence.len(),
+        }
     }
 
     /// Creates the candidate of a command. One that is also an action is shown like it; `row` is the action that it is here.
-    pub fn command(cx: &Cx<'_>, command: &'static Command, row: Option<&'static Binding>) -> Candidate {
+    pub fn command(
+        cx: &Cx<'_>,
+        command: &'static Command,
+        row: Option<&'static Binding>,
+    ) -> Candidate {
         let mut offer = of_command(command, "");
         if let Some(row) = row.filter(|row| command.row().is_none_or(|own| own.id != row.id)) {
             offer.note = beyond_name(row).to_string();
@@ -110,26 +141,47 @@ impl Candidate {
         }
         let said = offer.note.len();
         offer.note = with_scope(&offer.note, scope);
-        offer.group = if works_here { Group::Here } else { Group::Elsewhere };
+        offer.group = if works_here {
+            Group::Here
+        } else {
+            Group::Elsewhere
+        };
         let (mut id, mut more) = ("", "");
         if let Some(row) = row.or_else(|| command.row()) {
-            (offer.shown, offer.key, id, more) = (row.name().to_string(), key(cx, row), row.id, words(row));
+            (offer.shown, offer.key, id, more) =
+                (row.name().to_string(), key(cx, row), row.id, words(row));
         }
-        Candidate { offer, aliases: [command.name, id, more], place: "", said }
+        Candidate {
+            offer,
+            aliases: [command.name, id, more],
+            place: "",
+            said,
+        }
     }
 
     /// Creates the candidate of a command that opens a screen.
     pub fn screen(name: &'static str, help: &str) -> Candidate {
         let note = with_scope(help, EVERYWHERE);
         let offer = Completion::of(name.to_string(), name.to_string(), note, Group::Here);
-        Candidate { offer, aliases: [name, "", ""], place: "", said: help.len() }
+        Candidate {
+            offer,
+            aliases: [name, "", ""],
+            place: "",
+            said: help.len(),
+        }
     }
 
     /// Returns the row with its score, if it matches.
     pub fn fit(self, typed: &str) -> Option<(u32, Completion)> {
         let offer = &self.offer;
         let note = offer.note.get(..self.said).unwrap_or_default();
-        let texts = Texts { name: &offer.shown, note, aliases: self.aliases, key: &offer.key, place: self.place };
+        let texts = Texts {
+            name: &offer.shown,
+            note,
+            aliases: self.aliases,
+            key: &offer.key,
+            place: self.place,
+        };
         let fit = fit(typed, &texts)?;
         // A weak match stays weak wherever it works.
         let is_preferred = offer.is_action && offer.group == Group::Here && fit.score > WEAK;
@@ -165,7 +217,9 @@ fn words(row: &Binding) -> &'static str {
 /// Returns where an action works: by its object, or by its screen where another action has the same name and object.
 fn distinct_scope(row: &Binding) -> String {
     let scope = row.scope();
-    let mut same = BINDINGS.iter().filter(|other| other.id != row.id && other.name() == row.name());
+    let mut same = BINDINGS
+        .iter()
+        .filter(|other| other.id != row.id && other.name() == row.name());
     match same.any(|other| other.scope() == scope) {
         true => format!("works in: {}", row.place()),
         false => scope,
@@ -174,13 +228,18 @@ fn distinct_scope(row: &Binding) -> String {
 
 /// Adds where an action works to what it does.
 fn with_scope(note: &str, scope: &str) -> String {
-    let gap = if note.is_empty() || scope.is_empty() { "" } else { " · " };
+    let gap = if note.is_empty() || scope.is_empty() {
+        ""
+    } else {
+        " · "
+    };
     format!("{note}{gap}{scope}")
 }
 
 fn key(cx: &Cx<'_>, row: &Binding) -> String {
     let key = cx.session.keymap.keys_of(row.id).first();
-    key.map(|key| key_glyph(*key, cx.session.settings.ascii)).unwrap_or_default()
+    key.map(|key| key_glyph(*key, cx.session.settings.ascii))
+        .unwrap_or_default()
 }
 
 /// Returns what the sentence of an action says beyond its name.
@@ -190,7 +249,9 @@ pub(super) fn beyond_name(row: &Binding) -> &'static str {
         Some("") => "",
         // "or the thread's active run" is half a sentence.
         Some(rest) if rest.starts_with(", or ") || rest.starts_with(", else ") => sentence,
-        Some(rest) => rest.strip_prefix([';', ':', ',']).map_or(sentence, str::trim_start),
+        Some(rest) => rest
+            .strip_prefix([';', ':', ','])
+            .map_or(sentence, str::trim_start),
         None => sentence,
     }
 }
@@ -198,7 +259,12 @@ pub(super) fn beyond_name(row: &Binding) -> &'static str {
 /// Puts the names of the selected objects into a sentence about them: "Cancel the run" of which thread.
 fn concrete(cx: &Cx<'_>, sentence: &str, works_here: bool) -> String {
     let mut sentence = sentence.to_string();
-    for (noun, name) in cx.lookup.selected_objects().into_iter().filter(|_| works_here) {
+    for (noun, name) in cx
+        .lookup
+        .selected_objects()
+        .into_iter()
+        .filter(|_| works_here)
+    {
         for article in ["this ", "the "] {
             let (before, after) = (format!("{article}{noun}"), runtail_core::text::clean(&name));
             sentence = match sentence.split_once(&before) {
@@ -217,7 +283,9 @@ fn concrete(cx: &Cx<'_>, sentence: &str, works_here: bool) -> String {
 pub(super) fn of_command(command: &'static Command, argument: &str) -> Completion {
     let gap = if argument.is_empty() { "" } else { " " };
     let line = format!("{}{gap}{argument}", command.name);
-    let shown = format!("{} {}", command.name, command.takes.name()).trim_end().to_string();
+    let shown = format!("{} {}", command.name, command.takes.name())
+        .trim_end()
+        .to_string();
     let mut offer = Completion::of(line, shown, command.help().to_string(), Group::Here);
     offer.takes_argument = command.takes != ArgumentKind::Nothing && argument.is_empty();
     offer
@@ -227,28 +295,57 @@ pub(super) fn of_command(command: &'static Command, argument: &str) -> Completio
 pub(super) fn of_address(cx: &Cx<'_>, typed: &str, address: &Address) -> Completion {
     let short = |id: &str| runtail_core::text::short_id(&runtail_core::text::clean(id));
     let (shown, note) = match address {
-        Address::Event(number) => (format!("Go to event {number}"), "in the shown stream".to_string()),
-        Address::Time(..) => (format!("Go to {}", typed.trim()), "in the shown stream".into()),
+        Address::Event(number) => (
+            format!("Go to event {number}"),
+            "in the shown stream".to_string(),
+        ),
+        Address::Time(..) => (
+            format!("Go to {}", typed.trim()),
+            "in the shown stream".into(),
+        ),
         Address::Id(id) => (format!("Open {}", short(id)), asked(cx)),
-        Address::Deployment { id, revision: None, .. } => (format!("Open deployment {}", short(id)), String::new()),
-        Address::Deployment { revision: Some(id), .. } => (format!("Open revision {}", short(id)), String::new()),
-        Address::Thread { thread, run: None, .. } => (format!("Open thread {}", short(thread)), asked(cx)),
+        Address::Deployment {
+            id, revision: None, ..
+        } => (format!("Open deployment {}", short(id)), String::new()),
+        Address::Deployment {
+            revision: Some(id), ..
+        } => (format!("Open revision {}", short(id)), String::new()),
+        Address::Thread {
+            thread, run: None, ..
+        } => (format!("Open thread {}", short(thread)), asked(cx)),
         Address::Thread { run: Some(run), .. } => (format!("Join run {}", short(run)), asked(cx)),
-        Address::Assistant { assistant, .. } => (format!("Open assistant {}", short(assistant)), String::new()),
+        Address::Assistant { assistant, .. } => (
+            format!("Open assistant {}", short(assistant)),
+            String::new(),
+        ),
         Address::Server(url) => ("Open this agent server".into(), url.to_string()),
         Address::Elsewhere(url) => ("This page is not supported".into(), url.to_string()),
     };
     let shown = runtail_core::text::clean(&shown).into_owned();
-    Completion::of(typed.trim().to_string(), shown, runtail_core::text::clean(&note).into_owned(), Group::Typed)
+    Completion::of(
+        typed.trim().to_string(),
+        shown,
+        runtail_core::text::clean(&note).into_owned(),
+        Group::Typed,
+    )
 }
 
 /// Names the profiles whose servers are asked for an id.
 fn asked(cx: &Cx<'_>) -> String {
     const MAX_NAMES: usize = 4;
-    let names: Vec<&str> = cx.session.profiles.iter().map(|profile| &*profile.name).collect();
+    let names: Vec<&str> = cx
+        .session
+        .profiles
+        .iter()
+        .map(|profile| &*profile.name)
+        .collect();
     match names.len() {
         0 => String::new(),
         1..=MAX_NAMES => format!("asks {}", names.join(", ")),
-        n => format!("asks {} and {} more", names[..MAX_NAMES].join(", "), n - MAX_NAMES),
+        n => format!(
+            "asks {} and {} more",
+            names[..MAX_NAMES].join(", "),
+            n - MAX_NAMES
+        ),
     }
 }

@@ -14,7 +14,13 @@ const MARK: u16 = 3;
 /// Minimum and maximum columns of the names.
 const NAMES: (usize, usize) = (24, 38);
 /// The keys, from the most to the least important.
-const KEYS: [&str; 5] = ["⏎ run", "Esc close", "↑↓ choose", "Tab complete", "paste an id or URL to open it"];
+const KEYS: [&str; 5] = [
+    "⏎ run",
+    "Esc close",
+    "↑↓ choose",
+    "Tab complete",
+    "paste an id or URL to open it",
+];
 /// The keys in the order in which they are shown.
 const SHOWN_KEYS: [usize; 5] = [0, 3, 2, 4, 1];
 
@@ -31,15 +37,30 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let w = area.w;
     canvas.clear(area);
     let typed = text::clean(&palette.text()).into_owned();
-    canvas.frame(area, format!(": {typed}").trim_end(), &Line::new(), &keys(usize::from(w), cx));
+    canvas.frame(
+        area,
+        format!(": {typed}").trim_end(),
+        &Line::new(),
+        &keys(usize::from(w), cx),
+    );
     let (before, after) = palette.input.around_cursor();
     let mut line = Line::accent("> ");
     line.push_strong(&text::visible(before));
     line.push_accent("▏");
     line.push_strong(&text::visible(after));
-    canvas.line_for_right(2, 2, w.saturating_sub(4), &line.right(Tone::Dim, &counter(palette)));
+    canvas.line_for_right(
+        2,
+        2,
+        w.saturating_sub(4),
+        &line.right(Tone::Dim, &counter(palette)),
+    );
     if rows.is_empty() {
-        canvas.line(list.x + MARK, list.y, list.w - MARK, &Line::dim(&no_completion(cx, &palette.text())));
+        canvas.line(
+            list.x + MARK,
+            list.y,
+            list.w - MARK,
+            &Line::dim(&no_completion(cx, &palette.text())),
+        );
     }
     let room = usize::from(list.h);
     let names = rows.iter().filter_map(|row| match row {
@@ -48,8 +69,14 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     });
     let most = NAMES.1.min(usize::from(w) / 2);
     // Ids are shown in full.
-    let has_ids = palette.offers.iter().all(|offer| offer.group == Group::Typed);
-    let names = names.max().unwrap_or(0).clamp(NAMES.0.min(most), if has_ids { 48 } else { most });
+    let has_ids = palette
+        .offers
+        .iter()
+        .all(|offer| offer.group == Group::Typed);
+    let names = names
+        .max()
+        .unwrap_or(0)
+        .clamp(NAMES.0.min(most), if has_ids { 48 } else { most });
     for (n, row) in rows.iter().skip(top).take(room).enumerate() {
         let y = list.y + n as u16;
         let width = list.w.saturating_sub(MARK + 1);
@@ -64,7 +91,14 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                     &offer_line(offer, names, width.into(), is_selected),
                 );
                 if is_selected {
-                    canvas.mark(Area { x: list.x - 1, ..list }, y, true);
+                    canvas.mark(
+                        Area {
+                            x: list.x - 1,
+                            ..list
+                        },
+                        y,
+                        true,
+                    );
                 }
             }
         }
@@ -85,12 +119,31 @@ fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
     // The frame, the typed text, and at least one row.
     let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
     let height = (rows.len().max(1) as u16 + 3).min(most);
-    let list = Area { x: 1, y: 3, w: w.saturating_sub(2), h: height.saturating_sub(3) };
-    let selected = rows.iter().position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at())).unwrap_or(0);
+    let list = Area {
+        x: 1,
+        y: 3,
+        w: w.saturating_sub(2),
+        h: height.saturating_sub(3),
+    };
+    let selected = rows
+        .iter()
+        .position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at()))
+        .unwrap_or(0);
     // The heading above the first row stays visible.
     let room = usize::from(list.h);
-    let top = (selected + 1).saturating_sub(room.max(1)).min(rows.len().saturating_sub(room));
-    Layout { area: Area { x: 0, y: 1, w, h: height }, list, top }
+    let top = (selected + 1)
+        .saturating_sub(room.max(1))
+        .min(rows.len().saturating_sub(room));
+    Layout {
+        area: Area {
+            x: 0,
+            y: 1,
+            w,
+            h: height,
+        },
+        list,
+        top,
+    }
 }
 
 /// Returns the number of the row at a line of the screen.
@@ -126,14 +179,26 @@ fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<Row<'p>> {
 /// Counts the actions and commands: those that match, all, and those that match but work elsewhere.
 fn counter(palette: &Palette) -> String {
     // A thread or a view that matches is no action: its line has an argument.
-    let actions = palette.offers.iter().filter(|offer| offer.group != Group::Typed && !offer.line.contains(' '));
-    if palette.offers.iter().all(|offer| offer.group == Group::Typed) && !palette.offers.is_empty() {
+    let actions = palette
+        .offers
+        .iter()
+        .filter(|offer| offer.group != Group::Typed && !offer.line.contains(' '));
+    if palette
+        .offers
+        .iter()
+        .all(|offer| offer.group == Group::Typed)
+        && !palette.offers.is_empty()
+    {
         return String::new();
     }
     if palette.text().trim().is_empty() {
         return format!("{} actions", palette.count);
     }
-    let elsewhere = match actions.clone().filter(|offer| offer.group == Group::Elsewhere).count() {
+    let elsewhere = match actions
+        .clone()
+        .filter(|offer| offer.group == Group::Elsewhere)
+        .count()
+    {
         0 => String::new(),
         n => format!(" · {n} elsewhere"),
     };
@@ -147,14 +212,28 @@ fn keys(width: usize, cx: &Cx<'_>) -> String {
         let all: usize = KEYS.iter().take(*n).map(|key| text::width(key) + 3).sum();
         all <= room
     });
-    let shown = SHOWN_KEYS.iter().filter(|at| **at < fitting.unwrap_or(1)).filter_map(|at| KEYS.get(*at));
+    let shown = SHOWN_KEYS
+        .iter()
+        .filter(|at| **at < fitting.unwrap_or(1))
+        .filter_map(|at| KEYS.get(*at));
     let keys = shown.copied().collect::<Vec<_>>().join("   ");
-    if cx.session.settings.ascii { keys.replace('⏎', "Enter") } else { keys }
+    if cx.session.settings.ascii {
+        keys.replace('⏎', "Enter")
+    } else {
+        keys
+    }
 }
 
 /// Returns a row: the name, what it does, and its key at the right.
 fn offer_line(offer: &Completion, names: usize, width: usize, is_selected: bool) -> Line {
-    let (name, shown) = (if is_selected { Tone::Strong } else { Tone::Plain }, text::fit(&offer.shown, names));
+    let (name, shown) = (
+        if is_selected {
+            Tone::Strong
+        } else {
+            Tone::Plain
+        },
+        text::fit(&offer.shown, names),
+    );
     let mut line = Line::new();
     push_marked(&mut line, name, &shown, &offer.matched);
     line.push_plain(&" ".repeat((names + 2).saturating_sub(text::width(&shown))));
@@ -167,9 +246,19 @@ fn offer_line(offer: &Completion, names: usize, width: usize, is_selected: bool)
         }
         // The heading of the group says it, too.
         Some((said, place)) if place.starts_with("works ") && text::width(&note) > room => {
-            push_marked(&mut line, Tone::Dim, &text::fit(said, room), &offer.matched_note);
+            push_marked(
+                &mut line,
+                Tone::Dim,
+                &text::fit(said, room),
+                &offer.matched_note,
+            );
         }
-        _ => push_marked(&mut line, Tone::Dim, &text::fit(&note, room), &offer.matched_note),
+        _ => push_marked(
+            &mut line,
+            Tone::Dim,
+            &text::fit(&note, room),
+            &offer.matched_note,
+        ),
     }
     line.right(Tone::Dim, &offer.key)
 }
@@ -180,7 +269,10 @@ fn push_marked(line: &mut Line, tone: Tone, shown: &str, matched: &[Range<usize>
     parts.sort_by_key(|part| part.start);
     let mut at = 0;
     for part in parts {
-        let (Some(before), Some(marked)) = (shown.get(at..part.start), shown.get(part.clone())) else { continue };
+        let (Some(before), Some(marked)) = (shown.get(at..part.start), shown.get(part.clone()))
+        else {
+            continue;
+        };
         line.push(tone, before);
         line.push_accent(marked);
         at = part.end;

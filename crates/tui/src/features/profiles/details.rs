@@ -20,7 +20,11 @@ pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalog.problem {
         lines.push(Line::bad("✗ ").with_plain("The current file is not in use:"));
-        lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::plain(&format!("  {text}"))));
+        lines.extend(
+            wrap(&problem.to_string(), width)
+                .iter()
+                .map(|text| Line::plain(&format!("  {text}"))),
+        );
         lines.push(Line::new());
     }
     let Some(known) = known else { return lines };
@@ -61,14 +65,25 @@ fn definition(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> 
     }
     let has_key = profile.key.is_some() || profile.bearer.is_some();
     let no_workspace = if has_key { "from the key" } else { "none" };
-    fields.push(("workspace", profile.workspace.clone().unwrap_or_else(|| no_workspace.into())));
-    for (name, source, settings) in
-        [("key", &profile.key, KEY_SETTINGS[0]), ("bearer", &profile.bearer, KEY_SETTINGS[1])]
-    {
+    fields.push((
+        "workspace",
+        profile
+            .workspace
+            .clone()
+            .unwrap_or_else(|| no_workspace.into()),
+    ));
+    for (name, source, settings) in [
+        ("key", &profile.key, KEY_SETTINGS[0]),
+        ("bearer", &profile.bearer, KEY_SETTINGS[1]),
+    ] {
         if let Some(source) = source {
             // Without a definition in a file, the key comes from no setting.
             let is_set = known.filed.is_some() || known.typed.is_some();
-            let setting = if is_set { setting(source, settings) } else { String::new() };
+            let setting = if is_set {
+                setting(source, settings)
+            } else {
+                String::new()
+            };
             fields.push((name, format!("{source}{setting}")));
         }
     }
@@ -78,7 +93,10 @@ fn definition(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> 
         None => ("writing", "allowed".into()),
     });
     if !profile.deployments.is_empty() {
-        fields.push(("pinned", format!("{} deployments", profile.deployments.len())));
+        fields.push((
+            "pinned",
+            format!("{} deployments", profile.deployments.len()),
+        ));
     }
     if profile.allow_http {
         fields.push(("plain http", "allowed (allow_http)".into()));
@@ -125,15 +143,28 @@ fn state(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
             (false, _) => format!("no; {use_key} uses it beside the others"),
         },
     ));
-    let polled = || cx.session.profile(&profile.name).filter(|_| used.is_some()).and_then(|state| state.error.as_ref());
-    let tested = known.last_test.as_ref().and_then(|(_, result)| result.as_ref().err());
+    let polled = || {
+        cx.session
+            .profile(&profile.name)
+            .filter(|_| used.is_some())
+            .and_then(|state| state.error.as_ref())
+    };
+    let tested = known
+        .last_test
+        .as_ref()
+        .and_then(|(_, result)| result.as_ref().err());
     if let Some(error) = tested.or_else(polled) {
-        if let Some(cure) = crate::session::cure::cure(profile, error, Some(&cx.session.key("profiles.test"))) {
+        if let Some(cure) =
+            crate::session::cure::cure(profile, error, Some(&cx.session.key("profiles.test")))
+        {
             fields.push(("to do", text::capitalized(&cure)));
         }
         fields.push(("checked", error.story()));
     } else if catalog.is_pending(known) && known.running_test.is_none() {
-        fields.push(("checked", "not in use yet; the previous definition applies".into()));
+        fields.push((
+            "checked",
+            "not in use yet; the previous definition applies".into(),
+        ));
     }
     fields
 }
@@ -156,13 +187,22 @@ fn check_lines(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
             State::Bad(_) => Tone::Bad,
             State::Skipped => Tone::Dim,
         };
-        let server = check.server.as_deref().map(|server| format!("{server}: ")).unwrap_or_default();
-        let found = wrap(&text::clean(&format!("{server}{}", check.found)), width.saturating_sub(NAMES + CHECKS));
+        let server = check
+            .server
+            .as_deref()
+            .map(|server| format!("{server}: "))
+            .unwrap_or_default();
+        let found = wrap(
+            &text::clean(&format!("{server}{}", check.found)),
+            width.saturating_sub(NAMES + CHECKS),
+        );
         for (i, part) in found.iter().enumerate() {
             let head = if lines.is_empty() { "checks" } else { "" };
             let line = Line::dim(&format!("{head:<NAMES$}"));
             lines.push(match i {
-                0 => line.with(tone, glyph).with_plain(&format!(" {:<1$}", check.name, CHECKS - 2)),
+                0 => line
+                    .with(tone, glyph)
+                    .with_plain(&format!(" {:<1$}", check.name, CHECKS - 2)),
                 _ => line.with_plain(&" ".repeat(CHECKS)),
             });
             if let Some(line) = lines.last_mut() {
@@ -216,13 +256,24 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
     ));
     let keys = &session.settings.keys;
     let named = |(id, keys): (&String, &Vec<String>)| {
-        let keys = if keys.is_empty() { "off".to_string() } else { keys.join(" ") };
+        let keys = if keys.is_empty() {
+            "off".to_string()
+        } else {
+            keys.join(" ")
+        };
         text::clean(&format!("{id} {keys}")).into_owned()
     };
     let mut named: Vec<String> = keys.iter().take(MAX_KEYS).map(named).collect();
     if keys.len() > MAX_KEYS {
         named.push(format!("{} more", keys.len() - MAX_KEYS));
     }
-    fields.push(("[keys]", if named.is_empty() { "none changed".into() } else { named.join(" · ") }));
+    fields.push((
+        "[keys]",
+        if named.is_empty() {
+            "none changed".into()
+        } else {
+            named.join(" · ")
+        },
+    ));
     fields
 }

@@ -24,7 +24,12 @@ pub struct Save {
 impl Save {
     /// Creates the page. `import`: the profiles of the official tools that the draft adds.
     pub fn new(draft: Box<Draft>, import: Option<Box<Import>>) -> Save {
-        Save { draft, import, left_out: BTreeSet::new(), at: 0 }
+        Save {
+            draft,
+            import,
+            left_out: BTreeSet::new(),
+            at: 0,
+        }
     }
 
     fn profiles(&self) -> &[Imported] {
@@ -37,12 +42,19 @@ impl Save {
 
     /// Leaves out the profile under the cursor, or adds it again.
     fn toggle(&mut self) -> Requests {
-        let Some(one) = self.profiles().get(self.at) else { return Requests::none() };
+        let Some(one) = self.profiles().get(self.at) else {
+            return Requests::none();
+        };
         let name = one.profile.name.clone();
         if !self.left_out.remove(&name) {
             self.left_out.insert(name);
         }
-        let chosen = self.profiles().iter().filter(|one| self.is_chosen(one)).map(Imported::text).collect();
+        let chosen = self
+            .profiles()
+            .iter()
+            .filter(|one| self.is_chosen(one))
+            .map(Imported::text)
+            .collect();
         match self.draft.with_only(chosen) {
             Ok(draft) => {
                 *self.draft = draft;
@@ -59,12 +71,23 @@ impl Page for Save {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        (if self.import.is_some() { "Import" } else { "Save" }, self.draft.path.display().to_string())
+        (
+            if self.import.is_some() {
+                "Import"
+            } else {
+                "Save"
+            },
+            self.draft.path.display().to_string(),
+        )
     }
 
     fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let width = width.saturating_sub(GUTTER.into());
-        let mut lines = self.import.as_deref().map(|import| self.import_lines(import, width)).unwrap_or_default();
+        let mut lines = self
+            .import
+            .as_deref()
+            .map(|import| self.import_lines(import, width))
+            .unwrap_or_default();
         let is_edit = self.import.is_none() && self.draft.typed().next().is_some();
         lines.extend(draft_lines(&self.draft, is_edit, width));
         lines
@@ -89,7 +112,9 @@ impl Page for Save {
             Action::Send if self.import.is_some() && self.draft.typed().next().is_none() => {
                 Requests::info("Every profile is left out, so there is nothing to write.")
             }
-            Action::Send => Requests::from(Request::Close).and(Effect::SaveFile(self.draft.clone())),
+            Action::Send => {
+                Requests::from(Request::Close).and(Effect::SaveFile(self.draft.clone()))
+            }
             _ => Requests::none(),
         }
     }
@@ -100,7 +125,10 @@ impl Save {
     fn import_lines(&self, import: &Import, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut add = |(tone, mark): (Tone, &str), name: &str, said: &str| {
-            let parts = wrap(&text::clean(&format!("{name}{said}")), width.saturating_sub(text::width(mark) + 2));
+            let parts = wrap(
+                &text::clean(&format!("{name}{said}")),
+                width.saturating_sub(text::width(mark) + 2),
+            );
             let indent = " ".repeat(text::width(mark));
             for (n, part) in parts.iter().enumerate() {
                 let mark = if n == 0 { mark } else { &indent };
@@ -117,9 +145,18 @@ impl Save {
             "Profiles of the official tools. Their files are only read, and the keys stay in them.",
         );
         for (n, one) in import.profiles.iter().enumerate() {
-            let workspace = one.profile.workspace.as_deref().map(|id| format!(" · workspace {id}")).unwrap_or_default();
+            let workspace = one
+                .profile
+                .workspace
+                .as_deref()
+                .map(|id| format!(" · workspace {id}"))
+                .unwrap_or_default();
             let server = one.server();
-            let server = if server.contains("://") { server } else { format!("region {server}") };
+            let server = if server.contains("://") {
+                server
+            } else {
+                format!("region {server}")
+            };
             let (is_chosen, has_cursor) = (self.is_chosen(one), n == self.at);
             let mark = match (has_cursor, is_chosen) {
                 (true, true) => "▌ [x] ",
@@ -127,13 +164,34 @@ impl Save {
                 (false, true) => "  [x] ",
                 (false, false) => "  [ ] ",
             };
-            let tone = if has_cursor { Tone::Accent } else { Tone::Plain };
-            let name = if has_cursor { one.profile.name.as_str() } else { "" };
-            let rest = if has_cursor { "" } else { one.profile.name.as_str() };
-            add((tone, mark), name, &format!("{rest} · {server}{workspace} · key {}", one.key()));
-            one.to_do.iter().for_each(|to_do| add((Tone::Moving, "      ! "), "", to_do));
+            let tone = if has_cursor {
+                Tone::Accent
+            } else {
+                Tone::Plain
+            };
+            let name = if has_cursor {
+                one.profile.name.as_str()
+            } else {
+                ""
+            };
+            let rest = if has_cursor {
+                ""
+            } else {
+                one.profile.name.as_str()
+            };
+            add(
+                (tone, mark),
+                name,
+                &format!("{rest} · {server}{workspace} · key {}", one.key()),
+            );
+            one.to_do
+                .iter()
+                .for_each(|to_do| add((Tone::Moving, "      ! "), "", to_do));
         }
-        import.skipped.iter().for_each(|one| add((Tone::Bad, "  ✗ "), "", &format!("not added: {one}")));
+        import
+            .skipped
+            .iter()
+            .for_each(|one| add((Tone::Bad, "  ✗ "), "", &format!("not added: {one}")));
         let chosen = import.profiles.iter().filter(|one| self.is_chosen(one));
         let chosen: Vec<&str> = chosen.map(|one| one.profile.name.as_str()).collect();
         if let Some(why) = import.not_in_use(&chosen) {
@@ -147,7 +205,8 @@ impl Save {
 /// Returns the lines of the diff.
 fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    let mut add =
+        |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
     if draft.is_new() {
         add(
             Tone::Plain,
@@ -155,14 +214,21 @@ fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
              profile.",
         );
     } else {
-        add(Tone::Plain, "Changes to the file (everything else is unchanged):");
+        add(
+            Tone::Plain,
+            "Changes to the file (everything else is unchanged):",
+        );
     }
     match draft.renamed() {
         Some(name) => {
-            let said = format!("{name} is renamed once they are written. What is open of it closes then.");
+            let said =
+                format!("{name} is renamed once they are written. What is open of it closes then.");
             add(Tone::Dim, &text::clean(&said));
         }
-        None if is_edit => add(Tone::Dim, "The edit stays in this session either way; Esc writes nothing."),
+        None if is_edit => add(
+            Tone::Dim,
+            "The edit stays in this session either way; Esc writes nothing.",
+        ),
         None => {}
     }
     add(Tone::Plain, "");

@@ -29,7 +29,13 @@ pub enum Choice {
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 5] = [Choice::Demo, Choice::Local, Choice::LangSmith, Choice::Other, Choice::Import];
+pub const CHOICES: [Choice; 5] = [
+    Choice::Demo,
+    Choice::Local,
+    Choice::LangSmith,
+    Choice::Other,
+    Choice::Import,
+];
 /// The index of the choice that takes an address.
 const OTHER: usize = 3;
 /// The index of the choice that adds profiles.
@@ -82,14 +88,20 @@ impl FirstRun {
     /// Applies what the official tools' files have. Returns whether the user asked for them, and there is nothing to add.
     pub fn on_imports(&mut self, found: &Import) -> bool {
         // The files of the project are in the working directory, so their names are enough.
-        let name = |path: &Path| match path.file_name().map(|name| name.to_string_lossy().into_owned()) {
+        let name = |path: &Path| match path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+        {
             Some(name) if name != "config.json" => name,
             _ => short(path),
         };
         let mut files: Vec<String> = found.profiles.iter().map(|one| name(&one.file)).collect();
         files.dedup();
         let count = found.profiles.len();
-        self.importable = (count > 0).then(|| Importable { count, files: files.join(", ") });
+        self.importable = (count > 0).then(|| Importable {
+            count,
+            files: files.join(", "),
+        });
         let is_wanted = std::mem::take(&mut self.is_import_wanted);
         if is_wanted && count > 0 {
             self.selected = IMPORT;
@@ -100,7 +112,11 @@ impl FirstRun {
     /// Returns the choices that are offered.
     pub(super) fn choices(&self) -> &'static [Choice] {
         let (import, usual) = (&CHOICES[..], &CHOICES[..=OTHER]);
-        if self.importable.is_some() { import } else { usual }
+        if self.importable.is_some() {
+            import
+        } else {
+            usual
+        }
     }
 
     /// Shows why the demo could not be started.
@@ -138,18 +154,24 @@ impl FirstRun {
                 }
             },
             Choice::LangSmith => {
-                let typed = cx.session.catalog.first_typed().filter(|known| known.profile.control_plane.is_some());
+                let typed = cx
+                    .session
+                    .catalog
+                    .first_typed()
+                    .filter(|known| known.profile.control_plane.is_some());
                 ProfileRequest::Edit(typed.map(|known| known.profile.name.clone())).into()
             }
             // Without any, they may have been written since.
             Choice::Import if self.importable.is_none() => {
                 self.selected = 0;
                 self.is_import_wanted = true;
-                Requests::info("Looking for profiles of the official tools…").and(Effect::FindImports)
+                Requests::info("Looking for profiles of the official tools…")
+                    .and(Effect::FindImports)
             }
             Choice::Import => ProfileRequest::Import.into(),
             Choice::Other => {
-                self.address.get_or_insert_with(|| TextInput::line(&self.entered));
+                self.address
+                    .get_or_insert_with(|| TextInput::line(&self.entered));
                 Requests::none()
             }
         }
@@ -209,11 +231,18 @@ impl Component for FirstRun {
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
         // A pasted address can only mean this choice.
         self.selected = OTHER;
-        self.address.get_or_insert_with(|| TextInput::line("")).insert(text);
+        self.address
+            .get_or_insert_with(|| TextInput::line(""))
+            .insert(text);
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let typed = || cx.session.catalog.first_typed().map(|known| known.profile.name.clone());
+        let typed = || {
+            cx.session
+                .catalog
+                .first_typed()
+                .map(|known| known.profile.name.clone())
+        };
         let chosen = match action {
             Action::Open => self.choices().get(self.selected),
             Action::View1 => CHOICES.first(),
@@ -224,27 +253,42 @@ impl Component for FirstRun {
             Action::Anyway | Action::Save if typed().is_none() => {
                 return Requests::info("No profile yet. Choose one of the options first.");
             }
-            Action::Anyway => return typed().map(|name| ProfileRequest::UseAnyway(name).into()).unwrap_or_default(),
+            Action::Anyway => {
+                return typed()
+                    .map(|name| ProfileRequest::UseAnyway(name).into())
+                    .unwrap_or_default();
+            }
             Action::Save => return ProfileRequest::DraftFile.into(),
             _ => None,
         };
-        chosen.map(|choice| self.choose(cx, *choice)).unwrap_or_default()
+        chosen
+            .map(|choice| self.choose(cx, *choice))
+            .unwrap_or_default()
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.selected = self.selected.saturating_add_signed(lines).min(self.choices().len() - 1);
+        self.selected = self
+            .selected
+            .saturating_add_signed(lines)
+            .min(self.choices().len() - 1);
         self.address = self.address.take().filter(|address| !address.is_empty());
     }
 
     // There is no screen to go back to.
     fn back(&mut self, quit: bool) -> Option<Requests> {
-        Some(if quit { Request::Quit.into() } else { Requests::none() })
+        Some(if quit {
+            Request::Quit.into()
+        } else {
+            Requests::none()
+        })
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
         let is_failed = || {
             let typed = cx.session.catalog.first_typed();
-            typed.is_some_and(|known| known.running_test.is_none() && matches!(known.last_test, Some((_, Err(_)))))
+            typed.is_some_and(|known| {
+                known.running_test.is_none() && matches!(known.last_test, Some((_, Err(_))))
+            })
         };
         !matches!(action, Action::Anyway | Action::Save) || is_failed()
     }

@@ -24,15 +24,22 @@ const NAMES_NARROW: usize = 26;
 pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let is_wide = area.w >= WIDE;
-    let left = if is_wide { area.x + (area.w - BLOCK) / 2 } else { area.x };
+    let left = if is_wide {
+        area.x + (area.w - BLOCK) / 2
+    } else {
+        area.x
+    };
     let width = (area.x + area.w).saturating_sub(left);
     let names = if is_wide { NAMES } else { NAMES_NARROW };
     let text_width = usize::from(width).saturating_sub(1);
     let indent = |line: &str, tone| Line::of(tone, &format!(" {line}"));
-    let mut lines: Vec<Line> = wrap("Runtail shows LangSmith deployments and LangGraph threads.", text_width)
-        .iter()
-        .map(|line| indent(line, Tone::Plain))
-        .collect();
+    let mut lines: Vec<Line> = wrap(
+        "Runtail shows LangSmith deployments and LangGraph threads.",
+        text_width,
+    )
+    .iter()
+    .map(|line| indent(line, Tone::Plain))
+    .collect();
     lines.push(Line::new());
     let mut cursor = None;
     for (n, choice) in screen.choices().iter().enumerate() {
@@ -40,13 +47,25 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
         let mut line = Line::accent(if is_selected { "▌ " } else { "  " });
         line.push_dim(&format!("{}  ", n + 1));
         let (name, tone, about) = label_of(screen, &cx.session.catalog, *choice);
-        line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &padded(&name, names));
+        line.push(
+            if is_selected {
+                Tone::Strong
+            } else {
+                Tone::Plain
+            },
+            &padded(&name, names),
+        );
         match screen.address.as_ref().filter(|_| *choice == Choice::Other) {
             Some(address) => {
-                let room = usize::from(width).saturating_sub(NAME + names + 4).clamp(8, 46);
+                let room = usize::from(width)
+                    .saturating_sub(NAME + names + 4)
+                    .clamp(8, 46);
                 let (shown, column) = one_line(address, room, is_selected);
                 let frame = if is_selected { Tone::Accent } else { Tone::Dim };
-                line = line.with(frame, "[ ").with_plain(&padded(&shown, room)).with(frame, " ]");
+                line = line
+                    .with(frame, "[ ")
+                    .with_plain(&padded(&shown, room))
+                    .with(frame, " ]");
                 cursor = column.map(|column| (lines.len(), NAME + names + 2 + column));
             }
             None => line.push(tone, &about),
@@ -54,7 +73,10 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
         lines.push(line);
     }
     lines.push(Line::new());
-    lines.push(indent("Nothing is written before you confirm it.", Tone::Plain));
+    lines.push(indent(
+        "Nothing is written before you confirm it.",
+        Tone::Plain,
+    ));
     let outcome = outcome(screen, cx, text_width);
     if !outcome.is_empty() {
         lines.push(Line::new());
@@ -62,7 +84,11 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
     }
     let spare = area.h.saturating_sub(lines.len() as u16);
     let top = area.y + if is_wide { spare / 3 } else { spare.min(1) };
-    for (i, line) in lines.iter().enumerate().take(usize::from((area.y + area.h).saturating_sub(top))) {
+    for (i, line) in lines
+        .iter()
+        .enumerate()
+        .take(usize::from((area.y + area.h).saturating_sub(top)))
+    {
         canvas.line(left, top + i as u16, width, line);
     }
     cursor.map(|(row, column)| (left + column as u16, top + row as u16))
@@ -72,32 +98,61 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
 fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, Tone, String) {
     let plain = |name: &str, about: &str| (name.to_string(), Tone::Dim, about.to_string());
     match choice {
-        Choice::Demo if screen.is_demo_starting => {
-            ("Try the demo".into(), Tone::Moving, "◐ starting the simulated servers…".into())
-        }
-        Choice::Demo => plain("Try the demo", "simulated deployments and threads, no account"),
+        Choice::Demo if screen.is_demo_starting => (
+            "Try the demo".into(),
+            Tone::Moving,
+            "◐ starting the simulated servers…".into(),
+        ),
+        Choice::Demo => plain(
+            "Try the demo",
+            "simulated deployments and threads, no account",
+        ),
         Choice::Local => match &screen.local {
             Search::Running => plain("Open a local server", "looking for one…"),
-            Search::NotFound => plain("Open a local server", "none on ports 2024, 8123, 2026 · ⏎ retry"),
+            Search::NotFound => plain(
+                "Open a local server",
+                "none on ports 2024, 8123, 2026 · ⏎ retry",
+            ),
             Search::Found(server) => {
-                let address = server.url.trim_start_matches("http://").trim_end_matches('/');
+                let address = server
+                    .url
+                    .trim_start_matches("http://")
+                    .trim_end_matches('/');
                 let count = match server.assistants {
                     None => String::new(),
                     Some(1) => " · 1 assistant".into(),
                     Some(count) => format!(" · {} assistants", text::count(count as u64)),
                 };
-                (format!("Open {address}"), Tone::Dim, format!("local agent server found{count}"))
+                (
+                    format!("Open {address}"),
+                    Tone::Dim,
+                    format!("local agent server found{count}"),
+                )
             }
         },
         Choice::LangSmith => {
-            let set = if catalog.origin.has_key { "is set" } else { "isn't set" };
-            plain("Connect to LangSmith", &format!("{KEY_VARIABLE} {set} · choose a region"))
+            let set = if catalog.origin.has_key {
+                "is set"
+            } else {
+                "isn't set"
+            };
+            plain(
+                "Connect to LangSmith",
+                &format!("{KEY_VARIABLE} {set} · choose a region"),
+            )
         }
         Choice::Import => match &screen.importable {
             None => plain("Import profiles", ""),
             Some(found) => {
-                let profiles = if found.count == 1 { "1 profile".into() } else { format!("{} profiles", found.count) };
-                plain(&format!("Import {profiles}"), &format!("from {}", text::clean(&found.files)))
+                let profiles = if found.count == 1 {
+                    "1 profile".into()
+                } else {
+                    format!("{} profiles", found.count)
+                };
+                plain(
+                    &format!("Import {profiles}"),
+                    &format!("from {}", text::clean(&found.files)),
+                )
             }
         },
         Choice::Other if screen.entered.is_empty() => plain("Open another server", "enter its URL"),
@@ -119,13 +174,27 @@ fn outcome(screen: &FirstRun, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     if let Some(problem) = &screen.problem {
         add(Tone::Bad, "✗ ", problem);
     }
-    match catalog.first_typed().map(|known| (known, &known.running_test, &known.last_test)) {
-        Some((known, Some(_), _)) => add(Tone::Moving, "◐ ", &format!("checking {}…", known.profile.name)),
+    match catalog
+        .first_typed()
+        .map(|known| (known, &known.running_test, &known.last_test))
+    {
+        Some((known, Some(_), _)) => add(
+            Tone::Moving,
+            "◐ ",
+            &format!("checking {}…", known.profile.name),
+        ),
         Some((known, None, Some((_, Err(error))))) => {
             add(Tone::Bad, "✗ ", &ApiError::story(error));
-            let (anyway, save) = (cx.session.key("first_run.anyway"), cx.session.key("first_run.save"));
+            let (anyway, save) = (
+                cx.session.key("first_run.anyway"),
+                cx.session.key("first_run.save"),
+            );
             let name = &known.profile.name;
-            add(Tone::Plain, "  ", &format!("{anyway} uses {name} anyway, {save} saves it. Or choose again."));
+            add(
+                Tone::Plain,
+                "  ",
+                &format!("{anyway} uses {name} anyway, {save} saves it. Or choose again."),
+            );
         }
         _ => {}
     }

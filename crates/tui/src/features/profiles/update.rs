@@ -14,9 +14,25 @@ use std::sync::Arc;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
 fn only_server(list: &[Profile]) -> Option<ServerRef> {
-    let [Profile { control_plane: None, agent_servers, name: profile, .. }] = list else { return None };
-    let [(name, url)] = agent_servers.as_slice() else { return None };
-    Some(ServerRef { profile: profile.as_str().into(), name: name.as_str().into(), url: url.as_str().into() })
+    let [
+        Profile {
+            control_plane: None,
+            agent_servers,
+            name: profile,
+            ..
+        },
+    ] = list
+    else {
+        return None;
+    };
+    let [(name, url)] = agent_servers.as_slice() else {
+        return None;
+    };
+    Some(ServerRef {
+        profile: profile.as_str().into(),
+        name: name.as_str().into(),
+        url: url.as_str().into(),
+    })
 }
 
 impl Catalog {
@@ -43,7 +59,9 @@ impl Catalog {
 
     /// Starts using a profile along with the others if it is reachable, or stops using it.
     fn toggle_use(&mut self, name: &str) -> Requests {
-        let Some(known) = self.known_mut(name) else { return Requests::none() };
+        let Some(known) = self.known_mut(name) else {
+            return Requests::none();
+        };
         if known.will_be_used() {
             known.running_test = None;
             return Requests::info(format!("Check of {name} cancelled; nothing changed."));
@@ -51,9 +69,15 @@ impl Catalog {
         if self.used(name).is_none() {
             return self.try_profile(name, AfterTest::Use);
         }
-        let others: Vec<Profile> = self.in_use.iter().filter(|p| p.name != name).cloned().collect();
+        let others: Vec<Profile> = self
+            .in_use
+            .iter()
+            .filter(|p| p.name != name)
+            .cloned()
+            .collect();
         if others.is_empty() {
-            let text = format!("{name} is the only profile in use. Press U on another one to switch.");
+            let text =
+                format!("{name} is the only profile in use. Press U on another one to switch.");
             return Requests::info(text);
         }
         Request::UseProfiles(others).into()
@@ -63,7 +87,9 @@ impl Catalog {
     pub fn try_profile(&mut self, name: &str, then: AfterTest) -> Requests {
         self.newest_test += 1;
         let number = self.newest_test;
-        let Some(known) = self.known_mut(name) else { return Requests::none() };
+        let Some(known) = self.known_mut(name) else {
+            return Requests::none();
+        };
         (known.running_test, known.last_test) = (Some(ProfileTest { number, then }), None);
         Effect::Try(number, Box::new(known.profile.clone())).into()
     }
@@ -71,8 +97,17 @@ impl Catalog {
     /// Tests a profile, and shows each check on a page. If its newest definition is not used yet, a successful test activates it.
     fn test_profile(&mut self, name: &str) -> Requests {
         let pending = self.known(name).is_some_and(|known| self.is_pending(known));
-        self.known_mut(name).into_iter().for_each(|known| known.checks.clear());
-        let requests = self.try_profile(name, if pending { AfterTest::Use } else { AfterTest::Nothing });
+        self.known_mut(name)
+            .into_iter()
+            .for_each(|known| known.checks.clear());
+        let requests = self.try_profile(
+            name,
+            if pending {
+                AfterTest::Use
+            } else {
+                AfterTest::Nothing
+            },
+        );
         match self.known(name) {
             Some(known) => requests.and(Route::DoctorOf(Arc::new(known.profile.clone()))),
             None => requests,
@@ -80,24 +115,41 @@ impl Catalog {
     }
 
     /// Applies the result of a trial.
-    pub fn on_tested(&mut self, number: u64, result: Result<(), ApiError>, at: Timestamp) -> Requests {
-        let ours = |known: &&mut ProfileEntry| known.running_test.is_some_and(|test| test.number == number);
-        let Some(known) = self.all.iter_mut().find(ours) else { return Requests::none() };
-        let Some(ProfileTest { then, .. }) = known.running_test.take() else { return Requests::none() };
+    pub fn on_tested(
+        &mut self,
+        number: u64,
+        result: Result<(), ApiError>,
+        at: Timestamp,
+    ) -> Requests {
+        let ours = |known: &&mut ProfileEntry| {
+            known.running_test.is_some_and(|test| test.number == number)
+        };
+        let Some(known) = self.all.iter_mut().find(ours) else {
+            return Requests::none();
+        };
+        let Some(ProfileTest { then, .. }) = known.running_test.take() else {
+            return Requests::none();
+        };
         let name = known.profile.name.clone();
         known.last_test = Some((then, result.clone().map(|()| at)));
         known.tested_at = Some(at);
         // The first-run screen has no such key.
         let test = (!self.in_use.is_empty()).then_some("t");
-        let cure = result.as_ref().err().and_then(|error| cure(&known.profile, error, test));
-        let cure = cure.map(|cure| format!("{name}: {cure}\n")).unwrap_or_default();
+        let cure = result
+            .as_ref()
+            .err()
+            .and_then(|error| cure(&known.profile, error, test));
+        let cure = cure
+            .map(|cure| format!("{name}: {cure}\n"))
+            .unwrap_or_default();
         match (result, then) {
             (Ok(()), AfterTest::Nothing) => Requests::info(format!("{name} is reachable.")),
             (Ok(()), then) => match self.profiles_with(&name, then == AfterTest::Switch) {
                 Some(list) if self.in_use != list => {
                     let only = only_server(&list).filter(|_| self.in_use.is_empty());
                     let mut requests = Requests::from(Request::UseProfiles(list));
-                    only.into_iter().for_each(|server| requests.push(Route::Server(server)));
+                    only.into_iter()
+                        .for_each(|server| requests.push(Route::Server(server)));
                     requests
                 }
                 _ => Requests::info(format!("{name} is reachable and in use.")),
@@ -105,10 +157,16 @@ impl Catalog {
             (Err(error), then) => {
                 let stays = match (then, self.used(&name).is_some()) {
                     (AfterTest::Nothing, _) => String::new(),
-                    (AfterTest::Switch, false) => "\n  Not switched. On the profiles page, U uses it anyway.".into(),
-                    (_, false) => format!("\n  {name} is not used. On the profiles page, U uses it anyway."),
+                    (AfterTest::Switch, false) => {
+                        "\n  Not switched. On the profiles page, U uses it anyway.".into()
+                    }
+                    (_, false) => {
+                        format!("\n  {name} is not used. On the profiles page, U uses it anyway.")
+                    }
                     (_, true) => {
-                        format!("\n  {name} is unchanged. On the profiles page, U uses the new definition.")
+                        format!(
+                            "\n  {name} is unchanged. On the profiles page, U uses the new definition."
+                        )
                     }
                 };
                 Requests::error(format!("{cure}{}{stays}", error.story()))
@@ -121,7 +179,8 @@ impl Catalog {
         match self.known(name).and_then(|known| known.last_test.as_ref()) {
             Some((then, Err(_))) => {
                 let list = self.profiles_with(name, *then == AfterTest::Switch);
-                list.map(|list| Request::UseProfiles(list).into()).unwrap_or_default()
+                list.map(|list| Request::UseProfiles(list).into())
+                    .unwrap_or_default()
             }
             _ => Requests::info("A profile can be used without a check only after a failed check."),
         }
@@ -130,7 +189,11 @@ impl Catalog {
     /// Returns the profiles in use with the current definition of this one, or this one alone.
     fn profiles_with(&self, name: &str, alone: bool) -> Option<Vec<Profile>> {
         let profile = self.known(name)?.profile.clone();
-        let mut list = if alone { Vec::new() } else { self.in_use.clone() };
+        let mut list = if alone {
+            Vec::new()
+        } else {
+            self.in_use.clone()
+        };
         match list.iter_mut().find(|used| used.name == name) {
             Some(used) => *used = profile,
             None => list.push(profile),
@@ -143,7 +206,9 @@ impl Catalog {
     pub fn redefine(&mut self, mut list: Vec<Profile>) -> Requests {
         let mut to_try = Vec::new();
         for used in &mut list {
-            let Some(known) = self.known(&used.name) else { continue };
+            let Some(known) = self.known(&used.name) else {
+                continue;
+            };
             if known.profile.same_target(used) {
                 *used = known.profile.clone();
             } else {
@@ -163,7 +228,9 @@ impl Catalog {
 
     /// Opens the editor for a profile, or for a new one.
     fn edit_profile(&self, name: Option<&str>) -> Requests {
-        let key = name.and_then(|name| self.known(name)).and_then(|known| known.profile.key.as_ref());
+        let key = name
+            .and_then(|name| self.known(name))
+            .and_then(|known| known.profile.key.as_ref());
         if let (Some(name), Some(SecretSource::Command(words))) = (name, key)
             && words.iter().any(|word| looks_like_key(word))
         {
@@ -185,16 +252,22 @@ impl Catalog {
         let new = name_of(&text).unwrap_or_default();
         let is_renamed = was.as_deref() != Some(new.as_str());
         if is_renamed && self.known(&new).is_some() {
-            return Requests::error(format!("There is already a profile named {new}. Nothing was changed."));
+            return Requests::error(format!(
+                "There is already a profile named {new}. Nothing was changed."
+            ));
         }
-        let Some((was, known)) = was.filter(|_| is_renamed).and_then(|was| Some((was.clone(), self.known(&was)?)))
+        let Some((was, known)) = was
+            .filter(|_| is_renamed)
+            .and_then(|was| Some((was.clone(), self.known(&was)?)))
         else {
             return Request::DefineProfile(text).into();
         };
         match (&known.filed, &self.origin.file) {
-            (Some(_), Some(_)) if self.origin.names.iter().any(|name| **name == *was) => Requests::error(format!(
-                "{was} was chosen on the command line, so it can't be renamed in this session. Nothing was changed."
-            )),
+            (Some(_), Some(_)) if self.origin.names.iter().any(|name| **name == *was) => {
+                Requests::error(format!(
+                    "{was} was chosen on the command line, so it can't be renamed in this session. Nothing was changed."
+                ))
+            }
             (Some(_), Some(file)) => {
                 // Closing the form keeps its draft, for the case that nothing is written.
                 let effect = Effect::DraftRename(file.clone(), was, text.into());
@@ -202,7 +275,8 @@ impl Catalog {
             }
             _ => {
                 if self.used(&was).is_none() {
-                    self.all.retain(|known| known.profile.name != *was || known.typed.is_none());
+                    self.all
+                        .retain(|known| known.profile.name != *was || known.typed.is_none());
                 }
                 Request::DefineProfile(text).into()
             }
@@ -223,7 +297,9 @@ impl Catalog {
         let mut profile = self.read(text)?;
         let name = profile.name.clone();
         // The key of the demo has no source that the text could name.
-        let given = self.known(&name).and_then(|known| known.profile.key.clone());
+        let given = self
+            .known(&name)
+            .and_then(|known| known.profile.key.clone());
         if let (None, Some(given @ SecretSource::Given(_))) = (&profile.key, given) {
             profile.key = Some(given);
         }
@@ -232,7 +308,10 @@ impl Catalog {
         }
         if let Some(known) = self.known_mut(&name) {
             known.define(profile);
-            let is_filed = known.filed.as_ref().is_some_and(|(filed, _)| *filed == known.profile);
+            let is_filed = known
+                .filed
+                .as_ref()
+                .is_some_and(|(filed, _)| *filed == known.profile);
             known.typed = (!is_filed).then(|| text.into());
         }
         self.selection.prefer(name.clone());
@@ -240,7 +319,11 @@ impl Catalog {
             return Ok(self.redefine(self.in_use.clone()));
         }
         // If no profile is used yet, there is none to keep.
-        let then = if self.in_use.is_empty() { AfterTest::Use } else { AfterTest::Nothing };
+        let then = if self.in_use.is_empty() {
+            AfterTest::Use
+        } else {
+            AfterTest::Nothing
+        };
         Ok(self.try_profile(&name, then))
     }
 
@@ -249,9 +332,16 @@ impl Catalog {
     /// # Errors
     /// The problem of the text, with its position.
     pub fn read(&self, text: &str) -> Result<Profile, ConfigError> {
-        let Origin { file, read_only, write, .. } = &self.origin;
+        let Origin {
+            file,
+            read_only,
+            write,
+            ..
+        } = &self.origin;
         // Unknown settings that it had before are kept.
-        let before = name_of(text).map(|name| self.text_of(Some(&name))).unwrap_or_default();
+        let before = name_of(text)
+            .map(|name| self.text_of(Some(&name)))
+            .unwrap_or_default();
         let mut profile = edited_profile(text, &before, file.as_deref())?;
         profile.seal(*read_only, *write);
         Ok(profile)
@@ -260,7 +350,8 @@ impl Catalog {
     /// Returns the text for editing a profile, or the template of a new one.
     pub fn text_of(&self, name: Option<&str>) -> String {
         let known = name.and_then(|name| self.known(name));
-        let filed = |known: &ProfileEntry| known.filed.as_ref().and_then(|(_, table)| table.clone());
+        let filed =
+            |known: &ProfileEntry| known.filed.as_ref().and_then(|(_, table)| table.clone());
         match known.and_then(|known| known.typed.clone().or_else(|| filed(known))) {
             Some(text) => text.to_string(),
             None => profile_template(known.map(|known| &known.profile)),
@@ -269,7 +360,11 @@ impl Catalog {
 
     /// Prepares the file with the unsaved profiles.
     fn draft_file(&self) -> Requests {
-        let typed: Vec<_> = self.all.iter().filter_map(|known| known.typed.clone()).collect();
+        let typed: Vec<_> = self
+            .all
+            .iter()
+            .filter_map(|known| known.typed.clone())
+            .collect();
         match &self.origin.file {
             _ if typed.is_empty() => Requests::info("There are no unsaved changes."),
             None => Requests::error("No home directory found; use --config FILE."),

@@ -11,7 +11,9 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Listing};
-use runtail_core::model::{Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time};
+use runtail_core::model::{
+    Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time,
+};
 use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
@@ -60,10 +62,17 @@ impl Browse {
     pub fn shown(&self) -> Vec<(String, &Value)> {
         let filter = self.filter.to_lowercase();
         let fits = |row: &Value| {
-            filter.is_empty() || self.of.fields().iter().any(|field| field.words(row).to_lowercase().contains(&filter))
+            filter.is_empty()
+                || self
+                    .of
+                    .fields()
+                    .iter()
+                    .any(|field| field.words(row).to_lowercase().contains(&filter))
         };
         let rows = self.rows.value.iter().flatten();
-        rows.filter(|row| fits(row)).filter_map(|row| Some((self.of.id_of(row)?, row))).collect()
+        rows.filter(|row| fits(row))
+            .filter_map(|row| Some((self.of.id_of(row)?, row)))
+            .collect()
     }
 
     /// Returns the ids of the shown rows.
@@ -109,9 +118,14 @@ impl Browse {
                 "app.command",
                 "app.help",
             ],
-            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
-                &["browse.open", "browse.filter", "app.copy", "app.back", "app.command", "app.help"]
-            }
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => &[
+                "browse.open",
+                "browse.filter",
+                "app.copy",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
             Collection::Listeners => &[
                 "browse.open",
                 "browse.create",
@@ -139,9 +153,15 @@ impl Browse {
                 "app.back",
                 "app.help",
             ],
-            Collection::Connections(_) => {
-                &["browse.open", "browse.create", "browse.delete", "app.copy", "app.back", "app.command", "app.help"]
-            }
+            Collection::Connections(_) => &[
+                "browse.open",
+                "browse.create",
+                "browse.delete",
+                "app.copy",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
         }
     }
 
@@ -151,17 +171,33 @@ impl Browse {
         // Columns that are empty in all rows are left out.
         let has_text = |field: &&Field| shown.iter().any(|(_, row)| !field.words(row).is_empty());
         let fields: Vec<&Field> = self.of.fields().iter().filter(has_text).collect();
-        let mut cells: Vec<Vec<String>> =
-            shown.iter().map(|(_, row)| fields.iter().map(|field| cell(field, row, now)).collect()).collect();
-        let widest = |n: usize| cells.iter().map(|row| text::width(&row[n])).max().unwrap_or(0);
-        let natural =
-            fields.iter().enumerate().map(|(n, field)| widest(n).clamp(field.title.len(), MAX_COLUMN)).collect();
+        let mut cells: Vec<Vec<String>> = shown
+            .iter()
+            .map(|(_, row)| fields.iter().map(|field| cell(field, row, now)).collect())
+            .collect();
+        let widest = |n: usize| {
+            cells
+                .iter()
+                .map(|row| text::width(&row[n]))
+                .max()
+                .unwrap_or(0)
+        };
+        let natural = fields
+            .iter()
+            .enumerate()
+            .map(|(n, field)| widest(n).clamp(field.title.len(), MAX_COLUMN))
+            .collect();
         let widths = shrunk(natural, width);
         for row in &mut cells {
             row.truncate(widths.len());
-            row.iter_mut().zip(&widths).for_each(|(cell, width)| *cell = text::fit(cell, *width).into_owned());
+            row.iter_mut()
+                .zip(&widths)
+                .for_each(|(cell, width)| *cell = text::fit(cell, *width).into_owned());
         }
-        Table { columns: fields.iter().map(|field| field.title).zip(widths).collect(), rows: cells }
+        Table {
+            columns: fields.iter().map(|field| field.title).zip(widths).collect(),
+            rows: cells,
+        }
     }
 }
 
@@ -169,8 +205,13 @@ impl Browse {
 pub(super) fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
     loop {
         let all: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-        let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else { return widths };
-        match widths.iter().rposition(|width| *width == widest && *width > MIN_COLUMN) {
+        let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else {
+            return widths;
+        };
+        match widths
+            .iter()
+            .rposition(|width| *width == widest && *width > MIN_COLUMN)
+        {
             Some(at) => widths[at] -= (all - room).min(widest - MIN_COLUMN).clamp(1, 4),
             None if widths.len() > 1 => drop(widths.pop()),
             None => return vec![room],
@@ -191,9 +232,15 @@ fn cell(field: &Field, row: &Value, now: Timestamp) -> String {
 /// Formats a time relative to now.
 pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
     if at > now {
-        format!("in {}", text::age(Duration::try_from(at - now).unwrap_or_default()))
+        format!(
+            "in {}",
+            text::age(Duration::try_from(at - now).unwrap_or_default())
+        )
     } else {
-        format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default()))
+        format!(
+            "{} ago",
+            text::age(Duration::try_from(now - at).unwrap_or_default())
+        )
     }
 }
 
@@ -220,14 +267,23 @@ impl Browse {
     }
 
     /// Applies the loaded list.
-    pub fn on_listed(&mut self, result: Result<Listing<Value>, ApiError>, at: Timestamp) -> Requests {
-        let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
+    pub fn on_listed(
+        &mut self,
+        result: Result<Listing<Value>, ApiError>,
+        at: Timestamp,
+    ) -> Requests {
+        let error = result
+            .as_ref()
+            .map_or_else(Some, |listing| listing.incomplete.as_ref())
+            .cloned();
         self.loading = false;
         if let Ok(listing) = &result {
             self.incomplete.clone_from(&listing.incomplete);
         }
         self.rows.apply_list(result, at);
-        error.map(|error| Request::ReportError(error).into()).unwrap_or_default()
+        error
+            .map(|error| Request::ReportError(error).into())
+            .unwrap_or_default()
     }
 
     /// Returns the change that an action starts. `id`: the selected row.
@@ -235,7 +291,9 @@ impl Browse {
         Some(match (action, &self.of, id) {
             (Action::Create, Collection::Listeners, _) => Service::CreateListener,
             (Action::Create, Collection::Providers, _) => Service::CreateProvider,
-            (Action::Create, Collection::Connections(agent), _) => Service::Connect { agent: agent.clone() },
+            (Action::Create, Collection::Connections(agent), _) => Service::Connect {
+                agent: agent.clone(),
+            },
             (Action::Create, Collection::Integrations(GithubApp::Forge), _) => Service::ForgeLink,
             (Action::Discover, Collection::Providers, _) => Service::DiscoverProvider,
             (Action::Update, Collection::Listeners, Some(id)) => Service::UpdateListener(id),
@@ -245,9 +303,14 @@ impl Browse {
             (Action::Delete, Collection::Providers, Some(slug)) => Service::DeleteProvider(slug),
             (Action::Delete, Collection::Tokens(_), Some(id)) => Service::DeleteToken(id),
             (Action::Delete, Collection::Connections(agent), Some(connection)) => {
-                Service::Disconnect { agent: agent.clone(), connection }
+                Service::Disconnect {
+                    agent: agent.clone(),
+                    connection,
+                }
             }
-            (Action::DeleteAll, Collection::Tokens(Some(slug)), _) => Service::DeleteTokensOf(slug.clone()),
+            (Action::DeleteAll, Collection::Tokens(Some(slug)), _) => {
+                Service::DeleteTokensOf(slug.clone())
+            }
             (Action::DeleteAll, Collection::Providers, Some(slug)) => Service::DeleteTokensOf(slug),
             _ => return None,
         })
@@ -258,9 +321,18 @@ impl Browse {
         let Some(what) = self.service(action, row.as_ref().map(|(id, _)| id.clone())) else {
             return self.authenticate(cx, action, row);
         };
-        let name = row.as_ref().and_then(|(_, row)| self.of.name_of(row)).filter(|_| action == Action::Update);
+        let name = row
+            .as_ref()
+            .and_then(|(_, row)| self.of.name_of(row))
+            .filter(|_| action == Action::Update);
         let row = row.map(|(_, row)| row).unwrap_or_default();
-        change_service(cx.session, self.profile.clone(), what, &row, name.as_deref())
+        change_service(
+            cx.session,
+            self.profile.clone(),
+            what,
+            &row,
+            name.as_deref(),
+        )
     }
 
     fn authenticate(&self, cx: &Cx<'_>, action: Action, row: Option<(String, Value)>) -> Requests {
@@ -278,16 +350,30 @@ impl Browse {
     /// Shows the same list of the next profile with a control plane. A list with a parent belongs to one profile.
     fn turn_profile(&mut self, cx: &Cx<'_>, forward: bool) -> Requests {
         let profiles = cx.session.profiles.iter();
-        let names: Vec<Arc<str>> = profiles.filter(|p| p.control_plane).map(|p| p.name.clone()).collect();
-        let at = names.iter().position(|name| *name == self.profile).unwrap_or(0);
+        let names: Vec<Arc<str>> = profiles
+            .filter(|p| p.control_plane)
+            .map(|p| p.name.clone())
+            .collect();
+        let at = names
+            .iter()
+            .position(|name| *name == self.profile)
+            .unwrap_or(0);
         let step = if forward { 1 } else { names.len() - 1 };
-        let Some(next) = names.get((at + step) % names.len().max(1)).filter(|next| **next != self.profile) else {
+        let Some(next) = names
+            .get((at + step) % names.len().max(1))
+            .filter(|next| **next != self.profile)
+        else {
             return Requests::info("No other profile has a control plane.");
         };
-        if let Collection::Repositories(..) | Collection::InstallationRepositories(_) | Collection::Connections(_) =
-            self.of
+        if let Collection::Repositories(..)
+        | Collection::InstallationRepositories(_)
+        | Collection::Connections(_) = self.of
         {
-            let text = format!("These {} belong to {}; other profiles have their own.", self.of.plural(), self.profile);
+            let text = format!(
+                "These {} belong to {}; other profiles have their own.",
+                self.of.plural(),
+                self.profile
+            );
             return Requests::info(text);
         }
         self.profile = next.clone();
@@ -305,7 +391,10 @@ pub fn change_service(
     name: Option<&str>,
 ) -> Requests {
     if what.fields().is_empty() {
-        let change = ServiceChange { what, document: Default::default() };
+        let change = ServiceChange {
+            what,
+            document: Default::default(),
+        };
         return Route::Change(profile, Box::new(Intent::Service(Box::new(change)))).into();
     }
     if session.is_read_only(&profile) {
@@ -313,7 +402,15 @@ pub fn change_service(
     }
     let text = what.template(record);
     let name = name.unwrap_or(what.target()).into();
-    Route::Edit(Subject::Service { profile, what, name }, text).into()
+    Route::Edit(
+        Subject::Service {
+            profile,
+            what,
+            name,
+        },
+        text,
+    )
+    .into()
 }
 
 impl Component for Browse {
@@ -358,9 +455,11 @@ impl Component for Browse {
 
     fn offers(&self, action: Action) -> bool {
         match action {
-            Action::Create | Action::Discover | Action::Update | Action::Delete | Action::DeleteAll => {
-                self.service(action, Some(String::new())).is_some()
-            }
+            Action::Create
+            | Action::Discover
+            | Action::Update
+            | Action::Delete
+            | Action::DeleteAll => self.service(action, Some(String::new())).is_some(),
             Action::SignIn => matches!(self.of, Collection::Providers | Collection::Tokens(_)),
             Action::TokensOf => self.of == Collection::Providers,
             _ => true,
@@ -369,17 +468,24 @@ impl Component for Browse {
 
     fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
         match action {
-            Action::Open | Action::Describe | Action::Copy | Action::TokensOf => self.selected().is_some(),
-            Action::Create | Action::Discover | Action::Update | Action::Delete | Action::DeleteAll => {
-                self.service(action, self.selected().map(|(id, _)| id)).is_some()
+            Action::Open | Action::Describe | Action::Copy | Action::TokensOf => {
+                self.selected().is_some()
             }
+            Action::Create
+            | Action::Discover
+            | Action::Update
+            | Action::Delete
+            | Action::DeleteAll => self
+                .service(action, self.selected().map(|(id, _)| id))
+                .is_some(),
             _ => true,
         }
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.ids();
-        self.selection.step(&ids, cx.session.overlay_rows().h.into(), lines);
+        self.selection
+            .step(&ids, cx.session.overlay_rows().h.into(), lines);
     }
 
     fn selected_id(&self) -> Option<&str> {
@@ -409,7 +515,8 @@ impl Component for Browse {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids();
-        self.selection.clamp(&ids, cx.session.overlay_rows().h.into());
+        self.selection
+            .clamp(&ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {
@@ -430,14 +537,24 @@ mod tests {
     fn columns_shrink_before_they_are_dropped() {
         assert_eq!(shrunk(vec![10, 20, 30], 64), [10, 20, 30]);
         let some = shrunk(vec![10, 20, 30], 50);
-        assert!(some.len() == 3 && some.iter().sum::<usize>() + 4 == 50 && some[0] == 10, "{some:?}");
+        assert!(
+            some.len() == 3 && some.iter().sum::<usize>() + 4 == 50 && some[0] == 10,
+            "{some:?}"
+        );
         assert_eq!(shrunk(vec![10, 20, 30], 28), [8, 8, 8]);
-        assert_eq!(shrunk(vec![10, 20, 30], 27), [8, 8], "the last column is dropped");
+        assert_eq!(
+            shrunk(vec![10, 20, 30], 27),
+            [8, 8],
+            "the last column is dropped"
+        );
         assert_eq!(shrunk(vec![44], 5), [5]);
         assert_eq!(shrunk(vec![], 5), [0; 0]);
         for room in 0..90 {
             let widths = shrunk(vec![12, 44, 3, 44, 9], room);
-            assert!(widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room, "{room}: {widths:?}");
+            assert!(
+                widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room,
+                "{room}: {widths:?}"
+            );
         }
     }
 }

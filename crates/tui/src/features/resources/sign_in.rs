@@ -59,7 +59,9 @@ impl SignIn {
 
     /// Returns the link, until the authentication is completed.
     pub fn link(&self) -> Option<&str> {
-        self.answer().filter(|answer| answer.status() != AuthStatus::Completed)?.url()
+        self.answer()
+            .filter(|answer| answer.status() != AuthStatus::Completed)?
+            .url()
     }
 
     /// Returns the id of the pending authentication.
@@ -72,10 +74,20 @@ impl SignIn {
         let mut lines = Vec::new();
         let answer = match &self.stage {
             Stage::Ready => {
-                push_wrapped(&mut lines, Tone::Plain, "Starts the authentication. Nothing has been sent.", width);
+                push_wrapped(
+                    &mut lines,
+                    Tone::Plain,
+                    "Starts the authentication. Nothing has been sent.",
+                    width,
+                );
                 lines.push(Line::new());
                 lines.push(Line::dim("Request"));
-                push_wrapped(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);
+                push_wrapped(
+                    &mut lines,
+                    Tone::Plain,
+                    "  POST /v2/auth/authenticate",
+                    width,
+                );
                 let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
                 for part in wrap(&body, width.saturating_sub(2)) {
                     lines.push(Line::plain(&format!("  {part}")));
@@ -86,7 +98,12 @@ impl SignIn {
             Stage::Failed(error) => {
                 push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
                 lines.push(Line::new());
-                push_wrapped(&mut lines, Tone::Plain, "Esc goes back to the request.", width);
+                push_wrapped(
+                    &mut lines,
+                    Tone::Plain,
+                    "Esc goes back to the request.",
+                    width,
+                );
                 return lines;
             }
             Stage::Answered(answer) => answer,
@@ -104,10 +121,22 @@ impl SignIn {
             }
         }
         if !answer.row["metadata"].is_null() {
-            field(&mut lines, "metadata", &answer.row["metadata"].to_string(), width, Tone::Plain);
+            field(
+                &mut lines,
+                "metadata",
+                &answer.row["metadata"].to_string(),
+                width,
+                Tone::Plain,
+            );
         }
         if answer.has_token {
-            field(&mut lines, "token", "received (not shown)", width, Tone::Dim);
+            field(
+                &mut lines,
+                "token",
+                "received (not shown)",
+                width,
+                Tone::Dim,
+            );
         }
         lines.push(Line::new());
         for step in self.next_steps(answer, &key) {
@@ -161,7 +190,9 @@ fn glyph_of(status: AuthStatus) -> (&'static str, Tone) {
     match status {
         AuthStatus::Completed => ("●", Tone::Good),
         AuthStatus::Pending | AuthStatus::Timeout => ("◌", Tone::Moving),
-        AuthStatus::ConnectionRequired | AuthStatus::TokenExpired | AuthStatus::NotFound => ("✗", Tone::Bad),
+        AuthStatus::ConnectionRequired | AuthStatus::TokenExpired | AuthStatus::NotFound => {
+            ("✗", Tone::Bad)
+        }
         AuthStatus::Unknown => ("?", Tone::Moving),
     }
 }
@@ -183,14 +214,25 @@ pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
     if session.is_read_only(&profile) {
         return Requests::error(session.read_only_text(&profile));
     }
-    let subject = Subject::Authenticate { profile, provider: provider.into() };
+    let subject = Subject::Authenticate {
+        profile,
+        provider: provider.into(),
+    };
     Route::Edit(subject, AuthAuthenticateRequest::example(provider)).into()
 }
 
 impl SignIn {
     /// Creates the page of a request that was not sent yet.
     pub fn new(number: u64, profile: Arc<str>, request: AuthAuthenticateRequest) -> SignIn {
-        SignIn { number, profile, request, stage: Stage::Ready, waiting: None, trouble: None, place: Place::at_start() }
+        SignIn {
+            number,
+            profile,
+            request,
+            stage: Stage::Ready,
+            waiting: None,
+            trouble: None,
+            place: Place::at_start(),
+        }
     }
 
     /// Sends the shown request once.
@@ -206,7 +248,12 @@ impl SignIn {
             return Requests::none();
         }
         self.stage = Stage::Sending;
-        Effect::Authenticate(self.number, self.profile.clone(), Box::new(self.request.clone())).into()
+        Effect::Authenticate(
+            self.number,
+            self.profile.clone(),
+            Box::new(self.request.clone()),
+        )
+        .into()
     }
 
     /// Applies the response.
@@ -233,7 +280,8 @@ impl SignIn {
                 text
             }
             Ok(AuthWaited::Deadline) => {
-                "Not authorized yet. The link may still be valid; press w to keep waiting.".to_string()
+                "Not authorized yet. The link may still be valid; press w to keep waiting."
+                    .to_string()
             }
             Err(error) => {
                 self.trouble = Some(error);
@@ -245,25 +293,40 @@ impl SignIn {
 
     /// Returns the lines of the page for its area.
     pub(super) fn shown(&self, cx: &Cx<'_>) -> Vec<Line> {
-        self.lines(cx.area.w.saturating_sub(GUTTER) as usize, cx.session.now, |id| cx.session.key(id))
+        self.lines(
+            cx.area.w.saturating_sub(GUTTER) as usize,
+            cx.session.now,
+            |id| cx.session.key(id),
+        )
     }
 
     fn rows(&self, cx: &Cx<'_>) -> Flat {
-        Flat { first: 0, end: self.shown(cx).len() as u64 }
+        Flat {
+            first: 0,
+            end: self.shown(cx).len() as u64,
+        }
     }
 }
 
 /// Reports the response to an authentication whose page was closed.
 pub fn on_answer_unseen(result: Result<AuthAnswer, ApiError>) -> Requests {
     match result {
-        Ok(answer) => Requests::info(format!("Authentication: {}, {}", answer.word(), answer.status().meaning())),
+        Ok(answer) => Requests::info(format!(
+            "Authentication: {}, {}",
+            answer.word(),
+            answer.status().meaning()
+        )),
         Err(error) => Requests::error(error.story()),
     }
 }
 
 impl Component for SignIn {
     fn context(&self) -> Context {
-        if matches!(self.stage, Stage::Ready) { Context::Request } else { Context::SignIn }
+        if matches!(self.stage, Stage::Ready) {
+            Context::Request
+        } else {
+            Context::SignIn
+        }
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
@@ -311,7 +374,11 @@ impl Component for SignIn {
             && cx.session.may_poll(&self.profile)
         {
             let what = SubscriptionKind::Wait(self.profile.clone(), auth_id.to_string());
-            out.push(Subscription::new(SubscriptionId::Wait(self.number), Epoch::default(), what));
+            out.push(Subscription::new(
+                SubscriptionId::Wait(self.number),
+                Epoch::default(),
+                what,
+            ));
         }
     }
 

@@ -22,8 +22,18 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let table = list.table(rows.w.saturating_sub(4) as usize, now);
     let titles = table.columns.iter().map(|(title, _)| *title);
     let widths: Vec<usize> = table.columns.iter().map(|(_, width)| *width).collect();
-    canvas.line(rows.x + 2, area.y, area.w, &Line::dim(&joined(titles, &widths)));
-    for (n, number) in list.selection.window(shown.len(), rows.h as usize).into_iter().enumerate() {
+    canvas.line(
+        rows.x + 2,
+        area.y,
+        area.w,
+        &Line::dim(&joined(titles, &widths)),
+    );
+    for (n, number) in list
+        .selection
+        .window(shown.len(), rows.h as usize)
+        .into_iter()
+        .enumerate()
+    {
         let y = rows.y + n as u16;
         let cells = &table.rows[number];
         let line = joined(cells.iter().map(String::as_str), &widths);
@@ -31,7 +41,15 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let (name, rest) = line.split_at(line.find("  ").unwrap_or(line.len()));
         canvas.line(rows.x + 2, y, rows.w, &Line::plain(name).with_dim(rest));
         if list.selection.selected.as_ref() == shown.get(number) {
-            canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
+            canvas.select_all(
+                Area {
+                    x: rows.x - 1,
+                    h: 1,
+                    ..rows
+                },
+                y,
+                true,
+            );
         }
     }
 }
@@ -44,13 +62,22 @@ fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
         line.push_dim(" in ");
     }
     line.push_plain(&list.profile);
-    let tag = cx.session.profiles.iter().find(|p| p.name == list.profile).map(|p| p.tag());
+    let tag = cx
+        .session
+        .profiles
+        .iter()
+        .find(|p| p.name == list.profile)
+        .map(|p| p.tag());
     if let Some(tag) = tag.filter(|tag| *tag != &*list.profile) {
         line.push_dim(&format!(" ({tag})"));
     }
     if let Some(all) = list.rows.value.as_ref().map(Vec::len) {
         let shown = list.shown().len();
-        let count = if shown == all { format!("   {all}") } else { format!("   {shown} of {all}") };
+        let count = if shown == all {
+            format!("   {all}")
+        } else {
+            format!("   {shown} of {all}")
+        };
         line.push_dim(&count);
     }
     if !list.filter.is_empty() {
@@ -58,28 +85,46 @@ fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
     }
     let (tone, state) = match (&list.rows.error, &list.incomplete) {
         _ if list.loading => (Tone::Moving, "loading…".to_string()),
-        (Some(error), _) if list.rows.value.is_some() => (Tone::Bad, format!("outdated: {}; r retries", error.badge())),
-        (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
-        _ if list.rows.unread.is_some() => {
-            (Tone::Bad, text::clean(list.rows.unread.as_deref().unwrap_or_default()).into_owned())
+        (Some(error), _) if list.rows.value.is_some() => {
+            (Tone::Bad, format!("outdated: {}; r retries", error.badge()))
         }
+        (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
+        _ if list.rows.unread.is_some() => (
+            Tone::Bad,
+            text::clean(list.rows.unread.as_deref().unwrap_or_default()).into_owned(),
+        ),
         _ => (Tone::Dim, String::new()),
     };
-    overlay_frame(cx, canvas, &text::capitalized(list.of.plural()), &line.right(tone, &state));
+    overlay_frame(
+        cx,
+        canvas,
+        &text::capitalized(list.of.plural()),
+        &line.right(tone, &state),
+    );
 }
 
 /// Returns the text to show if there are no rows.
 fn empty_state(session: &Session, list: &Browse) -> (Tone, String) {
     let what = list.of.plural();
     match (&list.rows.value, &list.rows.error) {
-        _ if !list.filter.is_empty() => {
-            (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", list.filter))
+        _ if !list.filter.is_empty() => (
+            Tone::Plain,
+            format!(
+                "No match for “{}”.\n\nPress Esc to clear the filter.",
+                list.filter
+            ),
+        ),
+        (_, Some(error)) if !list.loading => {
+            (Tone::Bad, format!("{}\n\nPress r to retry.", error.story()))
         }
-        (_, Some(error)) if !list.loading => (Tone::Bad, format!("{}\n\nPress r to retry.", error.story())),
         (None, _) => (Tone::Dim, format!("Loading {what} of {}…", list.profile)),
         (Some(_), _) => {
             let others = session.profiles.iter().filter(|p| p.control_plane).count() > 1;
-            let tab = if others { "\n\nPress Tab for the next profile." } else { "" };
+            let tab = if others {
+                "\n\nPress Tab for the next profile."
+            } else {
+                ""
+            };
             (Tone::Plain, format!("No {what}.{tab}"))
         }
     }
@@ -89,7 +134,10 @@ pub(super) fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize])
     let mut line = String::new();
     for (cell, width) in cells.zip(widths) {
         line.push_str(cell);
-        line.extend(std::iter::repeat_n(' ', width.saturating_sub(text::width(cell)) + 2));
+        line.extend(std::iter::repeat_n(
+            ' ',
+            width.saturating_sub(text::width(cell)) + 2,
+        ));
     }
     line.trim_end().to_string()
 }
@@ -97,7 +145,10 @@ pub(super) fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize])
 /// Draws an authentication.
 pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let about = Line::dim("with ").with_plain(&page.request.provider).with_dim(" in ").with_plain(&page.profile);
+    let about = Line::dim("with ")
+        .with_plain(&page.request.provider)
+        .with_dim(" in ")
+        .with_plain(&page.profile);
     overlay_frame(cx, canvas, "Authentication", &about);
     draw_lines(canvas, area, &page.place, &page.shown(cx));
 }

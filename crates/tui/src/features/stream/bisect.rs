@@ -10,7 +10,9 @@ use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
 use crate::widgets::line::{Line, Tone, wrap};
 use jiff::tz::TimeZone;
 use runtail_core::text;
-use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError, Observation, Verdict, bisect_log};
+use runtail_stream::bisect::{
+    BisectQuery, Bisection, HistoryError, Observation, Verdict, bisect_log,
+};
 use std::sync::Arc;
 
 /// Maximum bytes of a value that the command line proposes.
@@ -65,7 +67,12 @@ impl BisectPage {
     /// Returns the state that Enter goes to.
     fn target(&self) -> Option<&Observation> {
         let found = self.result.as_ref()?.as_ref().ok()?;
-        found.first_wrong.as_ref().map(|(_, wrong)| wrong).or(found.first_right.as_ref()).or(found.last.as_ref())
+        found
+            .first_wrong
+            .as_ref()
+            .map(|(_, wrong)| wrong)
+            .or(found.first_right.as_ref())
+            .or(found.last.as_ref())
     }
 }
 
@@ -80,8 +87,11 @@ impl Page for BisectPage {
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let width = width.saturating_sub(GUTTER.into());
-        let question =
-            format!("{}  {}", text::seen(&self.query.path, 80), text::seen(&self.query.expected.to_string(), 80));
+        let question = format!(
+            "{}  {}",
+            text::seen(&self.query.path, 80),
+            text::seen(&self.query.expected.to_string(), 80)
+        );
         let mut lines = vec![Line::dim("Right is  ").with_strong(&question), Line::new()];
         match &self.result {
             None => lines.push(Line::dim("Loading the history…")),
@@ -89,7 +99,12 @@ impl Page for BisectPage {
                 let rows = wrap(why, width.saturating_sub(2));
                 lines.extend(rows.iter().map(|row| Line::bad("✗ ").with_plain(row)));
             }
-            Some(Ok(found)) => lines.extend(result_lines(found, &self.query, &cx.session.settings.tz, width)),
+            Some(Ok(found)) => lines.extend(result_lines(
+                found,
+                &self.query,
+                &cx.session.settings.tz,
+                width,
+            )),
         }
         lines
     }
@@ -102,10 +117,14 @@ impl Page for BisectPage {
                 Requests::none()
             }
             Action::Open => {
-                let Some(target) = self.target() else { return Requests::none() };
+                let Some(target) = self.target() else {
+                    return Requests::none();
+                };
                 let go: Request = match (&target.at.checkpoint, target.at.event) {
                     (Some(id), _) => StreamCommand::ShowCheckpoint(id.clone()).into(),
-                    (None, Some(event)) => Request::Go(Destination::Address(format!("#{}", event.0))),
+                    (None, Some(event)) => {
+                        Request::Go(Destination::Address(format!("#{}", event.0)))
+                    }
                     (None, None) => return Requests::none(),
                 };
                 Requests::from(Request::Close).and(go)
@@ -116,8 +135,13 @@ impl Page for BisectPage {
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         if let (BisectOf::Thread(thread, tip), None) = (&self.of, &self.result) {
-            let kind = SubscriptionKind::Bisect(thread.clone(), tip.clone(), Box::new(self.query.clone()));
-            out.push(Subscription::new(SubscriptionId::Bisect(self.number), Epoch::default(), kind));
+            let kind =
+                SubscriptionKind::Bisect(thread.clone(), tip.clone(), Box::new(self.query.clone()));
+            out.push(Subscription::new(
+                SubscriptionId::Bisect(self.number),
+                Epoch::default(),
+                kind,
+            ));
         }
     }
 
@@ -149,7 +173,10 @@ fn result_lines(found: &Bisection, query: &BisectQuery, tz: &TimeZone, width: us
     lines.push(Line::new());
     let is_log = found.changes.iter().any(|change| change.at.event.is_some());
     let place = if is_log { "EVENT" } else { "STEP" };
-    lines.push(Line::dim(&format!("  {place:>5}  {:<NODES$}{:<PLACE$}VALUE", "NODE", "AT")));
+    lines.push(Line::dim(&format!(
+        "  {place:>5}  {:<NODES$}{:<PLACE$}VALUE",
+        "NODE", "AT"
+    )));
     let first_wrong = found.first_wrong.as_ref().map(|(_, wrong)| &wrong.at);
     for change in &found.changes {
         let is_first_wrong = Some(&change.at) == first_wrong;
@@ -174,7 +201,11 @@ fn change_line(change: &Observation, is_first_wrong: bool, tz: &TimeZone, width:
     };
     let nodes = text::seen(&change.at.nodes.join(", "), NODES - 2);
     let pad = " ".repeat(NODES.saturating_sub(text::width(&nodes)));
-    let at = change.at.at.map(|at| at.to_zoned(tz.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
+    let at = change
+        .at
+        .at
+        .map(|at| at.to_zoned(tz.clone()).strftime("%H:%M:%S").to_string())
+        .unwrap_or_default();
     let mut line = Line::of(tone, mark).with_dim(&format!("{number:>5}  "));
     match change.at.nodes.first() {
         Some(node) => line.push(Tone::label(node), &nodes),
@@ -182,7 +213,14 @@ fn change_line(change: &Observation, is_first_wrong: bool, tz: &TimeZone, width:
     }
     line.push_dim(&format!("{pad}{at:<PLACE$}"));
     let value = change.line(width.saturating_sub(9 + NODES + PLACE));
-    line.push(if is_first_wrong { Tone::Strong } else { Tone::Plain }, &value);
+    line.push(
+        if is_first_wrong {
+            Tone::Strong
+        } else {
+            Tone::Plain
+        },
+        &value,
+    );
     line
 }
 
@@ -198,24 +236,54 @@ impl StreamState {
         let Some(id) = thread else {
             let found = bisect_log(&viewer.projections, &viewer.event_log, &query)?;
             let title = format!("the states of {}", viewer.server.name);
-            return Ok(BisectPage { number, of: BisectOf::Log, title, query, result: Some(Ok(Arc::new(found))) });
+            return Ok(BisectPage {
+                number,
+                of: BisectOf::Log,
+                title,
+                query,
+                result: Some(Ok(Arc::new(found))),
+            });
         };
         // In the History view, the branch under the cursor.
-        let tip = viewer.history.id_under_cursor().filter(|_| viewer.view() == View::History).map(str::to_string);
-        let title = format!("{} › thread {}", session.place(&viewer.server), text::short_id(&id));
-        let of = BisectOf::Thread(ThreadRef { server: viewer.server.clone(), id }, tip);
-        Ok(BisectPage { number, of, title, query, result: None })
+        let tip = viewer
+            .history
+            .id_under_cursor()
+            .filter(|_| viewer.view() == View::History)
+            .map(str::to_string);
+        let title = format!(
+            "{} › thread {}",
+            session.place(&viewer.server),
+            text::short_id(&id)
+        );
+        let of = BisectOf::Thread(
+            ThreadRef {
+                server: viewer.server.clone(),
+                id,
+            },
+            tip,
+        );
+        Ok(BisectPage {
+            number,
+            of,
+            title,
+            query,
+            result: None,
+        })
     }
 
     /// Shows a checkpoint in the History view.
     pub fn show_checkpoint(&mut self, id: &str) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return Requests::none();
+        };
         viewer.show(View::History);
         match viewer.history.go_to(id) {
             true => Requests::none(),
             false => {
                 let id = text::short_id(id);
-                Requests::info(format!("Checkpoint {id} is not loaded yet: scroll down in History to load older ones."))
+                Requests::info(format!(
+                    "Checkpoint {id} is not loaded yet: scroll down in History to load older ones."
+                ))
             }
         }
     }
@@ -258,8 +326,13 @@ pub fn parse(argument: &str) -> Result<BisectQuery, String> {
     });
     match end.map(|end| argument.split_at(end)) {
         Some((path, expected)) => BisectQuery::parse(path, expected),
-        None if argument.is_empty() => Err("bisect PATH EXPECTED: the path of the value is missing.".into()),
-        None => Err("bisect PATH EXPECTED: what is right is missing: =JSON, !=JSON, exists or missing.".into()),
+        None if argument.is_empty() => {
+            Err("bisect PATH EXPECTED: the path of the value is missing.".into())
+        }
+        None => Err(
+            "bisect PATH EXPECTED: what is right is missing: =JSON, !=JSON, exists or missing."
+                .into(),
+        ),
     }
 }
 
@@ -271,12 +344,28 @@ mod tests {
     fn arguments_are_a_path_and_what_is_expected() {
         for (argument, path, expected) in [
             ("amount =1300", "amount", "=1300"),
-            (" customer.tier  gold card ", "customer.tier", "=\"gold card\""),
-            ("a[\"b c\"][0] != {\"x\": 1}", "a[\"b c\"][0]", "!={\"x\":1}"),
-            (".messages[-1].content exists", ".messages[-1].content", "exists"),
+            (
+                " customer.tier  gold card ",
+                "customer.tier",
+                "=\"gold card\"",
+            ),
+            (
+                "a[\"b c\"][0] != {\"x\": 1}",
+                "a[\"b c\"][0]",
+                "!={\"x\":1}",
+            ),
+            (
+                ".messages[-1].content exists",
+                ".messages[-1].content",
+                "exists",
+            ),
         ] {
             let query = parse(argument).unwrap();
-            assert_eq!((&*query.path, &*query.expected.to_string()), (path, expected), "{argument}");
+            assert_eq!(
+                (&*query.path, &*query.expected.to_string()),
+                (path, expected),
+                "{argument}"
+            );
         }
         for argument in ["", "amount", "amount ", "a[\"b c\" =1", "a[*] =1", "a ={"] {
             assert!(parse(argument).is_err(), "{argument}");

@@ -41,7 +41,11 @@ impl Format {
 
     /// Returns the format that the extension of a path implies.
     fn of_path(path: &str) -> Format {
-        match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
+        match path
+            .rsplit_once('.')
+            .map(|(_, extension)| extension.to_ascii_lowercase())
+            .as_deref()
+        {
             Some("jsonl" | "ndjson") => Format::Jsonl,
             Some("md" | "markdown") => Format::Markdown,
             Some("svg") => Format::Svg,
@@ -116,27 +120,41 @@ impl Part {
 
 /// Returns a file name made of the view, the stream's id and the time.
 pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> String {
-    let id = viewer.run_id.as_deref().or(viewer.thread_id.as_deref()).unwrap_or("stream");
+    let id = viewer
+        .run_id
+        .as_deref()
+        .or(viewer.thread_id.as_deref())
+        .unwrap_or("stream");
     let id: String = plain(id).take(8).collect();
     let view = viewer.view().title().to_lowercase();
     timed_name(session, &format!("{view}-{id}"), format)
 }
 
 fn plain(text: &str) -> impl Iterator<Item = char> + '_ {
-    text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+    text.chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
 }
 
 /// Returns a file name made of a text and the time.
 pub fn timed_name(session: &Session, of: &str, format: Format) -> String {
     let of: String = plain(of).take(40).collect();
-    let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
+    let at = session
+        .now
+        .to_zoned(session.settings.tz.clone())
+        .strftime("%H%M%S")
+        .to_string();
     format!("runtail-{of}-{at}.{}", format.extension())
 }
 
 /// Parses the argument of `:export`: `[FORMAT] [PATH]`. Without a format, the extension of the path decides.
 pub fn parse_export(argument: &str) -> (Format, &str) {
-    let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
-    let named = Format::WORDS.iter().find(|(known, _)| *known == word).map(|(_, format)| *format);
+    let (word, rest) = argument
+        .split_once(char::is_whitespace)
+        .unwrap_or((argument, ""));
+    let named = Format::WORDS
+        .iter()
+        .find(|(known, _)| *known == word)
+        .map(|(_, format)| *format);
     match named {
         Some(format) => (format, rest.trim()),
         None if argument.is_empty() => (Format::Text, ""),
@@ -147,8 +165,12 @@ pub fn parse_export(argument: &str) -> (Format, &str) {
 impl StreamState {
     /// Opens the command line with a proposed export command.
     pub(super) fn propose_export(&self, session: &Session) -> Requests {
-        let path = self.tabs.shown().map(|viewer| proposed_path(session, viewer, Format::Text));
-        path.map(|path| Route::Palette(format!("export text {path}")).into()).unwrap_or_default()
+        let path = self
+            .tabs
+            .shown()
+            .map(|viewer| proposed_path(session, viewer, Format::Text));
+        path.map(|path| Route::Palette(format!("export text {path}")).into())
+            .unwrap_or_default()
     }
 
     /// Starts to export the focused view: `[text|jsonl|md] [PATH]`.
@@ -192,7 +214,9 @@ impl StreamState {
         if let Some(requests) = self.on_recorded(number, &result) {
             return requests;
         }
-        let Some(mut export) = self.export.take_if(|export| export.number == number) else { return Requests::none() };
+        let Some(mut export) = self.export.take_if(|export| export.number == number) else {
+            return Requests::none();
+        };
         let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
         let size = match result {
             Ok(size) => size,
@@ -200,27 +224,57 @@ impl StreamState {
         };
         let name = export.view.title().to_lowercase();
         if export.finishing {
-            let entries =
-                format!("{} {}", count(export.entries), if export.entries == 1 { "entry" } else { "entries" });
-            return Requests::info(format!("Saved {name}: {entries}, {}, to {path}", bytes(size)));
+            let entries = format!(
+                "{} {}",
+                count(export.entries),
+                if export.entries == 1 {
+                    "entry"
+                } else {
+                    "entries"
+                }
+            );
+            return Requests::info(format!(
+                "Saved {name}: {entries}, {}, to {path}",
+                bytes(size)
+            ));
         }
-        let viewer = self.tabs.all().iter().find(|viewer| viewer.id == export.stream);
+        let viewer = self
+            .tabs
+            .all()
+            .iter()
+            .find(|viewer| viewer.id == export.stream);
         let still_shows_it = |viewer: &&Viewer| viewer.event_log.last_seq() >= export.newest;
         let Some(viewer) = viewer.filter(still_shows_it) else {
-            let why = if viewer.is_some() { "time travel moved to an earlier event" } else { "its stream was closed" };
-            let text = format!("{path} is incomplete: {why} after {} entries.", count(export.entries));
+            let why = if viewer.is_some() {
+                "time travel moved to an earlier event"
+            } else {
+                "its stream was closed"
+            };
+            let text = format!(
+                "{path} is incomplete: {why} after {} entries.",
+                count(export.entries)
+            );
             return Requests::error(text).and(Effect::File(number, FileStep::Finish));
         };
         let mut part = Part::default();
         if size == 0 && export.entries == 0 {
             viewer.export_head(export.view, export.format, &mut part);
         }
-        (export.next, export.after) =
-            viewer.export_part(export.view, export.format, (export.next, export.end), export.after, &mut part);
+        (export.next, export.after) = viewer.export_part(
+            export.view,
+            export.format,
+            (export.next, export.end),
+            export.after,
+            &mut part,
+        );
         export.entries += part.entries;
         // A part can be empty because the filter rejected all of its entries.
         export.finishing = part.chunks.is_empty() && export.next >= export.end;
-        let step = if export.finishing { FileStep::Finish } else { FileStep::Write(part.chunks) };
+        let step = if export.finishing {
+            FileStep::Finish
+        } else {
+            FileStep::Write(part.chunks)
+        };
         self.export = Some(export);
         Effect::File(number, step).into()
     }

@@ -9,11 +9,15 @@ use crate::session::Session;
 impl StreamState {
     /// Returns whether the shown stream offers an action, whatever is under the cursor.
     pub fn offers_action(&self, action: Action) -> bool {
-        let Some(viewer) = self.tabs.shown() else { return false };
+        let Some(viewer) = self.tabs.shown() else {
+            return false;
+        };
         let view = viewer.view();
         let has_server = !viewer.is_recording();
         match action {
-            Action::NextPane | Action::PrevPane | Action::Zoom => viewer.is_split() || self.tabs.partner().is_some(),
+            Action::NextPane | Action::PrevPane | Action::Zoom => {
+                viewer.is_split() || self.tabs.partner().is_some()
+            }
             Action::Beside => self.tabs.all().len() > 1,
             // A checkpoint is copied from the server.
             Action::Describe => has_server && viewer.thread_id.is_some() || view == View::Delivery,
@@ -36,7 +40,9 @@ impl StreamState {
 
     /// Returns whether an action does something now.
     pub(super) fn can_act(&self, session: &Session, action: Action) -> bool {
-        let Some(viewer) = self.tabs.shown().filter(|_| self.offers_action(action)) else { return false };
+        let Some(viewer) = self.tabs.shown().filter(|_| self.offers_action(action)) else {
+            return false;
+        };
         match viewer.view() {
             View::Timeline => can_in_timeline(viewer, action),
             View::Delivery => can_in_delivery(viewer, action),
@@ -46,19 +52,23 @@ impl StreamState {
             }
             View::History => can_in_history(viewer, action),
             View::State => can_in_state(viewer, action),
-            View::Messages | View::Updates | View::Runs | View::Custom | View::Raw => match action {
-                Action::Open | Action::Right => viewer.inspect().is_some(),
-                Action::AsReceived => viewer.event_log.first_seq().is_some(),
-                Action::Compare => viewer.side_under_cursor().is_some(),
-                _ => true,
-            },
+            View::Messages | View::Updates | View::Runs | View::Custom | View::Raw => {
+                match action {
+                    Action::Open | Action::Right => viewer.inspect().is_some(),
+                    Action::AsReceived => viewer.event_log.first_seq().is_some(),
+                    Action::Compare => viewer.side_under_cursor().is_some(),
+                    _ => true,
+                }
+            }
         }
     }
 }
 
 fn can_in_timeline(viewer: &Viewer, action: Action) -> bool {
     match action {
-        Action::Open | Action::Left | Action::Right | Action::Collapse | Action::Export => viewer.has_bars(),
+        Action::Open | Action::Left | Action::Right | Action::Collapse | Action::Export => {
+            viewer.has_bars()
+        }
         Action::FoldAll | Action::UnfoldAll => viewer.has_time_axis(),
         _ => true,
     }
@@ -67,9 +77,9 @@ fn can_in_timeline(viewer: &Viewer, action: Action) -> bool {
 fn can_in_delivery(viewer: &Viewer, action: Action) -> bool {
     match action {
         Action::Open => viewer.delivered_under_cursor().is_some(),
-        Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
-            viewer.delivery_problem(action == Action::NextMatch).is_some()
-        }
+        Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => viewer
+            .delivery_problem(action == Action::NextMatch)
+            .is_some(),
         Action::Describe | Action::Copy => viewer.has_delivery(),
         _ => true,
     }
@@ -78,7 +88,9 @@ fn can_in_delivery(viewer: &Viewer, action: Action) -> bool {
 fn can_in_history(viewer: &Viewer, action: Action) -> bool {
     let history = &viewer.history;
     match action {
-        Action::Open => !history.is_empty() && (history.has_states() || !history.shows_difference()),
+        Action::Open => {
+            !history.is_empty() && (history.has_states() || !history.shows_difference())
+        }
         Action::Again | Action::Update | Action::Describe | Action::Play => history.has_states(),
         Action::Collapse | Action::Left | Action::Right => history.shows_difference(),
         Action::Compare => history.has_other_branch(),

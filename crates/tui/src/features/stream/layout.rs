@@ -29,7 +29,12 @@ pub fn parts(area: Area, tabs: &Streams) -> Vec<Part> {
     let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
     let has_room = side_by_side || area.h >= MIN_HEIGHT_TWO_STREAMS;
     if tabs.partner().is_none() || tabs.is_zoomed() || !has_room {
-        return vec![Part { is_partner: focuses_partner, frame: None, area, is_focused: true }];
+        return vec![Part {
+            is_partner: focuses_partner,
+            frame: None,
+            area,
+            is_focused: true,
+        }];
     }
     let part = |(frame, is_partner)| Part {
         is_partner,
@@ -37,7 +42,11 @@ pub fn parts(area: Area, tabs: &Streams) -> Vec<Part> {
         area: inside(frame),
         is_focused: is_partner == focuses_partner,
     };
-    in_two(area, side_by_side).into_iter().zip([false, true]).map(part).collect()
+    in_two(area, side_by_side)
+        .into_iter()
+        .zip([false, true])
+        .map(part)
+        .collect()
 }
 
 /// Returns whether two parts of an area have room for frames side by side.
@@ -49,10 +58,24 @@ pub fn has_room_for_frames(area: Area) -> bool {
 fn in_two(area: Area, side_by_side: bool) -> [Area; 2] {
     if side_by_side {
         let left = area.w / 2;
-        [Area { w: left, ..area }, Area { x: area.x + left, w: area.w - left, ..area }]
+        [
+            Area { w: left, ..area },
+            Area {
+                x: area.x + left,
+                w: area.w - left,
+                ..area
+            },
+        ]
     } else {
         let upper = area.h / 2;
-        [Area { h: upper, ..area }, Area { y: area.y + upper, h: area.h - upper, ..area }]
+        [
+            Area { h: upper, ..area },
+            Area {
+                y: area.y + upper,
+                h: area.h - upper,
+                ..area
+            },
+        ]
     }
 }
 
@@ -81,14 +104,32 @@ pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
     let shown = viewer.shown();
     let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
     if shown.len() < 2 || (!side_by_side && area.h < MIN_HEIGHT_STACKED) {
-        return vec![Half { view: viewer.view(), focused: true, frame: None, head: None, rows: area }];
+        return vec![Half {
+            view: viewer.view(),
+            focused: true,
+            frame: None,
+            head: None,
+            rows: area,
+        }];
     }
     let parts = in_two(area, side_by_side);
     // Frames inside a stream that has one itself would leave too little.
     let has_frames = has_room_for_frames(area) && !viewer.is_framed;
     let half = |((view, focused), part): ((View, bool), Area)| match has_frames {
-        true => Half { view, focused, frame: Some(part), head: None, rows: inside(part) },
-        false => Half { view, focused, frame: None, head: Some(Area { h: 1, ..part }), rows: below(part, 1) },
+        true => Half {
+            view,
+            focused,
+            frame: Some(part),
+            head: None,
+            rows: inside(part),
+        },
+        false => Half {
+            view,
+            focused,
+            frame: None,
+            head: Some(Area { h: 1, ..part }),
+            rows: below(part, 1),
+        },
     };
     shown.into_iter().zip(parts).map(half).collect()
 }

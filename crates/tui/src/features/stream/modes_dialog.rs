@@ -9,7 +9,9 @@ use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use runtail_stream::{Item, RUN_MODES, Record, RunStreamOptions, THREAD_MODES, Target, reopening_refused};
+use runtail_stream::{
+    Item, RUN_MODES, Record, RunStreamOptions, THREAD_MODES, Target, reopening_refused,
+};
 
 /// The default modes of a thread stream.
 const THREAD_DEFAULTS: [&str; 2] = ["run_modes", "state_update"];
@@ -35,11 +37,18 @@ impl StreamModes {
     /// Returns the default modes of a target.
     pub fn of(target: &StreamTarget) -> StreamModes {
         let (wanted, terms) = match target {
-            StreamTarget::Start { body, .. } => (Vec::new(), Some(RunStreamOptions::of_request(body))),
+            StreamTarget::Start { body, .. } => {
+                (Vec::new(), Some(RunStreamOptions::of_request(body)))
+            }
             StreamTarget::Join { .. } | StreamTarget::Recording { .. } => (Vec::new(), None),
             StreamTarget::Tail { .. } => (THREAD_DEFAULTS.map(str::to_string).to_vec(), None),
         };
-        StreamModes { requested: wanted.clone(), wanted, terms, ..StreamModes::default() }
+        StreamModes {
+            requested: wanted.clone(),
+            wanted,
+            terms,
+            ..StreamModes::default()
+        }
     }
 
     /// Applies what the source reports about modes.
@@ -98,25 +107,42 @@ impl ModesDialog {
     /// Opens the dialog for a stream.
     pub fn new(stream: u64, view: &ModesView) -> ModesDialog {
         let choice = |name: &str| {
-            let is_selected = view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
+            let is_selected =
+                view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
             (name.to_string(), is_available(view, name) && is_selected)
         };
-        let known: &[&str] = if is_thread(&view.target) { &THREAD_MODES } else { &RUN_MODES };
+        let known: &[&str] = if is_thread(&view.target) {
+            &THREAD_MODES
+        } else {
+            &RUN_MODES
+        };
         let mut choices: Vec<_> = known.iter().map(|name| choice(name)).collect();
         // A newer server may send modes that are not listed here.
         let started = view.terms.iter().flat_map(|terms| &terms.modes);
         let others = started.filter(|name| !known.contains(&name.as_str()));
         choices.extend(others.map(|name| choice(name)));
-        ModesDialog { stream, choices, at: 0 }
+        ModesDialog {
+            stream,
+            choices,
+            at: 0,
+        }
     }
 
     fn toggle(&mut self, cx: &Cx<'_>) -> Requests {
-        let Some((name, on)) = self.choices.get_mut(self.at) else { return Requests::none() };
-        if cx.lookup.modes(self.stream).is_some_and(|view| is_available(&view, name)) {
+        let Some((name, on)) = self.choices.get_mut(self.at) else {
+            return Requests::none();
+        };
+        if cx
+            .lookup
+            .modes(self.stream)
+            .is_some_and(|view| is_available(&view, name))
+        {
             *on = !*on;
             return Requests::none();
         }
-        Requests::info(format!("The run was not started with {name}, so its stream can't send it."))
+        Requests::info(format!(
+            "The run was not started with {name}, so its stream can't send it."
+        ))
     }
 
     fn apply(&self, cx: &Cx<'_>) -> Requests {
@@ -128,13 +154,25 @@ impl ModesDialog {
         if let Some(why) = refusal_reason(cx, &view) {
             return Requests::error(format!("The modes are unchanged: {why}."));
         }
-        let chosen: Vec<_> = self.choices.iter().filter(|(_, on)| *on).map(|(name, _)| name.clone()).collect();
+        let chosen: Vec<_> = self
+            .choices
+            .iter()
+            .filter(|(_, on)| *on)
+            .map(|(name, _)| name.clone())
+            .collect();
         if chosen.is_empty() {
             return Requests::error("Choose at least one stream mode.");
         }
-        let all = self.choices.iter().all(|(name, on)| *on || !is_available(&view, name));
+        let all = self
+            .choices
+            .iter()
+            .all(|(name, on)| *on || !is_available(&view, name));
         // An empty list means all modes; an explicit list makes some servers filter more.
-        let wanted = if all && !is_thread(&view.target) { Vec::new() } else { chosen };
+        let wanted = if all && !is_thread(&view.target) {
+            Vec::new()
+        } else {
+            chosen
+        };
         Requests::from(Request::Close).and(Request::SetModes(self.stream, wanted))
     }
 
@@ -144,7 +182,9 @@ impl ModesDialog {
             return (String::new(), vec![Line::dim("The stream is closed.")]);
         };
         let of = match (&view.target, &view.run_id) {
-            (StreamTarget::Tail { thread }, _) => format!("thread {}", runtail_core::text::short_id(thread)),
+            (StreamTarget::Tail { thread }, _) => {
+                format!("thread {}", runtail_core::text::short_id(thread))
+            }
             (_, Some(run)) => format!("run {}", runtail_core::text::short_id(run)),
             _ => "a new run".into(),
         };
@@ -152,19 +192,30 @@ impl ModesDialog {
         for (i, (name, on)) in self.choices.iter().enumerate() {
             let is_available = is_available(&view, name);
             let mut line = Line::accent(if i == self.at { "▌" } else { " " });
-            line.push(if *on { Tone::Accent } else { Tone::Dim }, if *on { "[x] " } else { "[ ] " });
+            line.push(
+                if *on { Tone::Accent } else { Tone::Dim },
+                if *on { "[x] " } else { "[ ] " },
+            );
             let tone = match (i == self.at, *on) {
                 (true, _) => Tone::Strong,
                 (false, true) => Tone::Plain,
                 (false, false) => Tone::Dim,
             };
             line.push(tone, &format!("{name:NAME_WIDTH$}"));
-            line.push_dim(if is_available { mode_meaning(name) } else { "not enabled when the run started" });
+            line.push_dim(if is_available {
+                mode_meaning(name)
+            } else {
+                "not enabled when the run started"
+            });
             lines.push(line);
         }
         lines.push(Line::new());
         for (tone, text) in notes(cx, &view) {
-            lines.extend(wrap(&text, width.saturating_sub(1)).iter().map(|text| Line::of(tone, &format!(" {text}"))));
+            lines.extend(
+                wrap(&text, width.saturating_sub(1))
+                    .iter()
+                    .map(|text| Line::of(tone, &format!(" {text}"))),
+            );
         }
         (format!("{of} on {}", view.server.name), lines)
     }
@@ -184,7 +235,10 @@ impl Component for ModesDialog {
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.at = self.at.saturating_add_signed(lines).min(self.choices.len().saturating_sub(1));
+        self.at = self
+            .at
+            .saturating_add_signed(lines)
+            .min(self.choices.len().saturating_sub(1));
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -200,27 +254,43 @@ impl Component for ModesDialog {
 
 /// Returns why the modes of an open stream can't be changed, if that is known.
 fn refusal_reason(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
-    if let StreamTarget::Start { on: Target::Stateless, .. } = view.target {
+    if let StreamTarget::Start {
+        on: Target::Stateless,
+        ..
+    } = view.target
+    {
         return Some("a stateless run can't be joined again".into());
     }
     if view.is_open && view.follows_thread {
-        return Some("the run has ended, and the page follows its thread with all modes of each run".into());
+        return Some(
+            "the run has ended, and the page follows its thread with all modes of each run".into(),
+        );
     }
     let kind = cx.lookup.server_info(&view.server)?.value.as_ref()?.kind;
     let reason = reopening_refused(kind, view.terms.as_ref());
-    reason.filter(|_| view.is_open && !is_thread(&view.target)).map(str::to_string)
+    reason
+        .filter(|_| view.is_open && !is_thread(&view.target))
+        .map(str::to_string)
 }
 
 /// Returns the notes below the choices.
 fn notes(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
     let mut notes = Vec::new();
     match &view.terms {
-        _ if is_thread(&view.target) => notes
-            .push((Tone::Dim, "Each run sends the modes it was started with; run_modes includes all of them.".into())),
+        _ if is_thread(&view.target) => notes.push((
+            Tone::Dim,
+            "Each run sends the modes it was started with; run_modes includes all of them.".into(),
+        )),
         Some(terms) => {
-            let subgraphs = if terms.subgraphs { "with subgraphs" } else { "without subgraphs" };
-            let text =
-                format!("The run was started with {}, {subgraphs}. It can't send other modes.", terms.modes.join(", "));
+            let subgraphs = if terms.subgraphs {
+                "with subgraphs"
+            } else {
+                "without subgraphs"
+            };
+            let text = format!(
+                "The run was started with {}, {subgraphs}. It can't send other modes.",
+                terms.modes.join(", ")
+            );
             notes.push((Tone::Dim, text));
             if !terms.resumable {
                 let text = "It is not resumable: events sent during the reconnect are lost.";
@@ -229,13 +299,17 @@ fn notes(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
         }
         None => notes.push((
             Tone::Dim,
-            "The run's own modes are unknown; it can't send modes that it was not started with.".into(),
+            "The run's own modes are unknown; it can't send modes that it was not started with."
+                .into(),
         )),
     }
     match (refusal_reason(cx, view), view.is_open) {
         (Some(why), _) => notes.push((Tone::Bad, format!("✗ Can't change the modes: {why}."))),
         (None, true) => notes.push((Tone::Plain, "Reconnects at the current position.".into())),
-        (None, false) => notes.push((Tone::Plain, "The stream has ended; it will be reloaded from the start.".into())),
+        (None, false) => notes.push((
+            Tone::Plain,
+            "The stream has ended; it will be reloaded from the start.".into(),
+        )),
     }
     notes
 }
@@ -246,7 +320,11 @@ pub(super) fn is_thread(target: &StreamTarget) -> bool {
 
 /// Returns whether the stream can send a mode, as far as that is known.
 fn is_available(view: &ModesView, mode: &str) -> bool {
-    is_thread(&view.target) || view.terms.as_ref().is_none_or(|terms| terms.modes.iter().any(|m| m == mode))
+    is_thread(&view.target)
+        || view
+            .terms
+            .as_ref()
+            .is_none_or(|terms| terms.modes.iter().any(|m| m == mode))
 }
 
 #[cfg(test)]
@@ -258,6 +336,13 @@ mod tests {
         let mut modes = StreamModes::of(&StreamTarget::Tail { thread: "t".into() });
         modes.wanted = vec!["lifecycle".into()];
         modes.on_item(&Item::ModesKept { why: "no".into() });
-        assert_eq!((modes.wanted.len(), modes.refusal().as_deref(), modes.refusal()), (2, Some("no"), None));
+        assert_eq!(
+            (
+                modes.wanted.len(),
+                modes.refusal().as_deref(),
+                modes.refusal()
+            ),
+            (2, Some("no"), None)
+        );
     }
 }

@@ -18,7 +18,8 @@ impl StreamState {
             // The lines above and below the entries are not entries.
             let (head, foot) = viewer.around(half.view);
             let entries = usize::from(half.rows.h).saturating_sub(head.len() + foot.len());
-            let line = contains(half.rows).then(|| usize::from(y - half.rows.y).checked_sub(head.len()));
+            let line =
+                contains(half.rows).then(|| usize::from(y - half.rows.y).checked_sub(head.len()));
             let line = line.map(|line| line.filter(|line| *line < entries));
             let is_inside = line.is_some() || half.head.or(half.frame).is_some_and(contains);
             is_inside.then_some((half.view, line.flatten()))
@@ -33,14 +34,21 @@ impl StreamState {
             return None;
         }
         let width = area.w.saturating_sub(2).into();
-        let columns = views::time_travel::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
-        let at = |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
-        Some((at(columns.start)..at(columns.end), area.y + head_height(viewer, cx) - 1))
+        let columns =
+            views::time_travel::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
+        let at =
+            |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
+        Some((
+            at(columns.start)..at(columns.end),
+            area.y + head_height(viewer, cx) - 1,
+        ))
     }
 
     /// Moves the slider to the pointer, clamped to its ends, and seeks there.
     fn slide(&mut self, cx: &Cx<'_>, x: u16) {
-        let Some((columns, _)) = self.slider(cx) else { return };
+        let Some((columns, _)) = self.slider(cx) else {
+            return;
+        };
         let last = columns.end.saturating_sub(1).max(columns.start);
         let offset = x.clamp(columns.start, last) - columns.start;
         if let Some(viewer) = self.tabs.shown_mut() {
@@ -50,16 +58,26 @@ impl StreamState {
 
     /// Moves the slider with the pointer if the button was pressed on the slider.
     pub fn drag(&mut self, cx: &Cx<'_>, x: u16) {
-        let focused = parts(cx.area, &self.tabs).into_iter().find(|part| part.is_focused);
+        let focused = parts(cx.area, &self.tabs)
+            .into_iter()
+            .find(|part| part.is_focused);
         if let Some(part) = focused.filter(|_| self.dragging_slider) {
-            self.slide(&Cx { area: part.area, ..*cx }, x);
+            self.slide(
+                &Cx {
+                    area: part.area,
+                    ..*cx
+                },
+                x,
+            );
         }
     }
 
     /// Gives the focus to the stream at a cell. Returns its area; `None` on the edges of a frame.
     fn focus_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Option<Area> {
         let part = parts(cx.area, &self.tabs);
-        let part = part.into_iter().find(|part| contains(part.frame.unwrap_or(part.area), x, y))?;
+        let part = part
+            .into_iter()
+            .find(|part| contains(part.frame.unwrap_or(part.area), x, y))?;
         self.tabs.focus_partner(part.is_partner);
         contains(part.area, x, y).then_some(part.area)
     }
@@ -75,7 +93,9 @@ impl StreamState {
 
     fn scroll(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
         let half = self.half_at(cx, x, y);
-        let Some(viewer) = self.tabs.shown_mut() else { return };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return;
+        };
         let before = viewer.view();
         if let Some((view, _)) = half {
             viewer.focus(view);
@@ -97,17 +117,25 @@ impl StreamState {
         let tabs = self.tabs.shown().map_or(0, |viewer| fixed_rows(viewer) - 1);
         match y - area.y {
             row if row == tabs => {
-                let view = self.tabs.shown().and_then(|viewer| tab_bar::view_at(self, cx, viewer, width, column));
+                let view = self
+                    .tabs
+                    .shown()
+                    .and_then(|viewer| tab_bar::view_at(self, cx, viewer, width, column));
                 if let (Some(view), Some(viewer)) = (view, self.tabs.shown_mut()) {
                     viewer.show(view);
                 }
             }
-            _ if self.slider(cx).is_some_and(|(columns, row)| row == y && columns.contains(&x)) => {
+            _ if self
+                .slider(cx)
+                .is_some_and(|(columns, row)| row == y && columns.contains(&x)) =>
+            {
                 self.dragging_slider = true;
                 self.slide(cx, x);
             }
             _ => {
-                if let (Some((view, line)), Some(viewer)) = (self.half_at(cx, x, y), self.tabs.shown_mut()) {
+                if let (Some((view, line)), Some(viewer)) =
+                    (self.half_at(cx, x, y), self.tabs.shown_mut())
+                {
                     viewer.focus(view);
                     if let Some(line) = line {
                         viewer.point_at(line);

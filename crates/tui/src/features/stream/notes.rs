@@ -26,16 +26,22 @@ pub(super) fn head_height(viewer: &Viewer, cx: &Cx<'_>) -> u16 {
 impl StreamState {
     /// Returns the views of the stream with the focus, with their text columns and lines.
     pub fn windows(&self, cx: &Cx<'_>) -> Vec<(View, usize, usize)> {
-        let Some(viewer) = self.tabs.shown() else { return Vec::new() };
+        let Some(viewer) = self.tabs.shown() else {
+            return Vec::new();
+        };
         let area = below(cx.area, head_height(viewer, cx));
         let size = |area: Area| (area.w.saturating_sub(GUTTER) as usize, area.h as usize);
         let window = |(view, (w, h)): (View, (usize, usize))| (view, w, h);
-        halves(area, viewer).into_iter().map(|half| window((half.view, size(half.rows)))).collect()
+        halves(area, viewer)
+            .into_iter()
+            .map(|half| window((half.view, size(half.rows))))
+            .collect()
     }
 
     /// Returns the area of the History view and whether its title is above it, if it is shown.
     pub(super) fn history_area(&self, cx: &Cx<'_>) -> Option<(Area, bool)> {
-        self.half_of(View::History, cx).map(|half| (half.rows, half.is_titled()))
+        self.half_of(View::History, cx)
+            .map(|half| (half.rows, half.is_titled()))
     }
 
     /// Returns the area of a view, if it is shown.
@@ -53,7 +59,10 @@ impl StreamState {
 /// Returns the lines below the view tabs: the banner of a thread that needs attention, and a note about the search,
 /// time travel, the connection or the state.
 pub(super) fn notes(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Vec<Line> {
-    banner(viewer, cx, width).into_iter().chain(note(viewer, cx, width)).collect()
+    banner(viewer, cx, width)
+        .into_iter()
+        .chain(note(viewer, cx, width))
+        .collect()
 }
 
 /// Returns the full-width banner, with its keys at the right. It is the same in every view.
@@ -61,30 +70,57 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let tone = head::banner_tone(viewer.shown_status())?;
     let text = head::banner_text(viewer.shown_status());
     let can_act = !viewer.is_recording() && !cx.session.is_read_only(&viewer.server.profile);
-    let kind = cx.lookup.server_info(&viewer.server).and_then(|info| Some(info.value.as_ref()?.kind));
+    let kind = cx
+        .lookup
+        .server_info(&viewer.server)
+        .and_then(|info| Some(info.value.as_ref()?.kind));
     let offers = viewer.offers(kind);
-    let mut keys = head::banner_keys(viewer.shown_status(), offers, viewer.again_label(offers), can_act);
+    let mut keys = head::banner_keys(
+        viewer.shown_status(),
+        offers,
+        viewer.again_label(offers),
+        can_act,
+    );
     // A recording has no server to load details from.
     keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
     let hints = keys.iter().filter_map(|(id, label)| {
-        Some(format!("{} {label}", cx.session.keymap.hints_of([id], cx.session.settings.ascii).pop()?.0))
+        Some(format!(
+            "{} {label}",
+            cx.session
+                .keymap
+                .hints_of([id], cx.session.settings.ascii)
+                .pop()?
+                .0
+        ))
     });
     let hints: Vec<String> = hints.collect();
     let width = usize::from(width);
     // The text gets up to two thirds of the width; the rest is for the keys that fit.
     let text_width = runtail_core::text::width(&text).min(width * 2 / 3);
-    let fits = |keys: &[String]| text_width + 4 + runtail_core::text::width(&keys.join("   ")) <= width;
-    let shown = (0..=hints.len()).rev().find(|n| fits(&hints[..*n])).unwrap_or(0);
+    let fits =
+        |keys: &[String]| text_width + 4 + runtail_core::text::width(&keys.join("   ")) <= width;
+    let shown = (0..=hints.len())
+        .rev()
+        .find(|n| fits(&hints[..*n]))
+        .unwrap_or(0);
     let right = hints[..shown].join("   ");
-    let room = width.saturating_sub(runtail_core::text::width(&right) + if shown == 0 { 0 } else { 3 });
+    let room =
+        width.saturating_sub(runtail_core::text::width(&right) + if shown == 0 { 0 } else { 3 });
     let text = runtail_core::text::fit(&runtail_core::text::clean(&text), room).into_owned();
-    let gap = width.saturating_sub(runtail_core::text::width(&text) + runtail_core::text::width(&right));
+    let gap =
+        width.saturating_sub(runtail_core::text::width(&text) + runtail_core::text::width(&right));
     Some(Line::of(tone, &format!("{text}{}{right}", " ".repeat(gap))))
 }
 
 /// Returns the note about the search, time travel, the connection or the state, if there is one.
 fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
-    let past = || Some(views::time_travel::line(&viewer.playhead()?, width.into(), &cx.session.settings.tz));
+    let past = || {
+        Some(views::time_travel::line(
+            &viewer.playhead()?,
+            width.into(),
+            &cx.session.settings.tz,
+        ))
+    };
     if let Some(line) = views::find::line(viewer).or_else(past) {
         return Some(line);
     }
@@ -93,40 +129,78 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     }
     let is_serverless = cx.session.serverless.contains(&viewer.server);
     if viewer.is_asleep {
-        let why = if is_serverless { "reading this page wakes a serverless deployment" } else { "`poll = false`" };
+        let why = if is_serverless {
+            "reading this page wakes a serverless deployment"
+        } else {
+            "`poll = false`"
+        };
         let key = cx.session.key("app.refresh");
-        return Some(Line::dim(&format!("Not connected, because {why}. {key} connects.")));
+        return Some(Line::dim(&format!(
+            "Not connected, because {why}. {key} connects."
+        )));
     }
     let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
     match &viewer.connection {
         ConnectionState::Retrying { why, .. } => Some(Line::dim(why)),
         _ if viewer.leaves_events() => {
-            let key = cx.session.keymap.hints_of(["stream.take_events"].iter(), cx.session.settings.ascii).pop();
-            let hint = key.map(|(key, _)| format!(" {key} reads them, but the other reader then misses them."));
+            let key = cx
+                .session
+                .keymap
+                .hints_of(["stream.take_events"].iter(), cx.session.settings.ascii)
+                .pop();
+            let hint = key.map(|(key, _)| {
+                format!(" {key} reads them, but the other reader then misses them.")
+            });
             let why = "One reader only: this run's events aren't read here.";
             Some(Line::dim(&format!("{why}{}", hint.unwrap_or_default())))
         }
         ConnectionState::Failed(error) => Some(Line::bad(&error.story().replace('\n', " · "))),
         _ if viewer.state_failure().is_some() => {
             let why = viewer.state_failure().unwrap_or_default();
-            let key =
-                cx.session.keymap.hints_of(["app.refresh"].iter(), cx.session.settings.ascii).pop().map(|(key, _)| key);
-            let retry = key.map(|key| format!(" Press {key} to retry.")).unwrap_or_default();
-            Some(Line::dim(&format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
+            let key = cx
+                .session
+                .keymap
+                .hints_of(["app.refresh"].iter(), cx.session.settings.ascii)
+                .pop()
+                .map(|(key, _)| key);
+            let retry = key
+                .map(|key| format!(" Press {key} to retry."))
+                .unwrap_or_default();
+            Some(Line::dim(&format!(
+                "Couldn't load the state ({why}). Showing the stream only.{retry}"
+            )))
         }
         _ if shows_state => {
             let line = views::state::about(viewer, width.into(), &cx.session.settings.tz);
             let awake = "keeps a serverless deployment awake";
-            line.map(|line| if viewer.is_open() && is_serverless { line.right(Tone::Dim, awake) } else { line })
+            line.map(|line| {
+                if viewer.is_open() && is_serverless {
+                    line.right(Tone::Dim, awake)
+                } else {
+                    line
+                }
+            })
         }
         ConnectionState::Ended(end) if explains_end(viewer, end) => {
-            let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
+            let tone = if end.outcome == Outcome::Error {
+                Tone::Bad
+            } else {
+                Tone::Dim
+            };
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }
         _ if viewer.is_open() && is_serverless => {
-            let key = cx.session.keymap.hints_of(["stream.close"].iter(), cx.session.settings.ascii).pop();
-            let hint = key.map(|(key, _)| format!(" {key} closes it.")).unwrap_or_default();
-            Some(Line::dim(&format!("This page keeps a serverless deployment awake.{hint}")))
+            let key = cx
+                .session
+                .keymap
+                .hints_of(["stream.close"].iter(), cx.session.settings.ascii)
+                .pop();
+            let hint = key
+                .map(|(key, _)| format!(" {key} closes it."))
+                .unwrap_or_default();
+            Some(Line::dim(&format!(
+                "This page keeps a serverless deployment awake.{hint}"
+            )))
         }
         _ => None,
     }
@@ -135,7 +209,10 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
 /// Says what a restored stream waits for.
 fn waiting_for_list(viewer: &Viewer, cx: &Cx<'_>) -> String {
     let (profile, name) = (&viewer.server.profile, &viewer.server.name);
-    let error = cx.session.profile(profile).and_then(|state| state.error.as_ref());
+    let error = cx
+        .session
+        .profile(profile)
+        .and_then(|state| state.error.as_ref());
     match error {
         Some(error) => {
             let key = cx.session.key("app.refresh");
@@ -153,5 +230,9 @@ fn waiting_for_list(viewer: &Viewer, cx: &Cx<'_>) -> String {
 fn explains_end(viewer: &Viewer, end: &End) -> bool {
     let status = viewer.shown_status();
     let needs_reason = viewer.is_recording() || *status == ThreadStatus::Loading;
-    needs_reason && end.detail.as_deref().is_some_and(|detail| status.error() != Some(detail))
+    needs_reason
+        && end
+            .detail
+            .as_deref()
+            .is_some_and(|detail| status.error() != Some(detail))
 }

@@ -74,7 +74,10 @@ impl Recording {
                     (Some(event), _) => {
                         self.next = self.next.next();
                         // A recording numbers the events of the stream; snapshots have no number.
-                        Record::Event(Event { seq: event_log.number_of(event.seq).in_recording(), ..event })
+                        Record::Event(Event {
+                            seq: event_log.number_of(event.seq).in_recording(),
+                            ..event
+                        })
                     }
                     (None, Some(first)) if self.next < first => {
                         let why = evicted_before_recording(
@@ -101,8 +104,20 @@ impl Recording {
         match record {
             Record::End(end) => {
                 self.has_end = true;
-                let End { events, connections, gaps, malformed, .. } = self.totals;
-                Record::End(End { events, connections, gaps, malformed, ..end })
+                let End {
+                    events,
+                    connections,
+                    gaps,
+                    malformed,
+                    ..
+                } = self.totals;
+                Record::End(End {
+                    events,
+                    connections,
+                    gaps,
+                    malformed,
+                    ..end
+                })
             }
             record => {
                 self.totals.count(&record);
@@ -116,13 +131,27 @@ impl Recording {
         let (outcome, why) = match viewer.map(|viewer| &viewer.connection) {
             _ if self.missing > 0 => {
                 let missing = count(self.missing);
-                (Outcome::Detached, format!("the dashboard ended before the newest {missing} events were written"))
+                (
+                    Outcome::Detached,
+                    format!("the dashboard ended before the newest {missing} events were written"),
+                )
             }
             Some(ConnectionState::Failed(error)) => (Outcome::Unknown, error.to_string()),
-            _ => (Outcome::Detached, "recording stopped; the stream continued".to_string()),
+            _ => (
+                Outcome::Detached,
+                "recording stopped; the stream continued".to_string(),
+            ),
         };
-        let duplicates = viewer.map_or(self.totals.duplicates, |viewer| viewer.delivery_log().duplicates);
-        self.count_record(Record::End(End { at: now, outcome, detail: Some(why), duplicates, ..self.totals.clone() }))
+        let duplicates = viewer.map_or(self.totals.duplicates, |viewer| {
+            viewer.delivery_log().duplicates
+        });
+        self.count_record(Record::End(End {
+            at: now,
+            outcome,
+            detail: Some(why),
+            duplicates,
+            ..self.totals.clone()
+        }))
     }
 }
 
@@ -134,7 +163,10 @@ impl StreamState {
             return Requests::error("No stream is shown, so there is nothing to record.");
         };
         let (stream, is_recording) = (viewer.id, viewer.is_recording());
-        let known = self.recordings.iter_mut().find(|recording| recording.stream == stream);
+        let known = self
+            .recordings
+            .iter_mut()
+            .find(|recording| recording.stream == stream);
         match (argument, known) {
             ("off", Some(recording)) => {
                 recording.stopping = true;
@@ -147,10 +179,26 @@ impl StreamState {
             }
             (_, None) if is_recording => Requests::error("This is already a recording."),
             (path, None) => {
-                let id = viewer.run_id.as_deref().or(viewer.thread_id.as_deref()).unwrap_or("stream");
-                let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(8).collect();
-                let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
-                let path = if path.is_empty() { format!("runtail-{id}-{at}.jsonl") } else { path.to_string() };
+                let id = viewer
+                    .run_id
+                    .as_deref()
+                    .or(viewer.thread_id.as_deref())
+                    .unwrap_or("stream");
+                let id: String = id
+                    .chars()
+                    .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+                    .take(8)
+                    .collect();
+                let at = session
+                    .now
+                    .to_zoned(session.settings.tz.clone())
+                    .strftime("%H%M%S")
+                    .to_string();
+                let path = if path.is_empty() {
+                    format!("runtail-{id}-{at}.jsonl")
+                } else {
+                    path.to_string()
+                };
                 let number = session.next_change.take();
                 self.recordings.push(Recording {
                     number,
@@ -175,13 +223,20 @@ impl StreamState {
 
     /// Returns the bytes that a stream's recording has so far; `None` if it is not being recorded.
     pub fn recorded_bytes(&self, stream: u64) -> Option<u64> {
-        self.recordings.iter().find(|recording| recording.stream == stream).map(|recording| recording.size)
+        self.recordings
+            .iter()
+            .find(|recording| recording.stream == stream)
+            .map(|recording| recording.size)
     }
 
     /// Returns whether a stream must wait for its recording, because events must be in the file before they are
     /// evicted.
     pub(crate) fn is_behind(&self, viewer: &Viewer) -> bool {
-        let Some(recording) = self.recordings.iter().find(|recording| recording.stream == viewer.id) else {
+        let Some(recording) = self
+            .recordings
+            .iter()
+            .find(|recording| recording.stream == viewer.id)
+        else {
             return false;
         };
         let event_log = viewer.live_log();
@@ -193,8 +248,15 @@ impl StreamState {
     }
 
     /// Handles the result of a step with a recording's file. Returns `None` if the number is not a recording's.
-    pub(super) fn on_recorded(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
-        let at = self.recordings.iter().position(|recording| recording.number == number)?;
+    pub(super) fn on_recorded(
+        &mut self,
+        number: u64,
+        result: &Result<u64, String>,
+    ) -> Option<Requests> {
+        let at = self
+            .recordings
+            .iter()
+            .position(|recording| recording.number == number)?;
         let recording = &mut self.recordings[at];
         let path = clean(&recording.path.display().to_string()).into_owned();
         Some(match (result, recording.step) {
@@ -202,7 +264,10 @@ impl StreamState {
                 let (events, missing) = (count(recording.totals.events), recording.missing);
                 self.recordings.remove(at);
                 match missing {
-                    0 => Requests::info(format!("Recorded {events} events, {}, to {path}", bytes(*size))),
+                    0 => Requests::info(format!(
+                        "Recorded {events} events, {}, to {path}",
+                        bytes(*size)
+                    )),
                     _ => Requests::error(format!(
                         "{path} has {events} events; the newest {} are missing",
                         count(missing)
@@ -227,26 +292,37 @@ impl StreamState {
 
     /// Ends all recordings, for example when the dashboard quits.
     pub fn end_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
-        self.recordings.iter_mut().for_each(|recording| recording.stopping = true);
+        self.recordings
+            .iter_mut()
+            .for_each(|recording| recording.stopping = true);
         self.write_recordings(now)
     }
 
     /// Ends all recordings without the events that are not written yet.
     pub fn cut_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
-        self.recordings.iter_mut().for_each(|recording| recording.is_cut = true);
+        self.recordings
+            .iter_mut()
+            .for_each(|recording| recording.is_cut = true);
         self.write_recordings(now)
     }
 
     /// Returns the recordings and the export in progress.
     pub fn unfinished_files(&self) -> impl Iterator<Item = &PathBuf> {
         let export = self.export.iter().map(|export| &export.path);
-        self.recordings.iter().map(|recording| &recording.path).chain(export)
+        self.recordings
+            .iter()
+            .map(|recording| &recording.path)
+            .chain(export)
     }
 
     /// Writes the new records of each recording whose file is ready.
     pub fn write_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
         for closed in self.tabs.take_closed() {
-            if let Some(recording) = self.recordings.iter_mut().find(|recording| recording.stream == closed.stream) {
+            if let Some(recording) = self
+                .recordings
+                .iter_mut()
+                .find(|recording| recording.stream == closed.stream)
+            {
                 recording.event_log = Some(closed.event_log);
                 recording.totals.duplicates = closed.duplicates;
                 recording.stopping = true;
@@ -254,9 +330,16 @@ impl StreamState {
         }
         let mut effects = Vec::new();
         let streams = &self.tabs;
-        for recording in self.recordings.iter_mut().filter(|recording| recording.step == Step::Ready) {
+        for recording in self
+            .recordings
+            .iter_mut()
+            .filter(|recording| recording.step == Step::Ready)
+        {
             let own = recording.event_log.take();
-            let viewer = streams.all().iter().find(|viewer| viewer.id == recording.stream);
+            let viewer = streams
+                .all()
+                .iter()
+                .find(|viewer| viewer.id == recording.stream);
             // A failed stream sends no end record.
             recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
             let mut part = match own.as_ref().or(viewer.map(Viewer::live_log)) {
@@ -272,7 +355,11 @@ impl StreamState {
                 (true, true) => FileStep::Finish,
                 (true, false) => continue,
             };
-            recording.step = if step == FileStep::Finish { Step::Finishing } else { Step::Busy };
+            recording.step = if step == FileStep::Finish {
+                Step::Finishing
+            } else {
+                Step::Busy
+            };
             effects.push(Effect::File(recording.number, step));
         }
         effects

@@ -31,9 +31,16 @@ pub fn name(viewer: &Viewer) -> String {
 /// Returns the graph that runs on the thread, from the thread's record.
 fn graph(viewer: &Viewer) -> Option<String> {
     // A checkpoint doesn't name the graph of its thread.
-    let shown = if viewer.shown_checkpoint().is_some() { viewer.present() } else { &viewer.projections };
+    let shown = if viewer.shown_checkpoint().is_some() {
+        viewer.present()
+    } else {
+        &viewer.projections
+    };
     let thread = shown.status.thread()?;
-    thread.graph_id.clone().or(thread.assistant_id.as_deref().map(text::short_id))
+    thread
+        .graph_id
+        .clone()
+        .or(thread.assistant_id.as_deref().map(text::short_id))
 }
 
 fn last_four(id: &str) -> String {
@@ -50,7 +57,9 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
     }
     match &viewer.connection {
         ConnectionState::Live { .. } | ConnectionState::Polling { .. } => ("●", Tone::Good),
-        ConnectionState::Connecting { .. } | ConnectionState::Retrying { .. } => ("◐", Tone::Moving),
+        ConnectionState::Connecting { .. } | ConnectionState::Retrying { .. } => {
+            ("◐", Tone::Moving)
+        }
         ConnectionState::Failed(_) => ("✗", Tone::Bad),
         ConnectionState::Ended(end) => match end.outcome {
             Outcome::Success => ("●", Tone::Good),
@@ -70,14 +79,20 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     let full = breadcrumb(cx, viewer, true, true);
     let run = run_info(viewer);
     // In a narrow pane the run is dropped first, then a part of the breadcrumb; the status stays.
-    let fits = |breadcrumb: &Line, right: usize| breadcrumb.width() + 3 + badge.width() + right + 2 <= width as usize;
+    let fits = |breadcrumb: &Line, right: usize| {
+        breadcrumb.width() + 3 + badge.width() + right + 2 <= width as usize
+    };
     let mut line = match fits(&full, 0) {
         true => full,
         // Two streams may be of two deployments with the same name. The end of the id stays even in a narrow half.
         false => {
             let with_region = breadcrumb(cx, viewer, true, false);
             let has_room = viewer.half.is_some() && with_region.width() <= width.into();
-            if has_room { with_region } else { breadcrumb(cx, viewer, false, false) }
+            if has_room {
+                with_region
+            } else {
+                breadcrumb(cx, viewer, false, false)
+            }
         }
     };
     if !badge.left.is_empty() {
@@ -101,7 +116,11 @@ pub fn frame_title(cx: &Cx<'_>, viewer: &Viewer, width: u16, is_focused: bool) -
     let mut title = breadcrumb_line(cx, viewer, u16::try_from(room).unwrap_or(width));
     title.right = marks.right;
     if is_focused {
-        title.left.iter_mut().filter(|piece| piece.tone == Tone::Strong).for_each(|piece| piece.tone = Tone::Focus);
+        title
+            .left
+            .iter_mut()
+            .filter(|piece| piece.tone == Tone::Strong)
+            .for_each(|piece| piece.tone = Tone::Focus);
     }
     title
 }
@@ -109,10 +128,14 @@ pub fn frame_title(cx: &Cx<'_>, viewer: &Viewer, width: u16, is_focused: bool) -
 /// Returns the label of a stream's profile if it is production, and whether it is read-only. The header has only those of the
 /// stream with the focus.
 fn marks(cx: &Cx<'_>, viewer: &Viewer, is_narrow: bool) -> Line {
-    let Some(profile) = cx.session.profile(&viewer.server.profile) else { return Line::new() };
+    let Some(profile) = cx.session.profile(&viewer.server.profile) else {
+        return Line::new();
+    };
     let label = profile.label.as_deref().filter(|_| profile.production);
     let label = label.map(|label| text::fit(&text::clean(label).to_uppercase(), 12).into_owned());
-    let sealed = profile.read_only.then(|| if is_narrow { "RO" } else { "READ-ONLY" }.to_string());
+    let sealed = profile
+        .read_only
+        .then(|| if is_narrow { "RO" } else { "READ-ONLY" }.to_string());
     let mut line = Line::new();
     for mark in label.into_iter().chain(sealed) {
         if !line.right.is_empty() {
@@ -152,10 +175,22 @@ fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, has_region: bool, has_id: bool) -> L
 /// Returns the active run, or the newest one, as texts from longest to shortest: `run 3 · 17 in 15 out`.
 fn run_info(viewer: &Viewer) -> Vec<String> {
     let projections = &viewer.projections;
-    let Some(run) = projections.status.run_of(viewer.shown_status()) else { return Vec::new() };
+    let Some(run) = projections.status.run_of(viewer.shown_status()) else {
+        return Vec::new();
+    };
     let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
-    let usage = run.run_id.as_deref().and_then(of_run).filter(|usage| usage.input + usage.output > 0);
-    let tokens = usage.map(|usage| format!("{} in {} out", text::count(usage.input), text::count(usage.output)));
+    let usage = run
+        .run_id
+        .as_deref()
+        .and_then(of_run)
+        .filter(|usage| usage.input + usage.output > 0);
+    let tokens = usage.map(|usage| {
+        format!(
+            "{} in {} out",
+            text::count(usage.input),
+            text::count(usage.output)
+        )
+    });
     // A run without an id or a number has no useful name.
     let name = (run.number.is_some() || run.run_id.is_some()).then(|| run.name());
     let parts: Vec<String> = name.iter().cloned().chain(tokens).collect();
@@ -166,14 +201,19 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
 pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     // The views take precedence over the event rate and ages.
     let details = [Detail::Full, Detail::LastEvent, Detail::State];
-    let choices = [true, false].into_iter().flat_map(|full| details.map(|detail| (full, detail)));
+    let choices = [true, false]
+        .into_iter()
+        .flat_map(|full| details.map(|detail| (full, detail)));
     let drawn = |(full, detail): (bool, Detail)| {
         let mut line = view_tabs(viewer, full);
         line.right = connection(state, cx, viewer, detail).right;
         line
     };
     let fits = |line: &Line| line.width() + right_width(line) + 2 <= width as usize;
-    choices.map(drawn).find(fits).unwrap_or_else(|| drawn((false, Detail::State)))
+    choices
+        .map(drawn)
+        .find(fits)
+        .unwrap_or_else(|| drawn((false, Detail::State)))
 }
 
 fn view_tabs(viewer: &Viewer, full: bool) -> Line {
@@ -184,7 +224,10 @@ fn view_tabs(viewer: &Viewer, full: bool) -> Line {
             View::Delivery => viewer.reports_delivery(),
             view => viewer.count(*view) > 0,
         };
-        line.push(if chosen { Tone::Accent } else { Tone::Dim }, &view.digit().to_string());
+        line.push(
+            if chosen { Tone::Accent } else { Tone::Dim },
+            &view.digit().to_string(),
+        );
         if full || chosen {
             let tone = match (chosen, has_content) {
                 (true, _) => Tone::Focus,
@@ -218,7 +261,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
         part(piece.tone, &piece.text);
     }
     let delivery = viewer.delivery_log();
-    for (count, word) in [(delivery.malformed, "malformed"), (delivery.too_large, "oversized")] {
+    for (count, word) in [
+        (delivery.malformed, "malformed"),
+        (delivery.too_large, "oversized"),
+    ] {
         if count > 0 {
             part(Tone::Bad, &format!("{} {word} · 8  ", text::count(count)));
         }
@@ -233,7 +279,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
             .at
             .filter(|_| !is_brief)
             .map(|at| format!(", {}", super::views::clock(at, &cx.session.settings.tz)));
-        part(Tone::Strong, &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()));
+        part(
+            Tone::Strong,
+            &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()),
+        );
     }
     match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
         // The line below has the time and the key, too.
@@ -241,12 +290,18 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
         (Some(playhead), ..) => {
             let at = playhead.time.map(|time| {
                 let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());
-                format!("at {}, {age} ago · G  ", super::views::clock(time, &cx.session.settings.tz))
+                format!(
+                    "at {}, {age} ago · G  ",
+                    super::views::clock(time, &cx.session.settings.tz)
+                )
             });
             part(
                 Tone::Strong,
                 &at.unwrap_or_else(|| {
-                    format!("at event {} · G  ", text::count(viewer.event_log.events_until(playhead.at).0))
+                    format!(
+                        "at event {} · G  ",
+                        text::count(viewer.event_log.events_until(playhead.at).0)
+                    )
                 }),
             );
         }
@@ -261,7 +316,8 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
     if !is_brief {
         line.right.extend(viewer.rate_strip(cx.session.now).left);
     }
-    line.right.extend(viewer.connection_line(cx.session.now, detail).left);
+    line.right
+        .extend(viewer.connection_line(cx.session.now, detail).left);
     line
 }
 
@@ -272,14 +328,25 @@ fn right_width(line: &Line) -> usize {
 /// Returns the number of events that are no longer in memory. A recording still has them.
 pub fn evicted(viewer: &Viewer) -> Option<Piece> {
     let count = viewer.event_log.evicted_rows();
-    (count > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} evicted  ", text::count(count)) })
+    (count > 0).then(|| Piece {
+        tone: Tone::Dim,
+        text: format!("{} evicted  ", text::count(count)),
+    })
 }
 
 /// Returns the view whose tab is at a column.
-pub fn view_at(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16, column: u16) -> Option<View> {
+pub fn view_at(
+    state: &StreamState,
+    cx: &Cx<'_>,
+    viewer: &Viewer,
+    width: u16,
+    column: u16,
+) -> Option<View> {
     let line = views(state, cx, viewer, width);
     // Each tab starts with its number.
-    let is_number = |piece: &Piece| piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit());
+    let is_number = |piece: &Piece| {
+        piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit())
+    };
     let nth = pieces_before(&line, column, is_number)?;
     VIEWS.get(nth.checked_sub(1)?).copied()
 }

@@ -41,7 +41,11 @@ pub(crate) struct Closed {
 impl Closed {
     fn new(viewer: &mut Viewer) -> Closed {
         let duplicates = viewer.delivery_log().duplicates;
-        Closed { stream: viewer.id, duplicates, event_log: std::mem::take(viewer.live_log_mut()) }
+        Closed {
+            stream: viewer.id,
+            duplicates,
+            event_log: std::mem::take(viewer.live_log_mut()),
+        }
     }
 }
 
@@ -71,20 +75,31 @@ impl Streams {
 
     /// Returns the stream that the shown tab shows beside its own.
     fn beside(&self) -> Option<Beside> {
-        let beside = self.open.get(self.shown?)?.beside.filter(|beside| beside.is_shown)?;
-        self.open.iter().any(|viewer| viewer.id == beside.stream).then_some(beside)
+        let beside = self
+            .open
+            .get(self.shown?)?
+            .beside
+            .filter(|beside| beside.is_shown)?;
+        self.open
+            .iter()
+            .any(|viewer| viewer.id == beside.stream)
+            .then_some(beside)
     }
 
     /// Returns the index of the stream that the shown tab shows beside its own.
     pub fn partner(&self) -> Option<usize> {
         let beside = self.beside()?;
-        self.open.iter().position(|viewer| viewer.id == beside.stream)
+        self.open
+            .iter()
+            .position(|viewer| viewer.id == beside.stream)
     }
 
     /// Returns the index of the shown stream, of two the one with the focus.
     pub fn focused(&self) -> Option<usize> {
         match self.beside() {
-            Some(Beside { is_focused: true, .. }) => self.partner(),
+            Some(Beside {
+                is_focused: true, ..
+            }) => self.partner(),
             _ => self.shown,
         }
     }
@@ -101,7 +116,10 @@ impl Streams {
 
     fn change_beside(&mut self, change: impl FnOnce(&mut Beside)) -> bool {
         let is_shown = self.beside().is_some();
-        let beside = self.shown.and_then(|at| self.open.get_mut(at)?.beside.as_mut()).filter(|_| is_shown);
+        let beside = self
+            .shown
+            .and_then(|at| self.open.get_mut(at)?.beside.as_mut())
+            .filter(|_| is_shown);
         beside.map(change).is_some()
     }
 
@@ -127,23 +145,36 @@ impl Streams {
 
     /// Shows another open stream beside that of the shown tab. Both tabs are kept.
     pub fn show_beside(&mut self, other: usize) {
-        let (Some(at), Some(stream)) = (self.shown, self.open.get(other).map(|viewer| viewer.id)) else { return };
+        let (Some(at), Some(stream)) = (self.shown, self.open.get(other).map(|viewer| viewer.id))
+        else {
+            return;
+        };
         if other == at {
             return;
         }
         (self.open[other].is_preview, self.open[other].is_asleep) = (false, false);
         self.open[at].is_preview = false;
-        self.open[at].beside = Some(Beside { stream, is_shown: true, is_focused: false, is_zoomed: false });
+        self.open[at].beside = Some(Beside {
+            stream,
+            is_shown: true,
+            is_focused: false,
+            is_zoomed: false,
+        });
     }
 
     /// Shows the next open stream beside that of the shown tab, first the one that was there last. After the last one, shows
     /// one stream again. Returns false if no other stream is open.
     pub fn next_beside(&mut self) -> bool {
-        let Some(at) = self.shown.filter(|_| self.open.len() > 1) else { return false };
+        let Some(at) = self.shown.filter(|_| self.open.len() > 1) else {
+            return false;
+        };
         let count = self.open.len();
         let place = |other: usize| (other + count - at) % count;
         let known = self.open[at].beside.and_then(|beside| {
-            let other = self.open.iter().position(|viewer| viewer.id == beside.stream)?;
+            let other = self
+                .open
+                .iter()
+                .position(|viewer| viewer.id == beside.stream)?;
             Some((other, beside.is_shown))
         });
         match known {
@@ -168,15 +199,26 @@ impl Streams {
     pub fn keep_focused(&mut self) {
         let (own, focused) = (self.shown, self.focused());
         self.end_beside();
-        let (Some(own), Some(at)) = (own, focused.filter(|at| Some(*at) != own)) else { return };
+        let (Some(own), Some(at)) = (own, focused.filter(|at| Some(*at) != own)) else {
+            return;
+        };
         let stream = self.open[own].id;
-        self.open[at].beside = Some(Beside { stream, is_shown: false, is_focused: false, is_zoomed: false });
+        self.open[at].beside = Some(Beside {
+            stream,
+            is_shown: false,
+            is_focused: false,
+            is_zoomed: false,
+        });
         self.show(at);
     }
 
     /// Returns the stream of the shown tab, or the one beside it.
     pub(super) fn half(&self, is_partner: bool) -> Option<&Viewer> {
-        let at = if is_partner { self.partner() } else { self.shown };
+        let at = if is_partner {
+            self.partner()
+        } else {
+            self.shown
+        };
         self.open.get(at?)
     }
 
@@ -189,10 +231,14 @@ impl Streams {
     /// follows the thread that the run is on.
     pub fn find(&self, server: &ServerRef, target: &StreamTarget) -> Option<usize> {
         let follows = |v: &Viewer| match target {
-            StreamTarget::Tail { thread } => v.target.is_write() && v.is_open() && v.thread_id.as_ref() == Some(thread),
+            StreamTarget::Tail { thread } => {
+                v.target.is_write() && v.is_open() && v.thread_id.as_ref() == Some(thread)
+            }
             _ => false,
         };
-        let same = |v: &Viewer| v.server == *server && (v.target == *target && !target.is_write() || follows(v));
+        let same = |v: &Viewer| {
+            v.server == *server && (v.target == *target && !target.is_write() || follows(v))
+        };
         self.open.iter().position(same)
     }
 
@@ -243,8 +289,15 @@ impl Streams {
     /// Closes the shown stream. Beside another one, that one is shown alone; otherwise a neighboring tab, if there is one.
     pub fn close(&mut self) -> Option<Viewer> {
         let at = self.focused()?;
-        let other = if self.focuses_partner() { self.shown } else { self.partner() };
-        let other = other.and_then(|at| self.open.get(at)).map(|viewer| viewer.id).filter(|_| self.beside().is_some());
+        let other = if self.focuses_partner() {
+            self.shown
+        } else {
+            self.partner()
+        };
+        let other = other
+            .and_then(|at| self.open.get(at))
+            .map(|viewer| viewer.id)
+            .filter(|_| self.beside().is_some());
         let closed = self.remove(at);
         let other = other.and_then(|id| self.open.iter().position(|viewer| viewer.id == id));
         self.shown = other.or_else(|| self.open.len().checked_sub(1).map(|last| at.min(last)));
@@ -274,8 +327,13 @@ impl Streams {
         viewer.beside = self.open[at].beside;
         let mut before = std::mem::replace(&mut self.open[at], viewer);
         self.closed.push(Closed::new(&mut before));
-        let of_old = self.open.iter_mut().filter_map(|viewer| viewer.beside.as_mut());
-        of_old.filter(|beside| beside.stream == old).for_each(|beside| beside.stream = new);
+        let of_old = self
+            .open
+            .iter_mut()
+            .filter_map(|viewer| viewer.beside.as_mut());
+        of_old
+            .filter(|beside| beside.stream == old)
+            .for_each(|beside| beside.stream = new);
     }
 
     /// Closes all streams except those to keep.
@@ -302,7 +360,9 @@ impl Streams {
 
     /// Returns the visible or the hidden tabs, the largest first.
     pub(crate) fn by_size(&self, is_shown: bool) -> Vec<usize> {
-        let mut found: Vec<usize> = (0..self.open.len()).filter(|at| self.is_visible(*at) == is_shown).collect();
+        let mut found: Vec<usize> = (0..self.open.len())
+            .filter(|at| self.is_visible(*at) == is_shown)
+            .collect();
         found.sort_by_key(|at| std::cmp::Reverse(self.open[*at].bytes()));
         found
     }

@@ -25,7 +25,9 @@ impl StreamState {
 
     /// Returns the visible streams.
     pub fn visible(&self, area: Area) -> impl Iterator<Item = &Viewer> {
-        parts(area, &self.tabs).into_iter().filter_map(|part| self.tabs.half(part.is_partner))
+        parts(area, &self.tabs)
+            .into_iter()
+            .filter_map(|part| self.tabs.half(part.is_partner))
     }
 
     /// Lays out the visible streams.
@@ -38,7 +40,10 @@ impl StreamState {
                 viewer.half = has_two.then_some(1 + usize::from(part.is_partner));
                 viewer.is_framed = part.frame.is_some();
             }
-            self.lay_out_focused(&Cx { area: part.area, ..*cx });
+            self.lay_out_focused(&Cx {
+                area: part.area,
+                ..*cx
+            });
         }
         self.tabs.focus_partner(focuses_partner);
     }

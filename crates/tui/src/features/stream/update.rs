@@ -10,7 +10,9 @@ use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Landmark, View, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding};
-use crate::session::msg::{Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, ThreadRef};
+use crate::session::msg::{
+    Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, ThreadRef,
+};
 use crate::session::request::Pref;
 use crate::session::run::{Origin, Warning, act_on_thread};
 use crate::session::thread::AnswerFrom;
@@ -24,8 +26,14 @@ impl StreamState {
     /// Creates a viewer with the view that is currently shown.
     pub fn new_viewer(&self, session: &Session, server: ServerRef, target: StreamTarget) -> Viewer {
         let id = session.next_stream.take();
-        let mut viewer =
-            Viewer::new(id, server, target, &session.settings.event_log, session.now, session.settings.tz.clone());
+        let mut viewer = Viewer::new(
+            id,
+            server,
+            target,
+            &session.settings.event_log,
+            session.now,
+            session.settings.tz.clone(),
+        );
         if let Some(shown) = self.tabs.shown() {
             viewer.show(shown.view());
         }
@@ -37,11 +45,19 @@ impl StreamState {
     ///
     /// # Errors
     /// Fails if too many streams are open.
-    pub fn show(&mut self, session: &Session, server: ServerRef, target: StreamTarget) -> Result<(), String> {
+    pub fn show(
+        &mut self,
+        session: &Session,
+        server: ServerRef,
+        target: StreamTarget,
+    ) -> Result<(), String> {
         match self.tabs.find(&server, &target) {
             Some(at) => self.tabs.show_again(at),
             None if self.tabs.make_room() => {
-                let is_preview = matches!(target, StreamTarget::Tail { .. } | StreamTarget::Join { .. });
+                let is_preview = matches!(
+                    target,
+                    StreamTarget::Tail { .. } | StreamTarget::Join { .. }
+                );
                 let mut viewer = self.new_viewer(session, server, target);
                 viewer.is_preview = is_preview;
                 self.tabs.add(viewer);
@@ -58,10 +74,19 @@ impl StreamState {
     /// # Errors
     /// Fails if too many streams are open.
     pub fn show_thread(&mut self, session: &Session, thread: &ThreadRef) -> Result<(), String> {
-        let target = StreamTarget::Tail { thread: thread.id.clone() };
-        let is_ended = |viewer: &Viewer| viewer.is_of(thread) && !viewer.is_open() && viewer.target != target;
+        let target = StreamTarget::Tail {
+            thread: thread.id.clone(),
+        };
+        let is_ended =
+            |viewer: &Viewer| viewer.is_of(thread) && !viewer.is_open() && viewer.target != target;
         let has_page = self.tabs.find(&thread.server, &target).is_some();
-        match self.tabs.all().iter().position(is_ended).filter(|_| !has_page) {
+        match self
+            .tabs
+            .all()
+            .iter()
+            .position(is_ended)
+            .filter(|_| !has_page)
+        {
             Some(at) => {
                 let page = self.new_viewer(session, thread.server.clone(), target);
                 self.tabs.replace_at(at, page);
@@ -73,12 +98,17 @@ impl StreamState {
 
     /// Returns the pages of a thread.
     pub fn pages_of(&mut self, thread: &ThreadRef) -> impl Iterator<Item = &mut Viewer> {
-        self.tabs.all_mut().iter_mut().filter(|viewer| viewer.is_of(thread))
+        self.tabs
+            .all_mut()
+            .iter_mut()
+            .filter(|viewer| viewer.is_of(thread))
     }
 
     /// Reloads the shown stream from its start.
     pub fn reopen(&mut self, session: &Session) -> Requests {
-        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown() else {
+            return Requests::none();
+        };
         let target = match reopened(viewer) {
             Ok(target) => target,
             Err(why) => return Requests::error(why),
@@ -90,7 +120,11 @@ impl StreamState {
 
     /// Returns a viewer that reads a stream again, with the view and the search of this one.
     fn reread(&self, session: &Session, viewer: &Viewer, target: StreamTarget) -> Viewer {
-        let texts = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
+        let texts = [
+            viewer.finding().pattern.text(),
+            viewer.finding().filter.text(),
+        ]
+        .map(str::to_string);
         let mut again = self.new_viewer(session, viewer.server.clone(), target);
         again.show(viewer.view());
         again.search(&texts[0]);
@@ -108,12 +142,17 @@ impl StreamState {
                 return parked;
             }
             let pages = self.tabs.by_size(is_shown);
-            pages.iter().for_each(|at| self.tabs.all_mut()[*at].drop_saved_states());
+            pages
+                .iter()
+                .for_each(|at| self.tabs.all_mut()[*at].drop_saved_states());
             for at in pages {
-                let Some(excess) = self.tabs.excess(limit) else { return parked };
+                let Some(excess) = self.tabs.excess(limit) else {
+                    return parked;
+                };
                 self.tabs.all_mut()[at].live_log_mut().shrink_by(excess);
                 let viewer = &self.tabs.all()[at];
-                let may_park = !is_shown && !viewer.is_parked && self.recorded_bytes(viewer.id).is_none();
+                let may_park =
+                    !is_shown && !viewer.is_parked && self.recorded_bytes(viewer.id).is_none();
                 if may_park
                     && self.tabs.excess(limit).is_some()
                     && let Ok(target) = reopened(viewer)
@@ -130,7 +169,9 @@ impl StreamState {
 
     /// Changes the modes of a stream, and the default for the next stream of its kind.
     pub fn set_modes(&mut self, session: &Session, stream: u64, wanted: Vec<String>) -> Requests {
-        let Some(viewer) = self.tabs.get_mut(stream) else { return Requests::none() };
+        let Some(viewer) = self.tabs.get_mut(stream) else {
+            return Requests::none();
+        };
         let (is_open, is_same) = (viewer.is_open(), viewer.modes.wanted == wanted);
         match is_thread(&viewer.target) {
             true => self.last_modes.thread = Some(wanted.clone()),
@@ -139,14 +180,18 @@ impl StreamState {
         viewer.modes.wanted = wanted;
         match (is_open, is_same) {
             (_, true) => Requests::info("These modes are already in use."),
-            (true, false) => Requests::info("Reconnecting at the current position with these modes."),
+            (true, false) => {
+                Requests::info("Reconnecting at the current position with these modes.")
+            }
             (false, false) => self.reopen(session),
         }
     }
 
     /// Moves to the next or previous landmark of a kind.
     fn go_to_next(&mut self, landmark: Landmark, forward: bool) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return Requests::none();
+        };
         if viewer.go_to_next(landmark, forward) {
             return Requests::none();
         }
@@ -168,8 +213,12 @@ impl StreamState {
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
             sub.params.pace = cx.session.pace(false);
-            let SubscriptionId::Stream(id) = &sub.key else { continue };
-            let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else { continue };
+            let SubscriptionId::Stream(id) = &sub.key else {
+                continue;
+            };
+            let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else {
+                continue;
+            };
             sub.params.hold = self.is_behind(viewer);
             sub.params.is_shared = viewer.is_shared;
             sub.params.own_runs = viewer.own_runs.clone();
@@ -181,10 +230,14 @@ impl StreamState {
     /// Moves to landmarks and in time. Returns `None` for other actions.
     fn navigate(&mut self, session: &Session, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut()?;
-        let is_in_time =
-            matches!(action, Action::Play | Action::Earlier | Action::Later | Action::SlideBack | Action::SlideOn);
+        let is_in_time = matches!(
+            action,
+            Action::Play | Action::Earlier | Action::Later | Action::SlideBack | Action::SlideOn
+        );
         if is_in_time && viewer.has_only_snapshots() {
-            return Some(Requests::info("This stream has no events to go back to. 0 shows the checkpoints."));
+            return Some(Requests::info(
+                "This stream has no events to go back to. 0 shows the checkpoints.",
+            ));
         }
         if is_in_time || action == Action::Replay {
             // Time travel moves among the events of the stream.
@@ -227,18 +280,32 @@ impl StreamState {
 
     /// Opens the thread in Studio. Also shows the URL, for machines without a browser.
     fn open_in_browser(&self, session: &Session) -> Requests {
-        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
-        let profile = session.catalog.in_use().iter().find(|profile| *profile.name == *viewer.server.profile);
+        let Some(viewer) = self.tabs.shown() else {
+            return Requests::none();
+        };
+        let profile = session
+            .catalog
+            .in_use()
+            .iter()
+            .find(|profile| *profile.name == *viewer.server.profile);
         let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
-        match studio_page(control_plane, &viewer.server.url, viewer.thread_id.as_deref()) {
-            Some(page) => Requests::info(format!("Opening {page}")).and(Effect::OpenLink(page.into())),
+        match studio_page(
+            control_plane,
+            &viewer.server.url,
+            viewer.thread_id.as_deref(),
+        ) {
+            Some(page) => {
+                Requests::info(format!("Opening {page}")).and(Effect::OpenLink(page.into()))
+            }
             None => Requests::none(),
         }
     }
 
     /// Opens the composer for a run on the shown thread.
     fn compose(&self) -> Requests {
-        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown() else {
+            return Requests::none();
+        };
         let started = match &viewer.target {
             StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
             _ => None,
@@ -251,18 +318,31 @@ impl StreamState {
         let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
         let (thread, assistant) = (viewer.thread_id.clone(), of_thread.or(started));
         let breakpoints = viewer.graph.breakpoints();
-        let [before, after] = [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
-        let origin = Origin { thread, assistant, place: None, warning, before, after };
+        let [before, after] =
+            [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
+        let origin = Origin {
+            thread,
+            assistant,
+            place: None,
+            warning,
+            before,
+            after,
+        };
         Route::ComposeOn(viewer.server.clone(), origin).into()
     }
 
     /// Opens the page for an action on the shown thread, or explains why there is no thread.
     fn act_on_thread(&self, action: Action) -> Requests {
-        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown() else {
+            return Requests::none();
+        };
         let Some(id) = viewer.thread_id.clone() else {
             return Requests::info("This stream has no thread yet.");
         };
-        let thread = ThreadRef { server: viewer.server.clone(), id };
+        let thread = ThreadRef {
+            server: viewer.server.clone(),
+            id,
+        };
         if matches!(action, Action::Answer | Action::Approve) {
             return answer(viewer, thread, action == Action::Approve);
         }
@@ -275,16 +355,26 @@ impl StreamState {
     }
 
     fn handle_action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return Requests::none();
+        };
         match action {
             Action::Modes => Route::Modes(viewer.id).into(),
             Action::Search | Action::FilterStream => {
-                viewer.begin_typing(if action == Action::Search { Typing::Search } else { Typing::Filter });
+                viewer.begin_typing(if action == Action::Search {
+                    Typing::Search
+                } else {
+                    Typing::Filter
+                });
                 Request::BeginTyping.into()
             }
-            Action::Mark if !viewer.mark() => Requests::info("This stream has 1,000 marks. Remove one first."),
+            Action::Mark if !viewer.mark() => {
+                Requests::info("This stream has 1,000 marks. Remove one first.")
+            }
             Action::Open | Action::Right => {
-                let shown = viewer.inspect().map(|(title, text)| Route::Document { title, text }.into());
+                let shown = viewer
+                    .inspect()
+                    .map(|(title, text)| Route::Document { title, text }.into());
                 shown.unwrap_or_default()
             }
             Action::Wrap => {
@@ -302,15 +392,22 @@ impl StreamState {
                 if let Some(viewer) = self.tabs.shown_mut() {
                     viewer.is_shared = true;
                 }
-                out.notify(false, "Reading the run's events. Other readers won't receive them.");
+                out.notify(
+                    false,
+                    "Reading the run's events. Other readers won't receive them.",
+                );
                 out
             }
             Action::TakeEvents => Requests::info("No run on this thread is limited to one reader."),
             Action::Bisect => super::bisect::propose(viewer),
             Action::NewRun => self.compose(),
             Action::Describe => match viewer.thread_id.clone() {
-                Some(thread) => Route::Record(Described::Thread(viewer.server.clone(), thread)).into(),
-                None => Requests::info("A stateless run has no thread, so there is no state to show."),
+                Some(thread) => {
+                    Route::Record(Described::Thread(viewer.server.clone(), thread)).into()
+                }
+                None => {
+                    Requests::info("A stateless run has no thread, so there is no state to show.")
+                }
             },
             Action::Explain => {
                 // Also reload the evidence.
@@ -330,12 +427,17 @@ impl StreamState {
 
 /// Says in which views an action works that the shown view doesn't have.
 fn works_elsewhere(cx: &Cx<'_>, view: View, action: Action) -> Requests {
-    let is_limited =
-        |row: &&Binding| row.context == Context::Stream && row.action == action && !row.works_in(view.title());
+    let is_limited = |row: &&Binding| {
+        row.context == Context::Stream && row.action == action && !row.works_in(view.title())
+    };
     match BINDINGS.iter().find(is_limited) {
         Some(row) => {
             let key = cx.session.key(row.id);
-            let named = if key.is_empty() { row.name().to_string() } else { format!("{key} {}", row.does()) };
+            let named = if key.is_empty() {
+                row.name().to_string()
+            } else {
+                format!("{key} {}", row.does())
+            };
             Requests::info(format!("{named}: press it in {}.", row.place()))
         }
         None => Requests::none(),
@@ -356,18 +458,30 @@ fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
     let from = if loaded.assistant().is_some() && !answerable.is_empty() && is_newest {
         AnswerFrom::Loaded(thread, Box::new(loaded))
     } else if is_waiting && viewer.is_stream_only() {
-        AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant())
+        AnswerFrom::Stream(
+            thread,
+            viewer.questions().to_vec(),
+            viewer.started_assistant(),
+        )
     } else if is_waiting {
         AnswerFrom::Waiting(thread)
     } else {
-        AnswerFrom::Nothing(thread, Box::new(viewer.thread_status().clone()), loaded.keeps_rejected_answer())
+        AnswerFrom::Nothing(
+            thread,
+            Box::new(viewer.thread_status().clone()),
+            loaded.keeps_rejected_answer(),
+        )
     };
     Route::Answer(from, approve).into()
 }
 
 /// Returns whether two lists have the same questions. A question without an id may be any of them.
 fn have_same_ids(one: &[Question], other: &[Question]) -> bool {
-    let ids = |of: &[Question]| of.iter().map(|question| question.id.clone()).collect::<Option<BTreeSet<_>>>();
+    let ids = |of: &[Question]| {
+        of.iter()
+            .map(|question| question.id.clone())
+            .collect::<Option<BTreeSet<_>>>()
+    };
     match (ids(one), ids(other)) {
         (Some(one), Some(other)) => one == other,
         _ => true,
@@ -376,7 +490,10 @@ fn have_same_ids(one: &[Question], other: &[Question]) -> bool {
 
 fn next_timestamps(session: &Session) -> Requests {
     let words = Timestamps::WORDS;
-    let at = words.iter().position(|(_, how)| *how == session.prefs.timestamps).unwrap_or(0);
+    let at = words
+        .iter()
+        .position(|(_, how)| *how == session.prefs.timestamps)
+        .unwrap_or(0);
     let (word, how) = words[(at + 1) % words.len()];
     let meaning = match how {
         Timestamps::Absolute => "time of day",
@@ -391,7 +508,19 @@ fn next_timestamps(session: &Session) -> Requests {
 /// Returns whether an action needs the stream's server.
 fn acts_on_server(action: Action) -> bool {
     use Action::*;
-    matches!(action, Modes | NewRun | OpenLink | Answer | Approve | CancelRun | RollbackRun | Again | Describe | Delete)
+    matches!(
+        action,
+        Modes
+            | NewRun
+            | OpenLink
+            | Answer
+            | Approve
+            | CancelRun
+            | RollbackRun
+            | Again
+            | Describe
+            | Delete
+    )
 }
 
 /// Returns whether an action only moves or shows something.
@@ -439,12 +568,17 @@ fn only_looks(action: Action) -> bool {
 /// Says why it can't be.
 fn reopened(viewer: &Viewer) -> Result<StreamTarget, &'static str> {
     match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
-        (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
-            Ok(StreamTarget::Join { thread: thread.clone(), run: run.clone() })
-        }
-        (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
-            Err("Stateless runs are not saved, so the stream can't be reopened.")
-        }
+        (StreamTarget::Start { .. }, Some(thread), Some(run)) => Ok(StreamTarget::Join {
+            thread: thread.clone(),
+            run: run.clone(),
+        }),
+        (
+            StreamTarget::Start {
+                on: Target::Stateless,
+                ..
+            },
+            ..,
+        ) => Err("Stateless runs are not saved, so the stream can't be reopened."),
         (StreamTarget::Start { .. }, ..) => Err(
             "The server did not say which run it started. Look for it in the thread's runs before starting another.",
         ),

@@ -17,13 +17,24 @@ use runtail_stream::Seq;
 pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let tabs = &state.tabs;
     for part in parts(cx.area, tabs) {
-        let Some(viewer) = tabs.half(part.is_partner) else { continue };
+        let Some(viewer) = tabs.half(part.is_partner) else {
+            continue;
+        };
         let is_focused = cx.is_focused && part.is_focused;
         if let Some(frame) = part.frame {
             let title = tab_bar::frame_title(cx, viewer, frame.w, is_focused);
             canvas.pane_frame(frame, &title, is_focused);
         }
-        stream(state, viewer, &Cx { area: part.area, is_focused, ..*cx }, canvas);
+        stream(
+            state,
+            viewer,
+            &Cx {
+                area: part.area,
+                is_focused,
+                ..*cx
+            },
+            canvas,
+        );
     }
 }
 
@@ -34,14 +45,35 @@ fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas
     let rows = below(area, head);
     let inner = area.w.saturating_sub(2);
     if !viewer.is_framed {
-        canvas.line_for_right(area.x + 1, area.y, inner, &tab_bar::breadcrumb_line(cx, viewer, inner));
+        canvas.line_for_right(
+            area.x + 1,
+            area.y,
+            inner,
+            &tab_bar::breadcrumb_line(cx, viewer, inner),
+        );
     }
     let y = area.y + fixed_rows(viewer);
-    canvas.line_for_right(area.x + 1, y - 1, inner, &tab_bar::views(state, cx, viewer, inner));
+    canvas.line_for_right(
+        area.x + 1,
+        y - 1,
+        inner,
+        &tab_bar::views(state, cx, viewer, inner),
+    );
     for (line, y) in notes(viewer, cx, inner).iter().zip(y..area.y + head) {
         // A banner fills its row.
-        if let Some(tone) = line.left.first().map(|piece| piece.tone).filter(|tone| tone.is_banner()) {
-            canvas.text(area.x, y, area.w, &" ".repeat(area.w.into()), canvas.theme.style(tone));
+        if let Some(tone) = line
+            .left
+            .first()
+            .map(|piece| piece.tone)
+            .filter(|tone| tone.is_banner())
+        {
+            canvas.text(
+                area.x,
+                y,
+                area.w,
+                &" ".repeat(area.w.into()),
+                canvas.theme.style(tone),
+            );
         }
         canvas.line_for_right(area.x + 1, y, inner, line);
     }
@@ -59,12 +91,29 @@ fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas
         }
         if let Some(head) = half.head {
             let title = format!("─ {}{about} ", half.view.title());
-            let used = canvas.text(head.x + 1, head.y, head.w, &title, canvas.theme.title(focused && half.focused));
+            let used = canvas.text(
+                head.x + 1,
+                head.y,
+                head.w,
+                &title,
+                canvas.theme.title(focused && half.focused),
+            );
             let rest = head.w.saturating_sub(used + 2);
             let style = canvas.theme.style(Tone::Dim);
-            canvas.text(head.x + 1 + used, head.y, rest, &"─".repeat(rest.into()), style);
+            canvas.text(
+                head.x + 1 + used,
+                head.y,
+                rest,
+                &"─".repeat(rest.into()),
+                style,
+            );
         }
-        view(viewer, canvas, half, (focused && half.focused, cx.session.settings.ascii));
+        view(
+            viewer,
+            canvas,
+            half,
+            (focused && half.focused, cx.session.settings.ascii),
+        );
     }
 }
 
@@ -80,10 +129,14 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
     let rows = around(viewer, canvas, half.view, rows);
     let lines = viewer.window(half.view);
     if lines.is_empty() {
-        let (tone, text) = no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
+        let (tone, text) =
+            no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
         return canvas.words(rows, tone, &text);
     }
-    let (marks, runs) = (viewer.marked(half.view), viewer.lines_of_marked_runs(half.view));
+    let (marks, runs) = (
+        viewer.marked(half.view),
+        viewer.lines_of_marked_runs(half.view),
+    );
     for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 2, y, rows.w.saturating_sub(3), line);
@@ -93,7 +146,9 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
             canvas.text(rows.x, y, 1, "+", canvas.theme.style(Tone::Accent));
         }
         if *marked {
-            let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+            let style = canvas
+                .theme
+                .style(if focused { Tone::Accent } else { Tone::Dim });
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
     }
@@ -101,12 +156,20 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
     let has_no_messages = half.view == View::Messages && viewer.count(View::Messages) == 0;
     if has_no_messages && viewer.shown_checkpoint().is_none() && viewer.playhead().is_none() {
         let mut used = lines.len().min(rows.h.into()) as u16;
-        let asked = question_lines(viewer, rows.w.saturating_sub(3).into(), rows.h.saturating_sub(used).into());
+        let asked = question_lines(
+            viewer,
+            rows.w.saturating_sub(3).into(),
+            rows.h.saturating_sub(used).into(),
+        );
         for line in &asked {
             canvas.line(rows.x + 2, rows.y + used, rows.w.saturating_sub(3), line);
             used += 1;
         }
-        canvas.words(below(rows, used), Tone::Dim, &nothing_text(viewer, View::Messages));
+        canvas.words(
+            below(rows, used),
+            Tone::Dim,
+            &nothing_text(viewer, View::Messages),
+        );
     }
 }
 
@@ -116,10 +179,19 @@ fn question_lines(viewer: &Viewer, width: usize, room: usize) -> Vec<Line> {
     for question in viewer.shown_status().questions() {
         lines.push(Line::new());
         // Actions are listed with their arguments.
-        let heading = if question.actions().is_empty() { heading(question) } else { String::new() };
-        for (n, part) in wrap(&heading, width.saturating_sub(2).max(10)).iter().enumerate() {
+        let heading = if question.actions().is_empty() {
+            heading(question)
+        } else {
+            String::new()
+        };
+        for (n, part) in wrap(&heading, width.saturating_sub(2).max(10))
+            .iter()
+            .enumerate()
+        {
             let glyph = if n == 0 { "◆ " } else { "  " };
-            lines.extend((!heading.is_empty()).then(|| Line::of(Tone::Waiting, glyph).with_plain(part)));
+            lines.extend(
+                (!heading.is_empty()).then(|| Line::of(Tone::Waiting, glyph).with_plain(part)),
+            );
         }
         push_fields(&mut lines, question, width);
     }
@@ -135,7 +207,10 @@ fn question_lines(viewer: &Viewer, width: usize, room: usize) -> Vec<Line> {
 /// Draws the lines above and below the entries of a view, and returns the area of the entries.
 fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> Area {
     let (head, foot) = viewer.around(view);
-    let (above, below_rows) = (head.len().min(area.h.into()) as u16, foot.len().min(area.h.into()) as u16);
+    let (above, below_rows) = (
+        head.len().min(area.h.into()) as u16,
+        foot.len().min(area.h.into()) as u16,
+    );
     let width = area.w.saturating_sub(3);
     // The same node has the same color there as in the rows.
     let colored = |line: &Line| {
@@ -157,11 +232,19 @@ fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> A
 /// Explains why a view with entries shows none: no entry scanned so far matches the filter.
 fn no_match_text(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
     let filter = viewer.finding().filter.text();
-    if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::State | View::Delivery) {
+    if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::State | View::Delivery)
+    {
         return None;
     }
-    let so_far = if viewer.finding().is_scanning() { " so far" } else { "" };
-    Some((Tone::Dim, format!("No match for {filter}{so_far}.\n\nPress & to change the filter, Esc to clear it.")))
+    let so_far = if viewer.finding().is_scanning() {
+        " so far"
+    } else {
+        ""
+    };
+    Some((
+        Tone::Dim,
+        format!("No match for {filter}{so_far}.\n\nPress & to change the filter, Esc to clear it."),
+    ))
 }
 
 /// Returns the text of a view that shows nothing of a saved checkpoint.
@@ -182,7 +265,10 @@ fn empty_at_checkpoint(viewer: &Viewer, view: View) -> Option<String> {
 
 /// Returns the text of an empty view.
 fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
-    if viewer.playhead().is_some_and(|playhead| playhead.at == Seq::START) {
+    if viewer
+        .playhead()
+        .is_some_and(|playhead| playhead.at == Seq::START)
+    {
         return (Tone::Dim, "Before the first event.".into());
     }
     if let Some(text) = empty_at_checkpoint(viewer, view) {
@@ -191,24 +277,34 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     let has_events = viewer.event_log.last_seq() > Seq::START;
     match &viewer.connection {
         ConnectionState::Failed(error) if !has_events && !viewer.leaves_events() => {
-            return (Tone::Bad, format!("{error}\n\nPress Esc to go back, r to retry."));
+            return (
+                Tone::Bad,
+                format!("{error}\n\nPress Esc to go back, r to retry."),
+            );
         }
         ConnectionState::Connecting { .. } if viewer.is_recording() => {
             return (Tone::Dim, "Reading the recording…".into());
         }
         // Snapshots are not events: a finished run sends no more events.
         ConnectionState::Ended(_)
-            if viewer.has_only_snapshots() && matches!(viewer.target, StreamTarget::Join { .. }) =>
+            if viewer.has_only_snapshots()
+                && matches!(viewer.target, StreamTarget::Join { .. }) =>
         {
             let why = "The server sent no events for this run. It may not store them, or no longer has them.";
             return (Tone::Plain, why.into());
         }
-        ConnectionState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without events.".into()),
+        ConnectionState::Ended(_) if !has_events => {
+            return (Tone::Plain, "The stream ended without events.".into());
+        }
         _ => {}
     }
     let status = viewer.shown_status();
     if viewer.has_thread() && *status == ThreadStatus::Loading {
-        let text = if viewer.is_asleep { "" } else { "Loading state…" };
+        let text = if viewer.is_asleep {
+            ""
+        } else {
+            "Loading state…"
+        };
         return (Tone::Dim, text.into());
     }
     // What was never read isn't empty.
@@ -217,18 +313,31 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         && let Some(why) = viewer.state_failure()
         && !matches!(view, View::Raw | View::Delivery)
     {
-        return (Tone::Plain, format!("Nothing is known: couldn't load the state ({why}).\n\nPress r to retry."));
+        return (
+            Tone::Plain,
+            format!("Nothing is known: couldn't load the state ({why}).\n\nPress r to retry."),
+        );
     }
-    let is_from_events = matches!(view, View::Updates | View::Custom | View::Raw | View::Delivery);
+    let is_from_events = matches!(
+        view,
+        View::Updates | View::Custom | View::Raw | View::Delivery
+    );
     let has_runs = !viewer.projections.status.runs().is_empty();
-    if is_from_events && has_runs && viewer.has_only_snapshots() && viewer.is_open() && !status.is_active() {
+    if is_from_events
+        && has_runs
+        && viewer.has_only_snapshots()
+        && viewer.is_open()
+        && !status.is_active()
+    {
         return (Tone::Dim, opened_later_text(viewer, view));
     }
     let hint = match (&viewer.target, status.is_active()) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
             "\n\nThe run is queued; it sends events once it starts."
         }
-        _ if matches!(status, ThreadStatus::Waiting { .. }) => "\n\nThe thread is waiting for you; press a to answer.",
+        _ if matches!(status, ThreadStatus::Waiting { .. }) => {
+            "\n\nThe thread is waiting for you; press a to answer."
+        }
         (StreamTarget::Tail { .. }, false) if viewer.is_open() => {
             "\n\nFollowing this thread. New runs will appear here; press n to start one."
         }
@@ -243,7 +352,10 @@ fn opened_later_text(viewer: &Viewer, view: View) -> String {
         Some(_) => " History (0) shows what the nodes wrote.",
         None => "",
     };
-    format!("No {} received: the page was opened after the runs.{writes}", nothing_shown(viewer, view).0)
+    format!(
+        "No {} received: the page was opened after the runs.{writes}",
+        nothing_shown(viewer, view).0
+    )
 }
 
 /// Says that a view has nothing to show: yet, or at all if the runs are over.
@@ -259,9 +371,10 @@ fn nothing_text(viewer: &Viewer, view: View) -> String {
 /// Returns what a view shows nothing of, and what to do.
 fn nothing_shown(viewer: &Viewer, view: View) -> (&'static str, &'static str) {
     match view {
-        View::Messages if !viewer.has_only_snapshots() => {
-            ("messages", " Press 2 for updates, 3 for state, 7 for raw events.")
-        }
+        View::Messages if !viewer.has_only_snapshots() => (
+            "messages",
+            " Press 2 for updates, 3 for state, 7 for raw events.",
+        ),
         View::Messages => ("messages", ""),
         View::Updates => ("updates", ""),
         View::State => ("state", ""),

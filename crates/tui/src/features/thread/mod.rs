@@ -35,6 +35,8 @@ impl Threads {
     /// Returns whether an action on a thread was sent and has no result yet. Another one could be the same again: the thread's
     /// records don't show the first one before the server has received it.
     pub fn is_in_flight(&self, thread: &ThreadRef, now: Timestamp) -> bool {
-        self.in_flight.iter().any(|(_, of, at)| of == thread && now.duration_since(*at) < IN_FLIGHT)
+        self.in_flight
+            .iter()
+            .any(|(_, of, at)| of == thread && now.duration_since(*at) < IN_FLIGHT)
     }
 }

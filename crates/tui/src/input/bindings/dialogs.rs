@@ -7,9 +7,30 @@ pub(super) const ROWS: Rows = &[
     (
         Context::Composer,
         &[
-            write("composer.start", "ctrl-s", Start, "start", "Start the run", "Start the run"),
-            bind("composer.next", "Tab", NextField, "next field", "Go to the next field", "Next or previous field"),
-            bind("composer.prev", "BackTab", PrevField, "previous field", "Go to the previous field", ""),
+            write(
+                "composer.start",
+                "ctrl-s",
+                Start,
+                "start",
+                "Start the run",
+                "Start the run",
+            ),
+            bind(
+                "composer.next",
+                "Tab",
+                NextField,
+                "next field",
+                "Go to the next field",
+                "Next or previous field",
+            ),
+            bind(
+                "composer.prev",
+                "BackTab",
+                PrevField,
+                "previous field",
+                "Go to the previous field",
+                "",
+            ),
             bind(
                 "composer.form",
                 "ctrl-t",
@@ -50,7 +71,14 @@ pub(super) const ROWS: Rows = &[
                 "Clear the form",
                 "Clear the input and the options",
             ),
-            bind("composer.back", "Esc", Back, "back", "Go back", "Go back; input is kept"),
+            bind(
+                "composer.back",
+                "Esc",
+                Back,
+                "back",
+                "Go back",
+                "Go back; input is kept",
+            ),
         ],
     ),
     (
@@ -80,7 +108,14 @@ pub(super) const ROWS: Rows = &[
                 "Go to the next field",
                 "Next or previous field of a form",
             ),
-            bind("editor.prev", "BackTab", PrevField, "previous field", "Go to the previous field", ""),
+            bind(
+                "editor.prev",
+                "BackTab",
+                PrevField,
+                "previous field",
+                "Go to the previous field",
+                "",
+            ),
             bind(
                 "editor.outside",
                 "ctrl-e ctrl-o F4",
@@ -97,13 +132,27 @@ pub(super) const ROWS: Rows = &[
                 "Discard the edits",
                 "Discard the edits and start over",
             ),
-            bind("editor.back", "Esc", Back, "back", "Go back", "Go back; input is kept"),
+            bind(
+                "editor.back",
+                "Esc",
+                Back,
+                "back",
+                "Go back",
+                "Go back; input is kept",
+            ),
         ],
     ),
     (
         Context::Confirm,
         &[
-            write("confirm.send", "ctrl-s", Send, "send", "Send the change", "Send (no other key does)"),
+            write(
+                "confirm.send",
+                "ctrl-s",
+                Send,
+                "send",
+                "Send the change",
+                "Send (no other key does)",
+            ),
             bind(
                 "confirm.option",
                 "ctrl-t",
@@ -120,7 +169,14 @@ pub(super) const ROWS: Rows = &[
                 "Edit the state before the run",
                 "Edit the state before the run",
             ),
-            bind("confirm.graph", "g", View9, "show on the graph", "Show it on the graph", "Show it on the graph"),
+            bind(
+                "confirm.graph",
+                "g",
+                View9,
+                "show on the graph",
+                "Show it on the graph",
+                "Show it on the graph",
+            ),
             bind(
                 "confirm.fold",
                 "c",
@@ -137,15 +193,43 @@ pub(super) const ROWS: Rows = &[
                 "Copy as curl",
                 "Copy as a curl command, with $KEY for the key",
             ),
-            bind("confirm.back", "Esc", Back, "cancel", "Cancel without sending", "Cancel; nothing is sent"),
+            bind(
+                "confirm.back",
+                "Esc",
+                Back,
+                "cancel",
+                "Cancel without sending",
+                "Cancel; nothing is sent",
+            ),
         ],
     ),
     (
         Context::Answer,
         &[
-            write("answer.send", "ctrl-s", Send, "send", "Send the answer", "Send the answer (no other key does)"),
-            bind("answer.next", "Tab", NextField, "next field", "Go to the next field", "Next or previous field"),
-            bind("answer.prev", "BackTab", PrevField, "previous field", "Go to the previous field", ""),
+            write(
+                "answer.send",
+                "ctrl-s",
+                Send,
+                "send",
+                "Send the answer",
+                "Send the answer (no other key does)",
+            ),
+            bind(
+                "answer.next",
+                "Tab",
+                NextField,
+                "next field",
+                "Go to the next field",
+                "Next or previous field",
+            ),
+            bind(
+                "answer.prev",
+                "BackTab",
+                PrevField,
+                "previous field",
+                "Go to the previous field",
+                "",
+            ),
             bind(
                 "answer.form",
                 "ctrl-t",
@@ -178,13 +262,27 @@ pub(super) const ROWS: Rows = &[
                 "Clear the answer",
                 "Clear the answer to this question; it stays open",
             ),
-            bind("answer.back", "Esc", Back, "close", "Close the card", "Close the card; the draft is kept"),
+            bind(
+                "answer.back",
+                "Esc",
+                Back,
+                "close",
+                "Close the card",
+                "Close the card; the draft is kept",
+            ),
         ],
     ),
     (
         Context::Journal,
         &[
-            bind("journal.open", "Enter d", Open, "open", "Show the whole entry", "Show the whole entry"),
+            bind(
+                "journal.open",
+                "Enter d",
+                Open,
+                "open",
+                "Show the whole entry",
+                "Show the whole entry",
+            ),
             bind(
                 "journal.curl",
                 "ctrl-y C",
@@ -208,12 +306,26 @@ pub(super) const ROWS: Rows = &[
     ),
     (
         Context::Request,
-        &[write("signin.send", "ctrl-s", Send, "send", "Send the authentication", "Send (no other key does)")],
+        &[write(
+            "signin.send",
+            "ctrl-s",
+            Send,
+            "send",
+            "Send the authentication",
+            "Send (no other key does)",
+        )],
     ),
     (
         Context::SignIn,
         &[
-            bind("signin.link", "o Enter", OpenLink, "open link", "Open the link", "Open the link in the browser"),
+            bind(
+                "signin.link",
+                "o Enter",
+                OpenLink,
+                "open link",
+                "Open the link",
+                "Open the link in the browser",
+            ),
             bind(
                 "signin.wait",
                 "w",
@@ -227,7 +339,14 @@ pub(super) const ROWS: Rows = &[
     (
         Context::Save,
         &[
-            write("save.write", "ctrl-s", Send, "write", "Write the file", "Write the file (no other key does)"),
+            write(
+                "save.write",
+                "ctrl-s",
+                Send,
+                "write",
+                "Write the file",
+                "Write the file (no other key does)",
+            ),
             bind(
                 "save.mark",
                 "Space",

@@ -42,7 +42,11 @@ pub struct Binding {
 impl Binding {
     /// Returns what it does, as an imperative that starts with a verb.
     pub fn name(&self) -> &'static str {
-        if self.name.is_empty() { self.sentence() } else { self.name }
+        if self.name.is_empty() {
+            self.sentence()
+        } else {
+            self.name
+        }
     }
 
     /// Returns the default keys.
@@ -67,7 +71,10 @@ impl Binding {
 
     /// Returns what the action does in this view and in no other way elsewhere.
     pub fn own_name_in(&self, view: &str) -> Option<&'static str> {
-        self.in_view.iter().find(|(of, _)| *of == view).map(|(_, name)| *name)
+        self.in_view
+            .iter()
+            .find(|(of, _)| *of == view)
+            .map(|(_, name)| *name)
     }
 
     /// Names what the action needs besides its screen.
@@ -80,7 +87,10 @@ impl Binding {
         if self.context == Context::Global {
             return "works everywhere".into();
         }
-        let object = self.context.object().filter(|_| self.views.is_empty() && !self.action.is_of_list());
+        let object = self
+            .context
+            .object()
+            .filter(|_| self.views.is_empty() && !self.action.is_of_list());
         let gap = if self.needs.is_empty() { "" } else { ", " };
         match object {
             Some(object) => format!("works on: {object}{gap}{}", self.needs),
@@ -111,17 +121,27 @@ impl Binding {
             [.., b'o' | b's' | b'x' | b'z'] | [.., b's' | b'c', b'h'] => "es",
             _ => "s",
         };
-        let verb = match verb.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        let verb = match verb
+            .strip_suffix('y')
+            .filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']))
+        {
             Some(stem) => format!("{stem}ies"),
             None => format!("{verb}{ending}"),
         };
         // "Notify me" is said by the user, "notifies you" by Runtail.
-        format!("{verb} {rest}").replace(" me ", " you ").trim_end().to_string()
+        format!("{verb} {rest}")
+            .replace(" me ", " you ")
+            .trim_end()
+            .to_string()
     }
 
     /// Returns the help sentence of this row alone.
     pub fn sentence(&self) -> &'static str {
-        if self.help.is_empty() { self.label } else { self.help }
+        if self.help.is_empty() {
+            self.label
+        } else {
+            self.help
+        }
     }
 }
 
@@ -137,7 +157,19 @@ const fn bind(
     help: &'static str,
 ) -> Binding {
     let context = Context::Global;
-    Binding { id, context, keys, action, name, label, help, views: &[], in_view: &[], writes: false, needs: "" }
+    Binding {
+        id,
+        context,
+        keys,
+        action,
+        name,
+        label,
+        help,
+        views: &[],
+        in_view: &[],
+        writes: false,
+        needs: "",
+    }
 }
 
 /// Creates the row of an action that writes, or opens something that does.
@@ -149,7 +181,10 @@ const fn write(
     name: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { writes: true, ..bind(id, keys, action, label, name, help) }
+    Binding {
+        writes: true,
+        ..bind(id, keys, action, label, name, help)
+    }
 }
 
 /// Former names of actions, still accepted in `[keys]`.
@@ -178,8 +213,15 @@ pub fn binding(id: &str) -> Option<&'static Binding> {
 
 /// All key bindings, in the order of the help screen.
 pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
-    let parts =
-        [global::ROWS, deployments::ROWS, server::ROWS, stream::ROWS, pages::ROWS, dialogs::ROWS, profiles::ROWS];
+    let parts = [
+        global::ROWS,
+        deployments::ROWS,
+        server::ROWS,
+        stream::ROWS,
+        pages::ROWS,
+        dialogs::ROWS,
+        profiles::ROWS,
+    ];
     let rows = |(context, rows): &(Context, &'static [Binding])| {
         let context = *context;
         rows.iter().map(move |row| Binding { context, ..*row })

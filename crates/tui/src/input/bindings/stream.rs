@@ -4,7 +4,9 @@ use super::super::action::{Action::*, Context};
 use super::{Rows, bind, write};
 
 /// Views with a cursor among the events. Delivery, Graph and History have cursors of their own.
-const WITH_EVENTS: &[&str] = &["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw"];
+const WITH_EVENTS: &[&str] = &[
+    "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw",
+];
 /// Views whose entries are events, which a filter can hide.
 const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Custom", "Raw"];
 /// Views that show the text of events.
@@ -38,8 +40,15 @@ pub(super) const ROWS: Rows = &[
                 "Raw, Custom: toggle summary and as received",
             )
             .only_in(&["Custom", "Raw"]),
-            bind("stream.wrap", "w", Wrap, "wrap", "Wrap long lines", "Toggle wrapping of long lines")
-                .only_in(WITH_TEXT),
+            bind(
+                "stream.wrap",
+                "w",
+                Wrap,
+                "wrap",
+                "Wrap long lines",
+                "Toggle wrapping of long lines",
+            )
+            .only_in(WITH_TEXT),
             bind(
                 "stream.timestamps",
                 "T",
@@ -63,9 +72,20 @@ pub(super) const ROWS: Rows = &[
                 ("Timeline", "Zoom out or in"),
                 ("Graph", "Fold or unfold all groups"),
             ]),
-            bind("stream.unfold_all", "+", UnfoldAll, "unfold all", "Unfold all (Timeline: zoom in)", "")
-                .only_in(&["State", "Timeline", "Graph"])
-                .in_view(&[("State", "Unfold all"), ("Timeline", "Zoom in"), ("Graph", "Unfold all groups")]),
+            bind(
+                "stream.unfold_all",
+                "+",
+                UnfoldAll,
+                "unfold all",
+                "Unfold all (Timeline: zoom in)",
+                "",
+            )
+            .only_in(&["State", "Timeline", "Graph"])
+            .in_view(&[
+                ("State", "Unfold all"),
+                ("Timeline", "Zoom in"),
+                ("Graph", "Unfold all groups"),
+            ]),
             bind(
                 "stream.collapse",
                 "c",
@@ -103,13 +123,37 @@ pub(super) const ROWS: Rows = &[
                 "Mark the event; in State or Runs: to compare with",
             )
             .only_in(WITH_EVENTS)
-            .in_view(&[("State", "Mark the state to compare with"), ("Runs", "Mark the run to compare")]),
-            bind("stream.next_mark", "'", NextMark, "next mark", "Go to the next mark", "Next or previous mark")
-                .only_in(WITH_EVENTS),
-            bind("stream.prev_mark", "\"", PrevMark, "previous mark", "Go to the previous mark", "")
-                .only_in(WITH_EVENTS),
-            bind("stream.copy_path", "Y", CopyPath, "copy path", "Copy the path", "Copy the path of the value")
-                .only_in(&["State"]),
+            .in_view(&[
+                ("State", "Mark the state to compare with"),
+                ("Runs", "Mark the run to compare"),
+            ]),
+            bind(
+                "stream.next_mark",
+                "'",
+                NextMark,
+                "next mark",
+                "Go to the next mark",
+                "Next or previous mark",
+            )
+            .only_in(WITH_EVENTS),
+            bind(
+                "stream.prev_mark",
+                "\"",
+                PrevMark,
+                "previous mark",
+                "Go to the previous mark",
+                "",
+            )
+            .only_in(WITH_EVENTS),
+            bind(
+                "stream.copy_path",
+                "Y",
+                CopyPath,
+                "copy path",
+                "Copy the path",
+                "Copy the path of the value",
+            )
+            .only_in(&["State"]),
             bind(
                 "stream.export",
                 "s",
@@ -118,11 +162,28 @@ pub(super) const ROWS: Rows = &[
                 "Save the view",
                 "Save the view to a file: text, JSON lines, Markdown",
             )
-            .only_in(&["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph"])
+            .only_in(&[
+                "Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery",
+                "Graph",
+            ])
             .in_view(&[("Timeline", "Sort: start, duration, self time")]),
-            bind("stream.modes", "M", Modes, "modes", "Change the stream modes", "Change the stream modes"),
-            bind("stream.split", "|", Split, "split", "Split the view", "Toggle the split: two views side by side")
-                .in_view(&[("Graph", "Change the view beside the graph")]),
+            bind(
+                "stream.modes",
+                "M",
+                Modes,
+                "modes",
+                "Change the stream modes",
+                "Change the stream modes",
+            ),
+            bind(
+                "stream.split",
+                "|",
+                Split,
+                "split",
+                "Split the view",
+                "Toggle the split: two views side by side",
+            )
+            .in_view(&[("Graph", "Change the view beside the graph")]),
             bind(
                 "stream.beside",
                 "\\",
@@ -139,8 +200,22 @@ pub(super) const ROWS: Rows = &[
                 "Answer the thread",
                 "Answer what the thread is waiting for, or continue it",
             ),
-            write("stream.approve", "A", Approve, "approve all", "Approve everything", "Approve everything undecided"),
-            write("stream.new_run", "n", NewRun, "new run", "Start a new run", "Compose a run on this thread"),
+            write(
+                "stream.approve",
+                "A",
+                Approve,
+                "approve all",
+                "Approve everything",
+                "Approve everything undecided",
+            ),
+            write(
+                "stream.new_run",
+                "n",
+                NewRun,
+                "new run",
+                "Start a new run",
+                "Compose a run on this thread",
+            ),
             write(
                 "stream.cancel",
                 "x",
@@ -192,7 +267,10 @@ pub(super) const ROWS: Rows = &[
                 "Show the state and record",
                 "The thread's state and record as the server has them",
             )
-            .in_view(&[("Delivery", "Show or hide all counters"), ("History", "Show the checkpoint in full")]),
+            .in_view(&[
+                ("Delivery", "Show or hide all counters"),
+                ("History", "Show the checkpoint in full"),
+            ]),
             bind(
                 "stream.bisect",
                 "B",
@@ -253,7 +331,14 @@ pub(super) const ROWS: Rows = &[
                 ("Graph", "Next hit, else visited node"),
                 ("History", "Next or previous thing to see"),
             ]),
-            bind("stream.prev_problem", "[", PrevMatch, "previous", "Go to the previous hit or problem", ""),
+            bind(
+                "stream.prev_problem",
+                "[",
+                PrevMatch,
+                "previous",
+                "Go to the previous hit or problem",
+                "",
+            ),
             bind(
                 "stream.filter",
                 "&",
@@ -272,8 +357,15 @@ pub(super) const ROWS: Rows = &[
                 "Next or previous message",
             )
             .only_in(WITH_EVENTS),
-            bind("stream.prev_message", "(", PrevMessage, "previous message", "Go to the previous message", "")
-                .only_in(WITH_EVENTS),
+            bind(
+                "stream.prev_message",
+                "(",
+                PrevMessage,
+                "previous message",
+                "Go to the previous message",
+                "",
+            )
+            .only_in(WITH_EVENTS),
             bind(
                 "stream.next_step",
                 "",
@@ -283,13 +375,28 @@ pub(super) const ROWS: Rows = &[
                 "Next or previous step of the graph",
             )
             .only_in(WITH_EVENTS),
-            bind("stream.prev_step", "", PrevStep, "previous step", "Go to the previous step", "").only_in(WITH_EVENTS),
-            bind("stream.follow", "End G", Follow, "follow", "Follow live", "Follow new events; moving up pauses")
-                .in_view(&[
-                    ("Delivery", "Go to the last line"),
-                    ("Graph", "Follow the running node"),
-                    ("History", "Go to the oldest checkpoint"),
-                ]),
+            bind(
+                "stream.prev_step",
+                "",
+                PrevStep,
+                "previous step",
+                "Go to the previous step",
+                "",
+            )
+            .only_in(WITH_EVENTS),
+            bind(
+                "stream.follow",
+                "End G",
+                Follow,
+                "follow",
+                "Follow live",
+                "Follow new events; moving up pauses",
+            )
+            .in_view(&[
+                ("Delivery", "Go to the last line"),
+                ("Graph", "Follow the running node"),
+                ("History", "Go to the oldest checkpoint"),
+            ]),
             bind(
                 "stream.play",
                 "Space",
@@ -303,12 +410,54 @@ pub(super) const ROWS: Rows = &[
                 ("Runs", "Mark the run, or play the past"),
                 ("History", "Set A, the base to compare with"),
             ]),
-            bind("stream.later", ".", Later, "next event", "Go one event forward", "One event forward or back"),
-            bind("stream.earlier", ",", Earlier, "previous event", "Go one event back", ""),
-            bind("stream.slide_on", ">", SlideOn, "jump forward", "Jump 5% forward", "Jump 5% forward or back"),
-            bind("stream.slide_back", "<", SlideBack, "jump back", "Jump 5% back", ""),
-            bind("stream.speed", "S", Speed, "speed", "Change the playback speed", "Playback speed: 1x, 2x, 10x, max"),
-            bind("stream.replay", "", Replay, "replay", "Replay the stream", "Play the stream from its first event"),
+            bind(
+                "stream.later",
+                ".",
+                Later,
+                "next event",
+                "Go one event forward",
+                "One event forward or back",
+            ),
+            bind(
+                "stream.earlier",
+                ",",
+                Earlier,
+                "previous event",
+                "Go one event back",
+                "",
+            ),
+            bind(
+                "stream.slide_on",
+                ">",
+                SlideOn,
+                "jump forward",
+                "Jump 5% forward",
+                "Jump 5% forward or back",
+            ),
+            bind(
+                "stream.slide_back",
+                "<",
+                SlideBack,
+                "jump back",
+                "Jump 5% back",
+                "",
+            ),
+            bind(
+                "stream.speed",
+                "S",
+                Speed,
+                "speed",
+                "Change the playback speed",
+                "Playback speed: 1x, 2x, 10x, max",
+            ),
+            bind(
+                "stream.replay",
+                "",
+                Replay,
+                "replay",
+                "Replay the stream",
+                "Play the stream from its first event",
+            ),
             bind(
                 "stream.messages",
                 "1",
@@ -317,8 +466,22 @@ pub(super) const ROWS: Rows = &[
                 "Show Messages",
                 "Messages: token by token, tool calls with results",
             ),
-            bind("stream.updates", "2", View2, "updates", "Show Updates", "Updates: what each node wrote"),
-            bind("stream.state", "3", View3, "state", "Show State", "State: after each step, and as the server has it"),
+            bind(
+                "stream.updates",
+                "2",
+                View2,
+                "updates",
+                "Show Updates",
+                "Updates: what each node wrote",
+            ),
+            bind(
+                "stream.state",
+                "3",
+                View3,
+                "state",
+                "Show State",
+                "State: after each step, and as the server has it",
+            ),
             bind(
                 "stream.timeline",
                 "4",
@@ -327,9 +490,30 @@ pub(super) const ROWS: Rows = &[
                 "Show Timeline",
                 "Timeline: bars for nodes, tools and models",
             ),
-            bind("stream.runs", "5", View5, "runs", "Show Runs", "Runs: the thread's runs, their errors, connections"),
-            bind("stream.custom", "6", View6, "custom", "Show Custom", "Custom: events emitted by nodes"),
-            bind("stream.raw", "7", View7, "raw", "Show Raw", "Raw: every event as received"),
+            bind(
+                "stream.runs",
+                "5",
+                View5,
+                "runs",
+                "Show Runs",
+                "Runs: the thread's runs, their errors, connections",
+            ),
+            bind(
+                "stream.custom",
+                "6",
+                View6,
+                "custom",
+                "Show Custom",
+                "Custom: events emitted by nodes",
+            ),
+            bind(
+                "stream.raw",
+                "7",
+                View7,
+                "raw",
+                "Show Raw",
+                "Raw: every event as received",
+            ),
             bind(
                 "stream.delivery",
                 "8",
@@ -354,14 +538,35 @@ pub(super) const ROWS: Rows = &[
                 "Show History",
                 "History: the thread's checkpoints as a tree, their differences",
             ),
-            bind("stream.next_view", "L", NextView, "next view", "Show the next view", "Next or previous view"),
-            bind("stream.prev_view", "H", PrevView, "previous view", "Show the previous view", ""),
+            bind(
+                "stream.next_view",
+                "L",
+                NextView,
+                "next view",
+                "Show the next view",
+                "Next or previous view",
+            ),
+            bind(
+                "stream.prev_view",
+                "H",
+                PrevView,
+                "previous view",
+                "Show the previous view",
+                "",
+            ),
         ],
     ),
     (
         Context::Modes,
         &[
-            bind("modes.toggle", "Space", Mark, "toggle", "Select the mode", "Select or deselect the mode"),
+            bind(
+                "modes.toggle",
+                "Space",
+                Mark,
+                "toggle",
+                "Select the mode",
+                "Select or deselect the mode",
+            ),
             bind(
                 "modes.apply",
                 "Enter",

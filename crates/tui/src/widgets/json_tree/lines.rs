@@ -37,7 +37,10 @@ impl Tree {
         if node_of(spot.key) >= self.doc.len() {
             return Line::new();
         }
-        self.lines_of(spot.key).into_iter().nth(spot.line).unwrap_or_default()
+        self.lines_of(spot.key)
+            .into_iter()
+            .nth(spot.line)
+            .unwrap_or_default()
     }
 
     /// Returns a piece of an expanded text, broken into lines.
@@ -49,7 +52,10 @@ impl Tree {
         let number = (part as usize).saturating_sub(1);
         let text = chunks.text(number);
         // The next piece begins on a new line in any case.
-        let text = text.strip_suffix('\n').filter(|_| number + 1 < chunks.count()).unwrap_or(&text);
+        let text = text
+            .strip_suffix('\n')
+            .filter(|_| number + 1 < chunks.count())
+            .unwrap_or(&text);
         wrap(text, self.width.saturating_sub(self.indent(node) + 4))
     }
 
@@ -60,7 +66,9 @@ impl Tree {
 
     /// Returns the progress and the outline to show while the first text is parsed.
     pub(crate) fn outline_lines(&self) -> Vec<Line> {
-        let Some((done, all)) = self.progress() else { return Vec::new() };
+        let Some((done, all)) = self.progress() else {
+            return Vec::new();
+        };
         let share = done * 100 / all.max(1);
         let mut lines = vec![
             Line::moving("◐ ")
@@ -79,7 +87,10 @@ impl Tree {
         let mut line = Line::new();
         let mark = self.marks.as_ref().map(|marks| marks.get(&node));
         match mark {
-            Some(Some(mark)) => line.push(change_tone(mark.kind), &format!("{} ", change_glyph(mark.kind))),
+            Some(Some(mark)) => line.push(
+                change_tone(mark.kind),
+                &format!("{} ", change_glyph(mark.kind)),
+            ),
             Some(None) => line.push_plain("  "),
             None => {}
         }
@@ -94,7 +105,11 @@ impl Tree {
         }
         match doc.key(node) {
             Some(key) => {
-                let name = if key.len() > MAX_KEY { head(key, MAX_KEY).0 + "…" } else { plain(key).into_owned() };
+                let name = if key.len() > MAX_KEY {
+                    head(key, MAX_KEY).0 + "…"
+                } else {
+                    plain(key).into_owned()
+                };
                 line.push_accent(&name);
                 line.push_dim(": ");
             }
@@ -104,13 +119,21 @@ impl Tree {
         let size = doc.size(node);
         match doc.kind(node) {
             kind @ (Kind::Object | Kind::Array) => {
-                let (brackets, noun) = if kind == Kind::Object { ("{}", "field") } else { ("[]", "item") };
+                let (brackets, noun) = if kind == Kind::Object {
+                    ("{}", "field")
+                } else {
+                    ("[]", "item")
+                };
                 let count = doc.children_count(node);
                 if count == 0 {
                     line.push_dim(brackets);
                 } else {
                     let s = if count == 1 { "" } else { "s" };
-                    let weight = if size > SIZE_ABOVE { format!(", {}", text::bytes(size)) } else { String::new() };
+                    let weight = if size > SIZE_ABOVE {
+                        format!(", {}", text::bytes(size))
+                    } else {
+                        String::new()
+                    };
                     line.push_dim(&format!("{} {noun}{s}{weight}", text::count(count.into())));
                     if doc.depth(node) > 0 && self.is_folded(node) {
                         self.push_gist(&mut line, node);
@@ -133,7 +156,10 @@ impl Tree {
                 if raw.len() > super::SHORT {
                     let more = format!("  {}", text::bytes(size));
                     let shown = text::clean(text::head(raw, room * 4)).into_owned();
-                    line.push(tone, &text::fit(&(shown + "…"), room.saturating_sub(more.len())));
+                    line.push(
+                        tone,
+                        &text::fit(&(shown + "…"), room.saturating_sub(more.len())),
+                    );
                     line.push_dim(&more);
                 } else {
                     line.push(tone, raw);
@@ -161,7 +187,10 @@ impl Tree {
         let gist = gist(&self.doc, node);
         let (tone, words) = match gist.is_empty() {
             false => (Tone::Plain, gist),
-            true => (Tone::Dim, format!("  {}", text::head(self.doc.value(node), 4 * room))),
+            true => (
+                Tone::Dim,
+                format!("  {}", text::head(self.doc.value(node), 4 * room)),
+            ),
         };
         if room > MIN_GIST {
             line.push(tone, &text::fit(&text::clean(&words), room));
@@ -197,24 +226,37 @@ pub fn gist(doc: &JsonIndex, node: u32) -> String {
     if doc.kind(node) != Kind::Object {
         return String::new();
     }
-    let field = |of: u32, wanted: &str| doc.children(of).take(64).find(|child| doc.key(*child) == Some(wanted));
+    let field = |of: u32, wanted: &str| {
+        doc.children(of)
+            .take(64)
+            .find(|child| doc.key(*child) == Some(wanted))
+    };
     let text = |of: u32, wanted: &str| {
         let field = field(of, wanted)?;
-        (doc.kind(field) == Kind::Text && doc.size(field) > 2).then(|| head(doc.value(field), MAX_GIST).0)
+        (doc.kind(field) == Kind::Text && doc.size(field) > 2)
+            .then(|| head(doc.value(field), MAX_GIST).0)
     };
     // The first item of a list that has the field, such as a text block of a message or the name of a tool call.
     let within = |list: &str, wanted: &str| {
         let list = field(node, list).filter(|list| doc.kind(*list) == Kind::Array)?;
-        doc.children(list).take(16).find_map(|item| text(item, wanted))
+        doc.children(list)
+            .take(16)
+            .find_map(|item| text(item, wanted))
     };
     let content = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
     let content = content.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
     let words = [
         text(node, "\"type\"").or_else(|| text(node, "\"role\"")),
         text(node, "\"name\""),
-        content.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
+        content
+            .or_else(|| text(node, "\"text\""))
+            .or_else(|| text(node, "\"title\"")),
     ];
-    words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
+    words
+        .into_iter()
+        .flatten()
+        .map(|word| format!(" · {word}"))
+        .collect()
 }
 
 /// Returns the glyph of a change.

@@ -49,7 +49,11 @@ pub struct Searching {
 impl Searching {
     /// Starts at the first node of a document.
     pub fn new(doc: Arc<JsonIndex>, pattern: Pattern) -> Searching {
-        Searching { doc, pattern, upto: 0 }
+        Searching {
+            doc,
+            pattern,
+            upto: 0,
+        }
     }
 
     /// Returns the first node that was not searched yet.
@@ -69,13 +73,22 @@ impl Searching {
         while left > 0 && !self.is_done() {
             let node = self.upto;
             let leaf = matches!(self.doc.kind(node), Kind::Text | Kind::Other);
-            let in_key = self.doc.key(node).is_some_and(|key| self.pattern.is_in(&plain(key)));
+            let in_key = self
+                .doc
+                .key(node)
+                .is_some_and(|key| self.pattern.is_in(&plain(key)));
             if in_key || (leaf && self.is_in_value(node)) {
                 let piece = if leaf && !in_key { self.piece(node) } else { 0 };
                 found.push(Found { node, piece });
             }
             // Short nodes have a cost too.
-            left = left.saturating_sub(16 + if leaf { self.doc.size(node) as usize } else { 0 });
+            left = left.saturating_sub(
+                16 + if leaf {
+                    self.doc.size(node) as usize
+                } else {
+                    0
+                },
+            );
             self.upto += 1;
         }
         found
@@ -94,9 +107,16 @@ impl Searching {
         let chunks: Chunks<'_> = self.doc.chunks(node);
         let count = chunks.count();
         let inside = || (0..count).find(|n| self.pattern.is_in(&chunks.text(*n)));
-        let across =
-            || (1..count).find(|n| self.pattern.is_in(&(chunks.text(n - 1) + &chunks.text(*n)))).map(|n| n - 1);
-        if count == 1 { 0 } else { inside().or_else(across).unwrap_or(0) as u32 }
+        let across = || {
+            (1..count)
+                .find(|n| self.pattern.is_in(&(chunks.text(n - 1) + &chunks.text(*n))))
+                .map(|n| n - 1)
+        };
+        if count == 1 {
+            0
+        } else {
+            inside().or_else(across).unwrap_or(0) as u32
+        }
     }
 }
 
@@ -116,7 +136,14 @@ impl Tree {
             (None, 0, _) => format!(" {hits} found"),
             (None, at, _) => format!(" {} of {hits}", text::count(at as u64)),
         };
-        line.push(if self.search_progress().is_some() { Tone::Moving } else { Tone::Plain }, &status);
+        line.push(
+            if self.search_progress().is_some() {
+                Tone::Moving
+            } else {
+                Tone::Plain
+            },
+            &status,
+        );
         if let Some(problem) = self.search_problem() {
             line.push_moving(&format!(" ? {problem}"));
         }
@@ -130,8 +157,18 @@ impl Tree {
 
     /// Returns the number of the current match from 1 (0 for none), and the number of matches; `None` without a search.
     pub fn search_place(&self) -> Option<(usize, usize)> {
-        let Search { pattern, found, current, jump_from, .. } = &self.search;
-        let number = if found.is_empty() || jump_from.is_some() { 0 } else { current + 1 };
+        let Search {
+            pattern,
+            found,
+            current,
+            jump_from,
+            ..
+        } = &self.search;
+        let number = if found.is_empty() || jump_from.is_some() {
+            0
+        } else {
+            current + 1
+        };
         (!pattern.is_empty()).then_some((number, found.len()))
     }
 
@@ -150,14 +187,21 @@ impl Tree {
     pub fn search(&mut self, text: &str) {
         // While the pattern is typed and no match is found yet, every search starts at the same node.
         let here = self.search.jump_from.or(self.under_cursor()).unwrap_or(0);
-        self.search = Search { pattern: Pattern::new(text), jump_from: Some(here), ..Search::default() };
+        self.search = Search {
+            pattern: Pattern::new(text),
+            jump_from: Some(here),
+            ..Search::default()
+        };
         self.begin_search();
     }
 
     /// Repeats the search in a new document without moving the cursor.
     pub(crate) fn search_again(&mut self) {
         let pattern = std::mem::take(&mut self.search.pattern);
-        self.search = Search { pattern, ..Search::default() };
+        self.search = Search {
+            pattern,
+            ..Search::default()
+        };
         self.begin_search();
     }
 
@@ -176,14 +220,18 @@ impl Tree {
 
     /// Adds matches found up to a node.
     pub(crate) fn add_found(&mut self, found: &[Found], upto: u32) {
-        let room = MAX_FOUND.saturating_sub(self.search.found.len()).min(found.len());
+        let room = MAX_FOUND
+            .saturating_sub(self.search.found.len())
+            .min(found.len());
         self.search.found.extend(&found[..room]);
         self.search.upto = upto;
         let over = upto >= self.doc.len();
         if over {
             self.search.work = None;
         }
-        let Some(here) = self.search.jump_from else { return };
+        let Some(here) = self.search.jump_from else {
+            return;
+        };
         // The first match from the cursor on, otherwise the first of all.
         let at = self.search.found.partition_point(|found| found.node < here);
         if at < self.search.found.len() || over {
@@ -200,29 +248,51 @@ impl Tree {
             return;
         }
         let here = self.under_cursor().unwrap_or(0);
-        let known = self.search.found.get(self.search.current).is_some_and(|found| found.node == here);
+        let known = self
+            .search
+            .found
+            .get(self.search.current)
+            .is_some_and(|found| found.node == here);
         self.search.current = match (known, forward) {
             (true, true) => (self.search.current + 1) % count,
             (true, false) => (self.search.current + count - 1) % count,
             // The cursor was moved since, so continue from there.
-            (false, true) => self.search.found.partition_point(|found| found.node <= here) % count,
-            (false, false) => (self.search.found.partition_point(|found| found.node < here) + count - 1) % count,
+            (false, true) => {
+                self.search
+                    .found
+                    .partition_point(|found| found.node <= here)
+                    % count
+            }
+            (false, false) => {
+                (self.search.found.partition_point(|found| found.node < here) + count - 1) % count
+            }
         };
         self.go_to_match();
     }
 
     /// Moves the cursor to the current match, and unfolds its ancestors.
     fn go_to_match(&mut self) {
-        let Some(&Found { node, piece }) = self.search.found.get(self.search.current) else { return };
+        let Some(&Found { node, piece }) = self.search.found.get(self.search.current) else {
+            return;
+        };
         self.go_to(node);
         // A text that is longer than its line is expanded, with the cursor on the line of the match.
         if !self.is_expandable(node) || self.doc.value(node).len() <= self.width {
             return;
         }
         let pattern = &self.search.pattern;
-        let Some(line) = self.piece(node, piece + 1).iter().position(|line| pattern.is_in(line)) else { return };
+        let Some(line) = self
+            .piece(node, piece + 1)
+            .iter()
+            .position(|line| pattern.is_in(line))
+        else {
+            return;
+        };
         self.toggled.insert(node);
-        self.place.cursor = LinePos { key: key(node, piece + 1), line };
+        self.place.cursor = LinePos {
+            key: key(node, piece + 1),
+            line,
+        };
     }
 }
 

@@ -10,12 +10,17 @@ use serde_json::{Value, json};
 
 /// Any JSON value, not too deep.
 fn arb_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![Just(Value::Null), any::<i64>().prop_map(Into::into), any::<String>().prop_map(Into::into)];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Into::into),
+        any::<String>().prop_map(Into::into)
+    ];
     leaf.prop_recursive(4, 40, 6, |inner| {
         let field = (any::<String>(), inner.clone());
         prop_oneof![
             proptest::collection::vec(inner, 0..6).prop_map(Into::into),
-            proptest::collection::vec(field, 0..6).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            proptest::collection::vec(field, 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
         ]
     })
 }
@@ -25,7 +30,9 @@ fn words(line: &Line) -> String {
 }
 
 fn lines(tree: &Tree) -> Vec<String> {
-    scroll::window(tree, LinePos::default(), 1000).map(|spot| words(&tree.line(spot))).collect()
+    scroll::window(tree, LinePos::default(), 1000)
+        .map(|spot| words(&tree.line(spot)))
+        .collect()
 }
 
 /// Counts all lines by stepping through them.
@@ -34,7 +41,9 @@ fn count(tree: &Tree) -> usize {
 }
 
 fn set_cursor(tree: &mut Tree, row: usize) {
-    let spot = scroll::window(&*tree, LinePos::default(), usize::MAX).nth(row).unwrap();
+    let spot = scroll::window(&*tree, LinePos::default(), usize::MAX)
+        .nth(row)
+        .unwrap();
     tree.place.cursor = spot;
 }
 
@@ -52,7 +61,9 @@ pub(crate) fn begin(tree: &mut Tree, number: u64) -> Option<JobSpec> {
 /// Runs all jobs of a tree, including those that follow from them. Calls `each` after every step.
 pub(crate) fn run_jobs_with(tree: &mut Tree, mut each: impl FnMut(&Tree)) {
     for number in 1.. {
-        let Some(task) = begin(tree, number) else { return };
+        let Some(task) = begin(tree, number) else {
+            return;
+        };
         for part in parts(&task) {
             tree.take(number, &part);
             each(tree);
@@ -65,14 +76,24 @@ fn run_jobs(tree: &mut Tree) {
 }
 
 fn large(items: usize) -> String {
-    let item = |n: usize| format!(r#"{{"id":"m{n}","content":"{}","tags":[1,2]}}"#, "word ".repeat(20));
+    let item = |n: usize| {
+        format!(
+            r#"{{"id":"m{n}","content":"{}","tags":[1,2]}}"#,
+            "word ".repeat(20)
+        )
+    };
     let items: Vec<String> = (0..items).map(item).collect();
-    format!(r#"{{"messages":[{}],"turn":{}}}"#, items.join(","), items.len())
+    format!(
+        r#"{{"messages":[{}],"turn":{}}}"#,
+        items.join(","),
+        items.len()
+    )
 }
 
 #[test]
 fn a_small_document_is_initially_unfolded() {
-    let tree = Tree::new(r#"{"a": [1, {"b": null}], "c": "x\ny", "d": {}, "e": "7", "f": ""}"#.into());
+    let tree =
+        Tree::new(r#"{"a": [1, {"b": null}], "c": "x\ny", "d": {}, "e": "7", "f": ""}"#.into());
     assert_eq!(
         lines(&tree),
         [
@@ -94,10 +115,25 @@ fn folding_and_cursor_are_kept_by_path_in_a_new_state() {
     let mut tree = Tree::new(r#"{"a": [1, 2], "b": 1}"#.into());
     set_cursor(&mut tree, 1);
     tree.toggle();
-    assert_eq!(lines(&tree), ["▾ 2 fields", "  ▸ a: 2 items  [1, 2]", "    b: 1"]);
+    assert_eq!(
+        lines(&tree),
+        ["▾ 2 fields", "  ▸ a: 2 items  [1, 2]", "    b: 1"]
+    );
     replace(&mut tree, r#"{"z": 0, "a": [1, 2, 3], "b": 2}"#);
-    assert_eq!(lines(&tree), ["▾ 3 fields", "    z: 0", "  ▸ a: 3 items  [1, 2, 3]", "    b: 2"]);
-    assert_eq!(tree.path_under_cursor().as_deref(), Some("a"), "the cursor stays on its path");
+    assert_eq!(
+        lines(&tree),
+        [
+            "▾ 3 fields",
+            "    z: 0",
+            "  ▸ a: 3 items  [1, 2, 3]",
+            "    b: 2"
+        ]
+    );
+    assert_eq!(
+        tree.path_under_cursor().as_deref(),
+        Some("a"),
+        "the cursor stays on its path"
+    );
     replace(&mut tree, r#"{"b": 2}"#);
     assert_eq!(tree.path_under_cursor().as_deref(), Some("."));
 }
@@ -117,8 +153,12 @@ fn folded_objects_show_a_gist() {
         tree.fold();
     }
     let shown = lines(&tree).join("\n");
-    for gist in [" · human · Where is⏎it?", " · ai · helper · There.", " · ai · → find", "  {\"content\":null,\"n\":1}"]
-    {
+    for gist in [
+        " · human · Where is⏎it?",
+        " · ai · helper · There.",
+        " · ai · → find",
+        "  {\"content\":null,\"n\":1}",
+    ] {
         assert!(shown.contains(gist), "{gist}: {shown}");
     }
 }
@@ -132,7 +172,11 @@ fn invalid_json_is_shown_as_received() {
     let mut tree = Tree::new(format!("{{oops {}", r"a\n b ".repeat(500)).into());
     assert!(lines(&tree)[0].ends_with("…  3.0 kB"), "{:?}", lines(&tree));
     tree.toggle();
-    assert!(lines(&tree).len() > 40 && lines(&tree)[1].contains(r"a\n b"), "{:?}", lines(&tree));
+    assert!(
+        lines(&tree).len() > 40 && lines(&tree)[1].contains(r"a\n b"),
+        "{:?}",
+        lines(&tree)
+    );
 }
 
 #[test]
@@ -148,7 +192,11 @@ fn depth_overflows_neither_the_stack_nor_the_screen() {
     assert_eq!(shown.last().unwrap().trim_start(), "‹10000› 0: 1");
     assert!(shown.iter().all(|line| line.len() < 80), "{shown:?}");
     (0..20).for_each(|_| tree.fold());
-    assert_eq!(tree.under_cursor(), Some(9_990), "each level is folded, then left");
+    assert_eq!(
+        tree.under_cursor(),
+        Some(9_990),
+        "each level is folded, then left"
+    );
 }
 
 #[test]
@@ -181,22 +229,49 @@ fn a_text_of_five_megabytes_without_spaces_can_be_scrolled() {
     tree.place.step(&tree.clone(), 10, -1);
     tree.prepare(80, 10);
     let shown: Vec<(Line, bool)> = tree.window();
-    assert!(shown.iter().any(|(line, cursor)| *cursor && words(line).ends_with('x')), "{shown:?}");
-    assert_eq!(tree.value_under_cursor().map(|value| value.len()), Some(5_000_000));
+    assert!(
+        shown
+            .iter()
+            .any(|(line, cursor)| *cursor && words(line).ends_with('x')),
+        "{shown:?}"
+    );
+    assert_eq!(
+        tree.value_under_cursor().map(|value| value.len()),
+        Some(5_000_000)
+    );
     let pieces = tree.doc.chunks(1).count() as u32;
-    let shown: Vec<usize> = [1, 2, 3].map(|part| tree.piece(1, part).iter().map(String::len).sum()).into();
-    assert!(pieces > 600 && shown == [8192; 3], "no character is lost or shown twice: {shown:?}");
+    let shown: Vec<usize> = [1, 2, 3]
+        .map(|part| tree.piece(1, part).iter().map(String::len).sum())
+        .into();
+    assert!(
+        pieces > 600 && shown == [8192; 3],
+        "no character is lost or shown twice: {shown:?}"
+    );
 }
 
 #[test]
 fn a_large_text_is_parsed_in_the_background() {
     let text: Arc<str> = large(20_000).into();
     let mut tree = Tree::empty();
-    tree.show(text.clone().into(), 7, vec![("messages".into(), 2_600_000), ("turn".into(), 5)]);
+    tree.show(
+        text.clone().into(),
+        7,
+        vec![("messages".into(), 2_600_000), ("turn".into(), 5)],
+    );
     tree.prepare(60, 10);
     let shown: Vec<String> = tree.window().iter().map(|(line, _)| words(line)).collect();
-    assert_eq!(shown, ["◐ reading 2.8 MB … 0%", "    messages: 2.6 MB", "    turn: 5 B"]);
-    assert_eq!((tree.tag(), tree.under_cursor(), tree.value_under_cursor()), (None, None, None));
+    assert_eq!(
+        shown,
+        [
+            "◐ reading 2.8 MB … 0%",
+            "    messages: 2.6 MB",
+            "    turn: 5 B"
+        ]
+    );
+    assert_eq!(
+        (tree.tag(), tree.under_cursor(), tree.value_under_cursor()),
+        (None, None, None)
+    );
     // Keys that are pressed meanwhile do nothing harmful.
     tree.toggle();
     tree.fold();
@@ -213,13 +288,19 @@ fn a_large_text_is_parsed_in_the_background() {
 #[test]
 fn of_texts_that_arrive_during_a_job_only_the_newest_is_parsed() {
     let mut tree = Tree::new(r#"{"old":1}"#.into());
-    let texts: Vec<Excerpt> = (0..3).map(|n| Arc::<str>::from(large(8_000 + n)).into()).collect();
+    let texts: Vec<Excerpt> = (0..3)
+        .map(|n| Arc::<str>::from(large(8_000 + n)).into())
+        .collect();
     tree.show(texts[0].clone(), 1, Vec::new());
     let task = begin(&mut tree, 9).unwrap();
     for (n, text) in texts.iter().enumerate().skip(1) {
         tree.show(text.clone(), n as u64 + 1, Vec::new());
     }
-    assert_eq!((tree.jobs().count(), tree.tag(), count(&tree)), (1, Some(0), 2), "the old one stays until then");
+    assert_eq!(
+        (tree.jobs().count(), tree.tag(), count(&tree)),
+        (1, Some(0), 2),
+        "the old one stays until then"
+    );
     for part in parts(&task) {
         tree.take(8, &part);
         assert_eq!(tree.tag(), Some(0), "an unknown job number");
@@ -227,17 +308,26 @@ fn of_texts_that_arrive_during_a_job_only_the_newest_is_parsed() {
     }
     assert_eq!(tree.tag(), Some(1), "the started job is shown");
     run_jobs(&mut tree);
-    assert_eq!((tree.tag(), tree.jobs().count()), (Some(3), 0), "then the newest text");
+    assert_eq!(
+        (tree.tag(), tree.jobs().count()),
+        (Some(3), 0),
+        "then the newest text"
+    );
     // A small text is parsed at once, and cancels the job.
     tree.show(texts[0].clone(), 4, Vec::new());
     replace(&mut tree, "[1]");
-    assert_eq!((tree.jobs().count(), lines(&tree)), (0, vec!["▾ 1 item".to_string(), "    0: 1".to_string()]));
+    assert_eq!(
+        (tree.jobs().count(), lines(&tree)),
+        (0, vec!["▾ 1 item".to_string(), "    0: 1".to_string()])
+    );
 }
 
 #[test]
 fn after_a_failed_job_the_next_text_is_parsed() {
     let mut tree = Tree::new("[1]".into());
-    let texts: Vec<Excerpt> = (0..3).map(|n| Arc::<str>::from(large(8_000 + n)).into()).collect();
+    let texts: Vec<Excerpt> = (0..3)
+        .map(|n| Arc::<str>::from(large(8_000 + n)).into())
+        .collect();
     tree.show(texts[0].clone(), 1, Vec::new());
     begin(&mut tree, 9).unwrap();
     tree.show(texts[1].clone(), 2, Vec::new());
@@ -280,7 +370,9 @@ fn the_cost_of_a_screen_depends_on_its_visible_lines() {
 #[test]
 fn changes_are_marked() {
     let mut tree = Tree::new(r#"{"a":{"x":1,"y":[]},"b":"one two","c":[1,2]}"#.into());
-    let old = Arc::new(JsonIndex::new(Arc::<str>::from(r#"{"a":{"x":2,"y":[]},"b":"one","c":[1]}"#)));
+    let old = Arc::new(JsonIndex::new(Arc::<str>::from(
+        r#"{"a":{"x":2,"y":[]},"b":"one","c":[1]}"#,
+    )));
     tree.set_marks(Some(Difference::of(old, tree.doc.clone()).marks()));
     assert_eq!(
         lines(&tree),

@@ -223,7 +223,13 @@ impl<'a> Block<'a> {
     fn end(&mut self, tag: TagEnd, range: &Range<usize>) {
         match tag {
             TagEnd::Paragraph => match self.literal_upto {
-                Some(upto) if self.source[upto.min(range.end)..range.end].trim().is_empty() => self.verbatim(range.end),
+                Some(upto)
+                    if self.source[upto.min(range.end)..range.end]
+                        .trim()
+                        .is_empty() =>
+                {
+                    self.verbatim(range.end)
+                }
                 _ => {
                     self.end_literal();
                     self.flush(range.end);
@@ -265,7 +271,11 @@ impl<'a> Block<'a> {
             }
             TagEnd::Table => {
                 let (width, at) = (self.room(), self.base + range.start);
-                let rows = self.table.take().map(|table| table.rows(width, at)).unwrap_or_default();
+                let rows = self
+                    .table
+                    .take()
+                    .map(|table| table.rows(width, at))
+                    .unwrap_or_default();
                 for (mut line, at) in rows {
                     let (first, _) = self.row_prefixes();
                     line.left.splice(0..0, first);
@@ -280,11 +290,23 @@ impl<'a> Block<'a> {
                 self.push("~~", Tone::Dim, range.end.saturating_sub(2));
             }
             TagEnd::Link | TagEnd::Image => {
-                let Some((url, first)) = self.links.pop() else { return };
-                let label: String = self.spans.iter().skip(first).map(|span| &*span.text).collect();
-                if *label != *url && url.strip_prefix("mailto:") != Some(&label) && !url.is_empty() {
+                let Some((url, first)) = self.links.pop() else {
+                    return;
+                };
+                let label: String = self
+                    .spans
+                    .iter()
+                    .skip(first)
+                    .map(|span| &*span.text)
+                    .collect();
+                if *label != *url && url.strip_prefix("mailto:") != Some(&label) && !url.is_empty()
+                {
                     let gap = if label.is_empty() { "" } else { " " };
-                    self.push(format!("{gap}({})", short_url(&url)), Tone::Dim, range.end.saturating_sub(1));
+                    self.push(
+                        format!("{gap}({})", short_url(&url)),
+                        Tone::Dim,
+                        range.end.saturating_sub(1),
+                    );
                 }
             }
             _ => {}
@@ -293,7 +315,9 @@ impl<'a> Block<'a> {
 
     fn text(&mut self, words: CowStr<'a>, range: &Range<usize>) {
         if let Some(upto) = self.literal_upto {
-            let is_whole = self.source[upto.min(range.start)..range.start].trim().is_empty()
+            let is_whole = self.source[upto.min(range.start)..range.start]
+                .trim()
+                .is_empty()
                 && self.source.get(range.clone()) == Some(&*words);
             match is_whole {
                 true => self.literal_upto = Some(range.end),
@@ -326,7 +350,10 @@ impl<'a> Block<'a> {
             other => other.into_string().into(),
         };
         // The parser splits text where markup could have begun, even inside an escape sequence; join the parts again.
-        if let Some(last) = self.spans.last_mut().filter(|last| last.tone == tone && last.text != "\n" && text != "\n")
+        if let Some(last) = self
+            .spans
+            .last_mut()
+            .filter(|last| last.tone == tone && last.text != "\n" && text != "\n")
             && let Some(start) = last.at.checked_sub(self.base)
             && let Some(both) = self.source.get(start..at + text.len())
             && both.strip_prefix(&*last.text) == Some(&*text)
@@ -334,7 +361,11 @@ impl<'a> Block<'a> {
             last.text = both.into();
             return;
         }
-        self.spans.push(Span { text, tone, at: self.base + at });
+        self.spans.push(Span {
+            text,
+            tone,
+            at: self.base + at,
+        });
     }
 
     /// Returns the tone of text at this point.
@@ -354,8 +385,15 @@ impl<'a> Block<'a> {
         let width = text::width(&first);
         let fits = self.room() >= width + MIN_TEXT;
         self.prefix_width += if fits { width } else { 0 };
-        let piece = |text: String| Piece { text: if fits { text } else { String::new() }, tone: Tone::Dim };
-        self.prefixes.push(Prefix { first: piece(first), rest: piece(rest), used: false });
+        let piece = |text: String| Piece {
+            text: if fits { text } else { String::new() },
+            tone: Tone::Dim,
+        };
+        self.prefixes.push(Prefix {
+            first: piece(first),
+            rest: piece(rest),
+            used: false,
+        });
     }
 
     fn pop_prefix(&mut self) {
@@ -370,26 +408,52 @@ impl<'a> Block<'a> {
 
     /// Returns the prefixes of the next row, and of the rows after it.
     fn row_prefixes(&mut self) -> (Vec<Piece>, Vec<Piece>) {
-        let rest = || self.prefixes.iter().map(|prefix| prefix.rest.clone()).filter(|p| !p.text.is_empty());
+        let rest = || {
+            self.prefixes
+                .iter()
+                .map(|prefix| prefix.rest.clone())
+                .filter(|p| !p.text.is_empty())
+        };
         let (first, rest) = (self.prefixes.iter(), rest().collect::<Vec<_>>());
-        let first = first.map(|prefix| if prefix.used { prefix.rest.clone() } else { prefix.first.clone() });
+        let first = first.map(|prefix| {
+            if prefix.used {
+                prefix.rest.clone()
+            } else {
+                prefix.first.clone()
+            }
+        });
         let first = first.filter(|p| !p.text.is_empty()).collect();
-        self.prefixes.iter_mut().for_each(|prefix| prefix.used = true);
+        self.prefixes
+            .iter_mut()
+            .for_each(|prefix| prefix.used = true);
         (first, rest)
     }
 
     /// Adds a blank row if the source has blank lines before this position.
     fn gap(&mut self, start: usize) {
         self.flush_open(start);
-        let gap = self.source.get(self.shown..start).filter(|_| !self.rows.is_empty());
+        let gap = self
+            .source
+            .get(self.shown..start)
+            .filter(|_| !self.rows.is_empty());
         self.shown = self.shown.max(start);
         let Some(gap) = gap else { return };
         let mut lines = gap.split('\n').skip(1).collect::<Vec<_>>();
         lines.pop();
-        if lines.iter().any(|line| line.trim_matches([' ', '\t', '\r', '>']).is_empty()) {
-            let rest =
-                self.prefixes.iter().take_while(|prefix| prefix.used).map(|prefix| prefix.rest.clone()).collect();
-            let mut line = crate::widgets::line::Line { left: rest, right: Vec::new() };
+        if lines
+            .iter()
+            .any(|line| line.trim_matches([' ', '\t', '\r', '>']).is_empty())
+        {
+            let rest = self
+                .prefixes
+                .iter()
+                .take_while(|prefix| prefix.used)
+                .map(|prefix| prefix.rest.clone())
+                .collect();
+            let mut line = crate::widgets::line::Line {
+                left: rest,
+                right: Vec::new(),
+            };
             while line.left.last().is_some_and(|p| p.text.trim().is_empty()) {
                 line.left.pop();
             }
@@ -436,7 +500,12 @@ impl<'a> Block<'a> {
         self.spans.clear();
         let mut at = self.start;
         for line in self.source[self.start..end].trim_end().split('\n') {
-            self.rows.extend(wrap(&[Span::new(line, Tone::Plain, self.base + at)], &[], &[], self.measure.width));
+            self.rows.extend(wrap(
+                &[Span::new(line, Tone::Plain, self.base + at)],
+                &[],
+                &[],
+                self.measure.width,
+            ));
             at += line.len() + 1;
         }
         self.shown = end;
@@ -450,7 +519,10 @@ impl<'a> Block<'a> {
         let spans = std::mem::take(&mut self.spans);
         let (mut first, mut rest) = self.row_prefixes();
         for prefix in [&mut first, &mut rest] {
-            prefix.push(Piece { text: "│ ".into(), tone: Tone::Dim });
+            prefix.push(Piece {
+                text: "│ ".into(),
+                tone: Tone::Dim,
+            });
         }
         let room = self.room().saturating_sub(2).max(1);
         match self.measure.wrap {
@@ -464,7 +536,11 @@ impl<'a> Block<'a> {
 fn short_url(url: &str) -> String {
     let size = || text::bytes(url.len() as u64);
     match url.strip_prefix("data:") {
-        Some(data) => format!("data:{}, {}", data.split([',', ';']).next().unwrap_or_default(), size()),
+        Some(data) => format!(
+            "data:{}, {}",
+            data.split([',', ';']).next().unwrap_or_default(),
+            size()
+        ),
         None if url.len() > MAX_URL => format!("{}… {}", text::head(url, MAX_URL), size()),
         None => url.into(),
     }

@@ -20,7 +20,11 @@ pub(crate) struct Span<'a> {
 
 impl<'a> Span<'a> {
     pub fn new(text: impl Into<Cow<'a, str>>, tone: Tone, at: usize) -> Span<'a> {
-        Span { text: text.into(), tone, at }
+        Span {
+            text: text.into(),
+            tone,
+            at,
+        }
     }
 }
 
@@ -41,16 +45,26 @@ pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: u
     let mut rows = Vec::new();
     for (start, end) in line_ranges(&flat, width.max(1)) {
         let lead = if rows.is_empty() { first } else { rest };
-        let mut line = Line { left: lead.to_vec(), right: Vec::new() };
-        let mut i = ends.partition_point(|e| *e <= start).min(spans.len().saturating_sub(1));
+        let mut line = Line {
+            left: lead.to_vec(),
+            right: Vec::new(),
+        };
+        let mut i = ends
+            .partition_point(|e| *e <= start)
+            .min(spans.len().saturating_sub(1));
         let begin = if i == 0 { 0 } else { ends[i - 1] };
         // Sanitizing may have changed the length; an approximate position is good enough.
-        let at = spans.get(i).map_or(0, |span| span.at + (start - begin).min(span.text.len()));
+        let at = spans
+            .get(i)
+            .map_or(0, |span| span.at + (start - begin).min(span.text.len()));
         let mut from = start;
         while from < end {
             let to = ends[i].min(end);
             if from < to {
-                line.left.push(Piece { text: flat[from..to].into(), tone: spans[i].tone });
+                line.left.push(Piece {
+                    text: flat[from..to].into(),
+                    tone: spans[i].tone,
+                });
             }
             from = to;
             i += 1;
@@ -62,7 +76,10 @@ pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: u
 
 /// Cuts spans to one row, with a mark if something was cut.
 pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> Row {
-    let mut line = Line { left: lead.to_vec(), right: Vec::new() };
+    let mut line = Line {
+        left: lead.to_vec(),
+        right: Vec::new(),
+    };
     let mut room = width;
     for (i, span) in spans.iter().enumerate() {
         let clean = text::clean(&span.text);
@@ -72,7 +89,10 @@ pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> Row {
         let fitted = text::fit(&clean, if full { room.saturating_sub(1) } else { room });
         room = room.saturating_sub(text::width(&fitted));
         let is_cut = fitted != clean;
-        line.left.push(Piece { text: fitted.into_owned(), tone: span.tone });
+        line.left.push(Piece {
+            text: fitted.into_owned(),
+            tone: span.tone,
+        });
         if is_cut {
             break;
         }
@@ -96,5 +116,8 @@ fn line_ranges(flat: &str, width: usize) -> Vec<(usize, usize)> {
         from = (start + line.len()).min(flat.len());
         (start, from)
     };
-    textwrap::wrap(flat, &options).into_iter().map(range).collect()
+    textwrap::wrap(flat, &options)
+        .into_iter()
+        .map(range)
+        .collect()
 }

@@ -19,7 +19,10 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     pub fn new(alignments: Vec<Alignment>) -> Self {
-        Table { alignments, rows: Vec::new() }
+        Table {
+            alignments,
+            rows: Vec::new(),
+        }
     }
 
     /// Returns its rows on the screen. `at`: the byte of the source where the table begins.
@@ -38,7 +41,11 @@ impl<'a> Table<'a> {
         let mut columns = vec![1; self.alignments.len()];
         for row in &self.rows {
             for (column, cell) in columns.iter_mut().zip(row) {
-                *column = (*column).max(cell.iter().map(|span| text::width(&text::clean(&span.text))).sum());
+                *column = (*column).max(
+                    cell.iter()
+                        .map(|span| text::width(&text::clean(&span.text)))
+                        .sum(),
+                );
             }
         }
         let room = width.checked_sub(GAP * columns.len().saturating_sub(1))?;
@@ -63,15 +70,23 @@ impl<'a> Table<'a> {
     fn as_grid(&self, columns: &[usize], at: usize) -> Vec<Row> {
         let mut out = Vec::new();
         for (n, row) in self.rows.iter().enumerate() {
-            let cells: Vec<_> = row.iter().zip(columns).map(|(cell, width)| wrap(cell, &[], &[], *width)).collect();
+            let cells: Vec<_> = row
+                .iter()
+                .zip(columns)
+                .map(|(cell, width)| wrap(cell, &[], &[], *width))
+                .collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(0);
             let begin = row.iter().flatten().next().map_or(at, |span| span.at);
             for i in 0..height {
                 let mut line = Line::new();
                 let mut missing = 0;
                 for ((cell, width), alignment) in cells.iter().zip(columns).zip(&self.alignments) {
-                    let pieces = cell.get(i).map(|(line, _)| line.left.as_slice()).unwrap_or_default();
-                    let free = width.saturating_sub(pieces.iter().map(|p| text::width(&p.text)).sum());
+                    let pieces = cell
+                        .get(i)
+                        .map(|(line, _)| line.left.as_slice())
+                        .unwrap_or_default();
+                    let free =
+                        width.saturating_sub(pieces.iter().map(|p| text::width(&p.text)).sum());
                     let before = match alignment {
                         Alignment::Right => free,
                         Alignment::Center => free / 2,
@@ -81,7 +96,11 @@ impl<'a> Table<'a> {
                     line.left.extend_from_slice(pieces);
                     missing = free - before + GAP;
                 }
-                let at = cells.iter().filter_map(|cell| cell.get(i)).map(|(_, at)| *at).find(|at| *at > 0);
+                let at = cells
+                    .iter()
+                    .filter_map(|cell| cell.get(i))
+                    .map(|(_, at)| *at)
+                    .find(|at| *at > 0);
                 out.push((line, if i == 0 { begin } else { at.unwrap_or(begin) }));
             }
             if n == 0 {
@@ -95,9 +114,14 @@ impl<'a> Table<'a> {
     /// Lays out each field as `header: value`, with a blank line between two rows.
     fn as_list(&self, width: usize, at: usize) -> Vec<Row> {
         let mut out: Vec<Row> = Vec::new();
-        let Some((head, rows)) = self.rows.split_first() else { return out };
+        let Some((head, rows)) = self.rows.split_first() else {
+            return out;
+        };
         if rows.is_empty() {
-            return head.iter().flat_map(|cell| wrap(cell, &[], &[], width)).collect();
+            return head
+                .iter()
+                .flat_map(|cell| wrap(cell, &[], &[], width))
+                .collect();
         }
         for (n, row) in rows.iter().enumerate() {
             if n > 0 {
@@ -105,7 +129,13 @@ impl<'a> Table<'a> {
             }
             for (name, cell) in head.iter().zip(row) {
                 let begin = cell.first().map_or(at, |span| span.at);
-                let mut spans: Vec<Span<'_>> = name.iter().map(|span| Span { at: begin, ..span.clone() }).collect();
+                let mut spans: Vec<Span<'_>> = name
+                    .iter()
+                    .map(|span| Span {
+                        at: begin,
+                        ..span.clone()
+                    })
+                    .collect();
                 spans.push(Span::new(": ", Tone::Dim, begin));
                 spans.extend(cell.iter().cloned());
                 out.extend(wrap(&spans, &[], &[], width));
@@ -117,6 +147,9 @@ impl<'a> Table<'a> {
 
 fn space(line: &mut Line, columns: usize) {
     if columns > 0 {
-        line.left.push(Piece { text: " ".repeat(columns), tone: Tone::Plain });
+        line.left.push(Piece {
+            text: " ".repeat(columns),
+            tone: Tone::Plain,
+        });
     }
 }

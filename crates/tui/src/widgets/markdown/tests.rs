@@ -10,16 +10,27 @@ fn wide(width: usize) -> Measure {
 
 /// Returns the lines without their tones.
 fn shown(source: &str, measure: Measure) -> Vec<String> {
-    render(source, measure).iter().map(|(line, _)| words(line)).collect()
+    render(source, measure)
+        .iter()
+        .map(|(line, _)| words(line))
+        .collect()
 }
 
 fn words(line: &Line) -> String {
-    line.left.iter().map(|piece| piece.text.as_str()).collect::<String>().trim_end().to_string()
+    line.left
+        .iter()
+        .map(|piece| piece.text.as_str())
+        .collect::<String>()
+        .trim_end()
+        .to_string()
 }
 
 fn toned(source: &str) -> Vec<Vec<(Tone, String)>> {
     let pieces = |line: &Line| line.left.iter().map(|p| (p.tone, p.text.clone())).collect();
-    render(source, wide(80)).iter().map(|(line, _)| pieces(line)).collect()
+    render(source, wide(80))
+        .iter()
+        .map(|(line, _)| pieces(line))
+        .collect()
 }
 
 #[test]
@@ -55,7 +66,13 @@ fn main() {
 
 [1]: https://defined.here";
     insta::assert_snapshot!(shown(source, wide(44)).join("\n"));
-    let code = shown("```\na line that is too long\n```", Measure { width: 10, wrap: true });
+    let code = shown(
+        "```\na line that is too long\n```",
+        Measure {
+            width: 10,
+            wrap: true,
+        },
+    );
     assert_eq!(code, ["│ a line", "│ that is", "│ too long"]);
 }
 
@@ -63,7 +80,12 @@ fn main() {
 fn tones_replace_markup() {
     assert_eq!(
         toned("## A `b`")[0],
-        [(Tone::Strong, "A ".into()), (Tone::Dim, "`".into()), (Tone::Strong, "b".into()), (Tone::Dim, "`".into())]
+        [
+            (Tone::Strong, "A ".into()),
+            (Tone::Dim, "`".into()),
+            (Tone::Strong, "b".into()),
+            (Tone::Dim, "`".into())
+        ]
     );
     assert_eq!(
         toned("*a* **b** [c](d)")[0],
@@ -86,7 +108,11 @@ const TABLE: &str = "\
 
 #[test]
 fn tables_shrink_to_the_width_or_become_lists() {
-    insta::assert_snapshot!([80, 36, 12].map(|width| shown(TABLE, wide(width)).join("\n")).join("\n\n"));
+    insta::assert_snapshot!(
+        [80, 36, 12]
+            .map(|width| shown(TABLE, wide(width)).join("\n"))
+            .join("\n\n")
+    );
 }
 
 #[test]
@@ -100,7 +126,12 @@ fn text_without_markup_is_shown_as_received() {
         "5 * 3 * 2 = 30 and a_b_c",
         "<html>\n  <body>text</body>\n</html>",
     ] {
-        assert_eq!(shown(text, wide(80)), text.split('\n').map(|l| l.trim_end().to_string()).collect::<Vec<_>>());
+        assert_eq!(
+            shown(text, wide(80)),
+            text.split('\n')
+                .map(|l| l.trim_end().to_string())
+                .collect::<Vec<_>>()
+        );
     }
 }
 
@@ -108,16 +139,30 @@ fn text_without_markup_is_shown_as_received() {
 fn each_line_knows_its_position_in_the_source() {
     let source = "# Title\n\n- one **two** three four\n\n```\ncode\n```\n\n|a|b|\n|-|-|\n|c|d|\n";
     for (line, at) in render(source, wide(12)) {
-        let word = words(&line).trim_start_matches(['•', ' ', '│']).split(' ').next().unwrap_or_default().to_string();
+        let word = words(&line)
+            .trim_start_matches(['•', ' ', '│'])
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .to_string();
         if !word.is_empty() && !word.starts_with('─') {
-            assert!(source[at..].trim_start_matches(['*', '-', ' ', '#', '`']).starts_with(&word), "{word} at {at}");
+            assert!(
+                source[at..]
+                    .trim_start_matches(['*', '-', ' ', '#', '`'])
+                    .starts_with(&word),
+                "{word} at {at}"
+            );
         }
     }
 }
 
 #[test]
 fn escape_sequences_and_bidi_characters_are_neutralized() {
-    let all = shown("a\u{1b}[31m **b\u{202e}c** `\u{1b}]0;x\u{7}d`\n\n|\u{1b}[1mh|\n|-|\n|\u{7}|", wide(40)).join("\n");
+    let all = shown(
+        "a\u{1b}[31m **b\u{202e}c** `\u{1b}]0;x\u{7}d`\n\n|\u{1b}[1mh|\n|-|\n|\u{7}|",
+        wide(40),
+    )
+    .join("\n");
     assert!(all.starts_with("a b<U+202E>c `d`\n\nh\n"), "{all}");
     assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{all:?}");
 }
@@ -149,7 +194,10 @@ fn the_cost_of_ten_thousand_tokens_is_linear() {
     }
     assert!(flow.read() < 6 * source.len() as u64, "{}", flow.read());
     let rows: Vec<String> = flow.rows().iter().map(|(line, _)| words(line)).collect();
-    assert_eq!(rows[0], "(more than 65.5 kB in one block: shown as received)");
+    assert_eq!(
+        rows[0],
+        "(more than 65.5 kB in one block: shown as received)"
+    );
     assert_eq!(rows[1..].join(" "), source.trim_end());
 }
 
@@ -225,19 +273,38 @@ fn line_breaks_of_all_kinds_are_lines() {
         "Hello,\r\nyour order left.\r\nThanks",
         "Hello,\nyour order left.\nThanks",
     ] {
-        assert_eq!(shown(source, wide(80)), ["Hello,", "your order left.", "Thanks"], "{source:?}");
+        assert_eq!(
+            shown(source, wide(80)),
+            ["Hello,", "your order left.", "Thanks"],
+            "{source:?}"
+        );
     }
-    let code = shown("```\r\na\r\nb\r\n```", Measure { width: 40, wrap: true });
+    let code = shown(
+        "```\r\na\r\nb\r\n```",
+        Measure {
+            width: 40,
+            wrap: true,
+        },
+    );
     assert_eq!(code, ["│ a", "│ b"]);
 }
 
 #[test]
 fn a_preview_has_no_marks_of_markdown() {
     for (source, shown) in [
-        ("# Refund **49 €** by `send_refund`", "Refund 49 € by send_refund"),
-        ("**Approve** *this*?\n\n* one\n* two", "Approve this? - one - two"),
+        (
+            "# Refund **49 €** by `send_refund`",
+            "Refund 49 € by send_refund",
+        ),
+        (
+            "**Approve** *this*?\n\n* one\n* two",
+            "Approve this? - one - two",
+        ),
         ("3. three `x`", "3. three x"),
-        ("what is __init__ and a_b_c in `#42`?", "what is __init__ and a_b_c in #42?"),
+        (
+            "what is __init__ and a_b_c in `#42`?",
+            "what is __init__ and a_b_c in #42?",
+        ),
         ("2 * 3 * 4 and #42", "2 * 3 * 4 and #42"),
         ("see [the docs](https://x.y/z) \\*", "see the docs *"),
         ("a <b> & c", "a <b> & c"),

@@ -30,12 +30,31 @@ pub struct Entry {
     pub placeholder: &'static str,
 }
 
-const fn entry(path: &'static str, label: &'static str, kind: Kind, placeholder: &'static str) -> Entry {
-    Entry { path, label, kind, is_required: false, placeholder }
+const fn entry(
+    path: &'static str,
+    label: &'static str,
+    kind: Kind,
+    placeholder: &'static str,
+) -> Entry {
+    Entry {
+        path,
+        label,
+        kind,
+        is_required: false,
+        placeholder,
+    }
 }
 
-const fn required(path: &'static str, label: &'static str, kind: Kind, placeholder: &'static str) -> Entry {
-    Entry { is_required: true, ..entry(path, label, kind, placeholder) }
+const fn required(
+    path: &'static str,
+    label: &'static str,
+    kind: Kind,
+    placeholder: &'static str,
+) -> Entry {
+    Entry {
+        is_required: true,
+        ..entry(path, label, kind, placeholder)
+    }
 }
 
 pub const INTEGRATION: &str = "source_config.integration_id";
@@ -48,37 +67,96 @@ const TYPE: &str = "source_config.deployment_type";
 pub const PUSH: &str = "source_config.build_on_push";
 pub const DEFAULT_CONFIG: &str = "langgraph.json";
 
-const HEAD: [Entry; 2] =
-    [required("name", "Name", Kind::Text, "my-agent"), required("source", "Source", Kind::Source, "")];
+const HEAD: [Entry; 2] = [
+    required("name", "Name", Kind::Text, "my-agent"),
+    required("source", "Source", Kind::Source, ""),
+];
 const GITHUB: [Entry; 5] = [
-    required(INTEGRATION, "Integration", Kind::Integration, "the id of the GitHub app"),
-    required(REPOSITORY, "Repository", Kind::Repository, "github.com/OWNER/REPOSITORY"),
+    required(
+        INTEGRATION,
+        "Integration",
+        Kind::Integration,
+        "the id of the GitHub app",
+    ),
+    required(
+        REPOSITORY,
+        "Repository",
+        Kind::Repository,
+        "github.com/OWNER/REPOSITORY",
+    ),
     required(BRANCH, "Branch", Kind::Text, "main"),
     required(CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG),
     required(TYPE, "Type", Kind::Type, ""),
 ];
 const DOCKER: [Entry; 4] = [
     required(IMAGE, "Image", Kind::Text, "ghcr.io/OWNER/IMAGE@sha256:…"),
-    entry(LISTENER, "Listener", Kind::Text, "the id of your cluster's listener"),
-    entry("source_config.listener_config.k8s_namespace", "Namespace", Kind::Text, "of the cluster"),
+    entry(
+        LISTENER,
+        "Listener",
+        Kind::Text,
+        "the id of your cluster's listener",
+    ),
+    entry(
+        "source_config.listener_config.k8s_namespace",
+        "Namespace",
+        Kind::Text,
+        "of the cluster",
+    ),
     entry("source_config.custom_url", "URL", Kind::Text, "https://…"),
 ];
-const OTHER: [Entry; 2] =
-    [entry(CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG), required(TYPE, "Type", Kind::Type, "")];
+const OTHER: [Entry; 2] = [
+    entry(CONFIG, "Config file", Kind::Text, DEFAULT_CONFIG),
+    required(TYPE, "Type", Kind::Type, ""),
+];
 const DISPLAY_NAME: Entry = entry("display_name", "Display name", Kind::Text, "");
 
 pub const RESOURCES: [Entry; 6] = [
-    entry("source_config.resource_spec.min_scale", "Min replicas", Kind::Text, ""),
-    entry("source_config.resource_spec.max_scale", "Max replicas", Kind::Text, ""),
+    entry(
+        "source_config.resource_spec.min_scale",
+        "Min replicas",
+        Kind::Text,
+        "",
+    ),
+    entry(
+        "source_config.resource_spec.max_scale",
+        "Max replicas",
+        Kind::Text,
+        "",
+    ),
     entry("source_config.resource_spec.cpu", "CPU", Kind::Text, ""),
-    entry("source_config.resource_spec.cpu_limit", "CPU limit", Kind::Text, ""),
-    entry("source_config.resource_spec.memory_mb", "Memory MB", Kind::Text, ""),
-    entry("source_config.resource_spec.memory_limit_mb", "Memory limit MB", Kind::Text, ""),
+    entry(
+        "source_config.resource_spec.cpu_limit",
+        "CPU limit",
+        Kind::Text,
+        "",
+    ),
+    entry(
+        "source_config.resource_spec.memory_mb",
+        "Memory MB",
+        Kind::Text,
+        "",
+    ),
+    entry(
+        "source_config.resource_spec.memory_limit_mb",
+        "Memory limit MB",
+        Kind::Text,
+        "",
+    ),
 ];
 pub const BUILD: [Entry; 3] = [
     entry(PUSH, "Rebuild on push", Kind::Switch, ""),
-    entry("source_config.install_command", "Install command", Kind::Text, ""),
-    entry("source_config.build_command", "Build command", Kind::Text, ""),
+    entry(
+        "source_config.install_command",
+        "Install command",
+        Kind::Text,
+        "",
+    ),
+    entry(
+        "source_config.build_command",
+        "Build command",
+        Kind::Text,
+        "",
+    ),
 ];
 
 /// A group of fields that can be folded.
@@ -115,8 +193,16 @@ impl DeploymentForm {
         if self.is_new {
             return HEAD.iter().chain(of_source).copied().collect();
         }
-        let changes = |entry: &&Entry| matches!(entry.path, BRANCH | CONFIG | IMAGE | "source_config.custom_url");
-        let later = of_source.iter().filter(changes).map(|entry| Entry { is_required: false, ..*entry });
+        let changes = |entry: &&Entry| {
+            matches!(
+                entry.path,
+                BRANCH | CONFIG | IMAGE | "source_config.custom_url"
+            )
+        };
+        let later = of_source.iter().filter(changes).map(|entry| Entry {
+            is_required: false,
+            ..*entry
+        });
         std::iter::once(DISPLAY_NAME).chain(later).collect()
     }
 
@@ -126,7 +212,12 @@ impl DeploymentForm {
             return Vec::new();
         }
         let all = HEAD.iter().chain(&GITHUB).chain(&DOCKER);
-        let fixed = all.filter(|entry| !matches!(entry.path, BRANCH | CONFIG | IMAGE | "source_config.custom_url"));
+        let fixed = all.filter(|entry| {
+            !matches!(
+                entry.path,
+                BRANCH | CONFIG | IMAGE | "source_config.custom_url"
+            )
+        });
         let shown = fixed.map(|entry| (entry.label, self.current.get(entry.path).to_string()));
         shown.filter(|(_, value)| !value.is_empty()).collect()
     }
@@ -142,7 +233,10 @@ impl DeploymentForm {
     /// Returns a field by its path.
     pub fn entry(&self, path: &str) -> Option<Entry> {
         let folded = self.folds().iter().flat_map(|fold| fold.entries()).copied();
-        self.entries().into_iter().chain(folded).find(|entry| entry.path == path)
+        self.entries()
+            .into_iter()
+            .chain(folded)
+            .find(|entry| entry.path == path)
     }
 
     /// Returns the value of a field as it is typed.
@@ -158,7 +252,9 @@ impl DeploymentForm {
     pub fn problem(&self, cx: &Cx<'_>, stop: Stop) -> Option<String> {
         match stop {
             Stop::Profile if self.profile.is_empty() => Some("Choose a profile.".into()),
-            Stop::Profile if cx.session.is_read_only(&self.profile) => Some(format!("{} is read-only.", self.profile)),
+            Stop::Profile if cx.session.is_read_only(&self.profile) => {
+                Some(format!("{} is read-only.", self.profile))
+            }
             Stop::Field(path) => self.problem_of(cx, self.entry(path)?),
             Stop::Secret(row) => self.secret_problem(row),
             Stop::Profile | Stop::Fold(_) => None,
@@ -168,7 +264,9 @@ impl DeploymentForm {
     fn problem_of(&self, cx: &Cx<'_>, entry: Entry) -> Option<String> {
         let value = self.values.get(entry.path);
         if value.trim().is_empty() {
-            return entry.is_required.then(|| format!("{} is required.", entry.label));
+            return entry
+                .is_required
+                .then(|| format!("{} is required.", entry.label));
         }
         match entry.path {
             "name" => self.name_problem(cx, value),
@@ -180,9 +278,15 @@ impl DeploymentForm {
                 let is_whole = path.ends_with("_scale") || path.ends_with("_mb");
                 let fits = match is_whole {
                     true => value.parse::<u32>().is_ok(),
-                    false => value.parse::<f64>().is_ok_and(|number| number > 0.0 && number.is_finite()),
+                    false => value
+                        .parse::<f64>()
+                        .is_ok_and(|number| number > 0.0 && number.is_finite()),
                 };
-                let rule = if is_whole { "Enter a whole number." } else { "Enter a number of cores, such as 0.5." };
+                let rule = if is_whole {
+                    "Enter a whole number."
+                } else {
+                    "Enter a number of cores, such as 0.5."
+                };
                 (!fits).then(|| rule.to_string())
             }
             _ => None,
@@ -192,14 +296,24 @@ impl DeploymentForm {
     fn name_problem(&self, cx: &Cx<'_>, name: &str) -> Option<String> {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !name.chars().all(fits) || name.starts_with('-') || name.ends_with('-') {
-            return Some("Use a-z, 0-9 and hyphens, with no hyphen at the start or the end.".into());
+            return Some(
+                "Use a-z, 0-9 and hyphens, with no hyphen at the start or the end.".into(),
+            );
         }
-        self.is_taken(cx, name).then(|| format!("Taken: {} already has a deployment with this name.", self.profile))
+        self.is_taken(cx, name).then(|| {
+            format!(
+                "Taken: {} already has a deployment with this name.",
+                self.profile
+            )
+        })
     }
 
     /// Returns whether the profile lists a deployment with a name.
     fn is_taken(&self, cx: &Cx<'_>, name: &str) -> bool {
-        cx.lookup.deployments().iter().any(|(profile, _, other)| *profile == self.profile && **other == *name)
+        cx.lookup
+            .deployments()
+            .iter()
+            .any(|(profile, _, other)| *profile == self.profile && **other == *name)
     }
 
     /// Returns the note beside a field.
@@ -215,9 +329,17 @@ impl DeploymentForm {
                 _ => format!("now {}", text::head(current, 40)),
             };
         }
-        let has_list = cx.session.profiles.iter().any(|p| p.name == self.profile && p.loaded_at.is_some());
+        let has_list = cx
+            .session
+            .profiles
+            .iter()
+            .any(|p| p.name == self.profile && p.loaded_at.is_some());
         match (entry.path, entry.kind) {
-            ("name", _) if !value.is_empty() && has_list && self.name_problem(cx, value).is_none() => "free".into(),
+            ("name", _)
+                if !value.is_empty() && has_list && self.name_problem(cx, value).is_none() =>
+            {
+                "free".into()
+            }
             (CONFIG, _) if value == DEFAULT_CONFIG => "default".into(),
             (_, Kind::Type) => "can't be changed later".into(),
             (_, Kind::Integration) => self.integrations.note("integration"),

@@ -47,13 +47,19 @@ impl DeploymentForm {
             },
             _ => false,
         };
-        Done { requests: self.request_lists(cx.session), is_changed }
+        Done {
+            requests: self.request_lists(cx.session),
+            is_changed,
+        }
     }
 
     /// Moves the focus with Tab, which completes first.
     pub fn next_field(&mut self, cx: &Cx<'_>) -> Done {
         if self.typed_secret.is_none() && self.complete() {
-            return Done { requests: self.request_lists(cx.session), is_changed: true };
+            return Done {
+                requests: self.request_lists(cx.session),
+                is_changed: true,
+            };
         }
         self.step(cx, 1)
     }
@@ -63,13 +69,19 @@ impl DeploymentForm {
         let (ended, is_changed) = self.end_secret();
         if ended {
             let stops = self.stops();
-            let at = stops.iter().position(|stop| *stop == self.focus).unwrap_or_default() as isize;
+            let at = stops
+                .iter()
+                .position(|stop| *stop == self.focus)
+                .unwrap_or_default() as isize;
             let next = (at + by).rem_euclid(stops.len().max(1) as isize) as usize;
             self.left.insert(self.focus);
             self.focus = stops.get(next).copied().unwrap_or(self.focus);
             self.load_input();
         }
-        Done { requests: self.request_lists(cx.session), is_changed }
+        Done {
+            requests: self.request_lists(cx.session),
+            is_changed,
+        }
     }
 
     /// Inserts pasted text.
@@ -111,7 +123,10 @@ impl DeploymentForm {
                 if ended {
                     self.load_input();
                 }
-                return Done { requests: self.request_lists(cx.session), is_changed };
+                return Done {
+                    requests: self.request_lists(cx.session),
+                    is_changed,
+                };
             }
             _ if self.is_secret_refused() => self.change_secret(|_| {}),
             _ => self.change_secret(|input| {
@@ -124,7 +139,9 @@ impl DeploymentForm {
     fn next_profile(&mut self, cx: &Cx<'_>, by: isize) -> bool {
         let names = profiles(cx);
         let at = names.iter().position(|name| *name == self.profile);
-        let Some(next) = next_of(names.len(), at, by).and_then(|at| names.get(at)) else { return false };
+        let Some(next) = next_of(names.len(), at, by).and_then(|at| names.get(at)) else {
+            return false;
+        };
         if *next == self.profile {
             return false;
         }
@@ -152,18 +169,39 @@ impl DeploymentForm {
             Kind::Switch => SWITCH.map(String::from).to_vec(),
             Kind::Source => SOURCES.map(|(word, _)| word.to_string()).to_vec(),
             Kind::Type => TYPES.map(String::from).to_vec(),
-            _ => self.integrations.all().iter().map(|one| one.value.clone()).collect(),
+            _ => self
+                .integrations
+                .all()
+                .iter()
+                .map(|one| one.value.clone())
+                .collect(),
         };
         let at = options.iter().position(|one| *one == value);
         // A letter chooses the next integration that begins with it.
-        let by_letter = key.text().filter(|c| *c != ' ' && entry.kind == Kind::Integration).and_then(|c| {
-            let begins = |one: &super::lists::Listed| one.label.to_lowercase().starts_with(c.to_ascii_lowercase());
-            let all = self.integrations.all();
-            let order = (1..=all.len()).map(|n| (at.unwrap_or(all.len() - 1) + n) % all.len());
-            order.into_iter().find(|n| all.get(*n).is_some_and(begins))
+        let by_letter = key
+            .text()
+            .filter(|c| *c != ' ' && entry.kind == Kind::Integration)
+            .and_then(|c| {
+                let begins = |one: &super::lists::Listed| {
+                    one.label.to_lowercase().starts_with(c.to_ascii_lowercase())
+                };
+                let all = self.integrations.all();
+                let order = (1..=all.len()).map(|n| (at.unwrap_or(all.len() - 1) + n) % all.len());
+                order.into_iter().find(|n| all.get(*n).is_some_and(begins))
+            });
+        let next = by_letter.or_else(|| {
+            if by == 0 {
+                None
+            } else {
+                next_of(options.len(), at, by)
+            }
         });
-        let next = by_letter.or_else(|| if by == 0 { None } else { next_of(options.len(), at, by) });
-        let Some(next) = next.and_then(|at| options.get(at)).filter(|next| **next != value) else { return false };
+        let Some(next) = next
+            .and_then(|at| options.get(at))
+            .filter(|next| **next != value)
+        else {
+            return false;
+        };
         match entry.kind {
             Kind::Source => self.set_source(next),
             _ => self.values.set(entry.path, next.as_str()),
@@ -216,7 +254,12 @@ impl DeploymentForm {
 
 /// Returns the profiles on which a deployment can be created.
 pub(super) fn profiles(cx: &Cx<'_>) -> Vec<Arc<str>> {
-    cx.session.profiles.iter().filter(|profile| profile.control_plane).map(|profile| profile.name.clone()).collect()
+    cx.session
+        .profiles
+        .iter()
+        .filter(|profile| profile.control_plane)
+        .map(|profile| profile.name.clone())
+        .collect()
 }
 
 /// Returns the option after or before another one; the first or the last if none is chosen.

@@ -8,7 +8,9 @@ use super::{DeploymentForm, Stop};
 use crate::session::subject::Subject;
 use crate::session::{Cx, card};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::form_lines::{FormLines, Part, flow, mark, one_line, option, padded, problem_lines};
+use crate::widgets::form_lines::{
+    FormLines, Part, flow, mark, one_line, option, padded, problem_lines,
+};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::text;
 
@@ -37,10 +39,22 @@ impl DeploymentForm {
             Subject::UpdateDeployment { name, .. } => format!("Update {}", text::clean(name)),
             _ => "New deployment".to_string(),
         };
-        let demo = if cx.session.settings.demo { " · DEMO" } else { "" };
-        let on = if self.profile.is_empty() { String::new() } else { format!(" · {}", text::clean(&self.profile)) };
+        let demo = if cx.session.settings.demo {
+            " · DEMO"
+        } else {
+            ""
+        };
+        let on = if self.profile.is_empty() {
+            String::new()
+        } else {
+            format!(" · {}", text::clean(&self.profile))
+        };
         // An update has no required field.
-        let legend = if self.is_new { " · fields marked * are required" } else { "" };
+        let legend = if self.is_new {
+            " · fields marked * are required"
+        } else {
+            ""
+        };
         let title = format!("{title}{on}{demo}{legend}");
         let card = card::Card {
             profile: &self.profile,
@@ -55,7 +69,10 @@ impl DeploymentForm {
 
     /// Returns the key ids of the form with their labels. Keys without an id are typed.
     pub fn keys(&self) -> Vec<(&'static str, String)> {
-        let mut keys = vec![("editor.preview", "preview".to_string()), ("editor.next", "next field".into())];
+        let mut keys = vec![
+            ("editor.preview", "preview".to_string()),
+            ("editor.next", "next field".into()),
+        ];
         if let Some(hint) = self.focus_keys() {
             keys.insert(1, ("", hint.into()));
         }
@@ -71,11 +88,20 @@ impl DeploymentForm {
     fn focus_keys(&self) -> Option<&'static str> {
         match self.focus {
             Stop::Secret(_) if self.typed_secret.is_some() => Some("⏎ done"),
-            Stop::Secret(row) if row < self.secret_rows().len() => Some("a add   ⏎ edit   x remove"),
+            Stop::Secret(row) if row < self.secret_rows().len() => {
+                Some("a add   ⏎ edit   x remove")
+            }
             Stop::Secret(_) => Some("a add"),
-            Stop::Fold(fold) => Some(if self.open.contains(&fold) { "⏎ fold" } else { "⏎ open" }),
+            Stop::Fold(fold) => Some(if self.open.contains(&fold) {
+                "⏎ fold"
+            } else {
+                "⏎ open"
+            }),
             Stop::Profile => Some("← → choose"),
-            Stop::Field(path) => self.entry(path).filter(|entry| self.is_choice(*entry)).map(|_| "← → choose"),
+            Stop::Field(path) => self
+                .entry(path)
+                .filter(|entry| self.is_choice(*entry))
+                .map(|_| "← → choose"),
         }
     }
 
@@ -101,12 +127,15 @@ impl DeploymentForm {
         let ready = match (self.first_problem(cx), problem) {
             (Some((_, why)), _) => Line::dim(&format!("Not ready: {}", lowered(&why))),
             (None, Some(why)) => Line::bad("✗ ").with_plain(why),
-            (None, None) if self.is_new => Line::plain("Ready. The preview shows the exact request."),
+            (None, None) if self.is_new => {
+                Line::plain("Ready. The preview shows the exact request.")
+            }
             (None, None) => Line::plain("Ready. Only changed fields are sent."),
         };
         let text = ready.text();
         let tone = ready.left.first().map_or(Tone::Plain, |piece| piece.tone);
-        out.lines.extend(wrap(&text, width).iter().map(|part| Line::of(tone, part)));
+        out.lines
+            .extend(wrap(&text, width).iter().map(|part| Line::of(tone, part)));
         out
     }
 
@@ -114,7 +143,10 @@ impl DeploymentForm {
         let is_focused = self.focus == stop;
         let star = if is_required { " *" } else { "" };
         let tone = if is_focused { Tone::Strong } else { Tone::Dim };
-        mark(is_focused).with(tone, &format!("{} ", padded(&format!("{name}{star}"), NAMES)))
+        mark(is_focused).with(
+            tone,
+            &format!("{} ", padded(&format!("{name}{star}"), NAMES)),
+        )
     }
 
     /// Adds the note beside a line where it fits; else below it while the element has the focus and no problem. Problems are always
@@ -129,7 +161,11 @@ impl DeploymentForm {
         width: usize,
     ) {
         let is_focused = self.focus == stop;
-        let problem = self.left.contains(&stop).then(|| self.problem(cx, stop)).flatten();
+        let problem = self
+            .left
+            .contains(&stop)
+            .then(|| self.problem(cx, stop))
+            .flatten();
         let indent = " ".repeat(LABELS.min(width / 3));
         if let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) {
             let room = width.saturating_sub(NOTES);
@@ -138,13 +174,23 @@ impl DeploymentForm {
                 line.push_dim(note);
             } else if is_focused && problem.is_none() {
                 let parts = wrap(note, width.saturating_sub(indent.len()).max(8));
-                lines.extend(parts.iter().map(|part| Line::dim(&format!("{indent}{part}"))));
+                lines.extend(
+                    parts
+                        .iter()
+                        .map(|part| Line::dim(&format!("{indent}{part}"))),
+                );
             }
         }
         if let Some(problem) = problem {
             lines.extend(problem_lines(&indent, &problem, width));
         }
-        out.add(is_focused, Part { lines, cursor: cursor.map(|column| (0, column)) });
+        out.add(
+            is_focused,
+            Part {
+                lines,
+                cursor: cursor.map(|column| (0, column)),
+            },
+        );
     }
 
     fn profile_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
@@ -153,14 +199,29 @@ impl DeploymentForm {
             option(&mut line, name == self.profile, &name);
             line
         });
-        let lines = flow(self.label(Stop::Profile, "Profile", true), LABELS, options.collect(), width.min(NOTES));
+        let lines = flow(
+            self.label(Stop::Profile, "Profile", true),
+            LABELS,
+            options.collect(),
+            width.min(NOTES),
+        );
         let used = cx.session.catalog.used(&self.profile);
         let note = used.map_or_else(String::new, |profile| {
-            let workspace = profile.workspace.as_deref().map(|id| format!("workspace {}, ", text::short_id(id)));
+            let workspace = profile
+                .workspace
+                .as_deref()
+                .map(|id| format!("workspace {}, ", text::short_id(id)));
             let region = profile.region.as_deref().unwrap_or("?");
             format!("{}region {region}", workspace.unwrap_or_default())
         });
-        self.finish(out, cx, Stop::Profile, (lines, None), &text::clean(&note), width);
+        self.finish(
+            out,
+            cx,
+            Stop::Profile,
+            (lines, None),
+            &text::clean(&note),
+            width,
+        );
     }
 
     fn entry_lines(&self, out: &mut FormLines, cx: &Cx<'_>, entry: Entry, width: usize) {
@@ -170,31 +231,64 @@ impl DeploymentForm {
         let value = self.values.get(entry.path);
         let (lines, cursor) = match entry.kind {
             Kind::Source => (choice(label, &SOURCES, value, width), None),
-            Kind::Type => (choice(label, &TYPES.map(|word| (word, word)), value, width), None),
+            Kind::Type => (
+                choice(label, &TYPES.map(|word| (word, word)), value, width),
+                None,
+            ),
             Kind::Switch => {
                 let rest = if self.is_new { "default" } else { "unchanged" };
-                (choice(label, &[("true", "on"), ("false", "off"), ("", rest)], value, width), None)
+                (
+                    choice(
+                        label,
+                        &[("true", "on"), ("false", "off"), ("", rest)],
+                        value,
+                        width,
+                    ),
+                    None,
+                )
             }
             _ if self.is_choice(entry) => {
-                let chosen = self.integrations.all().iter().find(|one| one.value == value);
+                let chosen = self
+                    .integrations
+                    .all()
+                    .iter()
+                    .find(|one| one.value == value);
                 let shown = chosen.map_or(value, |one| &one.label);
                 let frame = if is_focused { Tone::Accent } else { Tone::Dim };
                 let room = FIELD.min(width.saturating_sub(LABELS + 6)).max(8);
-                let (tone, shown) = if shown.is_empty() { (Tone::Dim, "← → choose") } else { (Tone::Plain, shown) };
+                let (tone, shown) = if shown.is_empty() {
+                    (Tone::Dim, "← → choose")
+                } else {
+                    (Tone::Plain, shown)
+                };
                 let shown = padded(&text::fit(&text::clean(shown), room - 2), room - 2);
-                (vec![label.with(frame, "[ ").with(tone, &shown).with(frame, " ▾ ]")], None)
+                (
+                    vec![
+                        label
+                            .with(frame, "[ ")
+                            .with(tone, &shown)
+                            .with(frame, " ▾ ]"),
+                    ],
+                    None,
+                )
             }
             _ => self.text_lines(entry, label, width),
         };
         let mut note = self.note(cx, entry);
-        let is_empty = self.shown_value(entry.path).is_empty() && self.current.get(entry.path).is_empty();
+        let is_empty =
+            self.shown_value(entry.path).is_empty() && self.current.get(entry.path).is_empty();
         if note.is_empty() && is_focused && is_empty && cursor.is_some() {
             note = example(entry.placeholder);
         }
         self.finish(out, cx, stop, (lines, cursor), &note, width);
     }
 
-    fn text_lines(&self, entry: Entry, mut label: Line, width: usize) -> (Vec<Line>, Option<usize>) {
+    fn text_lines(
+        &self,
+        entry: Entry,
+        mut label: Line,
+        width: usize,
+    ) -> (Vec<Line>, Option<usize>) {
         let is_focused = self.focus == Stop::Field(entry.path);
         let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
         let frame = if is_focused { Tone::Accent } else { Tone::Dim };
@@ -207,27 +301,45 @@ impl DeploymentForm {
                 "" => entry.placeholder,
                 current => current,
             };
-            (Tone::Dim, text::fit(placeholder, room).into_owned(), is_focused.then_some(0))
+            (
+                Tone::Dim,
+                text::fit(placeholder, room).into_owned(),
+                is_focused.then_some(0),
+            )
         } else if is_focused {
             let (shown, column) = one_line(&self.input, room, true);
             (Tone::Plain, shown, column)
         } else {
-            (Tone::Plain, text::fit(&text::clean(&value), room).into_owned(), None)
+            (
+                Tone::Plain,
+                text::fit(&text::clean(&value), room).into_owned(),
+                None,
+            )
         };
         let before = label.width() + 2;
-        label = label.with(frame, "[ ").with(tone, &padded(&shown, room)).with(frame, " ]");
+        label = label
+            .with(frame, "[ ")
+            .with(tone, &padded(&shown, room))
+            .with(frame, " ]");
         let mut lines = vec![label];
         if is_focused && entry.kind == Kind::Repository && !value.is_empty() {
             let others = self.matches();
             let others = others.iter().filter(|one| one.label != value).take(SHOWN);
-            lines.extend(others.map(|one| Line::dim(&format!("{}  {}", " ".repeat(LABELS), one.label))));
+            lines.extend(
+                others.map(|one| Line::dim(&format!("{}  {}", " ".repeat(LABELS), one.label))),
+            );
         }
         (lines, column.map(|column| before + column))
     }
 
     fn secret_lines(&self, out: &mut FormLines, width: usize) {
         let rows = self.secret_rows();
-        let names = rows.iter().map(|row| text::width(&row.name)).max().unwrap_or(0).clamp(8, 32);
+        let names = rows
+            .iter()
+            .map(|row| text::width(&row.name))
+            .max()
+            .unwrap_or(0)
+            .clamp(8, 32);
         for at in 0..=rows.len() {
             let stop = Stop::Secret(at);
             let is_focused = self.focus == stop;
@@ -272,7 +384,11 @@ impl DeploymentForm {
                     first.push_bad("   ✗ ");
                     first.push_plain(&why);
                 } else {
-                    lines.extend(problem_lines(&" ".repeat(LABELS.min(width / 3)), &why, width));
+                    lines.extend(problem_lines(
+                        &" ".repeat(LABELS.min(width / 3)),
+                        &why,
+                        width,
+                    ));
                 }
             }
             out.add(is_focused, Part { lines, cursor });
@@ -292,9 +408,17 @@ impl DeploymentForm {
             let (tone, said) = self.summary(fold);
             line.push(tone, &text::fit(&said, width.saturating_sub(LABELS)));
         }
-        out.add(is_focused, Part { lines: vec![line], cursor: None });
+        out.add(
+            is_focused,
+            Part {
+                lines: vec![line],
+                cursor: None,
+            },
+        );
         if is_open {
-            fold.entries().iter().for_each(|entry| self.entry_lines(out, cx, *entry, width));
+            fold.entries()
+                .iter()
+                .for_each(|entry| self.entry_lines(out, cx, *entry, width));
         }
     }
 
@@ -303,7 +427,11 @@ impl DeploymentForm {
         let mut parts = Vec::new();
         for entry in fold.entries() {
             let given = self.values.get(entry.path);
-            let value = if given.is_empty() { self.current.get(entry.path) } else { given };
+            let value = if given.is_empty() {
+                self.current.get(entry.path)
+            } else {
+                given
+            };
             let value = match (entry.path, value) {
                 (_, "") => continue,
                 (PUSH, "true") => "on",
@@ -321,8 +449,13 @@ impl DeploymentForm {
 
 /// Returns the note about the placeholder of a field: an example, or what the field is.
 fn example(placeholder: &str) -> String {
-    let is_said = placeholder.is_empty() || placeholder.starts_with("the ") || placeholder.starts_with("of ");
-    if is_said { placeholder.into() } else { format!("such as {placeholder}") }
+    let is_said =
+        placeholder.is_empty() || placeholder.starts_with("the ") || placeholder.starts_with("of ");
+    if is_said {
+        placeholder.into()
+    } else {
+        format!("such as {placeholder}")
+    }
 }
 
 /// Returns the options of a choice. A value that is none of them is an option too.
@@ -341,7 +474,9 @@ fn choice(label: Line, options: &[(&str, &str)], value: &str, width: usize) -> V
 fn lowered(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), chars.clone().next()) {
-        (Some(first), Some(second)) if !second.is_uppercase() => first.to_lowercase().chain(chars).collect(),
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
         _ => text.to_string(),
     }
 }

@@ -60,7 +60,8 @@ impl Choices {
     /// Returns why a value can't be one of them, if they are known.
     pub fn problem_of(&self, value: &str) -> Option<String> {
         let all = self.all();
-        (!all.is_empty() && all.iter().all(|one| one.value != value)).then(|| "Not in the server's list.".into())
+        (!all.is_empty() && all.iter().all(|one| one.value != value))
+            .then(|| "Not in the server's list.".into())
     }
 }
 
@@ -70,19 +71,32 @@ fn rows_of(listing: Listing<Value>, read: impl Fn(&Value) -> Option<Listed>) -> 
 
 fn integration(row: &Value) -> Option<Listed> {
     let value = row["id"].as_str()?.to_string();
-    let label = row["name"].as_str().map_or_else(|| value.clone(), |name| text::clean(name).into_owned());
-    Some(Listed { value, label, branch: None })
+    let label = row["name"]
+        .as_str()
+        .map_or_else(|| value.clone(), |name| text::clean(name).into_owned());
+    Some(Listed {
+        value,
+        label,
+        branch: None,
+    })
 }
 
 fn repository(row: &Value) -> Option<Listed> {
     let value = row["url"].as_str()?.trim_end_matches(".git").to_string();
     let label = value.strip_prefix("https://").unwrap_or(&value).to_string();
-    Some(Listed { value, label, branch: row["default_branch"].as_str().map(str::to_string) })
+    Some(Listed {
+        value,
+        label,
+        branch: row["default_branch"].as_str().map(str::to_string),
+    })
 }
 
 /// Returns why a list is missing, and what to do.
 fn failure(what: &str, error: &ApiError, instead: &str) -> Choices {
-    Choices::Failed(format!("Couldn't list {what} ({}). Enter the {instead}.", error.badge()))
+    Choices::Failed(format!(
+        "Couldn't list {what} ({}). Enter the {instead}.",
+        error.badge()
+    ))
 }
 
 impl DeploymentForm {
@@ -98,7 +112,8 @@ impl DeploymentForm {
             }
             let id = self.values.get(INTEGRATION);
             let is_known = self.integrations.all().iter().any(|one| one.value == id);
-            let is_entered = matches!(self.integrations, Choices::Failed(_)) && self.focus != Stop::Field(INTEGRATION);
+            let is_entered = matches!(self.integrations, Choices::Failed(_))
+                && self.focus != Stop::Field(INTEGRATION);
             if self.repositories == Choices::Unknown && !id.is_empty() && (is_known || is_entered) {
                 let number = session.next_stream.take();
                 let of = Collection::Repositories(GithubApp::Deployments, id.to_string());
@@ -106,8 +121,16 @@ impl DeploymentForm {
                 requests.push(Effect::Browse(number, self.profile.clone(), of));
             }
         }
-        let unchecked: Vec<String> = self.values.secrets.iter().map(|(_, reference)| reference.clone()).collect();
-        let unchecked: Vec<String> = unchecked.into_iter().filter(|one| !self.references.contains_key(one)).collect();
+        let unchecked: Vec<String> = self
+            .values
+            .secrets
+            .iter()
+            .map(|(_, reference)| reference.clone())
+            .collect();
+        let unchecked: Vec<String> = unchecked
+            .into_iter()
+            .filter(|one| !self.references.contains_key(one))
+            .collect();
         if !unchecked.is_empty() {
             requests.push(Effect::CheckSecrets(unchecked));
         }
@@ -115,7 +138,12 @@ impl DeploymentForm {
     }
 
     /// Applies a list that was requested.
-    pub fn on_listed(&mut self, session: &Session, number: u64, result: &Result<Listing<Value>, ApiError>) -> Requests {
+    pub fn on_listed(
+        &mut self,
+        session: &Session,
+        number: u64,
+        result: &Result<Listing<Value>, ApiError>,
+    ) -> Requests {
         if self.integrations == Choices::Loading(number) {
             self.integrations = match result {
                 Ok(listing) => rows_of(listing.clone(), integration),
@@ -144,7 +172,11 @@ impl DeploymentForm {
     pub fn matches(&self) -> Vec<&Listed> {
         let typed = self.values.get(REPOSITORY).to_lowercase();
         let typed = typed.strip_prefix("https://").unwrap_or(&typed);
-        self.repositories.all().iter().filter(|one| one.label.to_lowercase().contains(typed)).collect()
+        self.repositories
+            .all()
+            .iter()
+            .filter(|one| one.label.to_lowercase().contains(typed))
+            .collect()
     }
 
     pub(super) fn repository_note(&self) -> String {
@@ -163,7 +195,12 @@ impl DeploymentForm {
     /// Returns the default branch of the chosen repository.
     pub(super) fn default_branch(&self) -> Option<&str> {
         let url = self.values.get(REPOSITORY);
-        self.repositories.all().iter().find(|one| one.value == url)?.branch.as_deref()
+        self.repositories
+            .all()
+            .iter()
+            .find(|one| one.value == url)?
+            .branch
+            .as_deref()
     }
 
     pub(super) fn branch_note(&self) -> String {
@@ -180,16 +217,23 @@ impl DeploymentForm {
             Stop::Field(REPOSITORY) => {
                 let url = self.values.get(REPOSITORY);
                 let is_listed = self.repositories.all().iter().any(|one| one.value == url);
-                self.matches().first().filter(|_| !is_listed && !url.is_empty()).map(|one| one.value.clone())
+                self.matches()
+                    .first()
+                    .filter(|_| !is_listed && !url.is_empty())
+                    .map(|one| one.value.clone())
             }
             Stop::Field(BRANCH) => {
                 let typed = self.values.get(BRANCH);
-                let branch = self.default_branch().filter(|branch| branch.starts_with(typed) && *branch != typed);
+                let branch = self
+                    .default_branch()
+                    .filter(|branch| branch.starts_with(typed) && *branch != typed);
                 branch.map(str::to_string)
             }
             _ => None,
         };
-        let (Some(value), Stop::Field(path)) = (found, self.focus) else { return false };
+        let (Some(value), Stop::Field(path)) = (found, self.focus) else {
+            return false;
+        };
         self.values.set(path, value);
         self.load_input();
         true

@@ -72,7 +72,11 @@ pub struct Done {
 
 impl DeploymentForm {
     /// Creates the form of a document. `current` has the fields of an existing deployment.
-    pub fn new(subject: &Subject, document: &str, current: Option<SpecForm>) -> Option<DeploymentForm> {
+    pub fn new(
+        subject: &Subject,
+        document: &str,
+        current: Option<SpecForm>,
+    ) -> Option<DeploymentForm> {
         let (is_new, profile) = match subject {
             Subject::CreateDeployment { profile } => (true, profile.clone()),
             Subject::UpdateDeployment { profile, .. } => (false, profile.clone()),
@@ -99,7 +103,11 @@ impl DeploymentForm {
         };
         form.show(document);
         if is_new {
-            form.focus = if form.profile.is_empty() { Stop::Profile } else { Stop::Field("name") };
+            form.focus = if form.profile.is_empty() {
+                Stop::Profile
+            } else {
+                Stop::Field("name")
+            };
         }
         form.load_input();
         Some(form)
@@ -157,8 +165,15 @@ impl DeploymentForm {
     pub fn first_problem(&self, cx: &Cx<'_>) -> Option<(Stop, String)> {
         // Fields in a closed fold are checked too.
         let mut stops = self.stops();
-        stops.extend(self.folds().iter().flat_map(|fold| fold.entries()).map(|entry| Stop::Field(entry.path)));
-        stops.into_iter().find_map(|stop| Some((stop, self.problem(cx, stop)?)))
+        stops.extend(
+            self.folds()
+                .iter()
+                .flat_map(|fold| fold.entries())
+                .map(|entry| Stop::Field(entry.path)),
+        );
+        stops
+            .into_iter()
+            .find_map(|stop| Some((stop, self.problem(cx, stop)?)))
     }
 
     /// Names the required fields of a new deployment that are empty. A document that has no form is left to the server.
@@ -166,16 +181,31 @@ impl DeploymentForm {
         if !self.is_new || !self.is_shown {
             return Vec::new();
         }
-        let is_missing = |entry: &fields::Entry| entry.is_required && self.values.get(entry.path).trim().is_empty();
-        let fields = self.entries().into_iter().filter(is_missing).map(|entry| entry.label.to_lowercase());
-        self.profile.is_empty().then(|| "profile".to_string()).into_iter().chain(fields).collect()
+        let is_missing = |entry: &fields::Entry| {
+            entry.is_required && self.values.get(entry.path).trim().is_empty()
+        };
+        let fields = self
+            .entries()
+            .into_iter()
+            .filter(is_missing)
+            .map(|entry| entry.label.to_lowercase());
+        self.profile
+            .is_empty()
+            .then(|| "profile".to_string())
+            .into_iter()
+            .chain(fields)
+            .collect()
     }
 
     /// Goes to a field that has a problem, and shows all problems.
     pub fn go_to_problem(&mut self, stop: Stop) {
         self.left.extend(self.stops());
         for fold in [Fold::Resources, Fold::Build] {
-            if fold.entries().iter().any(|entry| Stop::Field(entry.path) == stop) {
+            if fold
+                .entries()
+                .iter()
+                .any(|entry| Stop::Field(entry.path) == stop)
+            {
                 self.open.insert(fold);
             }
         }
@@ -188,7 +218,11 @@ impl DeploymentForm {
     /// Adjusts the scroll position to the focus.
     pub fn clamp(&mut self, cx: &Cx<'_>, subject: &Subject, problem: Option<&str>) {
         let height = usize::from(cx.session.overlay_area().h);
-        let FormLines { lines, focus: (from, to), .. } = self.lines(cx, subject, problem);
+        let FormLines {
+            lines,
+            focus: (from, to),
+            ..
+        } = self.lines(cx, subject, problem);
         if self.last_clamp != Some((self.top, self.focus)) {
             if to > self.top + height {
                 self.top = to - height;

@@ -6,8 +6,7 @@ use crate::widgets::text_input::TextInput;
 use runtail_core::config::{SecretRef, looks_like_key};
 
 /// Why a key is not a secret's text.
-const REFUSED: &str =
-    "That looks like a key, so nothing of it was kept. Enter env:VARIABLE or file:PATH. Press Backspace to continue.";
+const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter env:VARIABLE or file:PATH. Press Backspace to continue.";
 
 /// A row of the secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,15 +30,31 @@ impl DeploymentForm {
     /// Returns the secrets of the deployment, then the new ones.
     pub fn secret_rows(&self) -> Vec<SecretRow> {
         let given = |name: &String| self.values.secrets.iter().any(|(other, _)| other == name);
-        let existing = self.current.secrets.iter().map(|(name, _)| name).filter(|name| !given(name)).map(|name| {
-            let is_removed = self.values.removed_secrets.contains(name);
-            SecretRow { name: name.clone(), state: if is_removed { SecretState::Removed } else { SecretState::Kept } }
-        });
+        let existing = self
+            .current
+            .secrets
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| !given(name))
+            .map(|name| {
+                let is_removed = self.values.removed_secrets.contains(name);
+                SecretRow {
+                    name: name.clone(),
+                    state: if is_removed {
+                        SecretState::Removed
+                    } else {
+                        SecretState::Kept
+                    },
+                }
+            });
         let new = self
             .values
             .secrets
             .iter()
-            .map(|(name, reference)| SecretRow { name: name.clone(), state: SecretState::Given(reference.clone()) });
+            .map(|(name, reference)| SecretRow {
+                name: name.clone(),
+                state: SecretState::Given(reference.clone()),
+            });
         existing.chain(new).collect()
     }
 
@@ -58,7 +73,9 @@ impl DeploymentForm {
 
     /// Handles a key on the secrets while none is typed. Returns `None` for keys that do something else.
     pub(super) fn secret_key(&mut self, key: Key) -> Option<Done> {
-        let Stop::Secret(row) = self.focus else { return None };
+        let Stop::Secret(row) = self.focus else {
+            return None;
+        };
         let rows = self.secret_rows();
         match key.code {
             Code::Char('a') if key.text().is_some() => self.begin_secret(rows.len(), ""),
@@ -75,10 +92,17 @@ impl DeploymentForm {
                 let SecretRow { name, state } = rows.get(row)?.clone();
                 match state {
                     SecretState::Kept => self.values.removed_secrets.push(name),
-                    SecretState::Removed => self.values.removed_secrets.retain(|other| *other != name),
-                    SecretState::Given(_) => self.values.secrets.retain(|(other, _)| *other != name),
+                    SecretState::Removed => {
+                        self.values.removed_secrets.retain(|other| *other != name)
+                    }
+                    SecretState::Given(_) => {
+                        self.values.secrets.retain(|(other, _)| *other != name)
+                    }
                 }
-                return Some(Done { is_changed: true, ..Done::default() });
+                return Some(Done {
+                    is_changed: true,
+                    ..Done::default()
+                });
             }
             _ => return None,
         }
@@ -96,7 +120,9 @@ impl DeploymentForm {
         change(&mut self.input);
         let is_refused = looks_like_key(&self.input.text());
         if is_refused {
-            let end = before.find(|c: char| c.is_whitespace() || c == '=').map_or(0, |at| at + 1);
+            let end = before
+                .find(|c: char| c.is_whitespace() || c == '=')
+                .map_or(0, |at| at + 1);
             // A new input also forgets the steps of an undo.
             self.input = TextInput::line(before.get(..end).unwrap_or_default());
         }
@@ -117,7 +143,9 @@ impl DeploymentForm {
         if self.is_secret_refused() {
             return (false, false);
         }
-        let Some((row, _)) = self.typed_secret.take() else { return (true, false) };
+        let Some((row, _)) = self.typed_secret.take() else {
+            return (true, false);
+        };
         let typed = self.input.text();
         let before = self.secret_rows().get(row).cloned();
         match parse_secret(&typed) {
@@ -127,7 +155,12 @@ impl DeploymentForm {
                 if let Some(old) = before.filter(|old| old.name != name) {
                     self.values.secrets.retain(|(other, _)| *other != old.name);
                 }
-                match self.values.secrets.iter_mut().find(|(other, _)| *other == name) {
+                match self
+                    .values
+                    .secrets
+                    .iter_mut()
+                    .find(|(other, _)| *other == name)
+                {
                     Some((_, old)) => *old = reference,
                     None => self.values.secrets.push((name.clone(), reference)),
                 }
@@ -174,9 +207,13 @@ mod tests {
 
     #[test]
     fn secrets_are_typed_as_names_and_references() {
-        let pair = |name: &str, reference: &str| Ok(Some((name.to_string(), reference.to_string())));
+        let pair =
+            |name: &str, reference: &str| Ok(Some((name.to_string(), reference.to_string())));
         assert_eq!(parse_secret("  "), Ok(None));
-        assert_eq!(parse_secret("OPENAI_API_KEY"), pair("OPENAI_API_KEY", "env:OPENAI_API_KEY"));
+        assert_eq!(
+            parse_secret("OPENAI_API_KEY"),
+            pair("OPENAI_API_KEY", "env:OPENAI_API_KEY")
+        );
         assert_eq!(parse_secret("A env:B"), pair("A", "env:B"));
         assert_eq!(parse_secret("A=file:~/k y"), pair("A", "file:~/k y"));
         for wrong in ["A sk-canary", "1A", "A env:", "lsv2_pt_x y", "é"] {

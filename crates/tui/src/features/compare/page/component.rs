@@ -29,21 +29,44 @@ impl Component for ComparePage {
     fn hints(&self) -> Option<&'static [&'static str]> {
         if !self.is_of_keys() {
             // Without rows there is no step to open.
-            let ids: &[&str] = &["compare.side", "compare.state", "app.back", "app.command", "app.help"];
+            let ids: &[&str] = &[
+                "compare.side",
+                "compare.state",
+                "app.back",
+                "app.command",
+                "app.help",
+            ];
             return self.shown.is_empty().then_some(ids);
         }
         let keys = self.aligned.as_ref().and_then(Aligned::keys);
-        Some(match keys.is_some_and(|keys| keys.table.commits().is_ok()) {
-            true => &["compare.next", "compare.collapse", "compare.side", "compare.commits", "app.command", "app.help"],
-            false => &["compare.next", "compare.collapse", "compare.side", "app.command", "app.help"],
-        })
+        Some(
+            match keys.is_some_and(|keys| keys.table.commits().is_ok()) {
+                true => &[
+                    "compare.next",
+                    "compare.collapse",
+                    "compare.side",
+                    "compare.commits",
+                    "app.command",
+                    "app.help",
+                ],
+                false => &[
+                    "compare.next",
+                    "compare.collapse",
+                    "compare.side",
+                    "app.command",
+                    "app.help",
+                ],
+            },
+        )
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
         match action {
             // A narrow page shows both sides in one list.
             Action::NextPane => ComparePage::is_wide(cx),
-            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty() && self.is_whole(),
+            Action::NextMatch | Action::PrevMatch | Action::Collapse => {
+                !self.shown.is_empty() && self.is_whole()
+            }
             Action::Describe => self.aligned.is_some() && self.is_whole(),
             _ => true,
         }
@@ -51,7 +74,9 @@ impl Component for ComparePage {
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let requests = match action {
-            Action::NextMatch | Action::PrevMatch => self.next_difference(action == Action::NextMatch),
+            Action::NextMatch | Action::PrevMatch => {
+                self.next_difference(action == Action::NextMatch)
+            }
             Action::Collapse => {
                 self.collapse();
                 Requests::none()
@@ -92,9 +117,14 @@ impl Component for ComparePage {
         if ComparePage::is_wide(cx) {
             let layout = view::layout((w, h), self.needed());
             self.focus = usize::from(x >= layout.right.x);
-            if let Some(row) = y.checked_sub(layout.rows.y.saturating_sub(cx.area.y)).filter(|row| *row < layout.rows.h)
+            if let Some(row) = y
+                .checked_sub(layout.rows.y.saturating_sub(cx.area.y))
+                .filter(|row| *row < layout.rows.h)
             {
-                self.place.cursor = LinePos { key: self.place.top.key + u64::from(row), line: 0 };
+                self.place.cursor = LinePos {
+                    key: self.place.top.key + u64::from(row),
+                    line: 0,
+                };
                 self.relayout(cx);
             }
         }
@@ -113,14 +143,22 @@ impl Component for ComparePage {
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for (which, side) in self.sides.iter().enumerate() {
             let Some(from) = &side.from else { continue };
-            let epoch = from.profile().map_or(Epoch::default(), |profile| cx.session.epoch_of(profile));
+            let epoch = from
+                .profile()
+                .map_or(Epoch::default(), |profile| cx.session.epoch_of(profile));
             let id = SubscriptionId::Side(self.number, which);
-            out.push(Subscription::new(id, epoch, SubscriptionKind::Side(from.clone())));
+            out.push(Subscription::new(
+                id,
+                epoch,
+                SubscriptionKind::Side(from.clone()),
+            ));
         }
     }
 
     fn profile(&self) -> Option<&str> {
-        self.sides.iter().find_map(|side| side.from.as_ref()?.profile())
+        self.sides
+            .iter()
+            .find_map(|side| side.from.as_ref()?.profile())
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

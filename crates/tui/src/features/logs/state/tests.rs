@@ -10,22 +10,36 @@ fn source(name: &str) -> Source {
     Source {
         profile: "p".into(),
         name: name.into(),
-        scope: LogScope { deployment: name.into(), revision: None, kind: LogKind::Server },
+        scope: LogScope {
+            deployment: name.into(),
+            revision: None,
+            kind: LogKind::Server,
+        },
         loaded_at: None,
         error: None,
     }
 }
 
 fn view(names: &[&str]) -> LogView {
-    LogView::new(1, LogKind::Server, names.iter().map(|name| source(name)).collect())
+    LogView::new(
+        1,
+        LogKind::Server,
+        names.iter().map(|name| source(name)).collect(),
+    )
 }
 
 fn line(second: i64, message: &str) -> LogLine {
-    LogLine { at: Timestamp::from_second(second).ok(), ..untimed(message) }
+    LogLine {
+        at: Timestamp::from_second(second).ok(),
+        ..untimed(message)
+    }
 }
 
 fn untimed(message: &str) -> LogLine {
-    LogLine { message: message.into(), ..LogLine::default() }
+    LogLine {
+        message: message.into(),
+        ..LogLine::default()
+    }
 }
 
 fn take(view: &mut LogView, source: usize, lines: Vec<LogLine>) {
@@ -34,7 +48,9 @@ fn take(view: &mut LogView, source: usize, lines: Vec<LogLine>) {
 }
 
 fn messages(view: &LogView) -> Vec<String> {
-    (0..view.rows().end).filter_map(|row| Some(view.entry(row)?.line.message.to_string())).collect()
+    (0..view.rows().end)
+        .filter_map(|row| Some(view.entry(row)?.line.message.to_string()))
+        .collect()
 }
 
 fn pause(view: &mut LogView, rows: isize) {
@@ -47,13 +63,33 @@ fn pause(view: &mut LogView, rows: isize) {
 #[test]
 fn extra_fields_count_toward_the_limit() {
     let mut view = view(&["a"]);
-    view.limits = Limits { lines: 100, slack: 0, bytes: 4000 };
-    let wide = |n: usize| LogLine::from(json!({"message": format!("line {n}"), "trace": {"of": ["x".repeat(500)]}}));
+    view.limits = Limits {
+        lines: 100,
+        slack: 0,
+        bytes: 4000,
+    };
+    let wide = |n: usize| {
+        LogLine::from(json!({"message": format!("line {n}"), "trace": {"of": ["x".repeat(500)]}}))
+    };
     take(&mut view, 0, (0..10).map(wide).collect());
-    assert!(view.bytes <= 4000 && view.counts().0 < 8, "{} bytes of {:?}", view.bytes, view.counts());
+    assert!(
+        view.bytes <= 4000 && view.counts().0 < 8,
+        "{} bytes of {:?}",
+        view.bytes,
+        view.counts()
+    );
     assert_eq!(view.let_go as usize + view.counts().0, 10);
-    take(&mut view, 0, vec![LogLine::from(json!({"message": "x", "trace": "y".repeat(5000)}))]);
-    assert!(view.counts().0 > 0, "a line above the limit does not evict the others");
+    take(
+        &mut view,
+        0,
+        vec![LogLine::from(
+            json!({"message": "x", "trace": "y".repeat(5000)}),
+        )],
+    );
+    assert!(
+        view.counts().0 > 0,
+        "a line above the limit does not evict the others"
+    );
 }
 
 #[test]
@@ -73,14 +109,30 @@ fn different_clocks_do_not_change_the_order() {
     const HOUR: i64 = 3600;
     let mut view = view(&["a", "b"]);
     view.set_skew(1, SignedDuration::from_secs(-HOUR));
-    take(&mut view, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
+    take(
+        &mut view,
+        0,
+        vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")],
+    );
     take(&mut view, 1, vec![line(2, "b2"), line(5, "b5")]);
     assert_eq!(messages(&view), ["a1", "b2", "a4", "b5"]);
-    assert_eq!(view.entry(1).and_then(|e| e.line.at), Timestamp::from_second(2).ok(), "shown by the server's clock");
+    assert_eq!(
+        view.entry(1).and_then(|e| e.line.at),
+        Timestamp::from_second(2).ok(),
+        "shown by the server's clock"
+    );
     // The offset is known only after lines arrived; the cursor stays on its line.
     let mut late = self::view(&["a", "b"]);
-    take(&mut late, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
-    take(&mut late, 1, vec![line(2, "b2"), untimed("b2+"), line(5, "b5")]);
+    take(
+        &mut late,
+        0,
+        vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")],
+    );
+    take(
+        &mut late,
+        1,
+        vec![line(2, "b2"), untimed("b2+"), line(5, "b5")],
+    );
     pause(&mut late, 4);
     assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
     late.set_skew(1, SignedDuration::from_secs(-HOUR));
@@ -97,11 +149,22 @@ fn different_clocks_do_not_change_the_order() {
 #[test]
 fn a_line_without_a_time_stays_with_the_previous_line_of_its_log() {
     let mut view = view(&["a", "b", "c"]);
-    take(&mut view, 0, vec![untimed("a0"), line(3, "a3"), untimed("a3+")]);
+    take(
+        &mut view,
+        0,
+        vec![untimed("a0"), line(3, "a3"), untimed("a3+")],
+    );
     take(&mut view, 1, vec![line(1, "b1"), line(4, "b4")]);
-    assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "b4"], "it does not hold back lines of other logs");
+    assert_eq!(
+        messages(&view),
+        ["b1", "a0", "a3", "a3+", "b4"],
+        "it does not hold back lines of other logs"
+    );
     take(&mut view, 0, vec![untimed("a3++"), line(5, "a5")]);
-    assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "a3++", "b4", "a5"]);
+    assert_eq!(
+        messages(&view),
+        ["b1", "a0", "a3", "a3+", "a3++", "b4", "a5"]
+    );
     // A log without any times.
     take(&mut view, 2, vec![untimed("c1"), untimed("c2")]);
     take(&mut view, 1, vec![line(9, "b9")]);
@@ -114,7 +177,11 @@ fn a_batch_is_merged_between_existing_lines() {
     let mut view = view(&["a", "b"]);
     let count = 9_000;
     take(&mut view, 0, (0..count).map(|n| line(2 * n, "a")).collect());
-    take(&mut view, 1, (0..count).map(|n| line(2 * n + 1, "b")).collect());
+    take(
+        &mut view,
+        1,
+        (0..count).map(|n| line(2 * n + 1, "b")).collect(),
+    );
     assert_eq!(view.counts().0 as i64, 2 * count);
     assert!(messages(&view).chunks(2).all(|two| two == ["a", "b"]));
 }
@@ -128,19 +195,39 @@ fn lines_are_evicted_above_the_byte_limit() {
     assert_eq!((view.counts().0, view.let_go), (32, 8));
     assert!(messages(&view)[0].starts_with("1818"));
     take(&mut view, 0, vec![line(50, "small")]);
-    take(&mut view, 0, vec![line(51, &"x".repeat(33 * MIB)), line(52, "last")]);
-    assert_eq!(view.let_go, 10, "a line above the limit evicts no other line");
+    take(
+        &mut view,
+        0,
+        vec![line(51, &"x".repeat(33 * MIB)), line(52, "last")],
+    );
+    assert_eq!(
+        view.let_go, 10,
+        "a line above the limit evicts no other line"
+    );
     assert_eq!(messages(&view)[31..], ["small", "last"]);
 }
 
 #[test]
 fn unseen_lines_are_counted_despite_eviction_and_filters() {
     let mut view = view(&["a"]);
-    view.limits = Limits { lines: 10, slack: 0, bytes: 1000 };
+    view.limits = Limits {
+        lines: 10,
+        slack: 0,
+        bytes: 1000,
+    };
     take(&mut view, 0, (0..8).map(|n| line(n, "old")).collect());
     assert_eq!(view.unseen(), 0);
     pause(&mut view, 1);
-    take(&mut view, 0, vec![line(8, "new x"), line(9, "new y"), line(10, "new x"), line(2, "late x")]);
+    take(
+        &mut view,
+        0,
+        vec![
+            line(8, "new x"),
+            line(9, "new y"),
+            line(10, "new x"),
+            line(2, "late x"),
+        ],
+    );
     assert_eq!((view.let_go, view.unseen()), (2, 4));
     view.set_filter("x");
     assert_eq!((view.counts().1, view.unseen()), (3, 3));
@@ -163,7 +250,13 @@ fn unseen_lines_are_counted_despite_eviction_and_filters() {
 #[test]
 fn the_position_is_restored_after_a_filter_without_matches() {
     let mut view = view(&["a"]);
-    take(&mut view, 0, (0..40).map(|n| line(n, if n % 10 == 0 { "ten" } else { "x" })).collect());
+    take(
+        &mut view,
+        0,
+        (0..40)
+            .map(|n| line(n, if n % 10 == 0 { "ten" } else { "x" }))
+            .collect(),
+    );
     pause(&mut view, 15);
     let was = view.under_cursor().map(|e| e.number);
     for filter in ["t", "tq", "t", ""] {
@@ -171,11 +264,18 @@ fn the_position_is_restored_after_a_filter_without_matches() {
         view.clamp(HEIGHT);
     }
     let is = view.under_cursor().map(|e| e.number);
-    assert_eq!((was, is), (Some(24), Some(30)), "the next line that contains a t");
+    assert_eq!(
+        (was, is),
+        (Some(24), Some(30)),
+        "the next line that contains a t"
+    );
     // All matching lines fit on the screen.
     view.set_filter("ten");
     view.clamp(4);
-    assert_eq!((view.counts().1, view.place.top.key, view.place.cursor.key), (4, 0, 3));
+    assert_eq!(
+        (view.counts().1, view.place.top.key, view.place.cursor.key),
+        (4, 0, 3)
+    );
 }
 
 /// A change of a view.
@@ -187,7 +287,10 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let lines = proptest::collection::vec((proptest::option::weighted(0.8, 0i64..100), 0usize..5), 0..6);
+    let lines = proptest::collection::vec(
+        (proptest::option::weighted(0.8, 0i64..100), 0usize..5),
+        0..6,
+    );
     let filter = proptest::sample::select(vec!["", "", "x", "from:a", "!xxx", "nothing"]);
     let step = prop_oneof![
         6 => (0usize..2, lines).prop_map(|(source, lines)| Step::Take(source, lines)),

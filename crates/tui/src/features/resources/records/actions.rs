@@ -20,20 +20,29 @@ impl Records {
             return self.create(cx);
         }
         if let (Action::Schemas, RecordList::Versions { assistant, .. }) = (action, &self.of) {
-            return Route::Record(Described::Schemas(self.server.clone(), assistant.clone())).into();
+            return Route::Record(Described::Schemas(self.server.clone(), assistant.clone()))
+                .into();
         }
         if let (Action::View9, RecordList::Versions { assistant, name }) = (action, &self.of) {
-            return Route::Graph(self.server.clone(), assistant.to_string(), name.to_string()).into();
+            return Route::Graph(self.server.clone(), assistant.to_string(), name.to_string())
+                .into();
         }
-        let Some(row) = self.selected(now) else { return Requests::none() };
+        let Some(row) = self.selected(now) else {
+            return Requests::none();
+        };
         match (action, row.is) {
             (Action::Open | Action::Right | Action::Left, RowOf::Namespace(labels, is_open)) => {
-                let open = if action == Action::Open { !is_open } else { action == Action::Right };
+                let open = if action == Action::Open {
+                    !is_open
+                } else {
+                    action == Action::Right
+                };
                 self.toggle(cx.session, labels, open)
             }
-            (Action::Open | Action::Right, RowOf::Version(row)) => {
-                Requests::inspect(format!("version {} of {}", row["version"], self.subject()), row)
-            }
+            (Action::Open | Action::Right, RowOf::Version(row)) => Requests::inspect(
+                format!("version {} of {}", row["version"], self.subject()),
+                row,
+            ),
             (Action::Open | Action::Right, RowOf::Cron(row)) => {
                 Requests::inspect(format!("cron {}", cron_name(row)), row)
             }
@@ -47,23 +56,36 @@ impl Records {
             }
             (Action::Mark, RowOf::Version(row)) => {
                 let version = row["version"].as_i64();
-                self.marked = if self.marked == version { None } else { version };
+                self.marked = if self.marked == version {
+                    None
+                } else {
+                    version
+                };
                 Requests::none()
             }
             (Action::Compare, RowOf::Version(row)) => self.compare(row),
             (Action::Rollback, RowOf::Version(row)) => match (&self.of, row["version"].as_i64()) {
                 (RecordList::Versions { assistant, .. }, Some(version)) => {
-                    self.change(ResourceIntent::RestoreVersion { assistant: assistant.to_string(), version })
+                    self.change(ResourceIntent::RestoreVersion {
+                        assistant: assistant.to_string(),
+                        version,
+                    })
                 }
                 _ => Requests::none(),
             },
-            (Action::Pause, RowOf::Cron(row)) => {
-                self.change(ResourceIntent::EnableCron { cron: id_of(row), enabled: row["enabled"] == false })
+            (Action::Pause, RowOf::Cron(row)) => self.change(ResourceIntent::EnableCron {
+                cron: id_of(row),
+                enabled: row["enabled"] == false,
+            }),
+            (Action::Delete, RowOf::Cron(row)) => {
+                self.change(ResourceIntent::DeleteCron { cron: id_of(row) })
             }
-            (Action::Delete, RowOf::Cron(row)) => self.change(ResourceIntent::DeleteCron { cron: id_of(row) }),
             (Action::Delete, RowOf::Item(row)) => {
                 let key = row["key"].as_str().unwrap_or_default().to_string();
-                self.change(ResourceIntent::DeleteItem { namespace: namespace_of(row), key })
+                self.change(ResourceIntent::DeleteItem {
+                    namespace: namespace_of(row),
+                    key,
+                })
             }
             (Action::Update, RowOf::Cron(row)) => self.update_cron(cx, row),
             (Action::Update, RowOf::Item(row)) => self.update_item(cx, row),
@@ -85,7 +107,8 @@ impl Records {
     /// Returns the version to compare one with: the marked one, else the current one.
     pub(super) fn other_version(&self, row: &Value) -> Option<&Value> {
         let versions = || self.rows.value.iter().flatten();
-        let marked = versions().find(|other| self.marked.is_some() && other["version"].as_i64() == self.marked);
+        let marked = versions()
+            .find(|other| self.marked.is_some() && other["version"].as_i64() == self.marked);
         let other = marked.or_else(|| versions().find(|other| other["is_current"] == true));
         other.filter(|other| other["version"] != row["version"])
     }
@@ -96,15 +119,22 @@ impl Records {
             return Requests::info("Nothing to compare: mark another version with Space first.");
         };
         let number = |row: &Value| row["version"].as_i64();
-        let (before, after) = if number(other) < number(row) { (other, row) } else { (row, other) };
-        let side = |row: &Value| Configuration::of_version(&self.subject(), row, assistant_fields(row));
+        let (before, after) = if number(other) < number(row) {
+            (other, row)
+        } else {
+            (row, other)
+        };
+        let side =
+            |row: &Value| Configuration::of_version(&self.subject(), row, assistant_fields(row));
         Route::CompareVersions(Box::new([side(before), side(after)])).into()
     }
 
     /// Returns the notice that nothing can be changed, if so.
     fn sealed(&self, cx: &Cx<'_>) -> Option<Requests> {
         let profile = &self.server.profile;
-        cx.session.is_read_only(profile).then(|| Requests::error(cx.session.read_only_text(profile)))
+        cx.session
+            .is_read_only(profile)
+            .then(|| Requests::error(cx.session.read_only_text(profile)))
     }
 
     fn create(&self, cx: &Cx<'_>) -> Requests {
@@ -120,7 +150,12 @@ impl Records {
                     "assistant_id": assistant, "schedule": "0 9 * * *", "timezone": "UTC", "input": {},
                     "on_run_completed": "delete",
                 });
-                let subject = Subject::Cron { server, cron: None, original: "{}".into(), name: "a cron".into() };
+                let subject = Subject::Cron {
+                    server,
+                    cron: None,
+                    original: "{}".into(),
+                    name: "a cron".into(),
+                };
                 Route::Edit(subject, pretty(&document)).into()
             }
             _ => {
@@ -130,7 +165,12 @@ impl Records {
                     _ => Vec::new(),
                 };
                 let document = json!({"namespace": namespace.join("."), "key": "", "value": {}});
-                let subject = Subject::Item { server, at: None, original: "null".into(), name: "a new item".into() };
+                let subject = Subject::Item {
+                    server,
+                    at: None,
+                    original: "null".into(),
+                    name: "a new item".into(),
+                };
                 Route::Edit(subject, pretty(&document)).into()
             }
         }
@@ -143,7 +183,11 @@ impl Records {
         let always = ["schedule", "timezone", "end_time", "enabled"];
         let mut fields = Map::new();
         for name in CRON_FIELDS {
-            let value = if row[name].is_null() { &row["payload"][name] } else { &row[name] };
+            let value = if row[name].is_null() {
+                &row["payload"][name]
+            } else {
+                &row[name]
+            };
             if !value.is_null() || always.contains(&name) {
                 let mut value = value.clone();
                 let configurable = value.get_mut("configurable").and_then(Value::as_object_mut);
@@ -196,9 +240,16 @@ fn cron_name(row: &Value) -> String {
 
 fn namespace_of(row: &Value) -> Vec<String> {
     let labels = row["namespace"].as_array().into_iter().flatten();
-    labels.filter_map(|label| label.as_str().map(str::to_string)).collect()
+    labels
+        .filter_map(|label| label.as_str().map(str::to_string))
+        .collect()
 }
 
 fn item_name(row: &Value) -> String {
-    clean(&format!("{} {}", namespace_of(row).join("."), row["key"].as_str().unwrap_or_default())).into_owned()
+    clean(&format!(
+        "{} {}",
+        namespace_of(row).join("."),
+        row["key"].as_str().unwrap_or_default()
+    ))
+    .into_owned()
 }

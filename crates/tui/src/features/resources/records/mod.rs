@@ -71,7 +71,10 @@ impl Records {
         if matches!(self.of, RecordList::Store(_)) {
             queries.extend(self.open.iter().cloned().map(RecordQuery::Items));
         }
-        queries.into_iter().map(|query| self.request(session, query)).collect()
+        queries
+            .into_iter()
+            .map(|query| self.request(session, query))
+            .collect()
     }
 
     fn request(&mut self, session: &Session, query: RecordQuery) -> Effect {
@@ -95,7 +98,11 @@ impl Records {
     ) -> Requests {
         self.waiting.retain(|waiting| *waiting != number);
         match query {
-            RecordQuery::Items(namespace) => self.items.entry(namespace).or_default().apply_list(result, at),
+            RecordQuery::Items(namespace) => self
+                .items
+                .entry(namespace)
+                .or_default()
+                .apply_list(result, at),
             _ => self.rows.apply_list(result, at),
         }
         Requests::none()
@@ -124,13 +131,21 @@ impl Records {
     }
 
     fn useful_actions(&self) -> &'static [&'static str] {
-        let is_missing = self.rows.error.as_ref().is_some_and(|error| error.kind == Kind::NotOffered);
+        let is_missing = self
+            .rows
+            .error
+            .as_ref()
+            .is_some_and(|error| error.kind == Kind::NotOffered);
         let is_empty = self.rows.value.as_ref().is_some_and(Vec::is_empty);
         match self.of {
             _ if is_missing => &["app.back", "app.command", "app.help"],
-            RecordList::Crons | RecordList::Store(_) if is_empty => {
-                &["records.create", "app.refresh", "app.back", "app.command", "app.help"]
-            }
+            RecordList::Crons | RecordList::Store(_) if is_empty => &[
+                "records.create",
+                "app.refresh",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
             RecordList::Versions { .. } => &[
                 "records.open",
                 "records.mark",
@@ -171,17 +186,23 @@ impl Component for Records {
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         if action == Action::Refresh {
             let mut out = Requests::none();
-            self.reread(cx.session).into_iter().for_each(|effect| out.push(Request::Effect(effect)));
+            self.reread(cx.session)
+                .into_iter()
+                .for_each(|effect| out.push(Request::Effect(effect)));
             return out;
         }
         self.act(cx, action)
     }
 
     fn offers(&self, action: Action) -> bool {
-        let (is_versions, is_crons) =
-            (matches!(self.of, RecordList::Versions { .. }), matches!(self.of, RecordList::Crons));
+        let (is_versions, is_crons) = (
+            matches!(self.of, RecordList::Versions { .. }),
+            matches!(self.of, RecordList::Crons),
+        );
         match action {
-            Action::Mark | Action::Compare | Action::Rollback | Action::Schemas | Action::View9 => is_versions,
+            Action::Mark | Action::Compare | Action::Rollback | Action::Schemas | Action::View9 => {
+                is_versions
+            }
             Action::Create | Action::Update | Action::Delete => !is_versions,
             Action::Pause => is_crons,
             Action::Left => matches!(self.of, RecordList::Store(_)),
@@ -193,17 +214,21 @@ impl Component for Records {
         let row = self.selected(cx.session.now).map(|row| row.is);
         match (action, row) {
             (Action::Compare, Some(RowOf::Version(row))) => self.other_version(row).is_some(),
-            (Action::Update | Action::Delete, row) => matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_))),
-            (Action::Open | Action::Mark | Action::Compare | Action::Rollback | Action::Pause, row) => {
-                row.is_some_and(|row| !matches!(row, RowOf::Note))
+            (Action::Update | Action::Delete, row) => {
+                matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_)))
             }
+            (
+                Action::Open | Action::Mark | Action::Compare | Action::Rollback | Action::Pause,
+                row,
+            ) => row.is_some_and(|row| !matches!(row, RowOf::Note)),
             _ => true,
         }
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.ids(cx.session.now);
-        self.selection.step(&ids, cx.session.overlay_rows().h.into(), lines);
+        self.selection
+            .step(&ids, cx.session.overlay_rows().h.into(), lines);
     }
 
     fn selected_id(&self) -> Option<&str> {
@@ -235,7 +260,8 @@ impl Component for Records {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids(cx.session.now);
-        self.selection.clamp(&ids, cx.session.overlay_rows().h.into());
+        self.selection
+            .clamp(&ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {

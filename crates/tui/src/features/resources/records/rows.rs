@@ -53,8 +53,18 @@ impl Records {
     /// Returns the titles of the columns.
     pub(super) fn titles(&self) -> &'static [&'static str] {
         match self.of {
-            RecordList::Versions { .. } => &["VERSION", "STATUS", "NAME", "CREATED", "CONTEXT", "CONFIG"],
-            RecordList::Crons => &["SCHEDULE", "TIME ZONE", "NEXT RUN", "STATUS", "ASSISTANT", "THREAD", "CRON"],
+            RecordList::Versions { .. } => {
+                &["VERSION", "STATUS", "NAME", "CREATED", "CONTEXT", "CONFIG"]
+            }
+            RecordList::Crons => &[
+                "SCHEDULE",
+                "TIME ZONE",
+                "NEXT RUN",
+                "STATUS",
+                "ASSISTANT",
+                "THREAD",
+                "CRON",
+            ],
             RecordList::Store(_) => &["NAMESPACE / KEY", "UPDATED", "VALUE"],
         }
     }
@@ -68,14 +78,24 @@ impl Records {
             RecordList::Store(prefix) => self.tree(prefix, now),
         };
         let filter = self.filter.to_lowercase();
-        shown.retain(|row| filter.is_empty() || row.cells.iter().any(|cell| cell.to_lowercase().contains(&filter)));
+        shown.retain(|row| {
+            filter.is_empty()
+                || row
+                    .cells
+                    .iter()
+                    .any(|cell| cell.to_lowercase().contains(&filter))
+        });
         shown
     }
 
     fn version<'r>(&self, row: &'r Value, now: Timestamp) -> Row<'r> {
         let is_marked = self.marked.is_some() && row["version"].as_i64() == self.marked;
         // The assistant may have another context than its current version: the server restores less than it lists.
-        let differs = row["differs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let differs = row["differs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         let differs: Vec<&str> = differs.collect();
         let current = match (row["is_current"] == true, differs.is_empty()) {
             (false, _) => String::new(),
@@ -95,20 +115,29 @@ impl Records {
             text(&row["context"]),
             text(&row["config"]),
         ];
-        Row { id: row["version"].to_string(), cells, is: RowOf::Version(row) }
+        Row {
+            id: row["version"].to_string(),
+            cells,
+            is: RowOf::Version(row),
+        }
     }
 
     /// Returns the tree of the store: each namespace, and below an open one those in it and its items.
     fn tree(&self, prefix: &[String], now: Timestamp) -> Vec<Row<'_>> {
         let listed = self.rows.value.iter().flatten().filter_map(labels);
         // A server may list no namespaces although they have items.
-        let all: BTreeSet<Vec<String>> = listed.chain((!prefix.is_empty()).then(|| prefix.to_vec())).collect();
-        let nodes: BTreeSet<Vec<String>> =
-            all.iter().flat_map(|labels| (1..=labels.len()).map(|n| labels[..n].to_vec())).collect();
+        let all: BTreeSet<Vec<String>> = listed
+            .chain((!prefix.is_empty()).then(|| prefix.to_vec()))
+            .collect();
+        let nodes: BTreeSet<Vec<String>> = all
+            .iter()
+            .flat_map(|labels| (1..=labels.len()).map(|n| labels[..n].to_vec()))
+            .collect();
         let mut rows = Vec::new();
         let is_searched = !self.filter.is_empty();
         for node in &nodes {
-            let is_visible = (1..node.len()).all(|n| is_searched || self.open.contains(&node[..n]) || n < prefix.len());
+            let is_visible = (1..node.len())
+                .all(|n| is_searched || self.open.contains(&node[..n]) || n < prefix.len());
             if !is_visible {
                 continue;
             }
@@ -118,7 +147,11 @@ impl Records {
             let label = clean(node.last().map_or("", String::as_str)).into_owned();
             rows.push(Row {
                 id: format!("n {}", node.join(".")),
-                cells: vec![format!("{indent}{glyph} {label}"), String::new(), String::new()],
+                cells: vec![
+                    format!("{indent}{glyph} {label}"),
+                    String::new(),
+                    String::new(),
+                ],
                 is: RowOf::Namespace(node.clone(), is_open),
             });
             if is_open && node.len() >= prefix.len() {
@@ -132,19 +165,30 @@ impl Records {
         let indent = " ".repeat(namespace.len() * INDENT);
         let mut note = |text: String| {
             let cells = vec![format!("{indent}  {text}"), String::new(), String::new()];
-            rows.push(Row { id: format!("e {}", namespace.join(".")), cells, is: RowOf::Note });
+            rows.push(Row {
+                id: format!("e {}", namespace.join(".")),
+                cells,
+                is: RowOf::Note,
+            });
         };
-        let Some(loaded) = self.items.get(namespace) else { return note("loading…".into()) };
+        let Some(loaded) = self.items.get(namespace) else {
+            return note("loading…".into());
+        };
         if let Some(error) = &loaded.error {
             note(error.cause());
         }
         // A search also returns the items of the namespaces in it.
-        let own = |row: &&Value| labels_of(&row["namespace"]).is_some_and(|labels| labels == namespace);
+        let own =
+            |row: &&Value| labels_of(&row["namespace"]).is_some_and(|labels| labels == namespace);
         for row in loaded.value.iter().flatten().filter(own) {
             let key = row["key"].as_str().unwrap_or_default();
             rows.push(Row {
                 id: format!("i {} {key}", namespace.join(".")),
-                cells: vec![format!("{indent}  {}", clean(key)), time(&row["updated_at"], now), text(&row["value"])],
+                cells: vec![
+                    format!("{indent}  {}", clean(key)),
+                    time(&row["updated_at"], now),
+                    text(&row["value"]),
+                ],
                 is: RowOf::Item(row),
             });
         }
@@ -156,14 +200,24 @@ fn cron(row: &Value, now: Timestamp) -> Row<'_> {
     let id = |value: &Value| value.as_str().map(short_id).unwrap_or_default();
     let cells = vec![
         text(&row["schedule"]),
-        row["timezone"].as_str().map_or("UTC".into(), |zone| clean(zone).into_owned()),
-        if is_paused { "-".into() } else { time(&row["next_run_date"], now) },
+        row["timezone"]
+            .as_str()
+            .map_or("UTC".into(), |zone| clean(zone).into_owned()),
+        if is_paused {
+            "-".into()
+        } else {
+            time(&row["next_run_date"], now)
+        },
         if is_paused { "paused" } else { "enabled" }.into(),
         id(&row["assistant_id"]),
         id(&row["thread_id"]),
         id(&row["cron_id"]),
     ];
-    Row { id: row["cron_id"].as_str().unwrap_or_default().to_string(), cells, is: RowOf::Cron(row) }
+    Row {
+        id: row["cron_id"].as_str().unwrap_or_default().to_string(),
+        cells,
+        is: RowOf::Cron(row),
+    }
 }
 
 /// Returns a value for a cell. Text is shown as it is, everything else as JSON.
@@ -176,7 +230,11 @@ fn text(value: &Value) -> String {
 }
 
 fn time(value: &Value, now: Timestamp) -> String {
-    value.as_str().and_then(parse_time).map(|at| ago(at, now)).unwrap_or_default()
+    value
+        .as_str()
+        .and_then(parse_time)
+        .map(|at| ago(at, now))
+        .unwrap_or_default()
 }
 
 fn labels(row: &Value) -> Option<Vec<String>> {
@@ -184,5 +242,8 @@ fn labels(row: &Value) -> Option<Vec<String>> {
 }
 
 fn labels_of(row: &Value) -> Option<Vec<String>> {
-    row.as_array()?.iter().map(|label| label.as_str().map(str::to_string)).collect()
+    row.as_array()?
+        .iter()
+        .map(|label| label.as_str().map(str::to_string))
+        .collect()
 }

@@ -12,7 +12,9 @@ use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 /// The names allowed before a colon.
-pub const FIELDS: [&str; 9] = ["node", "mode", "ns", "run", "id", "seq", "path", "is", "text"];
+pub const FIELDS: [&str; 9] = [
+    "node", "mode", "ns", "run", "id", "seq", "path", "is", "text",
+];
 
 /// A filter as typed, with its parsed terms.
 #[derive(Debug, Clone, Default)]
@@ -70,9 +72,14 @@ impl StreamFilter {
     /// Parses a filter. An unfinished term (`!`, `node:`) matches everything. Invalid terms are listed in
     /// [`StreamFilter::problems`] and hide nothing.
     pub fn new(text: &str) -> StreamFilter {
-        let mut filter = StreamFilter { text: text.to_string(), ..StreamFilter::default() };
+        let mut filter = StreamFilter {
+            text: text.to_string(),
+            ..StreamFilter::default()
+        };
         for term in split_terms(text) {
-            let (negated, rest) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest));
+            let (negated, rest) = term
+                .strip_prefix('!')
+                .map_or((false, term), |rest| (true, rest));
             match filter.condition(rest) {
                 Ok(Some(condition)) => filter.terms.push(Term { negated, condition }),
                 Ok(None) => {}
@@ -105,13 +112,17 @@ impl StreamFilter {
 
     /// Returns whether an event matches.
     pub fn matches(&self, facets: &EventAttrs<'_>) -> bool {
-        self.terms.iter().all(|term| term.condition.matches(facets) != term.negated)
+        self.terms
+            .iter()
+            .all(|term| term.condition.matches(facets) != term.negated)
     }
 
     /// Returns whether a message matches. A message is assembled from many events; `events` are some of them. Only the
     /// message's own text is searched, because its events can contain other messages too.
     pub fn matches_message(&self, message: &Message, events: &[EventAttrs<'_>]) -> bool {
-        self.terms.iter().all(|term| term.condition.matches_message(message, events) != term.negated)
+        self.terms
+            .iter()
+            .all(|term| term.condition.matches_message(message, events) != term.negated)
     }
 
     fn condition(&mut self, term: &str) -> Result<Option<Condition>, String> {
@@ -119,16 +130,23 @@ impl StreamFilter {
             return Ok(Some(Condition::Text(self.pattern(term, regex))));
         }
         let split = term.split_once(':').filter(|_| !term.starts_with('"'));
-        let field = split.and_then(|(name, _)| FIELDS.into_iter().find(|f| f.eq_ignore_ascii_case(name)));
+        let field =
+            split.and_then(|(name, _)| FIELDS.into_iter().find(|f| f.eq_ignore_ascii_case(name)));
         let Some((field, (_, value))) = field.zip(split) else {
-            let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
-            if let Some((name, _)) = split.filter(|(name, value)| is_name(name) && !value.starts_with("//")) {
-                self.problems.push(format!("{name}: unknown field; searched as text"));
+            let is_name =
+                |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
+            if let Some((name, _)) =
+                split.filter(|(name, value)| is_name(name) && !value.starts_with("//"))
+            {
+                self.problems
+                    .push(format!("{name}: unknown field; searched as text"));
             }
             let text = unquoted(term);
             return Ok(match text {
                 "" => None,
-                text if text.eq_ignore_ascii_case("heartbeat") => Some(Condition::HeartbeatWord(Pattern::plain(text))),
+                text if text.eq_ignore_ascii_case("heartbeat") => {
+                    Some(Condition::HeartbeatWord(Pattern::plain(text)))
+                }
                 text => Some(Condition::Text(Pattern::plain(text))),
             });
         };
@@ -142,7 +160,9 @@ impl StreamFilter {
             "ns" => Condition::Namespace(Needle::new(text)),
             "run" => Condition::Run(Needle::new(text)),
             "id" => Condition::Id(Needle::new(text)),
-            "seq" => Condition::Seq(range(text).ok_or("expected a number or a range such as 100-200; ignored")?),
+            "seq" => Condition::Seq(
+                range(text).ok_or("expected a number or a range such as 100-200; ignored")?,
+            ),
             "path" => return path(value),
             "is" => match text.to_ascii_lowercase().as_str() {
                 "error" => Condition::Error,
@@ -159,7 +179,8 @@ impl StreamFilter {
 
     fn pattern(&mut self, term: &str, regex: &str) -> Pattern {
         let pattern = Pattern::new(regex);
-        self.problems.extend(pattern.problem().map(|why| format!("{term}: {why}")));
+        self.problems
+            .extend(pattern.problem().map(|why| format!("{term}: {why}")));
         pattern
     }
 }
@@ -168,7 +189,11 @@ impl Condition {
     /// Returns the cost of checking a term: the event's attributes, parts of its JSON, or all of it.
     fn cost(&self) -> u8 {
         match self {
-            Condition::Seq(_) | Condition::Mode(_) | Condition::Namespace(_) | Condition::Id(_) | Condition::Odd => 0,
+            Condition::Seq(_)
+            | Condition::Mode(_)
+            | Condition::Namespace(_)
+            | Condition::Id(_)
+            | Condition::Odd => 0,
             Condition::Run(_) => 1,
             Condition::Error | Condition::Heartbeat => 2,
             Condition::Node(_) | Condition::HeartbeatWord(_) | Condition::Text(_) => 3,
@@ -181,7 +206,10 @@ impl Condition {
         match self {
             Condition::Seq(range) => range.contains(&facets.number()),
             Condition::Mode(wanted) => wanted.is_in(facets.mode()) || wanted.is_in(&event.name),
-            Condition::Namespace(wanted) => facets.namespace().iter().any(|segment| wanted.is_in(segment)),
+            Condition::Namespace(wanted) => facets
+                .namespace()
+                .iter()
+                .any(|segment| wanted.is_in(segment)),
             Condition::Id(wanted) => event.id.as_ref().is_some_and(|id| wanted.is_in(id)),
             Condition::Run(wanted) => facets.run().is_some_and(|run| wanted.is_in(&run)),
             Condition::Odd => facets.is_odd(),
@@ -192,7 +220,11 @@ impl Condition {
             Condition::Text(pattern) => contains(facets, pattern),
             Condition::Path(path, comparison) => {
                 let values = facets.values(path);
-                values.into_iter().any(|value| comparison.as_ref().is_none_or(|comparison| comparison.matches(value)))
+                values.into_iter().any(|value| {
+                    comparison
+                        .as_ref()
+                        .is_none_or(|comparison| comparison.matches(value))
+                })
             }
         }
     }
@@ -203,22 +235,29 @@ impl Condition {
         match self {
             Condition::Seq(range) => {
                 // For evicted events only the positions are known.
-                let first = events.first().map_or(EventNumber(message.first_seq.0), EventAttrs::number);
-                let last = events.last().map_or(EventNumber(message.last_seq.0), EventAttrs::number);
+                let first = events
+                    .first()
+                    .map_or(EventNumber(message.first_seq.0), EventAttrs::number);
+                let last = events
+                    .last()
+                    .map_or(EventNumber(message.last_seq.0), EventAttrs::number);
                 first <= *range.end() && last >= *range.start()
             }
             Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
             Condition::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
             Condition::Node(wanted) => {
-                let segment = |s: &std::sync::Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
-                message.node.as_ref().is_some_and(|node| wanted.is_in(node)) || message.ns.iter().any(segment)
+                let segment =
+                    |s: &std::sync::Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
+                message.node.as_ref().is_some_and(|node| wanted.is_in(node))
+                    || message.ns.iter().any(segment)
             }
             Condition::Error => message.is_error,
             Condition::HeartbeatWord(pattern) | Condition::Text(pattern) => {
                 searchable_texts(message).any(|text| pattern.is_in(text))
             }
             Condition::Id(wanted) => {
-                message.id.as_ref().is_some_and(|id| wanted.is_in(id)) || events.iter().any(|event| self.matches(event))
+                message.id.as_ref().is_some_and(|id| wanted.is_in(id))
+                    || events.iter().any(|event| self.matches(event))
             }
             Condition::Mode(_) | Condition::Odd | Condition::Heartbeat | Condition::Path(..) => {
                 events.iter().any(|event| self.matches(event))
@@ -229,10 +268,21 @@ impl Condition {
 
 /// Returns the texts of a message: its content, its tool calls and its author.
 pub fn searchable_texts(message: &Message) -> impl Iterator<Item = &str> {
-    let calls = message.tool_calls.iter().flat_map(|call| [call.name.as_str(), call.args.as_str()]);
-    let names = [message.name.as_deref(), message.node.as_deref(), message.id.as_deref()];
-    let texts = [message.text.as_str(), message.reasoning.as_str()].into_iter().chain(calls);
-    texts.chain(names.into_iter().flatten()).chain([message.role.word()])
+    let calls = message
+        .tool_calls
+        .iter()
+        .flat_map(|call| [call.name.as_str(), call.args.as_str()]);
+    let names = [
+        message.name.as_deref(),
+        message.node.as_deref(),
+        message.id.as_deref(),
+    ];
+    let texts = [message.text.as_str(), message.reasoning.as_str()]
+        .into_iter()
+        .chain(calls);
+    texts
+        .chain(names.into_iter().flatten())
+        .chain([message.role.word()])
 }
 
 /// Returns whether a pattern occurs in an event's attributes, id or data.
@@ -241,13 +291,17 @@ fn contains(facets: &EventAttrs<'_>, pattern: &Pattern) -> bool {
     pattern.is_in(&event.name)
         || event.ns.iter().any(|segment| pattern.is_in(segment))
         || event.id.as_ref().is_some_and(|id| pattern.is_in(id))
-        || pattern.first_in(event.data.text(), event.data.json().is_some()).is_some()
+        || pattern
+            .first_in(event.data.text(), event.data.json().is_some())
+            .is_some()
 }
 
 impl Comparison {
     fn matches(&self, raw: &RawValue) -> bool {
         let raw = raw.get();
-        let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let inner = raw
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
         let value = inner.map_or(Cow::Borrowed(raw), unescaped);
         let order = match (inner.is_some(), self.is_text) {
             // A JSON string is always compared as text, so `=3` also matches `"3"`.
@@ -286,7 +340,10 @@ fn path(text: &str) -> Result<Option<Condition>, String> {
     let mut found = None;
     for (at, c) in text.char_indices() {
         quoted ^= c == '"';
-        let sign = OPERATORS.iter().find(|(sign, _)| text[at..].starts_with(sign)).filter(|_| !quoted);
+        let sign = OPERATORS
+            .iter()
+            .find(|(sign, _)| text[at..].starts_with(sign))
+            .filter(|_| !quoted);
         if let Some((sign, operator)) = sign {
             found = Some((&text[..at], *operator, &text[at + sign.len()..]));
             break;
@@ -297,7 +354,14 @@ fn path(text: &str) -> Result<Option<Condition>, String> {
         Some((_, _, "")) => return Ok(None),
         Some((path, operator, value)) => {
             let plain = unquoted(value);
-            (path, Some(Comparison { operator, value: plain.to_string(), is_text: plain.len() < value.len() }))
+            (
+                path,
+                Some(Comparison {
+                    operator,
+                    value: plain.to_string(),
+                    is_text: plain.len() < value.len(),
+                }),
+            )
         }
         None => (text, None),
     };
@@ -308,7 +372,13 @@ fn path(text: &str) -> Result<Option<Condition>, String> {
 /// Parses `100`, `100-200`, `100-` or `-200`.
 fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let end = |text: &str, open: u64| Some(EventNumber(if text.is_empty() { open } else { text.parse().ok()? }));
+    let end = |text: &str, open: u64| {
+        Some(EventNumber(if text.is_empty() {
+            open
+        } else {
+            text.parse().ok()?
+        }))
+    };
     if from.is_empty() && to.is_empty() {
         return None;
     }
@@ -317,12 +387,15 @@ fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
 
 /// Returns the text between the slashes of a `/regex/`.
 fn regex(term: &str) -> Option<&str> {
-    term.strip_prefix('/')?.strip_suffix('/').filter(|inner| !inner.is_empty())
+    term.strip_prefix('/')?
+        .strip_suffix('/')
+        .filter(|inner| !inner.is_empty())
 }
 
 /// Removes the quotes around a text; the closing one may still be missing.
 fn unquoted(text: &str) -> &str {
-    text.strip_prefix('"').map_or(text, |rest| rest.strip_suffix('"').unwrap_or(rest))
+    text.strip_prefix('"')
+        .map_or(text, |rest| rest.strip_suffix('"').unwrap_or(rest))
 }
 
 /// Splits a filter into terms. Quotes protect spaces, and so do the slashes of a closed regex.
@@ -332,7 +405,10 @@ fn split_terms(text: &str) -> Vec<&str> {
     while !rest.is_empty() {
         let start = rest.strip_prefix('!').unwrap_or(rest);
         let start = start.strip_prefix("text:").unwrap_or(start);
-        let closed = start.starts_with('/').then(|| closing_slash(start)).flatten();
+        let closed = start
+            .starts_with('/')
+            .then(|| closing_slash(start))
+            .flatten();
         let end = match closed {
             Some(length) => rest.len() - start.len() + length,
             None => {
@@ -354,7 +430,9 @@ fn split_terms(text: &str) -> Vec<&str> {
 fn closing_slash(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let ends = |at: usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
-    (2..bytes.len()).find(|&at| bytes[at] == b'/' && bytes[at - 1] != b'\\' && ends(at)).map(|at| at + 1)
+    (2..bytes.len())
+        .find(|&at| bytes[at] == b'/' && bytes[at - 1] != b'\\' && ends(at))
+        .map(|at| at + 1)
 }
 
 #[cfg(test)]
@@ -367,8 +445,16 @@ mod tests {
     fn event_log() -> (Vec<Event>, Projections) {
         let rows = [
             ("metadata", "", r#"{"run_id":"01a1fbb5-1743","attempt":1}"#),
-            ("updates", "sub:77|inner:88", r#"{"Search Web":{"n":3,"s":"3","q":"Krak\u00f3w","tags":["a","b"]}}"#),
-            ("messages", "", r#"[{"content":"Hello, wide world","id":"m"},{"langgraph_node":"chat"}]"#),
+            (
+                "updates",
+                "sub:77|inner:88",
+                r#"{"Search Web":{"n":3,"s":"3","q":"Krak\u00f3w","tags":["a","b"]}}"#,
+            ),
+            (
+                "messages",
+                "",
+                r#"[{"content":"Hello, wide world","id":"m"},{"langgraph_node":"chat"}]"#,
+            ),
             ("custom", "", r#"{"type":"heartbeat","n":12}"#),
             ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
             ("values", "", ""),
@@ -376,11 +462,28 @@ mod tests {
         let mut projections = Projections::default();
         let mut events = Vec::new();
         for (i, (name, ns, data)) in rows.into_iter().enumerate() {
-            let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json(data.into()) };
-            let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+            let data = if data.is_empty() {
+                Data::Malformed("<html>".into())
+            } else {
+                Data::Json(data.into())
+            };
+            let ns = ns
+                .split('|')
+                .filter(|s| !s.is_empty())
+                .map(Into::into)
+                .collect();
             let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let id = Some(format!("17952243-{i}").into());
-            let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns, id, data };
+            let event = Event {
+                seq,
+                at,
+                conn: 1,
+                replayed: false,
+                name: name.into(),
+                ns,
+                id,
+                data,
+            };
             projections.apply(&Item::Record(Record::Event(event.clone())));
             events.push(event);
         }
@@ -454,23 +557,47 @@ mod tests {
     #[test]
     fn a_message_matches_by_its_own_text() {
         let mut projections = Projections::default();
-        let state =
-            r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
+        let state = r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
         let (seq, at) = (Seq(1), jiff::Timestamp::UNIX_EPOCH);
         let data = Data::Json(state.into());
-        let event = Event { seq, at, conn: 1, replayed: false, name: "values".into(), ns: [].into(), id: None, data };
+        let event = Event {
+            seq,
+            at,
+            conn: 1,
+            replayed: false,
+            name: "values".into(),
+            ns: [].into(),
+            id: None,
+            data,
+        };
         projections.apply(&Item::Record(Record::Event(event.clone())));
         let matching = |filter: &str| -> Vec<&str> {
             let filter = StreamFilter::new(filter);
-            let matches = |message: &&Message| filter.matches_message(message, &[EventAttrs::of(&event, &projections)]);
-            projections.messages.items().iter().filter(matches).map(|message| message.text.as_str()).collect()
+            let matches = |message: &&Message| {
+                filter.matches_message(message, &[EventAttrs::of(&event, &projections)])
+            };
+            projections
+                .messages
+                .items()
+                .iter()
+                .filter(matches)
+                .map(|message| message.text.as_str())
+                .collect()
         };
         assert_eq!(
-            (matching("one"), matching("!one"), matching("mode:values !ai")),
+            (
+                matching("one"),
+                matching("!one"),
+                matching("mode:values !ai")
+            ),
             (vec!["one"], vec!["two"], vec!["one"])
         );
         assert_eq!(
-            (matching("seq:2-"), matching("id:a"), matching("path:messages[1].id=a").len()),
+            (
+                matching("seq:2-"),
+                matching("id:a"),
+                matching("path:messages[1].id=a").len()
+            ),
             (vec![], vec!["two"], 2)
         );
     }
@@ -478,10 +605,22 @@ mod tests {
     #[test]
     fn invalid_terms_are_reported_and_hide_nothing() {
         for (filter, problem) in [
-            ("seq:x", "seq:x: expected a number or a range such as 100-200; ignored"),
-            ("is:green", "is:green: expected error, odd or heartbeat; ignored"),
-            ("!path:a..b", "!path:a..b: expected a path such as messages[-1].content; ignored"),
-            ("!/(/", "/(/: invalid regex (unclosed group); searched as text"),
+            (
+                "seq:x",
+                "seq:x: expected a number or a range such as 100-200; ignored",
+            ),
+            (
+                "is:green",
+                "is:green: expected error, odd or heartbeat; ignored",
+            ),
+            (
+                "!path:a..b",
+                "!path:a..b: expected a path such as messages[-1].content; ignored",
+            ),
+            (
+                "!/(/",
+                "/(/: invalid regex (unclosed group); searched as text",
+            ),
         ] {
             assert_eq!(matching(filter).len(), 6, "{filter}");
             assert_eq!(StreamFilter::new(filter).problems(), [problem.to_string()]);
@@ -489,7 +628,11 @@ mod tests {
         let odd = StreamFilter::new("step:3");
         assert!(odd.problems()[0] == "step: unknown field; searched as text" && !odd.is_empty());
         assert!(StreamFilter::new("http://x a:b\" ").problems()[0].starts_with("a: unknown field"));
-        assert_eq!(StreamFilter::new("/threads/search").problems(), [] as [String; 0], "a path is a text");
+        assert_eq!(
+            StreamFilter::new("/threads/search").problems(),
+            [] as [String; 0],
+            "a path is a text"
+        );
     }
 
     proptest! {

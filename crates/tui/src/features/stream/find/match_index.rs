@@ -32,7 +32,10 @@ pub struct MatchIndex {
 impl MatchIndex {
     /// Returns an empty index that starts to scan at an entry.
     pub fn from(key: u64) -> MatchIndex {
-        MatchIndex { scanned: key..key, ..MatchIndex::default() }
+        MatchIndex {
+            scanned: key..key,
+            ..MatchIndex::default()
+        }
     }
 
     /// Scans about `budget` more bytes. `list` holds the keys of the current entries. `scan` takes a key, the byte to
@@ -46,12 +49,19 @@ impl MatchIndex {
         self.list = list.start..list.end.max(list.start);
         let inside = |key: u64| key.clamp(self.list.start, self.list.end);
         self.scanned = inside(self.scanned.start)..inside(self.scanned.end);
-        while self.found.front().is_some_and(|found| found.key < self.list.start) {
+        while self
+            .found
+            .front()
+            .is_some_and(|found| found.key < self.list.start)
+        {
             self.found.pop_front();
         }
         let mut remaining = budget;
         while let Some(key) = self.next_entry() {
-            let from = self.partial.filter(|(key_of_partial, _)| *key_of_partial == key).map_or(0, |(_, from)| from);
+            let from = self
+                .partial
+                .filter(|(key_of_partial, _)| *key_of_partial == key)
+                .map_or(0, |(_, from)| from);
             let (result, read) = scan(key, from, remaining);
             remaining = remaining.saturating_sub(read + PER_ENTRY);
             self.partial = None;
@@ -68,7 +78,9 @@ impl MatchIndex {
     /// Returns the next entry to scan. A partly scanned entry comes first; otherwise a long entry would restart each
     /// time new entries arrive.
     fn next_entry(&self) -> Option<u64> {
-        let is_adjacent = |key: u64| (key == self.scanned.end && key < self.list.end) || key + 1 == self.scanned.start;
+        let is_adjacent = |key: u64| {
+            (key == self.scanned.end && key < self.list.end) || key + 1 == self.scanned.start
+        };
         if let Some((key_of_partial, _)) = self.partial
             && is_adjacent(key_of_partial)
             && key_of_partial >= self.list.start
@@ -82,7 +94,10 @@ impl MatchIndex {
     }
 
     fn record(&mut self, key: u64, result: ScanResult) {
-        let found = |at: usize| Found { key, at: u32::try_from(at).unwrap_or(u32::MAX) };
+        let found = |at: usize| Found {
+            key,
+            at: u32::try_from(at).unwrap_or(u32::MAX),
+        };
         if key == self.scanned.end {
             self.scanned.end += 1;
             if let ScanResult::Found(at) = result {
@@ -101,12 +116,21 @@ impl MatchIndex {
         if !self.scanned.contains(&key) {
             return;
         }
-        match (self.found.binary_search_by_key(&key, |found| found.key), result) {
-            (Ok(i), ScanResult::Found(at)) => self.found[i].at = u32::try_from(at).unwrap_or(u32::MAX),
-            (Ok(i), _) => drop(self.found.remove(i)),
-            (Err(i), ScanResult::Found(at)) => {
-                self.found.insert(i, Found { key, at: u32::try_from(at).unwrap_or(u32::MAX) })
+        match (
+            self.found.binary_search_by_key(&key, |found| found.key),
+            result,
+        ) {
+            (Ok(i), ScanResult::Found(at)) => {
+                self.found[i].at = u32::try_from(at).unwrap_or(u32::MAX)
             }
+            (Ok(i), _) => drop(self.found.remove(i)),
+            (Err(i), ScanResult::Found(at)) => self.found.insert(
+                i,
+                Found {
+                    key,
+                    at: u32::try_from(at).unwrap_or(u32::MAX),
+                },
+            ),
             (Err(_), _) => {}
         }
     }
@@ -118,7 +142,10 @@ impl MatchIndex {
 
     /// Returns the number of scanned entries, and of all entries.
     pub fn progress(&self) -> (u64, u64) {
-        (self.scanned.end - self.scanned.start, self.list.end - self.list.start)
+        (
+            self.scanned.end - self.scanned.start,
+            self.list.end - self.list.start,
+        )
     }
 
     /// Returns the number of matching entries.
@@ -138,7 +165,10 @@ impl MatchIndex {
 
     /// Returns the position of the match in an entry, in bytes.
     pub fn match_offset(&self, key: u64) -> Option<usize> {
-        let i = self.found.binary_search_by_key(&key, |found| found.key).ok()?;
+        let i = self
+            .found
+            .binary_search_by_key(&key, |found| found.key)
+            .ok()?;
         Some(self.found[i].at as usize)
     }
 
@@ -149,7 +179,9 @@ impl MatchIndex {
 
     /// Returns the first match at or after an entry.
     pub fn at_or_after(&self, key: u64) -> Option<u64> {
-        self.found.get(self.rank(key) as usize).map(|found| found.key)
+        self.found
+            .get(self.rank(key) as usize)
+            .map(|found| found.key)
     }
 
     /// Returns the last match before an entry.
@@ -168,7 +200,8 @@ impl MatchIndex {
 
     /// Returns whether all entries from this one to the next match are scanned, so that no closer match can turn up.
     pub fn has_scanned_to_next(&self, key: u64) -> bool {
-        self.scanned.start <= key && (self.at_or_after(key).is_some() || self.scanned.end >= self.list.end)
+        self.scanned.start <= key
+            && (self.at_or_after(key).is_some() || self.scanned.end >= self.list.end)
     }
 
     /// Returns whether all entries from the previous match to this one are scanned.
@@ -190,7 +223,14 @@ mod tests {
         let mut advance = |index: &mut MatchIndex, list: Range<u64>| {
             index.advance(list, 1, |key, _, _| {
                 order.push(key);
-                (if key % 2 == 0 { ScanResult::Found(key as usize) } else { ScanResult::Nothing }, 0)
+                (
+                    if key % 2 == 0 {
+                        ScanResult::Found(key as usize)
+                    } else {
+                        ScanResult::Nothing
+                    },
+                    0,
+                )
             });
         };
         advance(&mut index, 2..7);
@@ -202,15 +242,31 @@ mod tests {
         advance(&mut index, 2..8);
         advance(&mut index, 2..8);
         advance(&mut index, 2..8);
-        assert_eq!(order, [5, 6, 4, 7, 3, 2], "entries at the end come before older ones");
+        assert_eq!(
+            order,
+            [5, 6, 4, 7, 3, 2],
+            "entries at the end come before older ones"
+        );
         assert!(index.is_complete());
-        assert_eq!((index.count(), index.first(), index.last()), (3, Some(2), Some(6)));
-        assert_eq!((index.at_or_after(4), index.at_or_after(7), index.before(4)), (Some(4), None, Some(2)));
-        assert_eq!((index.rank(6), index.match_offset(6), index.match_offset(5)), (2, Some(6), None));
+        assert_eq!(
+            (index.count(), index.first(), index.last()),
+            (3, Some(2), Some(6))
+        );
+        assert_eq!(
+            (index.at_or_after(4), index.at_or_after(7), index.before(4)),
+            (Some(4), None, Some(2))
+        );
+        assert_eq!(
+            (index.rank(6), index.match_offset(6), index.match_offset(5)),
+            (2, Some(6), None)
+        );
         index.update(7, ScanResult::Found(1));
         index.update(4, ScanResult::Nothing);
         index.update(99, ScanResult::Found(0));
-        assert_eq!((index.count(), index.last(), index.is_match(4)), (3, Some(7), false));
+        assert_eq!(
+            (index.count(), index.last(), index.is_match(4)),
+            (3, Some(7), false)
+        );
     }
 
     #[test]
@@ -223,7 +279,14 @@ mod tests {
             index.advance(1..3, 1 << 20, |_, from, budget| {
                 assert!(budget <= 1 << 20);
                 let next = from + budget.max(4096);
-                (if next >= SIZE { ScanResult::Found(SIZE) } else { ScanResult::Further(next) }, budget)
+                (
+                    if next >= SIZE {
+                        ScanResult::Found(SIZE)
+                    } else {
+                        ScanResult::Further(next)
+                    },
+                    budget,
+                )
             });
         }
         assert!((100..=102).contains(&steps), "{steps}");

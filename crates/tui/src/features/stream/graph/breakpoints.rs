@@ -19,7 +19,10 @@ pub struct Breakpoints {
 impl Breakpoints {
     /// Returns those of a node.
     pub fn at(&self, node: &str) -> Breakpoint {
-        Breakpoint { before: self.before.contains(node), after: self.after.contains(node) }
+        Breakpoint {
+            before: self.before.contains(node),
+            after: self.after.contains(node),
+        }
     }
 
     /// Changes those of a node: before it, after it, both, none.
@@ -51,8 +54,8 @@ pub(super) struct RunBreakpoints {
 impl RunBreakpoints {
     /// Returns those of a run; `None` if it has none, or if its record doesn't say.
     pub fn of(name: String, record: &RunFacts) -> Option<RunBreakpoints> {
-        let [before, after] =
-            [&record.interrupt_before, &record.interrupt_after].map(|names| names.iter().cloned().collect());
+        let [before, after] = [&record.interrupt_before, &record.interrupt_after]
+            .map(|names| names.iter().cloned().collect());
         let nodes = Breakpoints { before, after };
         (nodes != Breakpoints::default()).then_some(RunBreakpoints { name, nodes })
     }
@@ -60,7 +63,10 @@ impl RunBreakpoints {
     /// Returns those of a node of the main graph. Runs don't stop at the nodes of subgraphs.
     fn at(&self, node: &str) -> Breakpoint {
         let has = |nodes: &BTreeSet<String>| nodes.contains(node) || nodes.contains(ALL);
-        Breakpoint { before: has(&self.nodes.before), after: has(&self.nodes.after) }
+        Breakpoint {
+            before: has(&self.nodes.before),
+            after: has(&self.nodes.after),
+        }
     }
 }
 
@@ -69,7 +75,10 @@ impl GraphView {
     pub(super) fn breakpoint_in_effect(&self, row: usize) -> Breakpoint {
         let node = self.picture.node_of_row(row);
         let (of_run, of_graph) = (self.run_breakpoint(&node.id), self.graph_breakpoint(node));
-        Breakpoint { before: of_graph.before || of_run.before, after: of_graph.after || of_run.after }
+        Breakpoint {
+            before: of_graph.before || of_run.before,
+            after: of_graph.after || of_run.after,
+        }
     }
 
     /// Returns the compiled breakpoints of a node that the shown run uses. Breakpoints of a run before nodes replace those of the
@@ -77,7 +86,9 @@ impl GraphView {
     fn graph_breakpoint(&self, node: &Node) -> Breakpoint {
         let is_inside = group_of(&node.id).is_some() || self.is_folded_group(node);
         let run = self.run_breakpoints.as_ref().filter(|_| !is_inside);
-        let has = |side: fn(&Breakpoints) -> &BTreeSet<String>| run.is_some_and(|run| !side(&run.nodes).is_empty());
+        let has = |side: fn(&Breakpoints) -> &BTreeSet<String>| {
+            run.is_some_and(|run| !side(&run.nodes).is_empty())
+        };
         Breakpoint {
             before: node.breakpoint.before && !has(|nodes| &nodes.before),
             after: node.breakpoint.after && !has(|nodes| &nodes.after),
@@ -86,7 +97,11 @@ impl GraphView {
 
     fn run_breakpoint(&self, id: &str) -> Breakpoint {
         let is_top_level = group_of(id).is_none() && self.is_node_or_group(id);
-        self.run_breakpoints.as_ref().filter(|_| is_top_level).map(|run| run.at(id)).unwrap_or_default()
+        self.run_breakpoints
+            .as_ref()
+            .filter(|_| is_top_level)
+            .map(|run| run.at(id))
+            .unwrap_or_default()
     }
 
     /// Returns whether an id is that of a node which runs execute, not START, END or several siblings drawn as one.
@@ -114,7 +129,8 @@ impl GraphView {
         let group = self.group_edge(row, is_before);
         let ids = || group.into_iter().chain([&*node.id]);
         let is_next = ids().any(|id| side(self.breakpoints.at(id)));
-        let is_in_effect = side(self.breakpoint_in_effect(row)) || ids().any(|id| side(self.run_breakpoint(id)));
+        let is_in_effect =
+            side(self.breakpoint_in_effect(row)) || ids().any(|id| side(self.run_breakpoint(id)));
         (is_next, is_in_effect)
     }
 
@@ -133,8 +149,14 @@ impl GraphView {
 
     /// Returns the nodes in a folded subgraph that the graph stops at, each with its name there.
     fn stops_inside(&self, group: &Node) -> Vec<(Breakpoint, String)> {
-        let inside = self.whole.nodes().iter().filter(|node| is_in(&node.id, &group.id) && node.breakpoint.is_set());
-        inside.map(|node| (node.breakpoint, node.id[group.id.len() + 1..].to_string())).collect()
+        let inside = self
+            .whole
+            .nodes()
+            .iter()
+            .filter(|node| is_in(&node.id, &group.id) && node.breakpoint.is_set());
+        inside
+            .map(|node| (node.breakpoint, node.id[group.id.len() + 1..].to_string()))
+            .collect()
     }
 
     /// Describes the breakpoints at the node of a row, and those of the groups that it is in.
@@ -143,7 +165,11 @@ impl GraphView {
         let mut out = Vec::new();
         let mut say = |who: &str, stops: Breakpoint, id: &str| {
             if stops.is_set() {
-                let what = if id == node.id { "it".into() } else { text::seen(id, 30) };
+                let what = if id == node.id {
+                    "it".into()
+                } else {
+                    text::seen(id, 30)
+                };
                 out.push(format!("{who} stops {} {what}", stops.words()));
             }
         };
@@ -156,15 +182,23 @@ impl GraphView {
             id = group_of(at);
         }
         if self.is_folded_group(node) {
-            self.stops_inside(node).iter().for_each(|(stops, name)| say("the graph", *stops, name));
+            self.stops_inside(node)
+                .iter()
+                .for_each(|(stops, name)| say("the graph", *stops, name));
             return out;
         }
         let used = self.graph_breakpoint(node);
         say("the graph", used, &node.id);
-        let replaced =
-            Breakpoint { before: node.breakpoint.before && !used.before, after: node.breakpoint.after && !used.after };
+        let replaced = Breakpoint {
+            before: node.breakpoint.before && !used.before,
+            after: node.breakpoint.after && !used.after,
+        };
         if let Some(run) = self.run_breakpoints.as_ref().filter(|_| replaced.is_set()) {
-            out.push(format!("{} replaces the breakpoint of the graph {} it", run.name, replaced.words()));
+            out.push(format!(
+                "{} replaces the breakpoint of the graph {} it",
+                run.name,
+                replaced.words()
+            ));
         }
         out
     }

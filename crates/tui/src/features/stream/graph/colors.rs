@@ -17,27 +17,50 @@ impl NodeColors {
     /// Numbers the nodes of a graph. Events name the nodes of subgraphs without their path.
     pub fn new(graph: &Graph) -> NodeColors {
         let mut colors = NodeColors::default();
-        for (number, node) in graph.nodes().iter().filter(|node| node.is_real()).enumerate() {
+        for (number, node) in graph
+            .nodes()
+            .iter()
+            .filter(|node| node.is_real())
+            .enumerate()
+        {
             let number = color_of(number);
             let name = node.id.rsplit(SEPARATOR).next().unwrap_or(&node.id);
             for name in [&node.id[..], name] {
                 colors.by_name.entry(name.to_string()).or_insert(number);
             }
             if let Tone::Label(label) = Tone::label(name) {
-                colors.by_label.entry(label).and_modify(|known| *known = None).or_insert(Some(number));
+                colors
+                    .by_label
+                    .entry(label)
+                    .and_modify(|known| *known = None)
+                    .or_insert(Some(number));
             }
         }
         // A server that describes the inside of a subgraph leaves out its own node, which events name nevertheless. As in the
         // graph, it has the color of its first node.
-        for (number, node) in graph.nodes().iter().filter(|node| node.is_real()).enumerate() {
+        for (number, node) in graph
+            .nodes()
+            .iter()
+            .filter(|node| node.is_real())
+            .enumerate()
+        {
             let mut id = &node.id[..];
             while let Some((group, _)) = id.rsplit_once(SEPARATOR) {
                 let name = group.rsplit(SEPARATOR).next().unwrap_or(group);
-                if let (false, Tone::Label(label)) = (colors.by_name.contains_key(name), Tone::label(name)) {
-                    colors.by_label.entry(label).and_modify(|known| *known = None).or_insert(Some(color_of(number)));
+                if let (false, Tone::Label(label)) =
+                    (colors.by_name.contains_key(name), Tone::label(name))
+                {
+                    colors
+                        .by_label
+                        .entry(label)
+                        .and_modify(|known| *known = None)
+                        .or_insert(Some(color_of(number)));
                 }
                 for name in [group, name] {
-                    colors.by_name.entry(name.to_string()).or_insert(color_of(number));
+                    colors
+                        .by_name
+                        .entry(name.to_string())
+                        .or_insert(color_of(number));
                 }
                 id = group;
             }
@@ -55,7 +78,11 @@ impl NodeColors {
                 let text = piece.text.trim();
                 // A time may follow the name.
                 let name = || text.split(' ').next().unwrap_or_default();
-                let by_name = self.by_name.get(text).or_else(|| self.by_name.get(name())).copied();
+                let by_name = self
+                    .by_name
+                    .get(text)
+                    .or_else(|| self.by_name.get(name()))
+                    .copied();
                 let number = by_name.or_else(|| self.by_label.get(&label).copied().flatten());
                 piece.tone = number.map_or(piece.tone, Tone::Label);
             }
@@ -76,29 +103,59 @@ mod tests {
 
     #[test]
     fn names_and_bars_have_the_color_of_their_node() {
-        let graph = Graph::read(&json!({"nodes": [{"id": "__start__"}, {"id": "chat"}, {"id": "sub:tools"}]}));
+        let graph = Graph::read(
+            &json!({"nodes": [{"id": "__start__"}, {"id": "chat"}, {"id": "sub:tools"}]}),
+        );
         let colors = NodeColors::new(&graph);
-        let mut line = Line::of(Tone::label("tools"), "tools").with_dim(" ").with(Tone::label("chat"), "███");
+        let mut line = Line::of(Tone::label("tools"), "tools")
+            .with_dim(" ")
+            .with(Tone::label("chat"), "███");
         line.push(Tone::label("other"), "other");
         line.push(Tone::label("tools"), " tools 2.6s ");
         let other = Tone::label("other");
         colors.apply(&mut line);
         let tones: Vec<Tone> = line.left.iter().map(|piece| piece.tone).collect();
-        assert_eq!(tones, [Tone::Label(1), Tone::Dim, Tone::Label(0), other, Tone::Label(1)]);
+        assert_eq!(
+            tones,
+            [
+                Tone::Label(1),
+                Tone::Dim,
+                Tone::Label(0),
+                other,
+                Tone::Label(1)
+            ]
+        );
     }
 
     #[test]
     fn a_subgraph_without_a_node_of_its_own_has_the_color_of_its_first_node() {
         // As langgraph-api 0.16.7 describes a graph with `xray`.
-        let ids = ["__start__", "plan", "join", "__end__", "sub:prepare", "sub:inner:think"];
+        let ids = [
+            "__start__",
+            "plan",
+            "join",
+            "__end__",
+            "sub:prepare",
+            "sub:inner:think",
+        ];
         let nodes: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
         let colors = NodeColors::new(&Graph::read(&json!({"nodes": nodes})));
         let color = |name: &str| colors.by_name.get(name).copied();
-        assert_eq!(["plan", "join", "sub", "inner"].map(color), [Some(0), Some(1), Some(2), Some(3)]);
-        assert_eq!((color("sub"), color("sub:inner")), (color("prepare"), color("think")));
+        assert_eq!(
+            ["plan", "join", "sub", "inner"].map(color),
+            [Some(0), Some(1), Some(2), Some(3)]
+        );
+        assert_eq!(
+            (color("sub"), color("sub:inner")),
+            (color("prepare"), color("think"))
+        );
         let mut bar = Line::of(Tone::label("sub"), "███");
         colors.apply(&mut bar);
-        assert_eq!(bar.left.first().map(|piece| piece.tone), Some(Tone::Label(2)), "its bar, too");
+        assert_eq!(
+            bar.left.first().map(|piece| piece.tone),
+            Some(Tone::Label(2)),
+            "its bar, too"
+        );
     }
 
     #[test]

@@ -26,7 +26,11 @@ impl GraphView {
         let columns = self.columns(WIDTH, title, Glyphs::Unicode);
         let mut text = format!("{}\n", self.heading(&columns, title).text().trim_end());
         for row in 0..self.picture.rows() {
-            text.push_str(self.row_line(row, &columns, Glyphs::Unicode).text().trim_end());
+            text.push_str(
+                self.row_line(row, &columns, Glyphs::Unicode)
+                    .text()
+                    .trim_end(),
+            );
             text.push('\n');
         }
         text

@@ -6,7 +6,8 @@ use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::session::Cx;
 use crate::session::msg::{
-    Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId,
+    SubscriptionKind,
 };
 use crate::widgets::area::Area;
 use jiff::Timestamp;
@@ -52,7 +53,12 @@ impl Loading {
     /// Begins to load the graph of an assistant.
     pub fn begin(&mut self, assistant: &str, number: u64) {
         let wanted = Some((assistant.to_string(), number));
-        *self = Loading { number: Some(number), wanted, has_graph: self.has_graph, failure: None };
+        *self = Loading {
+            number: Some(number),
+            wanted,
+            has_graph: self.has_graph,
+            failure: None,
+        };
     }
 
     /// Returns the number of the request in progress.
@@ -75,11 +81,15 @@ pub struct KnownGraphs {
 
 impl KnownGraphs {
     pub(super) fn get(&self, server: &ServerRef, assistant: &str) -> Option<&Arc<Graph>> {
-        self.graphs.iter().find(|(known, id, _)| known == server && id == assistant).map(|(.., graph)| graph)
+        self.graphs
+            .iter()
+            .find(|(known, id, _)| known == server && id == assistant)
+            .map(|(.., graph)| graph)
     }
 
     pub(super) fn keep(&mut self, server: ServerRef, assistant: String, graph: Arc<Graph>) {
-        self.graphs.retain(|(known, id, _)| *known != server || *id != assistant);
+        self.graphs
+            .retain(|(known, id, _)| *known != server || *id != assistant);
         if self.graphs.len() >= MAX_KNOWN {
             self.graphs.remove(0);
         }
@@ -97,7 +107,11 @@ impl GraphView {
     pub(super) fn subscription(&self, server: &ServerRef) -> Option<Subscription> {
         let (number, assistant) = self.request()?;
         let kind = SubscriptionKind::Graph(server.clone(), assistant.to_string());
-        Some(Subscription::new(SubscriptionId::Graph(number), Epoch::default(), kind))
+        Some(Subscription::new(
+            SubscriptionId::Graph(number),
+            Epoch::default(),
+            kind,
+        ))
     }
 
     /// Records that the request's task failed.
@@ -116,7 +130,9 @@ impl GraphView {
             }
             Err(error) if error.may_lack_call() => self.loading.failure = Some(Failure::NotOffered),
             Err(error) => {
-                let cause = error.status().map_or_else(|| error.cause(), |status| status.to_string());
+                let cause = error
+                    .status()
+                    .map_or_else(|| error.cause(), |status| status.to_string());
                 self.loading.failure = Some(Failure::Request(cause));
             }
         }
@@ -136,19 +152,30 @@ impl StreamState {
     /// Uses the graph of the shown thread's assistant if it is known, else requests it once: it gives the nodes their colors in all
     /// views. A refresh reloads it only for the Graph view.
     fn request_graph(&mut self, is_shown: bool, number: impl Fn() -> u64) {
-        let Some(viewer) = self.tabs.shown_mut() else { return };
-        let Some(assistant) = viewer.assistant().filter(|_| !viewer.is_recording()) else { return };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return;
+        };
+        let Some(assistant) = viewer.assistant().filter(|_| !viewer.is_recording()) else {
+            return;
+        };
         let refreshes = viewer.refreshes;
         let known = self.known_graphs.get(&viewer.server, assistant).cloned();
         let wanted = (assistant.to_string(), refreshes);
         let loading = &mut viewer.graph.loading;
-        let is_first = loading.wanted.as_ref().is_none_or(|(known, _)| *known != wanted.0);
+        let is_first = loading
+            .wanted
+            .as_ref()
+            .is_none_or(|(known, _)| *known != wanted.0);
         let is_lacking = self.known_graphs.lacking.contains(&viewer.server);
         let is_needed = is_shown || known.is_some() || (is_first && !is_lacking);
         if loading.wanted.as_ref() == Some(&wanted) || !is_needed {
             return;
         }
-        *loading = Loading { wanted: Some(wanted), has_graph: loading.has_graph && !is_first, ..Loading::default() };
+        *loading = Loading {
+            wanted: Some(wanted),
+            has_graph: loading.has_graph && !is_first,
+            ..Loading::default()
+        };
         match known.filter(|_| is_first) {
             Some(graph) => viewer.graph.on_graph(Ok(graph)),
             None => loading.number = Some(number()),
@@ -157,20 +184,36 @@ impl StreamState {
 
     /// Adds the requests for graphs.
     pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
-        let addressed = self.tabs.all().iter().filter(|viewer| viewer.server.has_address());
+        let addressed = self
+            .tabs
+            .all()
+            .iter()
+            .filter(|viewer| viewer.server.has_address());
         out.extend(addressed.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
     }
 
     /// Applies a loaded graph.
     pub fn on_graph(&mut self, number: u64, event: SubscriptionEvent) {
-        let SubscriptionEvent::Graph(result) = event else { return };
+        let SubscriptionEvent::Graph(result) = event else {
+            return;
+        };
         let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
-        let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) else { return };
-        let assistant = viewer.graph.loading.wanted.as_ref().map(|(assistant, _)| assistant.clone());
+        let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) else {
+            return;
+        };
+        let assistant = viewer
+            .graph
+            .loading
+            .wanted
+            .as_ref()
+            .map(|(assistant, _)| assistant.clone());
         if let (Ok(graph), Some(assistant)) = (&result, assistant) {
-            self.known_graphs.keep(viewer.server.clone(), assistant, graph.clone());
+            self.known_graphs
+                .keep(viewer.server.clone(), assistant, graph.clone());
         }
-        if result.as_ref().is_err_and(ApiError::may_lack_call) && !self.known_graphs.lacking.contains(&viewer.server) {
+        if result.as_ref().is_err_and(ApiError::may_lack_call)
+            && !self.known_graphs.lacking.contains(&viewer.server)
+        {
             self.known_graphs.lacking.push(viewer.server.clone());
         }
         viewer.graph.on_graph(result);
@@ -188,34 +231,57 @@ impl StreamState {
 impl Viewer {
     /// Returns the assistant of the thread, or of the run that was started.
     pub fn assistant(&self) -> Option<&str> {
-        self.present().status.thread_records().assistant().or_else(|| self.started_assistant_id())
+        self.present()
+            .status
+            .thread_records()
+            .assistant()
+            .or_else(|| self.started_assistant_id())
     }
 
     /// Returns the name of the thread's graph, if it is known.
     pub(super) fn graph_name(&self) -> Option<String> {
-        self.present().status.thread_records().thread?.graph_id.clone().or_else(|| self.started_assistant())
+        self.present()
+            .status
+            .thread_records()
+            .thread?
+            .graph_id
+            .clone()
+            .or_else(|| self.started_assistant())
     }
 
     /// Returns which part of the thread's runs the Graph view counts, unless it counts all of them.
     pub(super) fn runs_in_graph(&self) -> Option<String> {
         let (timeline, status) = (&self.projections.timeline, &self.projections.status);
-        let attempts = || timeline.attempts().map(|(_, attempt)| attempt).filter(|attempt| !attempt.is_superseded);
+        let attempts = || {
+            timeline
+                .attempts()
+                .map(|(_, attempt)| attempt)
+                .filter(|attempt| !attempt.is_superseded)
+        };
         if attempts().any(|attempt| attempt.is_from_messages()) {
             return Some("nodes with messages only".into());
         }
         if let Some(steps) = attempts().rev().find_map(Attempt::missing_steps) {
             return Some(steps);
         }
-        let began = status.runs().iter().filter(|run| run.outcome != RunOutcome::Queued);
+        let began = status
+            .runs()
+            .iter()
+            .filter(|run| run.outcome != RunOutcome::Queued);
         let known = |run: &&RunEntry| {
-            let is_of_run = |attempt: &Attempt| attempt.run_id == run.run_id && !attempt.children.is_empty();
+            let is_of_run =
+                |attempt: &Attempt| attempt.run_id == run.run_id && !attempt.children.is_empty();
             // A run that just began has no steps yet.
             attempts().any(is_of_run) || run.outcome == RunOutcome::Running
         };
         let (all, counted) = (began.clone().count(), began.clone().filter(known).count());
-        let is_all_listed = began.clone().all(|run| run.number.is_some() || run.outcome == RunOutcome::Deleted);
+        let is_all_listed = began
+            .clone()
+            .all(|run| run.number.is_some() || run.outcome == RunOutcome::Deleted);
         match (is_all_listed, counted < all) {
-            _ if timeline.attempts().len() == 0 || self.is_recording() || !self.has_snapshots() => None,
+            _ if timeline.attempts().len() == 0 || self.is_recording() || !self.has_snapshots() => {
+                None
+            }
             (false, _) => Some("this stream".into()),
             (true, true) => Some(format!("{counted} of {all} runs")),
             (true, false) => None,
@@ -224,13 +290,28 @@ impl Viewer {
 
     /// Updates the Graph view in its area.
     fn prepare_graph(&mut self, area: Area) {
-        let playhead = self.playhead().and_then(|playhead| self.event_log.arrival(playhead.at));
+        let playhead = self
+            .playhead()
+            .and_then(|playhead| self.event_log.arrival(playhead.at));
         // In a closed stream nothing grows.
-        let now = playhead.unwrap_or(if self.is_open() { self.now } else { Timestamp::MIN });
+        let now = playhead.unwrap_or(if self.is_open() {
+            self.now
+        } else {
+            Timestamp::MIN
+        });
         let stops = Stops::of(self.shown_status());
         let breakpoints = self.run_breakpoints();
         let (timeline, pattern) = (&self.projections.timeline, &self.find.pattern);
-        self.graph.prepare(Shown { timeline, now, stops, breakpoints, pattern }, area);
+        self.graph.prepare(
+            Shown {
+                timeline,
+                now,
+                stops,
+                breakpoints,
+                pattern,
+            },
+            area,
+        );
     }
 
     /// Returns the breakpoints of the page's run, else of the newest run that began, by its record. Aegra's records have
@@ -239,7 +320,11 @@ impl Viewer {
         let status = &self.projections.status;
         let run = match &self.target {
             StreamTarget::Join { run, .. } => status.run(run),
-            _ => status.runs().iter().rev().find(|run| run.outcome != RunOutcome::Queued),
+            _ => status
+                .runs()
+                .iter()
+                .rev()
+                .find(|run| run.outcome != RunOutcome::Queued),
         }?;
         RunBreakpoints::of(run.name(), status.record(run.run_id.as_deref()?)?)
     }

@@ -91,18 +91,28 @@ struct Stops {
 
 impl Stops {
     fn of(status: &ThreadStatus) -> Stops {
-        let is_active = status.is_active() || matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
+        let is_active = status.is_active()
+            || matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
         let (mut asks, mut next) = (Vec::new(), Vec::new());
         match status {
             ThreadStatus::Waiting { questions, .. } => {
-                asks.extend(questions.iter().filter_map(|question| question.node.clone()));
+                asks.extend(
+                    questions
+                        .iter()
+                        .filter_map(|question| question.node.clone()),
+                );
             }
-            ThreadStatus::Paused { next: nodes, .. } | ThreadStatus::Stopped { next: nodes, .. } => {
+            ThreadStatus::Paused { next: nodes, .. }
+            | ThreadStatus::Stopped { next: nodes, .. } => {
                 next.clone_from(nodes);
             }
             _ => {}
         }
-        Stops { is_active, asks, next }
+        Stops {
+            is_active,
+            asks,
+            next,
+        }
     }
 }
 
@@ -131,10 +141,14 @@ impl GraphView {
         }
         self.use_pattern(shown.pattern);
         if !self.redraw() && is_changed {
-            self.picture.apply(&self.whole, self.activity.activity(), &self.stops);
+            self.picture
+                .apply(&self.whole, self.activity.activity(), &self.stops);
         }
         if !self.is_paused {
-            self.cursor = self.picture.newest_row().map(|row| self.picture.node_of_row(row).id.clone());
+            self.cursor = self
+                .picture
+                .newest_row()
+                .map(|row| self.picture.node_of_row(row).id.clone());
         }
         self.scroll_to_cursor();
     }
@@ -144,9 +158,14 @@ impl GraphView {
         let width = usize::from(self.area.w);
         let is_outdated = self.picture.is_outdated(self.version, width);
         if is_outdated {
-            let rules = picture::Rules { is_observed: self.is_observed, chosen: &self.chosen, width };
+            let rules = picture::Rules {
+                is_observed: self.is_observed,
+                chosen: &self.chosen,
+                width,
+            };
             self.picture = Picture::new(&self.whole, &rules, self.version);
-            self.picture.apply(&self.whole, self.activity.activity(), &self.stops);
+            self.picture
+                .apply(&self.whole, self.activity.activity(), &self.stops);
             self.find_again();
         }
         is_outdated
@@ -182,7 +201,8 @@ impl GraphView {
             }
             group = group_of(id);
         }
-        let inner = (0..self.picture.rows()).find(|row| is_in(&self.picture.node_of_row(*row).id, id));
+        let inner =
+            (0..self.picture.rows()).find(|row| is_in(&self.picture.node_of_row(*row).id, id));
         inner.or_else(|| self.picture.row_of_member(self.whole.find(id)?))
     }
 
@@ -204,7 +224,9 @@ impl GraphView {
 
     /// Returns the number of visible rows.
     pub fn height(&self) -> usize {
-        usize::from(self.area.h).saturating_sub(self.head() + 1).max(1)
+        usize::from(self.area.h)
+            .saturating_sub(self.head() + 1)
+            .max(1)
     }
 
     /// Returns the lines above the rows. The graph alone has no numbers, so it needs no headings.
@@ -236,7 +258,10 @@ impl GraphView {
 
     /// Moves the cursor to a line of the view.
     pub fn point_at(&mut self, line: usize) {
-        if let Some(line) = line.checked_sub(self.head()).filter(|line| *line < self.height()) {
+        if let Some(line) = line
+            .checked_sub(self.head())
+            .filter(|line| *line < self.height())
+        {
             self.set_cursor(self.top + line);
         }
     }

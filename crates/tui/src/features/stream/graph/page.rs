@@ -6,7 +6,9 @@ use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
 use crate::features::stream::export::{Format, Part, parse_export, timed_name};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, FileStep, ServerRef, Subscription, SubscriptionEvent};
+use crate::session::msg::{
+    Described, Effect, FileStep, ServerRef, Subscription, SubscriptionEvent,
+};
 use crate::session::page::overlay_frame;
 use crate::session::profile::breadcrumb;
 use crate::session::{Component, Cx, Requests, Route, Session};
@@ -38,11 +40,28 @@ pub struct GraphPage {
 
 impl StreamState {
     /// Creates the page of an assistant's graph, which is loaded unless it is known.
-    pub fn graph_page(&self, session: &Session, server: ServerRef, assistant: &str, name: &str) -> GraphPage {
+    pub fn graph_page(
+        &self,
+        session: &Session,
+        server: ServerRef,
+        assistant: &str,
+        name: &str,
+    ) -> GraphPage {
         let known = self.known_graphs.get(&server, assistant).cloned();
-        let graph = GraphView { is_still: true, is_paused: true, ..GraphView::default() };
+        let graph = GraphView {
+            is_still: true,
+            is_paused: true,
+            ..GraphView::default()
+        };
         let (assistant, name) = (assistant.to_string(), text::seen(name, 60));
-        let mut page = GraphPage { server, assistant, name, graph, pattern: Pattern::default(), saving: None };
+        let mut page = GraphPage {
+            server,
+            assistant,
+            name,
+            graph,
+            pattern: Pattern::default(),
+            saving: None,
+        };
         match known {
             Some(graph) => page.graph.on_graph(Ok(graph)),
             None => page.load(session),
@@ -52,12 +71,15 @@ impl StreamState {
 
     /// Applies a loaded graph to a page, if that is waiting for it, and keeps it for the threads of the assistant.
     pub fn on_page_graph(&mut self, page: &mut GraphPage, number: u64, event: &SubscriptionEvent) {
-        let SubscriptionEvent::Graph(result) = event else { return };
+        let SubscriptionEvent::Graph(result) = event else {
+            return;
+        };
         if page.graph.loading.number() != Some(number) {
             return;
         }
         if let Ok(graph) = result {
-            self.known_graphs.keep(page.server.clone(), page.assistant.clone(), graph.clone());
+            self.known_graphs
+                .keep(page.server.clone(), page.assistant.clone(), graph.clone());
         }
         page.graph.on_graph(result.clone());
     }
@@ -65,7 +87,9 @@ impl StreamState {
 
 impl GraphPage {
     fn load(&mut self, session: &Session) {
-        self.graph.loading.begin(&self.assistant, session.next_stream.take());
+        self.graph
+            .loading
+            .begin(&self.assistant, session.next_stream.take());
     }
 
     /// Records that the task of a request failed.
@@ -81,9 +105,13 @@ impl GraphPage {
         }
         Some(match self.graph.loading.failure() {
             None => (Tone::Dim, "Loading the graph…".into()),
-            Some(Failure::Request(cause)) => {
-                (Tone::Bad, format!("Couldn't load the graph of {}: {cause}.\n\nPress r to retry.", self.name))
-            }
+            Some(Failure::Request(cause)) => (
+                Tone::Bad,
+                format!(
+                    "Couldn't load the graph of {}: {cause}.\n\nPress r to retry.",
+                    self.name
+                ),
+            ),
             Some(Failure::NotOffered) => (
                 Tone::Plain,
                 format!(
@@ -92,33 +120,53 @@ impl GraphPage {
                     self.name
                 ),
             ),
-            Some(Failure::Empty) => (Tone::Plain, format!("The graph of {} has no nodes.", self.name)),
+            Some(Failure::Empty) => (
+                Tone::Plain,
+                format!("The graph of {} has no nodes.", self.name),
+            ),
         })
     }
 
     /// Returns the text after the title.
     fn about(&self, cx: &Cx<'_>) -> Line {
         let mut parts = vec![self.name.clone()];
-        let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+        let count = |n: usize, one: &str| {
+            if n == 1 {
+                format!("1 {one}")
+            } else {
+                format!("{n} {one}s")
+            }
+        };
         let whole = &self.graph.whole;
         if !whole.is_empty() {
             parts.push(count(whole.real_nodes(), "node"));
         }
-        let stops = whole.nodes().iter().filter(|node| node.breakpoint.is_set()).count();
+        let stops = whole
+            .nodes()
+            .iter()
+            .filter(|node| node.breakpoint.is_set())
+            .count();
         if stops > 0 {
             parts.push(format!("stops at {}", count(stops, "node")));
         }
         if self.graph.search.is_active() {
             parts.push(match self.graph.found() {
                 (0, _) => format!("/{} finds nothing", text::seen(self.pattern.text(), 30)),
-                (all, Some(at)) => format!("/{} {at} of {all}", text::seen(self.pattern.text(), 30)),
-                (all, None) => format!("/{} {}", text::seen(self.pattern.text(), 30), count(all, "hit")),
+                (all, Some(at)) => {
+                    format!("/{} {at} of {all}", text::seen(self.pattern.text(), 30))
+                }
+                (all, None) => format!(
+                    "/{} {}",
+                    text::seen(self.pattern.text(), 30),
+                    count(all, "hit")
+                ),
             });
         }
         parts.extend(self.graph.cut_words());
         let mut line = Line::plain(&parts.join(" · "));
         line.push_dim(" · ");
-        line.left.extend(breadcrumb(cx.session, &self.server, false).left);
+        line.left
+            .extend(breadcrumb(cx.session, &self.server, false).left);
         line
     }
 
@@ -128,8 +176,12 @@ impl GraphPage {
 
     /// Returns the completions of `:export`, each with a proposed file.
     pub fn exports(&self, session: &Session) -> Vec<String> {
-        let offered = Format::WORDS.iter().filter(|(_, format)| *format != Format::Jsonl);
-        offered.map(|(word, format)| format!("{word} {}", self.file_name(session, *format))).collect()
+        let offered = Format::WORDS
+            .iter()
+            .filter(|(_, format)| *format != Format::Jsonl);
+        offered
+            .map(|(word, format)| format!("{word} {}", self.file_name(session, *format)))
+            .collect()
     }
 
     fn file_name(&self, session: &Session, format: Format) -> String {
@@ -140,7 +192,9 @@ impl GraphPage {
     pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
         let (format, path) = parse_export(argument);
         if format == Format::Jsonl {
-            return Requests::error("A graph is saved as text, md, svg or mermaid. d shows the server's JSON.");
+            return Requests::error(
+                "A graph is saved as text, md, svg or mermaid. d shows the server's JSON.",
+            );
         }
         if self.graph.whole.is_empty() {
             return Requests::error("No graph is loaded, so there is nothing to save.");
@@ -148,7 +202,11 @@ impl GraphPage {
         if self.saving.is_some() {
             return Requests::error("A file is still being written.");
         }
-        let path = if path.is_empty() { self.file_name(session, format) } else { path.to_string() };
+        let path = if path.is_empty() {
+            self.file_name(session, format)
+        } else {
+            path.to_string()
+        };
         let mut part = Part::default();
         self.graph.write(&self.title(), format, &mut part);
         let number = session.next_change.take();
@@ -161,7 +219,10 @@ impl GraphPage {
         let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
         let path = text::clean(&path.display().to_string()).into_owned();
         Some(match result {
-            Ok(size) => Requests::info(format!("Saved the graph, {}, to {path}", text::bytes(*size))),
+            Ok(size) => Requests::info(format!(
+                "Saved the graph, {}, to {path}",
+                text::bytes(*size)
+            )),
             Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
         })
     }
@@ -194,10 +255,18 @@ impl Component for GraphPage {
                 }
             }
             Action::Export => {
-                return Route::Palette(format!("export text {}", self.file_name(cx.session, Format::Text))).into();
+                return Route::Palette(format!(
+                    "export text {}",
+                    self.file_name(cx.session, Format::Text)
+                ))
+                .into();
             }
             Action::Describe => {
-                return Route::Record(Described::Graph(self.server.clone(), self.assistant.as_str().into())).into();
+                return Route::Record(Described::Graph(
+                    self.server.clone(),
+                    self.assistant.as_str().into(),
+                ))
+                .into();
             }
             _ => {}
         }
@@ -208,7 +277,9 @@ impl Component for GraphPage {
         match action {
             Action::Open => self.graph.can(Action::Left),
             Action::NextMatch | Action::PrevMatch => self.graph.search.is_active(),
-            Action::Export | Action::Copy | Action::Filter | Action::Describe => !self.graph.whole.is_empty(),
+            Action::Export | Action::Copy | Action::Filter | Action::Describe => {
+                !self.graph.whole.is_empty()
+            }
             action => self.graph.can(action),
         }
     }
@@ -280,8 +351,17 @@ impl Component for GraphPage {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         overlay_frame(cx, canvas, "Graph", &self.about(cx));
-        let words = Words { title: String::new(), empty: self.empty_text() };
-        draw_graph(&self.graph, &words, canvas, cx.area, (true, cx.session.settings.ascii));
+        let words = Words {
+            title: String::new(),
+            empty: self.empty_text(),
+        };
+        draw_graph(
+            &self.graph,
+            &words,
+            canvas,
+            cx.area,
+            (true, cx.session.settings.ascii),
+        );
         None
     }
 }

@@ -1,7 +1,9 @@
 //! The drawn graph with its activity: recomputed when the graph, the folds or the width change.
 
 use super::{MAX_RAILS, Stops};
-use runtail_core::graph::{Folded, Graph, Limits, Node, Rails, Row, SEPARATOR, group_of, is_in, layout};
+use runtail_core::graph::{
+    Folded, Graph, Limits, Node, Rails, Row, SEPARATOR, group_of, is_in, layout,
+};
 use runtail_stream::projection::{BarState, GraphActivity, NodeActivity};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -44,12 +46,27 @@ impl Picture {
     /// then the longest rails are cut.
     pub fn new(whole: &Graph, rules: &Rules<'_>, version: u64) -> Picture {
         let groups = whole.groups();
-        let open: BTreeSet<String> =
-            rules.chosen.iter().filter(|(_, is_folded)| !**is_folded).map(|(id, _)| id.clone()).collect();
+        let open: BTreeSet<String> = rules
+            .chosen
+            .iter()
+            .filter(|(_, is_folded)| !**is_folded)
+            .map(|(id, _)| id.clone())
+            .collect();
         let most = (rules.width * MAX_RAILS / 100 / 2).max(2);
-        let is_folded = |group: &String| rules.chosen.get(group).copied().unwrap_or(rules.is_observed);
-        let mut folds: BTreeSet<String> = groups.iter().filter(|group| is_folded(group)).cloned().collect();
-        let fold = |folds: &BTreeSet<String>| whole.fold(folds).then(|graph| graph.merge_siblings(&open));
+        let is_folded = |group: &String| {
+            rules
+                .chosen
+                .get(group)
+                .copied()
+                .unwrap_or(rules.is_observed)
+        };
+        let mut folds: BTreeSet<String> = groups
+            .iter()
+            .filter(|group| is_folded(group))
+            .cloned()
+            .collect();
+        let fold =
+            |folds: &BTreeSet<String>| whole.fold(folds).then(|graph| graph.merge_siblings(&open));
         let mut folded = fold(&folds);
         let mut rails = layout(&folded.graph, Limits::NONE);
         // The deepest groups first, a level at a time.
@@ -69,16 +86,37 @@ impl Picture {
         }
         if rails.lanes.0 + rails.lanes.1 > most {
             let right = rails.lanes.1.min((most / 3).max(1));
-            rails = layout(&folded.graph, Limits { left: most.saturating_sub(right).max(1), right });
+            rails = layout(
+                &folded.graph,
+                Limits {
+                    left: most.saturating_sub(right).max(1),
+                    right,
+                },
+            );
         }
         let mut colors = vec![usize::MAX; folded.graph.nodes().len()];
-        let real = whole.nodes().iter().enumerate().filter(|(_, node)| node.is_real());
+        let real = whole
+            .nodes()
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.is_real());
         for (number, (at, _)) in real.enumerate() {
-            if let Some(color) = folded.node_of.get(at).and_then(|node| colors.get_mut(*node)) {
+            if let Some(color) = folded
+                .node_of
+                .get(at)
+                .and_then(|node| colors.get_mut(*node))
+            {
                 *color = number.min(*color);
             }
         }
-        Picture { key: Some((version, rules.width)), folded, rails, folds, colors, ..Picture::default() }
+        Picture {
+            key: Some((version, rules.width)),
+            folded,
+            rails,
+            folds,
+            colors,
+            ..Picture::default()
+        }
     }
 
     /// Returns whether it shows another version of the graph, or was drawn for another width.
@@ -104,7 +142,8 @@ impl Picture {
             .collect();
         if !stops.is_active {
             for node in self.activity.iter_mut().filter(|node| node.running > 0) {
-                (node.running, node.state) = (0, node.state.filter(|state| *state != BarState::Running));
+                (node.running, node.state) =
+                    (0, node.state.filter(|state| *state != BarState::Running));
             }
         }
         self.stops = [(&stops.next, false), (&stops.asks, true)]
@@ -122,9 +161,11 @@ impl Picture {
         for edge in whole.edges() {
             let (from, to) = (&whole.nodes()[edge.from].id, &whole.nodes()[edge.to].id);
             let times = activity.taken(from, to);
-            if let (true, Some(&from), Some(&to)) =
-                (times > 0, self.folded.node_of.get(edge.from), self.folded.node_of.get(edge.to))
-            {
+            if let (true, Some(&from), Some(&to)) = (
+                times > 0,
+                self.folded.node_of.get(edge.from),
+                self.folded.node_of.get(edge.to),
+            ) {
                 // Several edges that are drawn as one may be the same step.
                 let taken = self.taken.entry((from, to)).or_default();
                 *taken = times.max(*taken);
@@ -161,13 +202,19 @@ impl Picture {
 
     /// Returns the row in which a node of the whole graph is drawn, alone or folded.
     pub fn row_of_member(&self, node: usize) -> Option<usize> {
-        self.rails.row_of.get(*self.folded.node_of.get(node)?).copied()
+        self.rails
+            .row_of
+            .get(*self.folded.node_of.get(node)?)
+            .copied()
     }
 
     /// Returns what is known of the node of a row.
     pub fn activity(&self, row: usize) -> &NodeActivity {
-        static NOTHING: std::sync::LazyLock<NodeActivity> = std::sync::LazyLock::new(NodeActivity::default);
-        self.activity.get(self.rails.rows[row].node).unwrap_or(&NOTHING)
+        static NOTHING: std::sync::LazyLock<NodeActivity> =
+            std::sync::LazyLock::new(NodeActivity::default);
+        self.activity
+            .get(self.rails.rows[row].node)
+            .unwrap_or(&NOTHING)
     }
 
     /// Returns whether the run stopped at the node of a row, and if so, whether the node asks something.
@@ -177,7 +224,9 @@ impl Picture {
 
     /// Returns the subgraph of a row's node if that ran, but the stream has no events of its nodes.
     pub fn silent_group(&self, row: usize) -> Option<&str> {
-        self.silent.get(&self.rails.rows[row].node).map(String::as_str)
+        self.silent
+            .get(&self.rails.rows[row].node)
+            .map(String::as_str)
     }
 
     /// Returns how often an edge was taken.
@@ -188,7 +237,11 @@ impl Picture {
     /// Returns how often the loops that begin at a node were taken.
     pub fn loops(&self, node: usize) -> u64 {
         let row = |node: usize| self.rails.row_of[node];
-        self.taken.iter().filter(|((from, to), _)| *to == node && row(*from) >= row(node)).map(|(_, times)| times).sum()
+        self.taken
+            .iter()
+            .filter(|((from, to), _)| *to == node && row(*from) >= row(node))
+            .map(|(_, times)| times)
+            .sum()
     }
 
     /// Returns whether the rail to a target was taken in a row.
@@ -202,10 +255,15 @@ impl Picture {
 
     /// Returns the row to follow: of the node at which the run stopped, or that runs, or that ran last.
     pub fn newest_row(&self) -> Option<usize> {
-        let ran = (0..self.rows()).filter(|row| self.activity(*row).visits > 0 || self.stop(*row).is_some());
+        let ran = (0..self.rows())
+            .filter(|row| self.activity(*row).visits > 0 || self.stop(*row).is_some());
         let key = |row: &usize| {
             let activity = self.activity(*row);
-            (self.stop(*row).is_some(), activity.running > 0, activity.began)
+            (
+                self.stop(*row).is_some(),
+                activity.running > 0,
+                activity.began,
+            )
         };
         ran.max_by_key(key).or((self.rows() > 0).then_some(0))
     }
@@ -213,7 +271,9 @@ impl Picture {
     /// Returns the number of nodes that ran, and of all.
     pub fn visited(&self, whole: &Graph, activity: &GraphActivity) -> (usize, usize) {
         let real = whole.nodes().iter().filter(|node| node.is_real());
-        let visited = real.filter(|node| activity.node(&node.id).is_some_and(|node| node.visits > 0)).count();
+        let visited = real
+            .filter(|node| activity.node(&node.id).is_some_and(|node| node.visits > 0))
+            .count();
         (visited, whole.real_nodes())
     }
 }
@@ -221,7 +281,8 @@ impl Picture {
 /// Returns the node with this id, or the only one with this name in a subgraph.
 fn named(graph: &Graph, name: &str) -> Option<usize> {
     let inner = || {
-        let is_named = |node: &Node| node.id.rsplit(SEPARATOR).next() == Some(name) || is_in(&node.id, name);
+        let is_named =
+            |node: &Node| node.id.rsplit(SEPARATOR).next() == Some(name) || is_in(&node.id, name);
         graph.nodes().iter().position(is_named)
     };
     graph.find(name).or_else(inner)

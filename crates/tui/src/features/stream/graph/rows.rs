@@ -75,34 +75,79 @@ impl GraphView {
         let left = (2 * left_lanes).max(1) + 1;
         let labels = self.picture.rails.rows.iter();
         // One column for a breakpoint after the node.
-        let label =
-            labels.map(|row| text::width(&glyphs.label(&self.picture.folded.graph, row))).max().unwrap_or(0) + 1;
-        let loops =
-            (0..self.picture.rows()).map(|row| self.picture.loops(self.picture.row(row).node)).max().unwrap_or(0);
-        let count = if loops > 0 { loops.to_string().len() + 2 } else { 0 };
-        let right = if right_lanes > 0 { GAP - 1 + 2 * right_lanes + count } else { 0 };
-        let mut columns = Columns { left, label, right, state: STATE, visits: VISITS, time: TIME, bar: BAR + 1 };
+        let label = labels
+            .map(|row| text::width(&glyphs.label(&self.picture.folded.graph, row)))
+            .max()
+            .unwrap_or(0)
+            + 1;
+        let loops = (0..self.picture.rows())
+            .map(|row| self.picture.loops(self.picture.row(row).node))
+            .max()
+            .unwrap_or(0);
+        let count = if loops > 0 {
+            loops.to_string().len() + 2
+        } else {
+            0
+        };
+        let right = if right_lanes > 0 {
+            GAP - 1 + 2 * right_lanes + count
+        } else {
+            0
+        };
+        let mut columns = Columns {
+            left,
+            label,
+            right,
+            state: STATE,
+            visits: VISITS,
+            time: TIME,
+            bar: BAR + 1,
+        };
         if self.is_still {
-            columns = Columns { state: 0, visits: 0, time: 0, bar: 0, ..columns };
+            columns = Columns {
+                state: 0,
+                visits: 0,
+                time: 0,
+                bar: 0,
+                ..columns
+            };
         }
         let needed = |columns: &Columns| {
-            columns.left + columns.label + columns.right + columns.state + columns.visits + columns.time + columns.bar
+            columns.left
+                + columns.label
+                + columns.right
+                + columns.state
+                + columns.visits
+                + columns.time
+                + columns.bar
         };
         for narrower in [
             Columns { bar: 0, ..columns },
-            Columns { bar: 0, time: 0, ..columns },
-            Columns { bar: 0, time: 0, visits: 0, ..columns },
+            Columns {
+                bar: 0,
+                time: 0,
+                ..columns
+            },
+            Columns {
+                bar: 0,
+                time: 0,
+                visits: 0,
+                ..columns
+            },
         ] {
             if needed(&columns) > width {
                 columns = narrower;
             }
         }
         // A title that is wider than the rails pushes the numbers to the right.
-        let missing =
-            (text::width(title) + 2).saturating_sub(columns.left + columns.label + columns.right + columns.state);
+        let missing = (text::width(title) + 2)
+            .saturating_sub(columns.left + columns.label + columns.right + columns.state);
         columns.label += missing.min(width.saturating_sub(needed(&columns)));
         let over = needed(&columns).saturating_sub(width);
-        columns.label = columns.label.saturating_sub(over).max(MIN_LABEL.min(columns.label));
+        columns.label = columns
+            .label
+            .saturating_sub(over)
+            .max(MIN_LABEL.min(columns.label));
         if needed(&columns) > width {
             columns.state = 0;
         }
@@ -112,7 +157,14 @@ impl GraphView {
     /// Returns the headings of the numbers, at the right of a title.
     pub(super) fn heading(&self, columns: &Columns, title: &str) -> Line {
         let before = columns.left + columns.label + columns.right + columns.state;
-        let mut line = Line::dim(&text::seen(title, if columns.visits > 0 { before.saturating_sub(1) } else { 200 }));
+        let mut line = Line::dim(&text::seen(
+            title,
+            if columns.visits > 0 {
+                before.saturating_sub(1)
+            } else {
+                200
+            },
+        ));
         let pad = before.saturating_sub(line.width());
         line.push_dim(&" ".repeat(pad));
         if columns.visits > 0 {
@@ -129,12 +181,20 @@ impl GraphView {
         let picture = &self.picture;
         let row = picture.row(at);
         let cursor = self.cursor_row().map(|row| picture.row(row).node);
-        let tones = RowTones { picture, row, at, cursor };
+        let tones = RowTones {
+            picture,
+            row,
+            at,
+            cursor,
+        };
         let mut out = Pieces::default();
         for (lane, cell) in row.left.iter().enumerate().rev() {
             out.push(tones.cell(cell, false), glyphs.left(cell));
             if lane > 0 {
-                out.push(tones.stub(&row.left[lane..], cell.inner, false), glyphs.stub(cell.inner));
+                out.push(
+                    tones.stub(&row.left[lane..], cell.inner, false),
+                    glyphs.stub(cell.inner),
+                );
             }
         }
         out.push(tones.stub(&row.left, Stub::Solid, false), glyphs.entry(row));
@@ -146,12 +206,23 @@ impl GraphView {
             out.push(tones.stub(&row.right, Stub::Solid, true), glyphs.exit(row));
             for (lane, cell) in row.right.iter().enumerate() {
                 if lane > 0 {
-                    out.push(tones.stub(&row.right[lane..], cell.inner, true), glyphs.stub(cell.inner));
+                    out.push(
+                        tones.stub(&row.right[lane..], cell.inner, true),
+                        glyphs.stub(cell.inner),
+                    );
                 }
                 out.push(tones.cell(cell, true), glyphs.right(cell));
             }
-            let loops = if row.is_head { picture.loops(row.node) } else { 0 };
-            let count = if loops > 0 { format!(" {loops}×") } else { String::new() };
+            let loops = if row.is_head {
+                picture.loops(row.node)
+            } else {
+                0
+            };
+            let count = if loops > 0 {
+                format!(" {loops}×")
+            } else {
+                String::new()
+            };
             let width = columns.right.saturating_sub(GAP - 1 + 2 * row.right.len());
             out.text(Tone::Dim, &format!("{count:<width$}"));
         }
@@ -172,7 +243,11 @@ impl GraphView {
             None => Tone::Dim,
         };
         let width = columns.label.saturating_sub(1);
-        let label = text::fit(&glyphs.label(&self.picture.folded.graph, self.picture.row(at)), width).into_owned();
+        let label = text::fit(
+            &glyphs.label(&self.picture.folded.graph, self.picture.row(at)),
+            width,
+        )
+        .into_owned();
         let pad = columns.label.saturating_sub(text::width(&label) + 1);
         let mut line = Line::of(tone, &label);
         match self.hits_in(at).is_empty() {
@@ -180,7 +255,9 @@ impl GraphView {
             // Folded nodes are found in their group.
             false => line = Line::of(Tone::Hit, &label),
         }
-        line.left.iter().for_each(|piece| out.text(piece.tone, &piece.text));
+        line.left
+            .iter()
+            .for_each(|piece| out.text(piece.tone, &piece.text));
         let (tone, mark) = self.breakpoint_mark(at, false, glyphs);
         out.push(tone, mark);
         out.text(Tone::Plain, &" ".repeat(pad));
@@ -205,26 +282,41 @@ impl GraphView {
         if activity.visits == 0 && stop.is_none() {
             // It may have run: its subgraph did.
             if columns.state > 0 && self.picture.silent_group(at).is_some() {
-                out.text(Tone::Dim, &format!(" {:<width$}", "?", width = columns.state - 1));
+                out.text(
+                    Tone::Dim,
+                    &format!(" {:<width$}", "?", width = columns.state - 1),
+                );
             }
             return;
         }
         if columns.state > 0 {
             let (tone, state) = state_mark(activity, stop);
-            out.text(tone, &format!(" {state:<width$}", width = columns.state - 1));
+            out.text(
+                tone,
+                &format!(" {state:<width$}", width = columns.state - 1),
+            );
         }
         if activity.visits == 0 {
             return;
         }
         if columns.visits > 0 {
             let visits = format!("{}×", text::count(activity.visits));
-            out.text(Tone::Plain, &format!("{visits:>width$}", width = columns.visits));
+            out.text(
+                Tone::Plain,
+                &format!("{visits:>width$}", width = columns.visits),
+            );
         }
         if columns.time > 0 {
             let tilde = if activity.is_estimated { "~" } else { "" };
-            let time =
-                if activity.has_no_times { "–".to_string() } else { format!("{tilde}{}", span(activity.total)) };
-            out.text(Tone::Plain, &format!("{time:>width$}", width = columns.time));
+            let time = if activity.has_no_times {
+                "–".to_string()
+            } else {
+                format!("{tilde}{}", span(activity.total))
+            };
+            out.text(
+                Tone::Plain,
+                &format!("{time:>width$}", width = columns.time),
+            );
         }
         if columns.bar > 0 && !activity.has_no_times {
             // Some colors are underlined, so the blank has none.
@@ -235,25 +327,37 @@ impl GraphView {
 
     /// Returns the longest time of a row.
     fn longest(&self) -> Duration {
-        (0..self.picture.rows()).map(|row| self.picture.activity(row).total).max().unwrap_or_default()
+        (0..self.picture.rows())
+            .map(|row| self.picture.activity(row).total)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Returns the last line: the neighbors of the node under the cursor, and its last visit.
     pub(super) fn detail(&self, width: usize) -> Line {
-        let Some(row) = self.cursor_row() else { return Line::new() };
+        let Some(row) = self.cursor_row() else {
+            return Line::new();
+        };
         let (picture, graph) = (&self.picture, &self.picture.folded.graph);
         let node = picture.row(row).node;
         let names = |nodes: &mut dyn Iterator<Item = usize>| {
             let names: Vec<&str> = nodes.map(|node| &*graph.nodes()[node].name).collect();
             names.join(", ")
         };
-        let mut line = Line::strong(&text::seen(&graph.nodes()[node].name, width / 3)).with_dim(":");
+        let mut line =
+            Line::strong(&text::seen(&graph.nodes()[node].name, width / 3)).with_dim(":");
         let from = names(&mut graph.sources(node));
         // The labels of edges belong to this line, never into the rails.
-        let to = graph.edges().iter().filter(|edge| edge.from == node).map(|edge| {
-            let name = &graph.nodes()[edge.to].name;
-            edge.label.as_ref().map_or_else(|| name.clone(), |label| format!("{name} ({label})"))
-        });
+        let to = graph
+            .edges()
+            .iter()
+            .filter(|edge| edge.from == node)
+            .map(|edge| {
+                let name = &graph.nodes()[edge.to].name;
+                edge.label
+                    .as_ref()
+                    .map_or_else(|| name.clone(), |label| format!("{name} ({label})"))
+            });
         let to: Vec<String> = to.collect();
         let mut parts = self.breakpoint_words(row);
         let found = self.hits_in(row);
@@ -277,7 +381,9 @@ impl GraphView {
             }
         }
         if let Some(group) = picture.silent_group(row) {
-            parts.push(format!("{group} ran, but the stream has no events of its nodes"));
+            parts.push(format!(
+                "{group} ran, but the stream has no events of its nodes"
+            ));
         }
         let room = width.saturating_sub(line.width() + 1);
         line.push_plain(&format!(" {}", text::seen(&parts.join(" · "), room)));
@@ -287,21 +393,50 @@ impl GraphView {
     /// Returns the path of the visited nodes, for a pane without room for the rails.
     pub(super) fn path(&self, width: usize) -> Line {
         let picture = &self.picture;
-        let mut visited: Vec<usize> = (0..picture.rows()).filter(|row| picture.activity(*row).visits > 0).collect();
-        visited.sort_by_key(|row| (picture.activity(*row).running > 0, picture.activity(*row).began));
-        let running = visited.iter().filter(|row| picture.activity(**row).running > 0).count();
+        let mut visited: Vec<usize> = (0..picture.rows())
+            .filter(|row| picture.activity(*row).visits > 0)
+            .collect();
+        visited.sort_by_key(|row| {
+            (
+                picture.activity(*row).running > 0,
+                picture.activity(*row).began,
+            )
+        });
+        let running = visited
+            .iter()
+            .filter(|row| picture.activity(**row).running > 0)
+            .count();
         let shown = visited.len() - running.saturating_sub(1);
         let mut steps: Vec<String> = vec!["START".into()];
         steps.extend(visited.iter().take(shown).map(|row| {
             let activity = picture.activity(*row);
             let mark = if activity.running > 0 { "◐ " } else { "" };
-            let times = if activity.visits > 1 { format!(" ×{}", activity.visits) } else { String::new() };
-            format!("{mark}{}{times}", text::seen(&picture.node_of_row(*row).name, 30))
+            let times = if activity.visits > 1 {
+                format!(" ×{}", activity.visits)
+            } else {
+                String::new()
+            };
+            format!(
+                "{mark}{}{times}",
+                text::seen(&picture.node_of_row(*row).name, 30)
+            )
         }));
-        let more = if running > 1 { format!(" +{}", running - 1) } else { String::new() };
+        let more = if running > 1 {
+            format!(" +{}", running - 1)
+        } else {
+            String::new()
+        };
         // The newest steps are at the end.
-        let full = |from: usize| format!("{}{}{more}", if from > 0 { "… ► " } else { "" }, steps[from..].join(" ► "));
-        let from = (0..steps.len()).find(|from| text::width(&full(*from)) <= width).unwrap_or(steps.len() - 1);
+        let full = |from: usize| {
+            format!(
+                "{}{}{more}",
+                if from > 0 { "… ► " } else { "" },
+                steps[from..].join(" ► ")
+            )
+        };
+        let from = (0..steps.len())
+            .find(|from| text::width(&full(*from)) <= width)
+            .unwrap_or(steps.len() - 1);
         Line::plain(&full(from))
     }
 }
@@ -361,7 +496,9 @@ impl RowTones<'_> {
     /// Returns the tone of an upright.
     fn cell(&self, cell: &Cell, is_right: bool) -> Tone {
         let rails = [cell.above, cell.below].into_iter().flatten();
-        let best = rails.map(|target| self.rail(target, is_right)).min_by_key(|(rank, _)| *rank);
+        let best = rails
+            .map(|target| self.rail(target, is_right))
+            .min_by_key(|(rank, _)| *rank);
         match best {
             Some((_, tone)) => tone,
             None => self.stub(std::slice::from_ref(cell), cell.inner, is_right),
@@ -375,14 +512,21 @@ impl RowTones<'_> {
         }
         let own = self.row.node;
         let touched = beyond.iter().filter(|cell| cell.is_touched);
-        let edges = touched.flat_map(|cell| [cell.above, cell.below]).flatten().map(|target| {
-            if target == own {
-                return self.rail(target, is_right);
-            }
-            let is_lit = self.cursor.is_some_and(|cursor| cursor == own || cursor == target);
-            self.rank(is_lit, self.picture.taken(own, target) > 0, target)
-        });
-        edges.min_by_key(|(rank, _)| *rank).map_or(Tone::Dim, |(_, tone)| tone)
+        let edges = touched
+            .flat_map(|cell| [cell.above, cell.below])
+            .flatten()
+            .map(|target| {
+                if target == own {
+                    return self.rail(target, is_right);
+                }
+                let is_lit = self
+                    .cursor
+                    .is_some_and(|cursor| cursor == own || cursor == target);
+                self.rank(is_lit, self.picture.taken(own, target) > 0, target)
+            });
+        edges
+            .min_by_key(|(rank, _)| *rank)
+            .map_or(Tone::Dim, |(_, tone)| tone)
     }
 
     /// Returns the tone of the rail to a target in this row, with its rank.
@@ -390,10 +534,25 @@ impl RowTones<'_> {
         let is_lit = self.cursor.is_some_and(|cursor| {
             // A rail into the node is lit from its first source on, one out of it from the node on.
             let row = self.picture.rails.row_of[cursor];
-            let leaves = self.picture.folded.graph.targets(cursor).any(|to| to == target);
-            cursor == target || (leaves && if is_right { self.at <= row } else { self.at >= row })
+            let leaves = self
+                .picture
+                .folded
+                .graph
+                .targets(cursor)
+                .any(|to| to == target);
+            cursor == target
+                || (leaves
+                    && if is_right {
+                        self.at <= row
+                    } else {
+                        self.at >= row
+                    })
         });
-        self.rank(is_lit, self.picture.is_rail_taken(target, self.at, is_right), target)
+        self.rank(
+            is_lit,
+            self.picture.is_rail_taken(target, self.at, is_right),
+            target,
+        )
     }
 
     fn rank(&self, is_lit: bool, is_taken: bool, target: usize) -> (u8, Tone) {
@@ -412,7 +571,10 @@ mod tests {
     #[test]
     fn times_that_are_shown_as_zero_have_no_bar() {
         let micros = Duration::from_micros;
-        assert_eq!((span(micros(900)), bar(micros(900), micros(900))), ("0ms".into(), String::new()));
+        assert_eq!(
+            (span(micros(900)), bar(micros(900), micros(900))),
+            ("0ms".into(), String::new())
+        );
         assert_eq!(bar(micros(1000), micros(1000)), "█".repeat(BAR));
     }
 }

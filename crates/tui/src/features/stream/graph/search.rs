@@ -21,7 +21,11 @@ impl Search {
         if self.pattern.is_empty() {
             return;
         }
-        let found = whole.nodes().iter().enumerate().filter(|(_, node)| self.pattern.is_in(&node.name));
+        let found = whole
+            .nodes()
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| self.pattern.is_in(&node.name));
         self.hits.extend(found.map(|(at, _)| at));
         self.hits.sort_by_key(|at| picture.row_of_member(*at));
     }
@@ -72,7 +76,12 @@ impl GraphView {
             (self.cursor, self.is_paused) = (cursor, is_paused);
         }
         let from = self.cursor_row().unwrap_or(0);
-        let rows = || self.search.hits.iter().filter_map(|at| self.picture.row_of_member(*at));
+        let rows = || {
+            self.search
+                .hits
+                .iter()
+                .filter_map(|at| self.picture.row_of_member(*at))
+        };
         match rows().find(|row| *row >= from).or_else(|| rows().next()) {
             Some(row) => self.set_cursor(row),
             None => self.scroll_to_cursor(),
@@ -95,14 +104,20 @@ impl GraphView {
         if self.picture.node_of_row(row).folded == 0 {
             return Vec::new();
         }
-        let inside = self.search.hits.iter().filter(|hit| self.picture.row_of_member(**hit) == Some(row));
+        let inside = self
+            .search
+            .hits
+            .iter()
+            .filter(|hit| self.picture.row_of_member(**hit) == Some(row));
         inside.map(|hit| &*self.whole.nodes()[*hit].name).collect()
     }
 
     /// Goes to the next or previous found node, around the ends, and unfolds its groups. Returns false if nothing is found.
     pub(super) fn next_found(&mut self, forward: bool) -> bool {
         let hits = &self.search.hits;
-        let Some(last) = hits.len().checked_sub(1) else { return false };
+        let Some(last) = hits.len().checked_sub(1) else {
+            return false;
+        };
         let row = |hit: &usize| self.picture.row_of_member(*hit);
         let cursor = self.cursor_row();
         let is_group = cursor.is_some_and(|row| self.picture.node_of_row(row).folded > 0);
@@ -110,10 +125,14 @@ impl GraphView {
             (Some(at), true) => at + 1,
             (Some(at), false) => at.checked_sub(1).unwrap_or(last),
             // The nodes in a folded group are below its row.
-            (None, true) => {
-                hits.iter().position(|hit| row(hit) > cursor || is_group && row(hit) == cursor).unwrap_or(0)
-            }
-            (None, false) => hits.iter().rposition(|hit| row(hit) < cursor).unwrap_or(last),
+            (None, true) => hits
+                .iter()
+                .position(|hit| row(hit) > cursor || is_group && row(hit) == cursor)
+                .unwrap_or(0),
+            (None, false) => hits
+                .iter()
+                .rposition(|hit| row(hit) < cursor)
+                .unwrap_or(last),
         };
         let hit = hits.get(at).or(hits.first()).copied().unwrap_or_default();
         let id = self.whole.nodes()[hit].id.clone();

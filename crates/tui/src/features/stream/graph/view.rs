@@ -28,8 +28,21 @@ pub(in crate::features::stream) fn draw(
     (focused, ascii): (bool, bool),
 ) {
     let graph = &viewer.graph;
-    let title = if viewer.is_split() { String::new() } else { graph.title(viewer) };
-    draw_graph(graph, &Words { title, empty: graph.empty_text(viewer) }, canvas, area, (focused, ascii));
+    let title = if viewer.is_split() {
+        String::new()
+    } else {
+        graph.title(viewer)
+    };
+    draw_graph(
+        graph,
+        &Words {
+            title,
+            empty: graph.empty_text(viewer),
+        },
+        canvas,
+        area,
+        (focused, ascii),
+    );
 }
 
 /// Draws a graph in an area.
@@ -40,7 +53,11 @@ pub(super) fn draw_graph(
     area: Area,
     (focused, ascii): (bool, bool),
 ) {
-    let glyphs = if ascii { Glyphs::Ascii } else { Glyphs::Unicode };
+    let glyphs = if ascii {
+        Glyphs::Ascii
+    } else {
+        Glyphs::Unicode
+    };
     if let Some((tone, text)) = &words.empty {
         return canvas.words(area, *tone, text);
     }
@@ -51,14 +68,21 @@ pub(super) fn draw_graph(
     let columns = graph.columns(width.into(), &words.title, glyphs);
     let head = graph.head() as u16;
     if head > 0 {
-        canvas.line(area.x + 2, area.y, width, &graph.heading(&columns, &words.title));
+        canvas.line(
+            area.x + 2,
+            area.y,
+            width,
+            &graph.heading(&columns, &words.title),
+        );
     }
     let cursor = graph.cursor_row();
     let bottom = area.y + area.h.saturating_sub(1);
     for (y, row) in (area.y + head..bottom).zip(graph.top..graph.picture.rows()) {
         canvas.line(area.x + 2, y, width, &graph.row_line(row, &columns, glyphs));
         if cursor == Some(row) {
-            let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+            let style = canvas
+                .theme
+                .style(if focused { Tone::Accent } else { Tone::Dim });
             canvas.text(area.x + 1, y, 1, "▌", style);
         }
     }
@@ -87,8 +111,15 @@ impl GraphView {
     /// Returns what the drawing leaves out.
     pub(super) fn cut_words(&self) -> Vec<String> {
         let is_shortened = self.picture.rails.lanes != self.picture.rails.wanted;
-        let words = [(self.whole.is_cut(), "too large, truncated"), (is_shortened, "long rails cut")];
-        words.into_iter().filter(|(is_true, _)| *is_true).map(|(_, words)| words.to_string()).collect()
+        let words = [
+            (self.whole.is_cut(), "too large, truncated"),
+            (is_shortened, "long rails cut"),
+        ];
+        words
+            .into_iter()
+            .filter(|(is_true, _)| *is_true)
+            .map(|(_, words)| words.to_string())
+            .collect()
     }
 
     /// Returns what replaces the last line: what happens to the graph, or why the server has none.
@@ -100,13 +131,15 @@ impl GraphView {
             Failure::Request(cause) if self.loading.has_graph() => {
                 Some((Tone::Bad, format!("Couldn't reload the graph: {cause}.")))
             }
-            Failure::Request(cause) => {
-                Some((Tone::Bad, format!("Couldn't load the graph: {cause}. Showing observed steps.")))
-            }
+            Failure::Request(cause) => Some((
+                Tone::Bad,
+                format!("Couldn't load the graph: {cause}. Showing observed steps."),
+            )),
             Failure::NotOffered | Failure::Empty if self.is_paused || self.is_still => None,
-            Failure::NotOffered | Failure::Empty => {
-                Some((Tone::Dim, "This server doesn't describe its graph. Showing observed steps.".into()))
-            }
+            Failure::NotOffered | Failure::Empty => Some((
+                Tone::Dim,
+                "This server doesn't describe its graph. Showing observed steps.".into(),
+            )),
         }
     }
 
@@ -120,12 +153,14 @@ impl GraphView {
         }
         let yet = if viewer.is_over() { "" } else { " yet" };
         Some(match self.loading.failure() {
-            Some(Failure::Request(cause)) => {
-                (Tone::Bad, format!("Couldn't load the graph: {cause}. No steps{yet}. Press r to retry."))
-            }
-            Some(Failure::NotOffered | Failure::Empty) => {
-                (Tone::Dim, format!("This server doesn't describe its graph, and there are no steps{yet}."))
-            }
+            Some(Failure::Request(cause)) => (
+                Tone::Bad,
+                format!("Couldn't load the graph: {cause}. No steps{yet}. Press r to retry."),
+            ),
+            Some(Failure::NotOffered | Failure::Empty) => (
+                Tone::Dim,
+                format!("This server doesn't describe its graph, and there are no steps{yet}."),
+            ),
             None if viewer.is_recording() => (Tone::Dim, "This recording has no steps.".into()),
             None => (Tone::Dim, format!("No steps{yet}.")),
         })

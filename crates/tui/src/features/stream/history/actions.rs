@@ -6,7 +6,9 @@ use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{OfHistory, View, Viewer};
 use crate::input::action::Action;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
-use crate::session::msg::{Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef};
+use crate::session::msg::{
+    Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+};
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};
 use runtail_api::{ForkChange, ThreadIntent};
@@ -65,13 +67,18 @@ impl Viewer {
             return self.history.request(known, number);
         }
         let event = loaded.and_then(|loaded| self.event_log.get(loaded.seq));
-        let json = event.as_ref().and_then(|event| SnapshotFields::read(event.data.text())?.history);
+        let json = event
+            .as_ref()
+            .and_then(|event| SnapshotFields::read(event.data.text())?.history);
         self.history.show_recorded(known, json.map(|raw| raw.get()));
     }
 
     fn thread(&self) -> Option<ThreadRef> {
         let is_reachable = self.server.has_address();
-        Some(ThreadRef { server: self.server.clone(), id: self.thread_id.clone().filter(|_| is_reachable)? })
+        Some(ThreadRef {
+            server: self.server.clone(),
+            id: self.thread_id.clone().filter(|_| is_reachable)?,
+        })
     }
 }
 
@@ -79,10 +86,16 @@ impl StreamState {
     /// Adds the requests of the History views.
     pub(in crate::features::stream) fn history_subscriptions(&self, out: &mut Vec<Subscription>) {
         for viewer in self.tabs.all() {
-            let Some(thread) = viewer.thread() else { continue };
+            let Some(thread) = viewer.thread() else {
+                continue;
+            };
             for (number, request) in viewer.history.requests() {
                 let kind = SubscriptionKind::History(thread.clone(), request);
-                out.push(Subscription::new(SubscriptionId::History(number), Epoch::default(), kind));
+                out.push(Subscription::new(
+                    SubscriptionId::History(number),
+                    Epoch::default(),
+                    kind,
+                ));
             }
         }
     }
@@ -90,8 +103,14 @@ impl StreamState {
     /// Applies a part of a history.
     pub fn on_history(&mut self, number: u64, event: SubscriptionEvent) -> Requests {
         let is_shown = self.tabs.shown().map(|viewer| viewer.id);
-        let requested = self.tabs.all_mut().iter_mut().find(|viewer| viewer.history.has_request(number));
-        let Some(viewer) = requested else { return Requests::none() };
+        let requested = self
+            .tabs
+            .all_mut()
+            .iter_mut()
+            .find(|viewer| viewer.history.has_request(number));
+        let Some(viewer) = requested else {
+            return Requests::none();
+        };
         // What was awaited would cover what the user reads now.
         let is_of_history = viewer.view() == View::History || viewer.shown_checkpoint().is_some();
         let is_watched = is_shown == Some(viewer.id) && is_of_history;
@@ -100,16 +119,24 @@ impl StreamState {
         }
         match event {
             SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page),
-            SubscriptionEvent::CheckpointState(state) => match viewer.history.on_state(number, state) {
-                Arrived::Nothing | Arrived::Details(..) => {}
-                Arrived::State(purpose, id, state) => return use_state(viewer, purpose, &id, &state),
-                Arrived::Failed(why) => return Requests::error(why),
-            },
-            SubscriptionEvent::CheckpointDetails(details) => match viewer.history.on_details(number, details) {
-                Arrived::Details(id, details) => return show_details(&viewer.history, &id, details),
-                Arrived::Failed(why) => return Requests::error(why),
-                Arrived::Nothing | Arrived::State(..) => {}
-            },
+            SubscriptionEvent::CheckpointState(state) => {
+                match viewer.history.on_state(number, state) {
+                    Arrived::Nothing | Arrived::Details(..) => {}
+                    Arrived::State(purpose, id, state) => {
+                        return use_state(viewer, purpose, &id, &state);
+                    }
+                    Arrived::Failed(why) => return Requests::error(why),
+                }
+            }
+            SubscriptionEvent::CheckpointDetails(details) => {
+                match viewer.history.on_details(number, details) {
+                    Arrived::Details(id, details) => {
+                        return show_details(&viewer.history, &id, details);
+                    }
+                    Arrived::Failed(why) => return Requests::error(why),
+                    Arrived::Nothing | Arrived::State(..) => {}
+                }
+            }
             _ => {}
         }
         Requests::none()
@@ -117,18 +144,25 @@ impl StreamState {
 
     /// Records that a request's task failed.
     pub fn on_history_panic(&mut self, number: u64, why: &str) {
-        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.history.on_panic(number, why));
+        self.tabs
+            .all_mut()
+            .iter_mut()
+            .for_each(|viewer| viewer.history.on_panic(number, why));
     }
 
     /// Shows a checkpoint in all views of the shown page, the graph first.
     pub fn show_on_graph(&mut self, id: String) -> Requests {
         let viewer = self.tabs.shown_mut();
-        viewer.map(|viewer| with_state(viewer, Some(id), Purpose::Show(View::Graph))).unwrap_or_default()
+        viewer
+            .map(|viewer| with_state(viewer, Some(id), Purpose::Show(View::Graph)))
+            .unwrap_or_default()
     }
 
     /// Opens the state at a checkpoint of the shown page in the editor. A run from there follows the edit.
     pub fn edit_checkpoint(&mut self, session: &Session, id: String) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return Requests::none();
+        };
         match session.is_read_only(&viewer.server.profile) {
             true => Requests::error(session.read_only_text(&viewer.server.profile)),
             false => with_state(viewer, Some(id), Purpose::EditAndRun),
@@ -141,19 +175,38 @@ impl StreamState {
         session: &Session,
         action: Action,
     ) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::History)?;
+        let viewer = self
+            .tabs
+            .shown_mut()
+            .filter(|viewer| viewer.view() == View::History)?;
         let history = &mut viewer.history;
         let history_cursor = history.id_under_cursor().map(str::to_string);
         // Before the first page is loaded, the newest checkpoint is the one that the thread's record names.
-        let newest = || viewer.projections.status.thread_records().state?.checkpoint_id.clone();
+        let newest = || {
+            viewer
+                .projections
+                .status
+                .thread_records()
+                .state?
+                .checkpoint_id
+                .clone()
+        };
         let history_cursor = history_cursor.or_else(|| newest().filter(|_| history.is_empty()));
         match action {
             Action::Play => history.toggle_base(),
             Action::Collapse => history.difference.toggle_equal(),
             Action::Left => history.focus_difference(false),
             Action::Right => history.focus_difference(true),
-            Action::Open if !history.shows_difference() && !history.tree.is_empty() => history.is_open_below = true,
-            Action::Open => return Some(with_state(viewer, history_cursor, Purpose::Show(View::State))),
+            Action::Open if !history.shows_difference() && !history.tree.is_empty() => {
+                history.is_open_below = true
+            }
+            Action::Open => {
+                return Some(with_state(
+                    viewer,
+                    history_cursor,
+                    Purpose::Show(View::State),
+                ));
+            }
             Action::Again | Action::Update | Action::Describe => {
                 return Some(act_on_checkpoint(viewer, session, history_cursor, action));
             }
@@ -165,13 +218,19 @@ impl StreamState {
             }
             Action::Export => {
                 let how = "`runtail threads history T --tree` prints it.";
-                return Some(Requests::info(format!("The history can't be saved from here. {how}")));
+                return Some(Requests::info(format!(
+                    "The history can't be saved from here. {how}"
+                )));
             }
-            Action::Compare => return Some(compare_branches(history, &session.key("stream.compare"))),
+            Action::Compare => {
+                return Some(compare_branches(history, &session.key("stream.compare")));
+            }
             // A mark belongs to events of the stream.
             Action::Mark => {
                 let key = session.key("stream.play");
-                return Some(Requests::info(format!("Press {key} to set the checkpoint to compare with.")));
+                return Some(Requests::info(format!(
+                    "Press {key} to set the checkpoint to compare with."
+                )));
             }
             _ => return None,
         }
@@ -192,7 +251,12 @@ impl StreamState {
 }
 
 /// Runs again from a checkpoint, edits its state, or opens it.
-fn act_on_checkpoint(viewer: &mut Viewer, session: &Session, id: Option<String>, action: Action) -> Requests {
+fn act_on_checkpoint(
+    viewer: &mut Viewer,
+    session: &Session,
+    id: Option<String>,
+    action: Action,
+) -> Requests {
     let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
     if id.is_none() && !viewer.is_recording() {
         let why = viewer.history.failure().map(failure_text);
@@ -200,7 +264,9 @@ fn act_on_checkpoint(viewer: &mut Viewer, session: &Session, id: Option<String>,
     }
     match action {
         Action::Again => run_again(viewer, id),
-        Action::Update if is_sealed => Requests::error(session.read_only_text(&viewer.server.profile)),
+        Action::Update if is_sealed => {
+            Requests::error(session.read_only_text(&viewer.server.profile))
+        }
         Action::Update => with_state(viewer, id, Purpose::Edit),
         _ => details(viewer, session, id),
     }
@@ -211,7 +277,10 @@ fn nothing_text(history: &History, forward: bool) -> String {
     match history.searched() {
         "" => format!("No {place} question, failure or branch point among the loaded checkpoints."),
         text => {
-            format!("No {place} checkpoint has {}. States are searched once they are loaded.", text::seen(text, 40))
+            format!(
+                "No {place} checkpoint has {}. States are searched once they are loaded.",
+                text::seen(text, 40)
+            )
         }
     }
 }
@@ -222,7 +291,9 @@ fn with_state(viewer: &mut Viewer, id: Option<String>, purpose: Purpose) -> Requ
         return Requests::info("A recording has the checkpoints, but not the states at them.");
     }
     let history = &mut viewer.history;
-    let Some(id) = id else { return Requests::none() };
+    let Some(id) = id else {
+        return Requests::none();
+    };
     if let Some(why) = history.state_failure(&id) {
         return Requests::error(why);
     }
@@ -246,7 +317,15 @@ fn use_state(viewer: &mut Viewer, purpose: Purpose, id: &str, state: &Checkpoint
 
 /// Returns whether a checkpoint is the newest. Until the history is loaded, the thread's record says so.
 fn is_head(viewer: &Viewer, id: &str) -> bool {
-    let of_record = || viewer.projections.status.thread_records().state?.checkpoint_id.as_deref();
+    let of_record = || {
+        viewer
+            .projections
+            .status
+            .thread_records()
+            .state?
+            .checkpoint_id
+            .as_deref()
+    };
     match viewer.history.is_empty() {
         true => of_record() == Some(id),
         false => viewer.history.tree.find(id) == Some(0),
@@ -255,12 +334,20 @@ fn is_head(viewer: &Viewer, id: &str) -> bool {
 
 /// Shows the state at a checkpoint in all views, one of them first.
 fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) -> Requests {
-    let Ok(raw) = json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
+    let Ok(raw) = json::from_str::<&RawValue>(state.text()) else {
+        return Requests::none();
+    };
     let history = &viewer.history;
-    let entry = history.tree.find(id).map(|at| history.tree.entries()[at].clone()).unwrap_or_default();
+    let entry = history
+        .tree
+        .find(id)
+        .map(|at| history.tree.entries()[at].clone())
+        .unwrap_or_default();
     let text = format!("All views show {}.", history.step_name(id));
     // Its time distinguishes it from the same step of another branch.
-    let name = entry.step.map_or_else(|| history.step_name(id), |step| format!("step {step}"));
+    let name = entry
+        .step
+        .map_or_else(|| history.step_name(id), |step| format!("step {step}"));
     let of = OfHistory {
         id: id.to_string(),
         name,
@@ -278,20 +365,40 @@ fn details(viewer: &mut Viewer, session: &Session, id: Option<String>) -> Reques
     if viewer.is_recording() {
         return Requests::info("A recording has the checkpoints, but not the states at them.");
     }
-    let Some(id) = id else { return Requests::none() };
-    viewer.history.request_details(id, session.next_stream.take());
+    let Some(id) = id else {
+        return Requests::none();
+    };
+    viewer
+        .history
+        .request_details(id, session.next_stream.take());
     Requests::info("Loading the checkpoint…")
 }
 
 /// Opens a checkpoint as the server has it. Each waiting subgraph's state is at its task.
 fn show_details(history: &History, id: &str, details: CheckpointDetails) -> Requests {
-    let title = format!("{} · checkpoint {}", history.step_name(id), text::short_id(id));
-    let nested = details.nested.iter().map(|(at, name)| format!("{} in tasks[{at}].state", text::seen(name, 40)));
+    let title = format!(
+        "{} · checkpoint {}",
+        history.step_name(id),
+        text::short_id(id)
+    );
+    let nested = details
+        .nested
+        .iter()
+        .map(|(at, name)| format!("{} in tasks[{at}].state", text::seen(name, 40)));
     let nested: Vec<String> = nested.collect();
-    let mut out = Requests::from(Route::Document { title, text: details.text });
+    let mut out = Requests::from(Route::Document {
+        title,
+        text: details.text,
+    });
     match (details.missing.as_slice(), nested.as_slice()) {
-        ([], []) => out.notify(false, "The checkpoint as the server has it. No subgraph waits there."),
-        ([], _) => out.notify(false, format!("States of subgraphs: {}.", nested.join(", "))),
+        ([], []) => out.notify(
+            false,
+            "The checkpoint as the server has it. No subgraph waits there.",
+        ),
+        ([], _) => out.notify(
+            false,
+            format!("States of subgraphs: {}.", nested.join(", ")),
+        ),
         ([first], _) => out.notify(true, first.clone()),
         ([first, more @ ..], _) => out.notify(true, format!("{first} ({} more)", more.len())),
     }
@@ -303,12 +410,17 @@ fn compare_branches(history: &mut History, key: &str) -> Requests {
     let Some(split) = history.under_cursor().and_then(|at| history.tree.split(at)) else {
         return Requests::info(match history.is_complete() {
             true => "No other branch begins at this checkpoint or before it.",
-            false => "No other branch begins before this checkpoint, as far as the history is loaded.",
+            false => {
+                "No other branch begins before this checkpoint, as far as the history is loaded."
+            }
         });
     };
     let shown = history.base.as_deref().and_then(|id| history.tree.find(id));
     let is_compared = history.under_cursor() == Some(split.tip);
-    let at = split.others.iter().position(|other| is_compared && Some(*other) == shown);
+    let at = split
+        .others
+        .iter()
+        .position(|other| is_compared && Some(*other) == shown);
     let next = at.map_or(0, |at| (at + 1) % split.others.len());
     let id = |at: usize| history.tree.entries()[at].id.clone();
     let (base, tip, fork) = (id(split.others[next]), id(split.tip), id(split.fork));
@@ -320,29 +432,57 @@ fn compare_branches(history: &mut History, key: &str) -> Requests {
         1 => String::new(),
         count => format!(" {key} shows the next of {count}."),
     };
-    Requests::info(format!("Branches from {}: {} (A) and {}.{more}", names[2], names[0], names[1]))
+    Requests::info(format!(
+        "Branches from {}: {} (A) and {}.{more}",
+        names[2], names[0], names[1]
+    ))
 }
 
 /// Opens the preview of a run from a checkpoint.
 fn run_again(viewer: &Viewer, id: Option<String>) -> Requests {
-    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), id) else { return Requests::none() };
-    let intent = ThreadIntent::Fork { thread, checkpoint: Some(id), change: ForkChange::Nothing };
+    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), id) else {
+        return Requests::none();
+    };
+    let intent = ThreadIntent::Fork {
+        thread,
+        checkpoint: Some(id),
+        change: ForkChange::Nothing,
+    };
     Route::ThreadAction(viewer.server.clone(), Box::new(intent)).into()
 }
 
 /// Opens the values at a checkpoint in the editor.
 fn edit(viewer: &Viewer, id: &str, state: &CheckpointState, is_head: bool) -> Requests {
-    let Some(thread) = viewer.thread() else { return Requests::none() };
+    let Some(thread) = viewer.thread() else {
+        return Requests::none();
+    };
     let values = state.values();
     if values.len() > MAX_EDITED {
-        let (size, most) = (text::bytes(values.len() as u64), text::bytes(MAX_EDITED as u64));
-        return Requests::error(format!("The state has {size}; the editor takes up to {most}."));
+        let (size, most) = (
+            text::bytes(values.len() as u64),
+            text::bytes(MAX_EDITED as u64),
+        );
+        return Requests::error(format!(
+            "The state has {size}; the editor takes up to {most}."
+        ));
     }
     let Some(document) = state_document(values.as_str()) else {
-        return Requests::error("The values of this state are not an object, so they can't be edited by key.");
+        return Requests::error(
+            "The values of this state are not an object, so they can't be edited by key.",
+        );
     };
     let original: Arc<str> = values.as_str().into();
-    let name = format!("{} of {}", viewer.history.step_name(id), text::short_id(&thread.id));
-    let subject = Subject::State { thread, checkpoint: id.into(), is_head, original, name: name.into() };
+    let name = format!(
+        "{} of {}",
+        viewer.history.step_name(id),
+        text::short_id(&thread.id)
+    );
+    let subject = Subject::State {
+        thread,
+        checkpoint: id.into(),
+        is_head,
+        original,
+        name: name.into(),
+    };
     Route::Edit(subject, document).into()
 }

@@ -46,7 +46,10 @@ impl StateDifference {
             self.work = Some(PendingJob::new(JobSpec::read(new)));
             return;
         }
-        self.show(Arc::new(Difference::of(Arc::new(JsonIndex::new(old)), Arc::new(JsonIndex::new(new)))));
+        self.show(Arc::new(Difference::of(
+            Arc::new(JsonIndex::new(old)),
+            Arc::new(JsonIndex::new(new)),
+        )));
     }
 
     /// Drops the comparison of other states than these.
@@ -78,7 +81,9 @@ impl StateDifference {
 
     /// Applies the progress of its job.
     pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
-        let Some(work) = self.work.as_mut().filter(|work| work.number == number) else { return };
+        let Some(work) = self.work.as_mut().filter(|work| work.number == number) else {
+            return;
+        };
         match part {
             JobProgress::Progress(done) => work.done = *done,
             JobProgress::Read(new) => {
@@ -125,7 +130,12 @@ impl StateDifference {
         if self.work.is_some() {
             return vec![comparing()];
         }
-        self.lines.iter().skip(self.top).take(self.height).cloned().collect()
+        self.lines
+            .iter()
+            .skip(self.top)
+            .take(self.height)
+            .cloned()
+            .collect()
     }
 }
 
@@ -151,7 +161,13 @@ fn top_level(doc: &JsonIndex, node: u32) -> u32 {
 
 fn name(doc: &JsonIndex, node: u32) -> String {
     let key = doc.key(node).map(|raw| unquote(text::head(raw, MAX_NAME)));
-    key.unwrap_or_else(|| if node == 0 { "state".into() } else { format!("[{}]", doc.index(node)) })
+    key.unwrap_or_else(|| {
+        if node == 0 {
+            "state".into()
+        } else {
+            format!("[{}]", doc.index(node))
+        }
+    })
 }
 
 /// Returns the lines of a difference.
@@ -161,16 +177,28 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
     let mut by_name: HashMap<String, usize> = HashMap::new();
     for change in &difference.changes {
         let is_removed = change.kind == ChangeKind::Removed;
-        let (doc, node) = if is_removed { (old, change.old) } else { (new, change.new) };
+        let (doc, node) = if is_removed {
+            (old, change.old)
+        } else {
+            (new, change.new)
+        };
         let top = top_level(doc, node);
         let name = name(doc, top);
         let at = *by_name.entry(name.clone()).or_insert_with(|| {
-            groups.push(Group { name, nodes: [None, None], changes: Vec::new() });
+            groups.push(Group {
+                name,
+                nodes: [None, None],
+                changes: Vec::new(),
+            });
             groups.len() - 1
         });
         groups[at].nodes[usize::from(!is_removed)] = Some(top);
         // The other document's place follows from the container there.
-        let (other, container) = if is_removed { (new, change.new) } else { (old, change.old) };
+        let (other, container) = if is_removed {
+            (new, change.new)
+        } else {
+            (old, change.old)
+        };
         if container != 0 || top == 0 {
             groups[at].nodes[usize::from(is_removed)] = Some(top_level(other, container));
         }
@@ -186,7 +214,10 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
     let is_counted_only = difference.total() > difference.changes.len() as u64;
     if is_counted_only || drawn.next().is_some() || lines.len() > MAX_LINES {
         lines.truncate(MAX_LINES);
-        let text = format!("… more changes than fit here: {} in all", text::count(difference.total()));
+        let text = format!(
+            "… more changes than fit here: {} in all",
+            text::count(difference.total())
+        );
         lines.push(Line::dim(&text));
     }
     if difference.total() == 0 {
@@ -220,14 +251,25 @@ fn group_lines(difference: &Difference, group: &Group<'_>, lines: &mut Vec<Line>
         };
         let (was, is) = (old.children_count(before), new.children_count(after));
         if let Some(noun) = noun.filter(|noun| *noun == "items" || was != is) {
-            heading.push_plain(&format!("{} → {} {noun}", text::count(was.into()), text::count(is.into())));
+            heading.push_plain(&format!(
+                "{} → {} {noun}",
+                text::count(was.into()),
+                text::count(is.into())
+            ));
         }
         lines.push(heading);
-        let touched: HashSet<u32> = group.changes.iter().filter_map(|change| child_of(new, after, change)).collect();
+        let touched: HashSet<u32> = group
+            .changes
+            .iter()
+            .filter_map(|change| child_of(new, after, change))
+            .collect();
         let equal = (is as usize).saturating_sub(touched.len());
         if noun == Some("items") && equal > 0 {
             let s = if equal == 1 { "" } else { "s" };
-            lines.push(Line::dim(&format!("  = {} equal item{s}", text::count(equal as u64))));
+            lines.push(Line::dim(&format!(
+                "  = {} equal item{s}",
+                text::count(equal as u64)
+            )));
         }
     } else {
         lines.push(heading);
@@ -255,34 +297,65 @@ fn child_of(new: &JsonIndex, container: u32, change: &Change) -> Option<u32> {
     None
 }
 
-fn change_lines(difference: &Difference, group: &Group<'_>, change: &Change, lines: &mut Vec<Line>) {
+fn change_lines(
+    difference: &Difference,
+    group: &Group<'_>,
+    change: &Change,
+    lines: &mut Vec<Line>,
+) {
     let Difference { old, new, .. } = difference;
     let is_removed = change.kind == ChangeKind::Removed;
-    let (doc, node, top) =
-        if is_removed { (old, change.old, group.nodes[0]) } else { (new, change.new, group.nodes[1]) };
-    let (whole, start) = (doc.path(node), top.map(|top| doc.path(top)).unwrap_or_default());
-    let path = whole.strip_prefix(&start).unwrap_or(&whole).trim_start_matches('.').to_string();
+    let (doc, node, top) = if is_removed {
+        (old, change.old, group.nodes[0])
+    } else {
+        (new, change.new, group.nodes[1])
+    };
+    let (whole, start) = (
+        doc.path(node),
+        top.map(|top| doc.path(top)).unwrap_or_default(),
+    );
+    let path = whole
+        .strip_prefix(&start)
+        .unwrap_or(&whole)
+        .trim_start_matches('.')
+        .to_string();
     let path = text::seen(&path, 40);
     let mut push = |kind: ChangeKind, pieces: Line| {
         let mut line = Line::plain("  ");
         line.left.extend(sign(kind).left);
-        let gap = if path.is_empty() { String::new() } else { format!("{path:<15} ") };
+        let gap = if path.is_empty() {
+            String::new()
+        } else {
+            format!("{path:<15} ")
+        };
         line.push_plain(&gap);
         line.left.extend(pieces.left);
         lines.push(line);
     };
-    let of = |doc: &JsonIndex, node: u32, kind: ChangeKind| Line { left: shown(doc, node, kind), right: Vec::new() };
+    let of = |doc: &JsonIndex, node: u32, kind: ChangeKind| Line {
+        left: shown(doc, node, kind),
+        right: Vec::new(),
+    };
     match change.kind {
         ChangeKind::Added => push(ChangeKind::Added, of(new, change.new, ChangeKind::Added)),
-        ChangeKind::Removed => push(ChangeKind::Removed, of(old, change.old, ChangeKind::Removed)),
+        ChangeKind::Removed => push(
+            ChangeKind::Removed,
+            of(old, change.old, ChangeKind::Removed),
+        ),
         ChangeKind::Changed if change.kept > 0 => push(ChangeKind::Added, appended(new, change)),
         ChangeKind::Changed => {
-            push(ChangeKind::Removed, of(old, change.old, ChangeKind::Removed));
+            push(
+                ChangeKind::Removed,
+                of(old, change.old, ChangeKind::Removed),
+            );
             push(ChangeKind::Added, of(new, change.new, ChangeKind::Added));
         }
         ChangeKind::Moved => {
             let (from, to) = (old.index(change.old), new.index(change.new));
-            push(ChangeKind::Moved, Line::plain(&format!("from {from} to {to}")));
+            push(
+                ChangeKind::Moved,
+                Line::plain(&format!("from {from} to {to}")),
+            );
         }
     }
 }
@@ -301,7 +374,11 @@ fn shown(doc: &JsonIndex, node: u32, kind: ChangeKind) -> Vec<crate::widgets::li
     if !gist.is_empty() {
         return Line::plain(gist.trim_start_matches(" · ")).left;
     }
-    let tone = if kind == ChangeKind::Added { Tone::Good } else { Tone::Bad };
+    let tone = if kind == ChangeKind::Added {
+        Tone::Good
+    } else {
+        Tone::Bad
+    };
     let is_simple = matches!(doc.kind(node), Kind::Text | Kind::Other);
     let mut pieces = value(doc, node).left;
     if let Some(first) = pieces.first_mut().filter(|_| is_simple) {
@@ -315,14 +392,24 @@ fn equal_lines(new: &JsonIndex, changed: &HashMap<String, usize>, shows_equal: b
     if new.is_empty() || new.kind(0) != Kind::Object {
         return Vec::new();
     }
-    let equal: Vec<u32> = new.children(0).filter(|node| !changed.contains_key(&name(new, *node))).collect();
+    let equal: Vec<u32> = new
+        .children(0)
+        .filter(|node| !changed.contains_key(&name(new, *node)))
+        .collect();
     if equal.is_empty() {
         return Vec::new();
     }
     let s = if equal.len() == 1 { "" } else { "s" };
-    let mut heading = Line::dim(&format!("= {} equal key{s}", text::count(equal.len() as u64)));
+    let mut heading = Line::dim(&format!(
+        "= {} equal key{s}",
+        text::count(equal.len() as u64)
+    ));
     if !shows_equal {
-        let names: Vec<String> = equal.iter().take(MAX_NAMED).map(|node| name(new, *node)).collect();
+        let names: Vec<String> = equal
+            .iter()
+            .take(MAX_NAMED)
+            .map(|node| name(new, *node))
+            .collect();
         heading.push_dim(&format!("     {}", names.join(", ")));
         return vec![heading];
     }
@@ -331,7 +418,9 @@ fn equal_lines(new: &JsonIndex, changed: &HashMap<String, usize>, shows_equal: b
         line.left.extend(value(new, *node).left);
         line
     };
-    std::iter::once(heading).chain(equal.iter().take(MAX_LINES).map(line)).collect()
+    std::iter::once(heading)
+        .chain(equal.iter().take(MAX_LINES).map(line))
+        .collect()
 }
 
 #[cfg(test)]
@@ -365,29 +454,54 @@ mod tests {
         assert_eq!(closed[..wanted.len()], wanted);
         assert_eq!(closed[wanted.len()..], ["= 2 equal keys     locale, n"]);
         let open = drawn(old, new, true);
-        assert_eq!(open[wanted.len()..], ["= 2 equal keys", "  = locale          \"fr\"", "  = n               [1]"]);
+        assert_eq!(
+            open[wanted.len()..],
+            [
+                "= 2 equal keys",
+                "  = locale          \"fr\"",
+                "  = n               [1]"
+            ]
+        );
     }
 
     #[test]
     fn any_two_documents_have_a_difference() {
         assert_eq!(drawn("{}", "{}", false), ["Nothing changed."]);
-        assert_eq!(drawn(r#"{"a":1}"#, r#"{"a":1}"#, false), ["Nothing changed.", "= 1 equal key     a"]);
+        assert_eq!(
+            drawn(r#"{"a":1}"#, r#"{"a":1}"#, false),
+            ["Nothing changed.", "= 1 equal key     a"]
+        );
         assert_eq!(drawn("[1]", "[1,2]", false), ["+ [1]              2"]);
-        assert_eq!(drawn(r#"{"a":"x"}"#, r#"{"a":"xy"}"#, false), ["a", "  + …y  +1 B"]);
+        assert_eq!(
+            drawn(r#"{"a":"x"}"#, r#"{"a":"xy"}"#, false),
+            ["a", "  + …y  +1 B"]
+        );
         assert_eq!(drawn("null", "{}", false), ["state", "  - null", "  + {}"]);
         assert_eq!(drawn("no JSON", "{", false)[0], "state");
         let many: Vec<String> = (0..5_000).map(|n| format!("\"k{n}\":{n}")).collect();
         let lines = drawn("{}", &format!("{{{}}}", many.join(",")), false);
         assert_eq!(lines.len(), MAX_LINES + 1);
-        assert!(lines[MAX_LINES].contains("5,000 in all"), "{}", lines[MAX_LINES]);
+        assert!(
+            lines[MAX_LINES].contains("5,000 in all"),
+            "{}",
+            lines[MAX_LINES]
+        );
     }
 
     #[test]
     fn large_states_are_compared_in_steps() {
-        let large = |end: &str| format!("{{\"text\":\"{}\",\"end\":{end}}}", "word ".repeat(200_000));
+        let large =
+            |end: &str| format!("{{\"text\":\"{}\",\"end\":{end}}}", "word ".repeat(200_000));
         let excerpt = |text: String| Excerpt::from(Arc::<str>::from(text));
-        let mut difference = StateDifference { height: 10, ..StateDifference::default() };
-        difference.compare(("a".into(), "b".into()), excerpt(large("1")), excerpt(large("2")));
+        let mut difference = StateDifference {
+            height: 10,
+            ..StateDifference::default()
+        };
+        difference.compare(
+            ("a".into(), "b".into()),
+            excerpt(large("1")),
+            excerpt(large("2")),
+        );
         let mut steps = 0;
         while let Some(work) = difference.work_mut() {
             work.number = 7 + steps;

@@ -1,7 +1,9 @@
 //! Loading the history page by page, and the states that are shown.
 
 use super::{History, Purpose};
-use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use crate::session::checkpoints::{
+    CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
+};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Checkpoint, Parent};
 use runtail_core::text;
@@ -81,12 +83,33 @@ impl History {
     /// Returns the requests in progress, with their numbers.
     pub fn requests(&self) -> impl Iterator<Item = (u64, HistoryRequest)> + '_ {
         let page = self.loading.page.as_ref();
-        let page =
-            page.map(|page| (page.number, HistoryRequest::Page { before: page.before.clone(), limit: page.limit }));
+        let page = page.map(|page| {
+            (
+                page.number,
+                HistoryRequest::Page {
+                    before: page.before.clone(),
+                    limit: page.limit,
+                },
+            )
+        });
         let states = self.loading.states.iter();
-        let states = states.map(|(id, number)| (*number, HistoryRequest::State { checkpoint: id.clone() }));
+        let states = states.map(|(id, number)| {
+            (
+                *number,
+                HistoryRequest::State {
+                    checkpoint: id.clone(),
+                },
+            )
+        });
         let details = self.loading.details.iter();
-        let details = details.map(|(id, number)| (*number, HistoryRequest::Details { checkpoint: id.clone() }));
+        let details = details.map(|(id, number)| {
+            (
+                *number,
+                HistoryRequest::Details {
+                    checkpoint: id.clone(),
+                },
+            )
+        });
         page.into_iter().chain(states).chain(details)
     }
 
@@ -115,8 +138,17 @@ impl History {
             // A checkpoint may be awaited before the first page.
             let is_first = self.loading.seen.thread.is_none();
             let (cursor, awaited) = (std::mem::take(&mut self.cursor), self.awaited.take());
-            let (cursor, awaited) = if is_first { (cursor, awaited) } else { Default::default() };
-            *self = History { panes: self.panes, cursor, awaited, ..History::default() };
+            let (cursor, awaited) = if is_first {
+                (cursor, awaited)
+            } else {
+                Default::default()
+            };
+            *self = History {
+                panes: self.panes,
+                cursor,
+                awaited,
+                ..History::default()
+            };
             self.loading.seen.thread = known.thread.clone();
         }
         if known.thread.is_none() {
@@ -140,7 +172,10 @@ impl History {
             (None, PAGE)
         } else if known != self.loading.seen {
             (None, REFRESH)
-        } else if !self.loading.is_complete && window_end >= self.tree.rows().len() && self.len() < MAX_CHECKPOINTS {
+        } else if !self.loading.is_complete
+            && window_end >= self.tree.rows().len()
+            && self.len() < MAX_CHECKPOINTS
+        {
             (self.loading.oldest.clone(), PAGE)
         } else {
             return;
@@ -148,7 +183,11 @@ impl History {
         if before.is_none() {
             self.loading.seen = known;
         }
-        self.loading.page = Some(PageRequest { number: number(), before, limit });
+        self.loading.page = Some(PageRequest {
+            number: number(),
+            before,
+            limit,
+        });
     }
 
     fn request_states(&mut self, number: impl Fn() -> u64) {
@@ -156,7 +195,9 @@ impl History {
         if let Some((old, new)) = self.pair().filter(|_| self.shows_difference()) {
             wanted.extend([new, old]);
         }
-        wanted.retain(|id| !id.is_empty() && self.states.get(id).is_none() && !self.states.failed.contains_key(id));
+        wanted.retain(|id| {
+            !id.is_empty() && self.states.get(id).is_none() && !self.states.failed.contains_key(id)
+        });
         wanted.dedup();
         wanted.truncate(MAX_STATES);
         self.loading.states.retain(|(id, _)| wanted.contains(id));
@@ -169,7 +210,9 @@ impl History {
 
     /// Applies a page, if it is still the requested one.
     pub fn on_page(&mut self, number: u64, page: Result<CheckpointPage, ApiError>) {
-        let Some(request) = self.loading.page.take_if(|page| page.number == number) else { return };
+        let Some(request) = self.loading.page.take_if(|page| page.number == number) else {
+            return;
+        };
         match page {
             Ok(page) => self.add_page(request, page),
             Err(error) if error.may_lack_call() && !self.loading.has_page => {
@@ -184,7 +227,10 @@ impl History {
         let is_older_page = request.before.is_some();
         let has_new = page.checkpoints.iter().any(is_new);
         let overlaps = !page.checkpoints.iter().all(is_new);
-        let last = page.checkpoints.last().map(|checkpoint| checkpoint.id.clone());
+        let last = page
+            .checkpoints
+            .last()
+            .map(|checkpoint| checkpoint.id.clone());
         let mut all: Vec<Arc<Checkpoint>> = self.tree.entries().to_vec();
         if is_older_page {
             // A server that ignores `before` would return the same page forever.
@@ -197,12 +243,25 @@ impl History {
             self.loading.oldest = last;
         } else {
             // What the server no longer has in this range was deleted, as a rollback does.
-            let kept: HashSet<&str> = page.checkpoints.iter().map(|checkpoint| &*checkpoint.id).collect();
-            let from = page.checkpoints.iter().map(|checkpoint| &checkpoint.id).min().cloned().unwrap_or_default();
+            let kept: HashSet<&str> = page
+                .checkpoints
+                .iter()
+                .map(|checkpoint| &*checkpoint.id)
+                .collect();
+            let from = page
+                .checkpoints
+                .iter()
+                .map(|checkpoint| &checkpoint.id)
+                .min()
+                .cloned()
+                .unwrap_or_default();
             all.retain(|checkpoint| checkpoint.id < from || kept.contains(&*checkpoint.id));
         }
         self.loading.has_page = true;
-        self.set_checkpoints(all.into_iter().chain(page.checkpoints.into_iter().map(Arc::new)));
+        self.set_checkpoints(
+            all.into_iter()
+                .chain(page.checkpoints.into_iter().map(Arc::new)),
+        );
     }
 
     /// Uses the checkpoints of a recording's snapshot. It has no states.
@@ -210,29 +269,57 @@ impl History {
         if self.loading.has_page && self.loading.seen == seen {
             return;
         }
-        self.loading = Loading { has_page: true, is_recorded: true, seen, ..Loading::default() };
-        self.set_checkpoints(Checkpoint::read_all(history.unwrap_or("[]")).into_iter().map(Arc::new));
+        self.loading = Loading {
+            has_page: true,
+            is_recorded: true,
+            seen,
+            ..Loading::default()
+        };
+        self.set_checkpoints(
+            Checkpoint::read_all(history.unwrap_or("[]"))
+                .into_iter()
+                .map(Arc::new),
+        );
     }
 
     /// Applies a state, if it is still wanted.
-    pub(super) fn on_state(&mut self, number: u64, state: Result<Option<Arc<CheckpointState>>, ApiError>) -> Arrived {
-        let Some(at) = self.loading.states.iter().position(|(_, known)| *known == number) else {
+    pub(super) fn on_state(
+        &mut self,
+        number: u64,
+        state: Result<Option<Arc<CheckpointState>>, ApiError>,
+    ) -> Arrived {
+        let Some(at) = self
+            .loading
+            .states
+            .iter()
+            .position(|(_, known)| *known == number)
+        else {
             return Arrived::Nothing;
         };
         let (id, _) = self.loading.states.remove(at);
-        let purpose = self.awaited.take_if(|(awaited, _)| *awaited == id).map(|(_, purpose)| purpose);
+        let purpose = self
+            .awaited
+            .take_if(|(awaited, _)| *awaited == id)
+            .map(|(_, purpose)| purpose);
         let why = match state {
             Ok(Some(state)) => {
                 let pair = self.pair();
-                let shown: Vec<String> = pair.into_iter().flat_map(|(old, new)| [old, new]).collect();
+                let shown: Vec<String> =
+                    pair.into_iter().flat_map(|(old, new)| [old, new]).collect();
                 self.states.keep(id.clone(), state.clone(), &shown);
-                return purpose.map_or(Arrived::Nothing, |purpose| Arrived::State(purpose, id, state));
+                return purpose.map_or(Arrived::Nothing, |purpose| {
+                    Arrived::State(purpose, id, state)
+                });
             }
             Ok(None) => GONE.to_string(),
             Err(error) => self.state_error(&error),
         };
         self.states.failed.insert(id, why.clone());
-        if purpose.is_some() { Arrived::Failed(why) } else { Arrived::Nothing }
+        if purpose.is_some() {
+            Arrived::Failed(why)
+        } else {
+            Arrived::Nothing
+        }
     }
 
     fn state_error(&mut self, error: &ApiError) -> String {
@@ -250,7 +337,10 @@ impl History {
             };
             return why.to_string();
         }
-        format!("Couldn't load the state: {}. Press r to retry.", error.cause())
+        format!(
+            "Couldn't load the state: {}. Press r to retry.",
+            error.cause()
+        )
     }
 
     /// Requests the details of a checkpoint.
@@ -259,7 +349,11 @@ impl History {
     }
 
     /// Applies the details of a checkpoint, if they are still wanted.
-    pub(super) fn on_details(&mut self, number: u64, details: Result<Option<CheckpointDetails>, ApiError>) -> Arrived {
+    pub(super) fn on_details(
+        &mut self,
+        number: u64,
+        details: Result<Option<CheckpointDetails>, ApiError>,
+    ) -> Arrived {
         let Some((id, _)) = self.loading.details.take_if(|(_, known)| *known == number) else {
             return Arrived::Nothing;
         };
@@ -277,11 +371,23 @@ impl History {
 
     /// Records that the task of a request failed.
     pub fn on_panic(&mut self, number: u64, why: &str) {
-        if self.loading.page.take_if(|page| page.number == number).is_some() {
+        if self
+            .loading
+            .page
+            .take_if(|page| page.number == number)
+            .is_some()
+        {
             self.loading.failure = Some(Failure::Task(why.to_string()));
-        } else if let Some(at) = self.loading.states.iter().position(|(_, known)| *known == number) {
+        } else if let Some(at) = self
+            .loading
+            .states
+            .iter()
+            .position(|(_, known)| *known == number)
+        {
             let (id, _) = self.loading.states.remove(at);
-            self.states.failed.insert(id, format!("Couldn't load the state: {why}"));
+            self.states
+                .failed
+                .insert(id, format!("Couldn't load the state: {why}"));
         } else {
             self.loading.details.take_if(|(_, known)| *known == number);
         }
@@ -297,16 +403,27 @@ impl History {
         let loaded = self.len() as u64;
         let count = text::count(loaded);
         match (&self.loading.failure, self.loading.is_complete) {
-            _ if self.loading.is_recorded => format!("The newest {count} when the snapshot was loaded."),
+            _ if self.loading.is_recorded => {
+                format!("The newest {count} when the snapshot was loaded.")
+            }
             (Some(failure), _) => format!("Loaded {count}. {}", failure_text(failure)),
             (None, true) => format!("Loaded {count} of {count}."),
             (None, false) if self.len() >= MAX_CHECKPOINTS => {
                 format!("Loaded {count}, the maximum. Older checkpoints are not shown.")
             }
             // The steps of a thread are counted from -1.
-            (None, false) => match self.tree.entries().iter().filter_map(|entry| entry.step).min() {
+            (None, false) => match self
+                .tree
+                .entries()
+                .iter()
+                .filter_map(|entry| entry.step)
+                .min()
+            {
                 Some(step @ 0..) if step < 1_000_000 => {
-                    format!("Loaded {count} of about {}.", text::count(loaded + step.unsigned_abs() + 1))
+                    format!(
+                        "Loaded {count} of about {}.",
+                        text::count(loaded + step.unsigned_abs() + 1)
+                    )
                 }
                 _ => format!("Loaded {count}; more on scroll."),
             },
@@ -316,7 +433,9 @@ impl History {
     /// Returns whether the newest run saved only its last checkpoint, as runs with the durability `exit` do.
     pub(super) fn saved_only_last(&self) -> bool {
         let entries = self.tree.entries();
-        let Some(head) = entries.first().filter(|_| self.loading.is_complete) else { return false };
+        let Some(head) = entries.first().filter(|_| self.loading.is_complete) else {
+            return false;
+        };
         let is_of_run = |entry: &&Arc<Checkpoint>| entry.run_id == head.run_id;
         let before = match self.tree.parent(0) {
             Parent::At(parent) => entries[parent].step,
@@ -324,8 +443,14 @@ impl History {
             // Something was before it, which the server no longer has.
             Parent::NotLoaded => None,
         };
-        let skipped = head.step.zip(before).is_some_and(|(step, before)| step > before + 1);
-        head.run_id.is_some() && head.source == "loop" && skipped && entries.iter().filter(is_of_run).count() == 1
+        let skipped = head
+            .step
+            .zip(before)
+            .is_some_and(|(step, before)| step > before + 1);
+        head.run_id.is_some()
+            && head.source == "loop"
+            && skipped
+            && entries.iter().filter(is_of_run).count() == 1
     }
 }
 

@@ -89,7 +89,10 @@ struct States {
 
 impl States {
     fn get(&self, id: &str) -> Option<&Arc<CheckpointState>> {
-        self.loaded.iter().find(|(known, _)| known == id).map(|(_, state)| state)
+        self.loaded
+            .iter()
+            .find(|(known, _)| known == id)
+            .map(|(_, state)| state)
     }
 
     /// Keeps a state, and drops the oldest ones that are neither shown nor small.
@@ -122,7 +125,12 @@ impl History {
 
     /// Returns the memory of the loaded states, in bytes.
     pub fn bytes(&self) -> usize {
-        self.states.loaded.iter().map(|(_, state)| state.text().len()).sum::<usize>() + self.len() * 512
+        self.states
+            .loaded
+            .iter()
+            .map(|(_, state)| state.text().len())
+            .sum::<usize>()
+            + self.len() * 512
     }
 
     /// Returns the index of the checkpoint under the cursor.
@@ -154,16 +162,28 @@ impl History {
 
     /// Returns the ids of the two states of the difference: the old and the new one.
     fn pair(&self) -> Option<(String, String)> {
-        Some((self.base_id()?.to_string(), self.id_under_cursor()?.to_string()))
+        Some((
+            self.base_id()?.to_string(),
+            self.id_under_cursor()?.to_string(),
+        ))
     }
 
     /// Uses another set of checkpoints. The cursor stays on its checkpoint.
     fn set_checkpoints(&mut self, checkpoints: impl IntoIterator<Item = Arc<Checkpoint>>) {
         // The distance of the cursor from the top of the window stays, too. Above the newest one there is room for newer ones.
-        let offset = self.cursor_row().filter(|row| *row > 0).map(|row| row.saturating_sub(self.top));
+        let offset = self
+            .cursor_row()
+            .filter(|row| *row > 0)
+            .map(|row| row.saturating_sub(self.top));
         self.tree = CheckpointTree::new(checkpoints);
         self.row_of = vec![0; self.tree.len()];
-        for (row, entry) in self.tree.rows().iter().enumerate().filter_map(|(row, drawn)| Some((row, drawn.entry?))) {
+        for (row, entry) in self
+            .tree
+            .rows()
+            .iter()
+            .enumerate()
+            .filter_map(|(row, drawn)| Some((row, drawn.entry?)))
+        {
             self.row_of[entry] = row;
         }
         self.cursor.clamp(&self.ids(), usize::MAX);
@@ -173,7 +193,11 @@ impl History {
     }
 
     fn ids(&self) -> Vec<String> {
-        self.tree.entries().iter().map(|entry| entry.id.clone()).collect()
+        self.tree
+            .entries()
+            .iter()
+            .map(|entry| entry.id.clone())
+            .collect()
     }
 
     fn cursor_row(&self) -> Option<usize> {
@@ -195,10 +219,15 @@ impl History {
 
     fn scroll_to_cursor(&mut self) {
         let height = usize::from(self.panes.rows.h);
-        let Some(row) = self.cursor_row().filter(|_| height > 0) else { return };
+        let Some(row) = self.cursor_row().filter(|_| height > 0) else {
+            return;
+        };
         // The rows of the first checkpoint include the line about what is loaded.
-        let last =
-            if row + 1 == self.tree.rows().len() { self.tree.rows().len() + self.footer_height() } else { row + 1 };
+        let last = if row + 1 == self.tree.rows().len() {
+            self.tree.rows().len() + self.footer_height()
+        } else {
+            row + 1
+        };
         self.top = self.top.clamp(last.saturating_sub(height).min(row), row);
     }
 
@@ -209,7 +238,10 @@ impl History {
             self.cursor.selected = Some(id.to_string());
             return true;
         }
-        self.tree.find(id).map(|entry| self.set_cursor(entry)).is_some()
+        self.tree
+            .find(id)
+            .map(|entry| self.set_cursor(entry))
+            .is_some()
     }
 
     /// Moves the cursor by checkpoints, or scrolls the difference if it has the focus.
@@ -217,15 +249,23 @@ impl History {
         if self.is_in_difference {
             return self.difference.scroll(lines);
         }
-        let Some(at) = self.under_cursor() else { return };
-        let to = at.saturating_add_signed(lines).min(self.tree.len().saturating_sub(1));
+        let Some(at) = self.under_cursor() else {
+            return;
+        };
+        let to = at
+            .saturating_add_signed(lines)
+            .min(self.tree.len().saturating_sub(1));
         self.set_cursor(to);
     }
 
     /// Moves to the newest or to the oldest loaded checkpoint.
     pub fn to_edge(&mut self, is_start: bool) {
         if self.is_in_difference {
-            return self.difference.scroll(if is_start { isize::MIN / 2 } else { isize::MAX / 2 });
+            return self.difference.scroll(if is_start {
+                isize::MIN / 2
+            } else {
+                isize::MAX / 2
+            });
         }
         if !self.tree.is_empty() {
             self.set_cursor(if is_start { 0 } else { self.tree.len() - 1 });
@@ -234,11 +274,18 @@ impl History {
 
     /// Moves the cursor to a line of the view.
     pub fn point_at(&mut self, line: usize) {
-        let Some(row) = line.checked_sub(self.panes.above.into()).filter(|line| *line < usize::from(self.panes.rows.h))
+        let Some(row) = line
+            .checked_sub(self.panes.above.into())
+            .filter(|line| *line < usize::from(self.panes.rows.h))
         else {
             return;
         };
-        if let Some(entry) = self.tree.rows().get(self.top + row).and_then(|row| row.entry) {
+        if let Some(entry) = self
+            .tree
+            .rows()
+            .get(self.top + row)
+            .and_then(|row| row.entry)
+        {
             self.is_in_difference = false;
             self.set_cursor(entry);
         }
@@ -246,7 +293,11 @@ impl History {
 
     /// Returns the number of lines on a page.
     pub fn height(&self) -> usize {
-        let area = self.panes.difference.filter(|_| self.is_in_difference).unwrap_or(self.panes.rows);
+        let area = self
+            .panes
+            .difference
+            .filter(|_| self.is_in_difference)
+            .unwrap_or(self.panes.rows);
         area.h.into()
     }
 
@@ -258,13 +309,35 @@ impl History {
     /// Computes the areas of the view. `is_titled`: whether something else has its title, so that it is one half of two views.
     fn panes_in(&self, area: Area, is_titled: bool) -> Panes {
         let is_wide = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
-        let left = if is_wide { Area { w: (area.w * 9 / 20).max(60), ..area } } else { area };
+        let left = if is_wide {
+            Area {
+                w: (area.w * 9 / 20).max(60),
+                ..area
+            }
+        } else {
+            area
+        };
         let right = match (is_wide, self.is_open_below) {
-            (true, _) => Some(Area { x: area.x + left.w, w: area.w - left.w, ..area }),
-            (false, true) => Some(Area { y: area.y + area.h / 2, h: area.h - area.h / 2, ..area }),
+            (true, _) => Some(Area {
+                x: area.x + left.w,
+                w: area.w - left.w,
+                ..area
+            }),
+            (false, true) => Some(Area {
+                y: area.y + area.h / 2,
+                h: area.h - area.h / 2,
+                ..area
+            }),
             (false, false) => None,
         };
-        let left = if !is_wide && self.is_open_below { Area { h: area.h / 2, ..left } } else { left };
+        let left = if !is_wide && self.is_open_below {
+            Area {
+                h: area.h / 2,
+                ..left
+            }
+        } else {
+            left
+        };
         if let Some(right) = right.filter(|_| !is_titled && has_room_for_frames(area)) {
             let rows = inside(left);
             return Panes {
@@ -279,8 +352,11 @@ impl History {
         }
         let has_columns = left.h >= MIN_HEIGHT_HEADING;
         let has_heading = has_columns && !is_titled;
-        let lines =
-            |area: Area, y: u16, h: u16| Area { y: area.y + y.min(area.h), h: h.min(area.h.saturating_sub(y)), ..area };
+        let lines = |area: Area, y: u16, h: u16| Area {
+            y: area.y + y.min(area.h),
+            h: h.min(area.h.saturating_sub(y)),
+            ..area
+        };
         let above = u16::from(has_heading) + u16::from(has_columns);
         Panes {
             frames: None,
@@ -295,7 +371,11 @@ impl History {
 
     /// Returns what Enter does, for the footer.
     pub fn open_label(&self) -> &'static str {
-        if self.shows_difference() { "go there" } else { "difference" }
+        if self.shows_difference() {
+            "go there"
+        } else {
+            "difference"
+        }
     }
 
     /// Returns whether the states at checkpoints can be loaded.
@@ -315,14 +395,16 @@ impl History {
 
     /// Returns whether there are branches to compare with the one under the cursor.
     pub fn has_other_branch(&self) -> bool {
-        self.under_cursor().is_some_and(|at| self.tree.split(at).is_some())
+        self.under_cursor()
+            .is_some_and(|at| self.tree.split(at).is_some())
     }
 
     /// Returns the run that wrote a checkpoint, if it wrote more of them later.
     fn run_that_continued(&self, id: &str) -> Option<String> {
         let entry = &self.tree.entries()[self.tree.find(id)?];
         let run = entry.run_id.clone()?;
-        let is_later = |other: &Arc<Checkpoint>| other.id > entry.id && other.run_id.as_ref() == Some(&run);
+        let is_later =
+            |other: &Arc<Checkpoint>| other.id > entry.id && other.run_id.as_ref() == Some(&run);
         self.tree.entries().iter().any(is_later).then_some(run)
     }
 
@@ -347,14 +429,18 @@ impl History {
         }
         self.scroll_to_cursor();
         let rows = self.tree.rows().len() + self.footer_height();
-        self.top = self.top.min(rows.saturating_sub(usize::from(self.panes.rows.h)));
+        self.top = self
+            .top
+            .min(rows.saturating_sub(usize::from(self.panes.rows.h)));
         self.difference.height = self.panes.difference.map_or(0, |area| area.h.into());
         self.compare();
     }
 
     /// Compares the two states once both are loaded.
     fn compare(&mut self) {
-        let Some((old, new)) = self.pair().filter(|_| self.shows_difference()) else { return };
+        let Some((old, new)) = self.pair().filter(|_| self.shows_difference()) else {
+            return;
+        };
         let empty: Arc<str> = "{}".into();
         let values = |id: &str| match id {
             "" => Some(empty.clone().into()),
@@ -369,10 +455,13 @@ impl History {
     /// Moves to the next or previous question, failure or branch point, or to the next entry with the searched text. Returns
     /// whether there is one.
     fn next_of_interest(&mut self, forward: bool) -> bool {
-        let Some(at) = self.under_cursor() else { return false };
+        let Some(at) = self.under_cursor() else {
+            return false;
+        };
         let is_wanted = |entry: &usize| match self.search.is_empty() {
             true => {
-                self.tree.outcome(*entry) != runtail_core::model::StepOutcome::Good || self.tree.is_branch_point(*entry)
+                self.tree.outcome(*entry) != runtail_core::model::StepOutcome::Good
+                    || self.tree.is_branch_point(*entry)
             }
             false => self.matches(*entry),
         };
@@ -385,13 +474,18 @@ impl History {
 
     /// Returns whether a checkpoint's row or its state, if that is loaded, has the searched text.
     fn matches(&self, entry: usize) -> bool {
-        let Some(checkpoint) = self.tree.entries().get(entry) else { return false };
+        let Some(checkpoint) = self.tree.entries().get(entry) else {
+            return false;
+        };
         let wanted = self.search.to_lowercase();
         let contains = |text: &str| text.to_lowercase().contains(&wanted);
         contains(&self.tree.wrote(entry))
             || self.tree.writers(entry).iter().any(|node| contains(node))
             || contains(&checkpoint.id)
-            || self.states.get(&checkpoint.id).is_some_and(|state| contains(state.values().as_str()))
+            || self
+                .states
+                .get(&checkpoint.id)
+                .is_some_and(|state| contains(state.values().as_str()))
     }
 
     /// Returns the searched text.
@@ -402,7 +496,9 @@ impl History {
     /// Searches for a text, and moves to its first entry from the cursor on.
     pub fn search(&mut self, text: &str) {
         self.search = text.to_string();
-        let Some(at) = self.under_cursor().filter(|_| !text.is_empty()) else { return };
+        let Some(at) = self.under_cursor().filter(|_| !text.is_empty()) else {
+            return;
+        };
         if !self.matches(at) && !self.next_of_interest(true) {
             self.next_of_interest(false);
         }

@@ -24,7 +24,10 @@ pub(in crate::features::stream) fn draw(
     }
     let in_difference = history.is_in_difference;
     if let Some(frames) = panes.frames {
-        let titles = [format!("0 History · {}", history.title()), history.difference_title()];
+        let titles = [
+            format!("0 History · {}", history.title()),
+            history.difference_title(),
+        ];
         for ((frame, title), is_difference) in frames.into_iter().zip(titles).zip([false, true]) {
             let is_focused = focused && in_difference == is_difference;
             let tone = if is_focused { Tone::Focus } else { Tone::Plain };
@@ -58,7 +61,12 @@ pub(in crate::features::stream) fn draw(
         }
     }
     if let Some(at) = panes.difference_heading {
-        heading(canvas, at, &history.difference_title(), focused && in_difference);
+        heading(
+            canvas,
+            at,
+            &history.difference_title(),
+            focused && in_difference,
+        );
     }
     if let Some(area) = panes.difference {
         difference(viewer, canvas, area);
@@ -67,7 +75,13 @@ pub(in crate::features::stream) fn draw(
 
 fn heading(canvas: &mut Canvas<'_>, at: Area, title: &str, focused: bool) {
     let title = format!("─ {title} ");
-    let used = canvas.text(at.x + 1, at.y, at.w.saturating_sub(2), &title, canvas.theme.title(focused));
+    let used = canvas.text(
+        at.x + 1,
+        at.y,
+        at.w.saturating_sub(2),
+        &title,
+        canvas.theme.title(focused),
+    );
     let rest = at.w.saturating_sub(used + 2);
     let style = canvas.theme.style(Tone::Dim);
     canvas.text(at.x + 1 + used, at.y, rest, &"─".repeat(rest.into()), style);
@@ -76,14 +90,31 @@ fn heading(canvas: &mut Canvas<'_>, at: Area, title: &str, focused: bool) {
 fn difference(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
     let history = &viewer.history;
     let words = |canvas: &mut Canvas<'_>, tone: Tone, text: &str| {
-        canvas.words(Area { y: area.y.saturating_sub(1), h: area.h + 1, ..area }, tone, text);
+        canvas.words(
+            Area {
+                y: area.y.saturating_sub(1),
+                h: area.h + 1,
+                ..area
+            },
+            tone,
+            text,
+        );
     };
     if viewer.is_recording() {
-        return words(canvas, Tone::Dim, "A recording has the checkpoints, but not the states at them.");
+        return words(
+            canvas,
+            Tone::Dim,
+            "A recording has the checkpoints, but not the states at them.",
+        );
     }
-    let Some((old, new)) = history.pair() else { return };
+    let Some((old, new)) = history.pair() else {
+        return;
+    };
     if !history.difference.is_known() {
-        return match [&new, &old].into_iter().find_map(|id| history.state_failure(id)) {
+        return match [&new, &old]
+            .into_iter()
+            .find_map(|id| history.state_failure(id))
+        {
             Some(why) => words(canvas, Tone::Bad, why),
             None => words(canvas, Tone::Dim, "Loading the states…"),
         };
@@ -96,10 +127,16 @@ fn difference(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
 /// Returns the text of a view without checkpoints.
 fn empty_text(viewer: &Viewer) -> (Tone, String) {
     if viewer.is_recording() {
-        return (Tone::Dim, "This recording has no history of its thread.".into());
+        return (
+            Tone::Dim,
+            "This recording has no history of its thread.".into(),
+        );
     }
     if viewer.thread_id.is_none() {
-        return (Tone::Dim, "This stream has no thread, so there is no history.".into());
+        return (
+            Tone::Dim,
+            "This stream has no thread, so there is no history.".into(),
+        );
     }
     match viewer.history.failure() {
         Some(failure @ Failure::NotOffered) => (Tone::Dim, failure_text(failure)),
@@ -107,8 +144,14 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
         None if viewer.history.is_loading_page() || !viewer.history.is_complete() => {
             (Tone::Dim, "Loading the history…".into())
         }
-        None if viewer.is_over() => (Tone::Dim, "No checkpoints. The server has none of this thread's runs.".into()),
-        None => (Tone::Dim, "No checkpoints yet. A run saves one after each step.".into()),
+        None if viewer.is_over() => (
+            Tone::Dim,
+            "No checkpoints. The server has none of this thread's runs.".into(),
+        ),
+        None => (
+            Tone::Dim,
+            "No checkpoints yet. A run saves one after each step.".into(),
+        ),
     }
 }
 
@@ -116,11 +159,18 @@ impl History {
     /// Returns the title of the tree.
     pub(in crate::features::stream) fn title(&self) -> String {
         let plural = |count: usize, one: &str, many: &str| {
-            format!("{} {}", text::count(count as u64), if count == 1 { one } else { many })
+            format!(
+                "{} {}",
+                text::count(count as u64),
+                if count == 1 { one } else { many }
+            )
         };
         let loaded = if self.is_complete() { "" } else { " loaded" };
         let branches = plural(self.tree.branches(), "branch", "branches");
-        let mut title = format!("{}{loaded} · {branches}", plural(self.len(), "checkpoint", "checkpoints"));
+        let mut title = format!(
+            "{}{loaded} · {branches}",
+            plural(self.len(), "checkpoint", "checkpoints")
+        );
         if !self.search.is_empty() {
             title.push_str(&format!(" · /{}", text::seen(&self.search, 24)));
         }
@@ -129,10 +179,18 @@ impl History {
 
     /// Returns the title of the difference: which states it compares, and who wrote it if it is the work of one step.
     fn difference_title(&self) -> String {
-        let Some((old, new)) = self.pair() else { return "State".into() };
+        let Some((old, new)) = self.pair() else {
+            return "State".into();
+        };
         let mark = if self.base.is_some() { "A " } else { "" };
-        let from = if old.is_empty() { "empty".to_string() } else { self.step_name(&old) };
-        let at = self.under_cursor().filter(|at| self.base.is_none() && self.tree.is_of_nodes(*at));
+        let from = if old.is_empty() {
+            "empty".to_string()
+        } else {
+            self.step_name(&old)
+        };
+        let at = self
+            .under_cursor()
+            .filter(|at| self.base.is_none() && self.tree.is_of_nodes(*at));
         let by = match at {
             None => String::new(),
             Some(at) if self.tree.writers(at).is_empty() => " · writer unknown".into(),

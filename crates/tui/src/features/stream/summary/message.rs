@@ -35,17 +35,31 @@ pub(crate) fn is_removal(json: Peek<'_>) -> bool {
 fn removal(out: &mut OneLine, json: Peek<'_>) {
     match json.get("id").and_then(Peek::string) {
         Some(id) if id == "__remove_all__" => out.push(Tone::Plain, "removes all messages"),
-        Some(id) => out.push(Tone::Plain, "removes ").push(Tone::Plain, &text::short_id(&id)),
+        Some(id) => out
+            .push(Tone::Plain, "removes ")
+            .push(Tone::Plain, &text::short_id(&id)),
         None => out.push(Tone::Plain, "removes a message"),
     };
 }
 
 fn message_fields(json: Peek<'_>) -> [Option<Peek<'_>>; 5] {
-    let [kind, role, name, content, calls, chunks] =
-        json.pick(["type", "role", "name", "content", "tool_calls", "tool_call_chunks"]);
+    let [kind, role, name, content, calls, chunks] = json.pick([
+        "type",
+        "role",
+        "name",
+        "content",
+        "tool_calls",
+        "tool_call_chunks",
+    ]);
     let non_empty = |list: &Peek<'_>| list.items().next().is_some();
     let is_role = |word: &Peek<'_>| !word.is("chat") && !word.is("ChatMessageChunk");
-    [kind.filter(is_role).or(role), name, content, calls.filter(non_empty), chunks.filter(non_empty)]
+    [
+        kind.filter(is_role).or(role),
+        name,
+        content,
+        calls.filter(non_empty),
+        chunks.filter(non_empty),
+    ]
 }
 
 fn role_of(word: Option<Peek<'_>>) -> String {
@@ -79,8 +93,9 @@ fn content_block(out: &mut OneLine, block: Peek<'_>) {
     }
     let [kind, text, reasoning, thinking] = block.pick(["type", "text", "reasoning", "thinking"]);
     let kind = kind.and_then(Peek::string).unwrap_or("block".into());
-    let whole_text =
-        |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
+    let whole_text = |json: Option<Peek<'_>>| {
+        json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())))
+    };
     if let Some((text, whole)) = whole_text(text) {
         if kind != "text" {
             out.push(Tone::Dim, &format!("{kind} "));
@@ -112,7 +127,8 @@ fn tool_call(out: &mut OneLine, call: Peek<'_>) -> bool {
 
 /// Adds the finish reason and the token usage. Returns whether there was either.
 fn end_details(out: &mut OneLine, json: Peek<'_>) -> bool {
-    let [response, cost, position] = json.pick(["response_metadata", "usage_metadata", "chunk_position"]);
+    let [response, cost, position] =
+        json.pick(["response_metadata", "usage_metadata", "chunk_position"]);
     let reason = response.and_then(|r| {
         let [finish, stop] = r.pick(["finish_reason", "stop_reason"]);
         finish.or(stop)?.string()
@@ -133,7 +149,9 @@ fn end_details(out: &mut OneLine, json: Peek<'_>) -> bool {
 fn usage(out: &mut OneLine, cost: Peek<'_>) -> bool {
     let [input, output] = cost.pick(["input_tokens", "output_tokens"]);
     let count = |n: Option<Peek<'_>>| n.and_then(Peek::number).map(|n| text::count(n as u64));
-    let (Some(input), Some(output)) = (count(input), count(output)) else { return false };
+    let (Some(input), Some(output)) = (count(input), count(output)) else {
+        return false;
+    };
     out.push(Tone::Dim, &format!(" · {input} in {output} out"));
     true
 }
@@ -141,8 +159,13 @@ fn usage(out: &mut OneLine, cost: Peek<'_>) -> bool {
 /// Summarizes `[message or chunk, metadata]`.
 pub(crate) fn tuple(out: &mut OneLine, json: Peek<'_>) -> bool {
     let mut items = json.items();
-    let Some(chunk) = items.next().filter(|chunk| chunk.is_object()) else { return false };
-    let node = items.next().and_then(|meta| meta.get("langgraph_node")).and_then(Peek::string);
+    let Some(chunk) = items.next().filter(|chunk| chunk.is_object()) else {
+        return false;
+    };
+    let node = items
+        .next()
+        .and_then(|meta| meta.get("langgraph_node"))
+        .and_then(Peek::string);
     if let Some(node) = node {
         out.push(Tone::label(&node), &node).push(Tone::Plain, " ");
     }
@@ -156,10 +179,15 @@ pub(crate) fn list(out: &mut OneLine, json: Peek<'_>, partial: bool) -> bool {
     for item in json.items() {
         any = true;
         out.dot();
-        let text = item.get("content").and_then(Peek::string).filter(|text| partial && !text.is_empty());
+        let text = item
+            .get("content")
+            .and_then(Peek::string)
+            .filter(|text| partial && !text.is_empty());
         match text {
             Some(text) => {
-                out.push(Tone::Plain, &role_of(message_fields(item)[0])).push(Tone::Dim, " so far ").quoted_end(&text);
+                out.push(Tone::Plain, &role_of(message_fields(item)[0]))
+                    .push(Tone::Dim, " so far ")
+                    .quoted_end(&text);
                 for call in item.get("tool_calls").into_iter().flat_map(Peek::items) {
                     tool_call(out, call);
                 }
@@ -176,8 +204,12 @@ pub(crate) fn messages_metadata(out: &mut OneLine, json: Peek<'_>) -> bool {
     let mut any = false;
     for (id, about) in json.fields() {
         any = true;
-        out.dot().push(Tone::Dim, "announces ").push(Tone::Plain, &text::short_id(&id));
-        let [node, step] = about.get("metadata").map_or([None; 2], |m| m.pick(["langgraph_node", "langgraph_step"]));
+        out.dot()
+            .push(Tone::Dim, "announces ")
+            .push(Tone::Plain, &text::short_id(&id));
+        let [node, step] = about
+            .get("metadata")
+            .map_or([None; 2], |m| m.pick(["langgraph_node", "langgraph_step"]));
         if let Some(node) = node.and_then(Peek::string) {
             out.push(Tone::Dim, " of ").push(Tone::label(&node), &node);
         }
@@ -192,20 +224,33 @@ pub(crate) fn messages_metadata(out: &mut OneLine, json: Peek<'_>) -> bool {
 pub(crate) fn block(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [event, index, role, id, content, delta, cost] =
         json.pick(["event", "index", "role", "id", "content", "delta", "usage"]);
-    let Some(event) = event.and_then(Peek::string) else { return false };
+    let Some(event) = event.and_then(Peek::string) else {
+        return false;
+    };
     let block = index.map_or(String::new(), |i| format!("block {} ", i.text()));
     match &*event {
         "message-start" => {
             // JavaScript servers omit the role, but only model messages arrive in this form.
-            out.push(Tone::Plain, &role.map_or("ai".into(), |role| role_of(Some(role)))).push(Tone::Dim, " starts");
+            out.push(
+                Tone::Plain,
+                &role.map_or("ai".into(), |role| role_of(Some(role))),
+            )
+            .push(Tone::Dim, " starts");
             if let Some(id) = id.and_then(Peek::string) {
                 out.push(Tone::Dim, &format!(" · {}", text::short_id(&id)));
             }
         }
         "content-block-delta" => delta_of(out, delta),
         "content-block-start" | "content-block-finish" => {
-            let verb = if event.ends_with("start") { "starts" } else { "done" };
-            let kind = content.and_then(|c| c.get("type")).and_then(Peek::string).unwrap_or("block".into());
+            let verb = if event.ends_with("start") {
+                "starts"
+            } else {
+                "done"
+            };
+            let kind = content
+                .and_then(|c| c.get("type"))
+                .and_then(Peek::string)
+                .unwrap_or("block".into());
             out.push(Tone::Dim, &format!("{block}{kind} {verb}"));
             if let Some(content) = content {
                 block_content(out, content);
@@ -220,7 +265,9 @@ pub(crate) fn block(out: &mut OneLine, json: Peek<'_>) -> bool {
             let _ = cost.is_some_and(|cost| usage(out, cost));
         }
         other => {
-            out.push(Tone::Plain, other).push(Tone::Plain, " ").value(json);
+            out.push(Tone::Plain, other)
+                .push(Tone::Plain, " ")
+                .value(json);
         }
     }
     true
@@ -228,7 +275,10 @@ pub(crate) fn block(out: &mut OneLine, json: Peek<'_>) -> bool {
 
 fn block_content(out: &mut OneLine, content: Peek<'_>) {
     let [text, name] = content.pick(["text", "name"]);
-    if let Some(text) = text.and_then(|s| Some((s.string()?, s.is_whole()))).filter(|(text, _)| !text.is_empty()) {
+    if let Some(text) = text
+        .and_then(|s| Some((s.string()?, s.is_whole())))
+        .filter(|(text, _)| !text.is_empty())
+    {
         out.push(Tone::Plain, " ").quoted(&text.0, text.1);
     } else if name.is_some() {
         tool_call(out, content);
@@ -239,8 +289,9 @@ fn delta_of(out: &mut OneLine, delta: Option<Peek<'_>>) {
     let Some(delta) = delta else { return };
     let delta = delta.get("fields").unwrap_or(delta);
     let [text, reasoning, args] = delta.pick(["text", "reasoning", "args"]);
-    let whole_text =
-        |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
+    let whole_text = |json: Option<Peek<'_>>| {
+        json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())))
+    };
     if let Some((text, whole)) = whole_text(text) {
         out.quoted(&text, whole);
     } else if let Some((text, whole)) = whole_text(reasoning) {

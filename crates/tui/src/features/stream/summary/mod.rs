@@ -40,20 +40,42 @@ impl<'a> Payload<'a> {
         let start = text::head(event.data.text(), 200);
         if json.is_object() && memchr::memmem::find(start.as_bytes(), b"\"method\"").is_some() {
             let [kind, method, params] = json.pick(["type", "method", "params"]);
-            if let (Some(kind), Some(method), Some(params)) = (kind, method.and_then(Peek::string), params)
+            if let (Some(kind), Some(method), Some(params)) =
+                (kind, method.and_then(Peek::string), params)
                 && kind.is("event")
                 && let [Some(data), node, interrupts] = params.pick(["data", "node", "interrupts"])
             {
                 let node = node.and_then(Peek::string);
-                return Some(Payload { name: method, json: data, enveloped: true, node, interrupts });
+                return Some(Payload {
+                    name: method,
+                    json: data,
+                    enveloped: true,
+                    node,
+                    interrupts,
+                });
             }
         }
         let whole = event.data.json().filter(|text| text.len() <= MAX_READ);
         if let Some(tuple) = whole.and_then(|text| ModeTuple::of(&event.name, text)) {
-            let (name, json) = (Cow::Borrowed(tuple.name), Peek::head(tuple.chunk.get(), MAX_READ));
-            return Some(Payload { name, json, enveloped: false, node: None, interrupts: None });
+            let (name, json) = (
+                Cow::Borrowed(tuple.name),
+                Peek::head(tuple.chunk.get(), MAX_READ),
+            );
+            return Some(Payload {
+                name,
+                json,
+                enveloped: false,
+                node: None,
+                interrupts: None,
+            });
         }
-        Some(Payload { name: Cow::Borrowed(&event.name), json, enveloped: false, node: None, interrupts: None })
+        Some(Payload {
+            name: Cow::Borrowed(&event.name),
+            json,
+            enveloped: false,
+            node: None,
+            interrupts: None,
+        })
     }
 }
 

@@ -21,13 +21,19 @@ fn non_empty(json: Option<Peek<'_>>) -> Option<Peek<'_>> {
 
 fn size(json: Peek<'_>) -> String {
     let size = text::bytes(json.text().len() as u64);
-    if json.is_whole() { size } else { format!("over {size}") }
+    if json.is_whole() {
+        size
+    } else {
+        format!("over {size}")
+    }
 }
 
 /// Summarizes `metadata`: a run starts, is retried or is done.
 pub(crate) fn metadata(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [run, attempt, status] = json.pick(["run_id", "attempt", "status"]);
-    let Some(run) = non_empty_text(run) else { return super::any_value(out, json) };
+    let Some(run) = non_empty_text(run) else {
+        return super::any_value(out, json);
+    };
     out.push(Tone::Plain, &format!("run {}", text::short_id(&run)));
     match non_empty_text(status) {
         // The server does not report the outcome.
@@ -36,7 +42,8 @@ pub(crate) fn metadata(out: &mut OneLine, json: Peek<'_>) -> bool {
         None => out,
     };
     if let Some(attempt) = attempt {
-        out.dot().push(Tone::Dim, &format!("attempt {}", attempt.text()));
+        out.dot()
+            .push(Tone::Dim, &format!("attempt {}", attempt.text()));
     }
     true
 }
@@ -49,12 +56,15 @@ pub(crate) fn snapshot(out: &mut OneLine, json: Peek<'_>) -> bool {
             "missing" => {
                 let missing: Vec<_> = loaded.fields().map(|(part, _)| part).collect();
                 if !missing.is_empty() {
-                    out.dot().push(Tone::Plain, &format!("without {}", missing.join(", ")));
+                    out.dot()
+                        .push(Tone::Plain, &format!("without {}", missing.join(", ")));
                 }
             }
             _ if loaded.is_null() => {}
             part => {
-                out.dot().push(Tone::Plain, part).push(Tone::Dim, &format!(" {}", size(loaded)));
+                out.dot()
+                    .push(Tone::Plain, part)
+                    .push(Tone::Dim, &format!(" {}", size(loaded)));
             }
         }
     }
@@ -79,13 +89,19 @@ fn keys(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
         return super::any_value(out, json);
     }
     let Some(state) = state else {
-        for (i, (key, value)) in json.fields().filter(|(key, _)| key != "__interrupt__").take(MAX_KEYS).enumerate() {
+        for (i, (key, value)) in json
+            .fields()
+            .filter(|(key, _)| key != "__interrupt__")
+            .take(MAX_KEYS)
+            .enumerate()
+        {
             if i == 0 {
                 out.dot()
             } else {
                 out.push(Tone::Dim, ", ")
             };
-            out.push(Tone::Strong, &key).push(Tone::Dim, &format!(" {}", size(value)));
+            out.push(Tone::Strong, &key)
+                .push(Tone::Dim, &format!(" {}", size(value)));
         }
         if json.text() == "{}" {
             out.push(Tone::Dim, "empty");
@@ -99,14 +115,25 @@ fn keys(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
         } else {
             out.push(Tone::Dim, ", ")
         };
-        out.push(Tone::Strong, &key.name).push(Tone::Dim, &format!(" {}", text::bytes(key.size as u64)));
+        out.push(Tone::Strong, &key.name)
+            .push(Tone::Dim, &format!(" {}", text::bytes(key.size as u64)));
     }
     if !state.removed.is_empty() {
-        out.dot().push(Tone::Plain, &format!("removed {}", state.removed.join(", ")));
+        out.dot().push(
+            Tone::Plain,
+            &format!("removed {}", state.removed.join(", ")),
+        );
     }
-    let same: Vec<&str> = state.keys.iter().filter(|key| !key.changed).take(MAX_KEYS).map(|key| &*key.name).collect();
+    let same: Vec<&str> = state
+        .keys
+        .iter()
+        .filter(|key| !key.changed)
+        .take(MAX_KEYS)
+        .map(|key| &*key.name)
+        .collect();
     if !same.is_empty() {
-        out.dot().push(Tone::Dim, &format!("unchanged {}", same.join(", ")));
+        out.dot()
+            .push(Tone::Dim, &format!("unchanged {}", same.join(", ")));
     }
     if state.keys.is_empty() && state.interrupts == 0 {
         out.push(Tone::Dim, "empty");
@@ -137,7 +164,9 @@ pub(crate) fn updates(out: &mut OneLine, payload: &Payload<'_>) -> bool {
             break;
         }
         if node == "__interrupt__" && written.text() == "[]" {
-            out.dot().push(Tone::Waiting, "◆ interrupt").push(Tone::Dim, " at a breakpoint before or after a node");
+            out.dot()
+                .push(Tone::Waiting, "◆ interrupt")
+                .push(Tone::Dim, " at a breakpoint before or after a node");
         } else if node == "__interrupt__" {
             interrupts(out, Some(written));
         } else {
@@ -162,7 +191,13 @@ pub(crate) fn content(out: &mut OneLine, written: Peek<'_>) {
     }
     if written.is_list() {
         let count = written.items().count();
-        out.push(Tone::Dim, &format!("{count}{} writes ", if written.is_whole() { "" } else { "+" }));
+        out.push(
+            Tone::Dim,
+            &format!(
+                "{count}{} writes ",
+                if written.is_whole() { "" } else { "+" }
+            ),
+        );
     }
     out.value(written);
 }
@@ -181,14 +216,23 @@ pub(crate) fn questions(out: &mut OneLine, list: Peek<'_>) {
 pub(crate) fn task(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [name, input, triggers, result, error, interrupts] =
         json.pick(["name", "input", "triggers", "result", "error", "interrupts"]);
-    let Some(name) = non_empty_text(name) else { return super::any_value(out, json) };
-    let (glyph, tone, verb) = match (non_empty(error), non_empty(interrupts), input.or(triggers), result) {
+    let Some(name) = non_empty_text(name) else {
+        return super::any_value(out, json);
+    };
+    let (glyph, tone, verb) = match (
+        non_empty(error),
+        non_empty(interrupts),
+        input.or(triggers),
+        result,
+    ) {
         (Some(_), ..) => ("✗ ", Tone::Bad, " failed"),
         (_, Some(_), ..) => ("◆ ", Tone::Waiting, " interrupted"),
         (.., Some(_), None) => ("▸ ", Tone::Dim, " starts"),
         _ => ("● ", Tone::Good, " done"),
     };
-    out.push(tone, glyph).push(Tone::label(&name), &name).push(Tone::Plain, verb);
+    out.push(tone, glyph)
+        .push(Tone::label(&name), &name)
+        .push(Tone::Plain, verb);
     if let Some(error) = non_empty(error) {
         out.dot().value(error);
     } else if let Some(list) = non_empty(interrupts) {
@@ -196,7 +240,11 @@ pub(crate) fn task(out: &mut OneLine, json: Peek<'_>) -> bool {
             out.dot().value(interrupt.get("value").unwrap_or(interrupt));
         }
     } else if verb == " starts" {
-        let by: Vec<Cow<'_, str>> = triggers.into_iter().flat_map(Peek::items).filter_map(Peek::string).collect();
+        let by: Vec<Cow<'_, str>> = triggers
+            .into_iter()
+            .flat_map(Peek::items)
+            .filter_map(Peek::string)
+            .collect();
         if !by.is_empty() {
             out.dot().push(Tone::Dim, &format!("by {}", by.join(", ")));
         }
@@ -221,9 +269,17 @@ pub(crate) fn checkpoint(out: &mut OneLine, json: Peek<'_>) -> bool {
     }
     if let Some(next) = next {
         let next: Vec<Cow<'_, str>> = next.items().filter_map(Peek::string).collect();
-        out.dot().push(Tone::Dim, if next.is_empty() { "no next node" } else { "next " });
+        out.dot().push(
+            Tone::Dim,
+            if next.is_empty() {
+                "no next node"
+            } else {
+                "next "
+            },
+        );
         for (i, node) in next.iter().enumerate() {
-            out.push(Tone::Dim, if i > 0 { ", " } else { "" }).push(Tone::label(node), node);
+            out.push(Tone::Dim, if i > 0 { ", " } else { "" })
+                .push(Tone::label(node), node);
         }
     }
     for task in tasks.into_iter().flat_map(Peek::items) {
@@ -231,16 +287,23 @@ pub(crate) fn checkpoint(out: &mut OneLine, json: Peek<'_>) -> bool {
             && let Some(name) = name.string()
         {
             match (non_empty(error), non_empty(interrupts)) {
-                (Some(error), _) => out.dot().push(Tone::Bad, "✗ ").push(Tone::Plain, &format!("{name} ")).value(error),
+                (Some(error), _) => out
+                    .dot()
+                    .push(Tone::Bad, "✗ ")
+                    .push(Tone::Plain, &format!("{name} "))
+                    .value(error),
                 (None, Some(_)) => {
-                    out.dot().push(Tone::Waiting, "◆ ").push(Tone::Plain, &format!("{name} interrupted"));
+                    out.dot()
+                        .push(Tone::Waiting, "◆ ")
+                        .push(Tone::Plain, &format!("{name} interrupted"));
                 }
                 (None, None) => {}
             }
         }
     }
     if let Some(values) = values {
-        out.dot().push(Tone::Dim, &format!("state {}", size(values)));
+        out.dot()
+            .push(Tone::Dim, &format!("state {}", size(values)));
     }
     !out.line.left.is_empty() || super::any_value(out, json)
 }
@@ -248,7 +311,9 @@ pub(crate) fn checkpoint(out: &mut OneLine, json: Peek<'_>) -> bool {
 /// Summarizes `debug`: a checkpoint, a task or its result, with the step.
 pub(crate) fn debug(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [step, kind, payload] = json.pick(["step", "type", "payload"]);
-    let (Some(kind), Some(payload)) = (non_empty_text(kind), payload) else { return super::any_value(out, json) };
+    let (Some(kind), Some(payload)) = (non_empty_text(kind), payload) else {
+        return super::any_value(out, json);
+    };
     match &*kind {
         "checkpoint" => {
             out.push(Tone::Dim, "checkpoint");
@@ -256,13 +321,17 @@ pub(crate) fn debug(out: &mut OneLine, json: Peek<'_>) -> bool {
             checkpoint(out.dot(), payload);
             // Fields after a large state may not have been read.
             if out.line.left.len() == before + 1 || payload.get("metadata").is_none() {
-                out.push(Tone::Dim, &step.map_or(String::new(), |step| format!(" · step {}", step.text())));
+                out.push(
+                    Tone::Dim,
+                    &step.map_or(String::new(), |step| format!(" · step {}", step.text())),
+                );
             }
             true
         }
         "task" | "task_result" => {
             if let Some(step) = step {
-                out.push(Tone::Plain, &format!("step {}", step.text())).dot();
+                out.push(Tone::Plain, &format!("step {}", step.text()))
+                    .dot();
             }
             task(out, payload)
         }
@@ -276,7 +345,9 @@ pub(crate) fn debug(out: &mut OneLine, json: Peek<'_>) -> bool {
 /// Summarizes `events`: the traced event, its depth and its data.
 pub(crate) fn traced(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [event, name, data, parents] = json.pick(["event", "name", "data", "parent_ids"]);
-    let Some(event) = non_empty_text(event) else { return super::any_value(out, json) };
+    let Some(event) = non_empty_text(event) else {
+        return super::any_value(out, json);
+    };
     out.push(Tone::Plain, &event);
     if let Some(name) = non_empty_text(name) {
         out.push(Tone::Plain, " ").push(Tone::label(&name), &name);
@@ -295,7 +366,9 @@ pub(crate) fn traced(out: &mut OneLine, json: Peek<'_>) -> bool {
 /// Summarizes `state_update`, a manual edit of a thread's state.
 pub(crate) fn state_update(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
     let [thread, update] = json.pick(["thread_id", "state"]);
-    let Some(update) = update else { return super::any_value(out, json) };
+    let Some(update) = update else {
+        return super::any_value(out, json);
+    };
     if let Some(thread) = non_empty_text(thread) {
         out.push(Tone::Dim, &format!("thread {}", text::short_id(&thread)));
     }
@@ -308,7 +381,9 @@ pub(crate) fn state_update(out: &mut OneLine, json: Peek<'_>, state: Option<&Sna
 /// Summarizes `lifecycle` of the newer format.
 pub(crate) fn lifecycle(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [event, graph, error] = json.pick(["event", "graph_name", "error"]);
-    let Some(event) = non_empty_text(event) else { return super::any_value(out, json) };
+    let Some(event) = non_empty_text(event) else {
+        return super::any_value(out, json);
+    };
     let (glyph, tone) = match &*event {
         "running" | "started" => ("◐ ", Tone::Moving),
         "completed" => ("● ", Tone::Good),
@@ -329,7 +404,8 @@ pub(crate) fn lifecycle(out: &mut OneLine, json: Peek<'_>) -> bool {
 
 /// Summarizes `input.requested`, an interrupt of the newer format.
 pub(crate) fn input_requested(out: &mut OneLine, json: Peek<'_>) -> bool {
-    out.push(Tone::Waiting, "◆ interrupt ").value(json.get("payload").unwrap_or(json));
+    out.push(Tone::Waiting, "◆ interrupt ")
+        .value(json.get("payload").unwrap_or(json));
     true
 }
 
@@ -338,7 +414,8 @@ pub(crate) fn error(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [kind, message] = json.pick(["error", "message"]);
     match (non_empty_text(kind), non_empty_text(message)) {
         (Some(kind), Some(message)) => {
-            out.push(Tone::Bad, &kind).push(Tone::Plain, &format!(": {message}"));
+            out.push(Tone::Bad, &kind)
+                .push(Tone::Plain, &format!(": {message}"));
         }
         _ => out.value(json),
     }

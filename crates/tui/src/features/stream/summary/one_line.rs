@@ -19,7 +19,11 @@ pub(crate) struct OneLine {
 
 impl OneLine {
     pub fn new(room: usize) -> OneLine {
-        OneLine { line: Line::new(), width: 0, room }
+        OneLine {
+            line: Line::new(),
+            width: 0,
+            room,
+        }
     }
 
     /// Returns the line, truncated with an ellipsis.
@@ -49,30 +53,48 @@ impl OneLine {
     pub fn push(&mut self, tone: Tone, text: &str) -> &mut OneLine {
         if !text.is_empty() && !self.is_full() {
             self.line.push(tone, text::head(text, 4 * self.room + 16));
-            self.width += self.line.left.last().map_or(0, |piece| text::width(&piece.text));
+            self.width += self
+                .line
+                .left
+                .last()
+                .map_or(0, |piece| text::width(&piece.text));
         }
         self
     }
 
     /// Adds a dot as a separator, if there is text before it.
     pub fn dot(&mut self) -> &mut OneLine {
-        if self.width > 0 { self.push(Tone::Dim, " · ") } else { self }
+        if self.width > 0 {
+            self.push(Tone::Dim, " · ")
+        } else {
+            self
+        }
     }
 
     /// Adds a space as a separator, if there is text before it.
     pub fn gap(&mut self) -> &mut OneLine {
-        if self.width > 0 { self.push(Tone::Plain, " ") } else { self }
+        if self.width > 0 {
+            self.push(Tone::Plain, " ")
+        } else {
+            self
+        }
     }
 
     /// Adds a quoted text.
     pub fn quoted(&mut self, text: &str, whole: bool) {
-        self.push(Tone::Dim, "\"").push(Tone::Plain, text).push(Tone::Dim, if whole { "\"" } else { "…" });
+        self.push(Tone::Dim, "\"")
+            .push(Tone::Plain, text)
+            .push(Tone::Dim, if whole { "\"" } else { "…" });
     }
 
     /// Adds the end of a quoted text, for texts of which only the end is new.
     pub fn quoted_end(&mut self, text: &str) {
         let room = self.room.saturating_sub(self.width + 2).max(8);
-        let from = text.char_indices().rev().nth(room - 1).map_or(0, |(at, _)| at);
+        let from = text
+            .char_indices()
+            .rev()
+            .nth(room - 1)
+            .map_or(0, |(at, _)| at);
         self.push(Tone::Dim, if from > 0 { "\"…" } else { "\"" })
             .push(Tone::Plain, &text[from..])
             .push(Tone::Dim, "\"");
@@ -106,7 +128,14 @@ impl OneLine {
         } else if json.is_list() {
             self.list(json, depth);
         } else {
-            self.push(if json.is_null() { Tone::Dim } else { Tone::Plain }, json.text());
+            self.push(
+                if json.is_null() {
+                    Tone::Dim
+                } else {
+                    Tone::Plain
+                },
+                json.text(),
+            );
         }
     }
 
@@ -114,7 +143,11 @@ impl OneLine {
         if is_message(json) || super::message::is_removal(json) {
             return super::message::message(self, json);
         }
-        let (open, between, close) = if depth == 0 { ("", " · ", "") } else { ("{", ", ", "}") };
+        let (open, between, close) = if depth == 0 {
+            ("", " · ", "")
+        } else {
+            ("{", ", ", "}")
+        };
         let mut fields = json.fields().peekable();
         if fields.peek().is_none() {
             self.push(Tone::Dim, if json.is_whole() { "{}" } else { "{…" });
@@ -129,7 +162,9 @@ impl OneLine {
             if self.is_full() {
                 return;
             }
-            self.push(Tone::Dim, if i > 0 { between } else { "" }).push(Tone::Accent, &key).push(Tone::Plain, " ");
+            self.push(Tone::Dim, if i > 0 { between } else { "" })
+                .push(Tone::Accent, &key)
+                .push(Tone::Plain, " ");
             self.nested(value, depth + 1);
         }
         self.push(Tone::Dim, close);
@@ -171,13 +206,30 @@ mod tests {
 
     #[test]
     fn values_are_summarized() {
-        assert_eq!(summarize(r#"{"node":"left","i":0,"on":true,"x":null}"#, 80), "node left · i 0 · on true · x null");
-        assert_eq!(summarize(r#"{"a":{"b":[1,"two",{"c":{"d":1}}],"e":""}}"#, 80), "a {b [1, two, {…}], e \"\"}");
-        assert_eq!(summarize(r#"[{"type":"human","content":"hi"},{"id":1}]"#, 80), "[human \"hi\", {id 1}]");
-        assert_eq!(summarize("\"a\\nb\"", 80), "a⏎b");
-        assert_eq!(summarize(r#"[{"type":"ai","content":"as much as fits"}]"#, 10), "[ai \"as m…");
         assert_eq!(
-            (summarize("{}", 9), summarize("[]", 9), summarize("null", 9), summarize("", 9)),
+            summarize(r#"{"node":"left","i":0,"on":true,"x":null}"#, 80),
+            "node left · i 0 · on true · x null"
+        );
+        assert_eq!(
+            summarize(r#"{"a":{"b":[1,"two",{"c":{"d":1}}],"e":""}}"#, 80),
+            "a {b [1, two, {…}], e \"\"}"
+        );
+        assert_eq!(
+            summarize(r#"[{"type":"human","content":"hi"},{"id":1}]"#, 80),
+            "[human \"hi\", {id 1}]"
+        );
+        assert_eq!(summarize("\"a\\nb\"", 80), "a⏎b");
+        assert_eq!(
+            summarize(r#"[{"type":"ai","content":"as much as fits"}]"#, 10),
+            "[ai \"as m…"
+        );
+        assert_eq!(
+            (
+                summarize("{}", 9),
+                summarize("[]", 9),
+                summarize("null", 9),
+                summarize("", 9)
+            ),
             ("{}".into(), "[]".into(), "null".into(), "".into())
         );
     }

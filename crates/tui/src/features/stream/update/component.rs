@@ -16,7 +16,9 @@ impl Component for StreamState {
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        let Some(viewer) = self.tabs.shown_mut() else {
+            return Requests::none();
+        };
         viewer.now = cx.session.now;
         // An action that does more than show something keeps the tab.
         viewer.is_preview &= only_looks(action);
@@ -75,7 +77,11 @@ impl Component for StreamState {
 
     fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
         if let Some(viewer) = self.tabs.shown_mut() {
-            if start { viewer.to_start() } else { viewer.follow() }
+            if start {
+                viewer.to_start()
+            } else {
+                viewer.follow()
+            }
         }
     }
 
@@ -104,7 +110,10 @@ impl Component for StreamState {
     }
 
     fn copied_path(&self) -> Option<String> {
-        self.tabs.shown().filter(|viewer| viewer.view() == View::State)?.path_under_cursor()
+        self.tabs
+            .shown()
+            .filter(|viewer| viewer.view() == View::State)?
+            .path_under_cursor()
     }
 
     /// Handles Esc, which keeps the stream in its tab, and `q`, which closes it.
@@ -148,7 +157,11 @@ impl Component for StreamState {
 
     fn prompt(&self) -> &'static str {
         let is_filter = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
-        if self.tabs.shown().is_some_and(is_filter) { "&" } else { "/" }
+        if self.tabs.shown().is_some_and(is_filter) {
+            "&"
+        } else {
+            "/"
+        }
     }
 
     fn end_typing(&mut self, keep: bool) {
@@ -166,13 +179,22 @@ impl Component for StreamState {
     }
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address()) {
+        for viewer in self
+            .tabs
+            .all()
+            .iter()
+            .filter(|viewer| viewer.server.has_address())
+        {
             if viewer.is_parked || viewer.is_asleep {
                 continue;
             }
             // An ended stream stays subscribed; its task has ended and does not restart.
             let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
-            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));
+            out.push(Subscription::new(
+                SubscriptionId::Stream(viewer.id),
+                Epoch::default(),
+                landmark,
+            ));
         }
         self.history_subscriptions(out);
         self.graph_subscriptions(out);
@@ -183,11 +205,18 @@ impl Component for StreamState {
     }
 
     fn jobs_mut(&mut self) -> Vec<&mut PendingJob> {
-        self.tabs.all_mut().iter_mut().flat_map(Viewer::jobs_mut).collect()
+        self.tabs
+            .all_mut()
+            .iter_mut()
+            .flat_map(Viewer::jobs_mut)
+            .collect()
     }
 
     fn on_job(&mut self, number: u64, part: &JobProgress) {
-        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.on_job_part(number, part));
+        self.tabs
+            .all_mut()
+            .iter_mut()
+            .for_each(|viewer| viewer.on_job_part(number, part));
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

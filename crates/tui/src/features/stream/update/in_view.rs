@@ -31,7 +31,10 @@ impl StreamState {
 
     /// Handles the actions of the State view. Returns `None` for actions that mean the same in all views.
     pub(super) fn handle_state_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::State)?;
+        let viewer = self
+            .tabs
+            .shown_mut()
+            .filter(|viewer| viewer.view() == View::State)?;
         let shows_changes = viewer.shows_changes();
         let forward = action == Action::NextMatch;
         match action {
@@ -41,8 +44,11 @@ impl StreamState {
                 }
             }
             Action::Mark => {
-                let number = viewer.mark_state().map(|number| runtail_core::text::count(number + 1));
-                let text = number.map(|n| format!("State {n} is marked. Press = to compare with it."));
+                let number = viewer
+                    .mark_state()
+                    .map(|number| runtail_core::text::count(number + 1));
+                let text =
+                    number.map(|n| format!("State {n} is marked. Press = to compare with it."));
                 return Some(text.map(Requests::info).unwrap_or_default());
             }
             Action::Open | Action::Right if shows_changes => viewer.open_change(),
@@ -56,12 +62,17 @@ impl StreamState {
             _ => {
                 let tree = viewer.tree();
                 match (action, tree) {
-                    (Action::FoldAll | Action::UnfoldAll, Some(tree)) => tree.fold_all(action == Action::FoldAll),
+                    (Action::FoldAll | Action::UnfoldAll, Some(tree)) => {
+                        tree.fold_all(action == Action::FoldAll)
+                    }
                     (Action::NextMatch | Action::PrevMatch, Some(tree)) => tree.next_match(forward),
                     (Action::Left, Some(tree)) => tree.fold(),
                     (Action::Right, Some(tree)) => tree.unfold(),
                     (Action::Open, Some(tree)) => tree.toggle(),
-                    (Action::FoldAll | Action::UnfoldAll | Action::NextMatch | Action::PrevMatch, None)
+                    (
+                        Action::FoldAll | Action::UnfoldAll | Action::NextMatch | Action::PrevMatch,
+                        None,
+                    )
                     | (Action::Left | Action::Right | Action::Open, None) => {}
                     _ => return None,
                 }
@@ -72,7 +83,10 @@ impl StreamState {
 
     /// Marks and compares the runs of the Runs view. Returns `None` for actions that mean the same in all views.
     pub(super) fn handle_runs_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown().filter(|viewer| viewer.view() == View::Runs)?;
+        let viewer = self
+            .tabs
+            .shown()
+            .filter(|viewer| viewer.view() == View::Runs)?;
         if viewer.is_recording() && action == Action::Mark {
             return None;
         }
@@ -80,24 +94,31 @@ impl StreamState {
         match (action, side) {
             (Action::Mark, Some(side)) => Some(Request::MarkSide(side).into()),
             // During time travel, it plays.
-            (Action::Play, Some(side)) if viewer.playhead().is_none() => Some(Request::MarkSide(side).into()),
-            (Action::Compare, Some(side)) => Some(Request::CompareSide(side).into()),
-            (Action::Mark | Action::Compare, None) => {
-                Some(Requests::info("No run is selected. Move to the line of a run to mark or compare it."))
+            (Action::Play, Some(side)) if viewer.playhead().is_none() => {
+                Some(Request::MarkSide(side).into())
             }
+            (Action::Compare, Some(side)) => Some(Request::CompareSide(side).into()),
+            (Action::Mark | Action::Compare, None) => Some(Requests::info(
+                "No run is selected. Move to the line of a run to mark or compare it.",
+            )),
             _ => None,
         }
     }
 
     /// Handles the actions of the Timeline. Returns `None` for actions that mean the same in all views.
     pub(super) fn handle_timeline_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::Timeline)?;
+        let viewer = self
+            .tabs
+            .shown_mut()
+            .filter(|viewer| viewer.view() == View::Timeline)?;
         match action {
             Action::Left | Action::Right => viewer.bar_sideways(action == Action::Right),
             Action::UnfoldAll | Action::FoldAll => viewer.zoom_bars(action == Action::UnfoldAll),
             Action::Export => {
                 let order = viewer.sort_bars();
-                return Some(Requests::info(format!("Bars are ordered by {order}. :export saves the view.")));
+                return Some(Requests::info(format!(
+                    "Bars are ordered by {order}. :export saves the view."
+                )));
             }
             Action::Collapse => {
                 viewer.toggle_critical_path();
@@ -115,7 +136,10 @@ impl StreamState {
 
     /// Handles the actions of Delivery. Returns `None` for actions that mean the same in all views.
     pub(super) fn handle_delivery_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::Delivery)?;
+        let viewer = self
+            .tabs
+            .shown_mut()
+            .filter(|viewer| viewer.view() == View::Delivery)?;
         match action {
             Action::Describe => {
                 viewer.toggle_counters();

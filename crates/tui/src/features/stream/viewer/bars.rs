@@ -41,7 +41,16 @@ impl Viewer {
         } else if forward {
             self.bars.unfold(key);
         } else if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
-            self.move_in_view(|place, rows, height| place.go(rows, height, LinePos { key: parent, line: 0 }));
+            self.move_in_view(|place, rows, height| {
+                place.go(
+                    rows,
+                    height,
+                    LinePos {
+                        key: parent,
+                        line: 0,
+                    },
+                )
+            });
         }
     }
 
@@ -64,8 +73,14 @@ impl Viewer {
     /// Moves to the next or previous failed bar, or to another run. Returns false if there is none.
     pub fn next_bar_of_interest(&mut self, forward: bool) -> bool {
         let key = self.bar_key();
-        let key = if self.follows() && !forward { self.bars.len() } else { key };
-        let found = self.bars.next_interest(&self.projections.timeline, key, forward);
+        let key = if self.follows() && !forward {
+            self.bars.len()
+        } else {
+            key
+        };
+        let found = self
+            .bars
+            .next_interest(&self.projections.timeline, key, forward);
         if let Some(seq) = found {
             self.go_to(seq);
         }
@@ -82,7 +97,9 @@ impl Viewer {
         if !is_at_edge || self.follows() && lines > 0 {
             return false;
         }
-        let seq = self.bars.show_adjacent_run(&self.projections.timeline, lines > 0);
+        let seq = self
+            .bars
+            .show_adjacent_run(&self.projections.timeline, lines > 0);
         if let Some(seq) = seq {
             self.go_to(seq);
         }

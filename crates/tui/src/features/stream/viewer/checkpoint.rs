@@ -66,7 +66,11 @@ struct ListedCheckpoint {
 
 /// Returns the entries of a list that are wanted.
 fn retained(list: &[&RawValue], is_wanted: impl Fn(&str) -> bool) -> Option<Box<RawValue>> {
-    let kept: Vec<&str> = list.iter().map(|row| row.get()).filter(|row| is_wanted(row)).collect();
+    let kept: Vec<&str> = list
+        .iter()
+        .map(|row| row.get())
+        .filter(|row| is_wanted(row))
+        .collect();
     RawValue::from_string(format!("[{}]", kept.join(","))).ok()
 }
 
@@ -75,17 +79,29 @@ fn history_until(id: &str, list: Option<&RawValue>) -> Option<Box<RawValue>> {
     let rows: Vec<&RawValue> = json::from_str(list?.get()).ok()?;
     retained(&rows, |row| {
         let listed: Listed = json::from_str(row).unwrap_or_default();
-        let nested = listed.checkpoint.and_then(|checkpoint| checkpoint.checkpoint_id);
-        nested.or(listed.checkpoint_id).is_some_and(|known| *known <= *id)
+        let nested = listed
+            .checkpoint
+            .and_then(|checkpoint| checkpoint.checkpoint_id);
+        nested
+            .or(listed.checkpoint_id)
+            .is_some_and(|known| *known <= *id)
     })
 }
 
 /// Returns the runs that were requested before a checkpoint was written, with the number of all runs in the list.
-fn runs_until(of: &OfHistory, own: Option<&str>, list: Option<&RawValue>) -> Option<(Box<RawValue>, usize)> {
+fn runs_until(
+    of: &OfHistory,
+    own: Option<&str>,
+    list: Option<&RawValue>,
+) -> Option<(Box<RawValue>, usize)> {
     let rows: Vec<&RawValue> = json::from_str(list?.get()).ok()?;
     let kept = retained(&rows, |row| {
         let run = RunFacts::read(row).unwrap_or_default();
-        Some(&*run.run_id) == own || run.created_at.zip(of.at).is_some_and(|(requested, at)| requested <= at)
+        Some(&*run.run_id) == own
+            || run
+                .created_at
+                .zip(of.at)
+                .is_some_and(|(requested, at)| requested <= at)
     })?;
     Some((kept, rows.len()))
 }
@@ -98,11 +114,17 @@ impl Viewer {
 
     /// Returns the log of the stream, also while the views show a checkpoint.
     pub fn live_log(&self) -> &EventLog {
-        self.checkpoint.as_ref().map_or(&self.event_log, |checkpoint| &checkpoint.live.event_log)
+        self.checkpoint
+            .as_ref()
+            .map_or(&self.event_log, |checkpoint| &checkpoint.live.event_log)
     }
 
     pub(crate) fn live_log_mut(&mut self) -> &mut EventLog {
-        self.checkpoint.as_mut().map_or(&mut self.event_log, |checkpoint| &mut checkpoint.live.event_log)
+        self.checkpoint
+            .as_mut()
+            .map_or(&mut self.event_log, |checkpoint| {
+                &mut checkpoint.live.event_log
+            })
     }
 
     /// Returns the projections of all received events, also during time travel and at a checkpoint.
@@ -116,23 +138,41 @@ impl Viewer {
 
     /// Returns the memory of what is kept besides the shown log, in bytes.
     pub(super) fn other_bytes(&self) -> usize {
-        let of = |live: &OtherLog| live.event_log.kept_bytes() + live.projections.weight() + live.past.bytes();
-        self.checkpoint.as_ref().map_or(0, |checkpoint| of(&checkpoint.live))
+        let of = |live: &OtherLog| {
+            live.event_log.kept_bytes() + live.projections.weight() + live.past.bytes()
+        };
+        self.checkpoint
+            .as_ref()
+            .map_or(0, |checkpoint| of(&checkpoint.live))
     }
 
     /// Shows the state at a checkpoint in all views, with what is known of the time before it.
     pub fn show_checkpoint(&mut self, of: OfHistory, state: &RawValue) {
         self.leave_checkpoint();
         self.return_to_present();
-        let loaded = self.projections.status.loaded().and_then(|loaded| self.event_log.whole(loaded.seq));
-        let loaded = loaded.as_ref().and_then(|event| SnapshotFields::read(event.data.text()));
+        let loaded = self
+            .projections
+            .status
+            .loaded()
+            .and_then(|loaded| self.event_log.whole(loaded.seq));
+        let loaded = loaded
+            .as_ref()
+            .and_then(|event| SnapshotFields::read(event.data.text()));
         let facts = StateFacts::read(state.get()).unwrap_or_default();
-        let history = loaded.as_ref().and_then(|loaded| history_until(&of.id, loaded.history));
-        let runs = loaded.as_ref().and_then(|loaded| runs_until(&of, facts.run_id.as_deref(), loaded.runs));
+        let history = loaded
+            .as_ref()
+            .and_then(|loaded| history_until(&of.id, loaded.history));
+        let runs = loaded
+            .as_ref()
+            .and_then(|loaded| runs_until(&of, facts.run_id.as_deref(), loaded.runs));
         let (runs, listed_runs) = runs.unzip();
         let mut fields = SnapshotFields::default();
-        (fields.state, fields.history, fields.runs) = (Some(state), history.as_deref(), runs.as_deref());
-        let event = Event { seq: Seq(1), ..fields.into_event(of.at.unwrap_or(self.now)) };
+        (fields.state, fields.history, fields.runs) =
+            (Some(state), history.as_deref(), runs.as_deref());
+        let event = Event {
+            seq: Seq(1),
+            ..fields.into_event(of.at.unwrap_or(self.now))
+        };
 
         let limits = self.event_log.limits();
         let mut live = OtherLog {
@@ -141,19 +181,39 @@ impl Viewer {
             ..OtherLog::default()
         };
         let running = of.running.as_deref().map(Into::into);
-        live.projections.status.show_as_of(AsOf { at: of.at, running, listed_runs: listed_runs.unwrap_or_default() });
-        live.projections.apply(&Item::Record(Record::Event(event.clone())));
+        live.projections.status.show_as_of(AsOf {
+            at: of.at,
+            running,
+            listed_runs: listed_runs.unwrap_or_default(),
+        });
+        live.projections
+            .apply(&Item::Record(Record::Event(event.clone())));
         live.event_log.push(Record::Event(event));
         live.swap(self);
-        let OfHistory { id, name, at, is_head, .. } = of;
+        let OfHistory {
+            id,
+            name,
+            at,
+            is_head,
+            ..
+        } = of;
         let has_next = !facts.next.is_empty();
-        self.checkpoint = Some(Box::new(ShownCheckpoint { id, name, at, is_head, has_next, live }));
+        self.checkpoint = Some(Box::new(ShownCheckpoint {
+            id,
+            name,
+            at,
+            is_head,
+            has_next,
+            live,
+        }));
         self.show_other_log();
     }
 
     /// Returns from a checkpoint to the present. Returns false if no checkpoint is shown.
     pub fn leave_checkpoint(&mut self) -> bool {
-        let Some(mut checkpoint) = self.checkpoint.take() else { return false };
+        let Some(mut checkpoint) = self.checkpoint.take() else {
+            return false;
+        };
         checkpoint.live.swap(self);
         self.show_other_log();
         true

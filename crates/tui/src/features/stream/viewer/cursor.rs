@@ -40,7 +40,9 @@ impl Viewer {
             .or_else(|| projections.messages.with_id(id).map(|m| m.first_seq));
         let seq = start.or_else(|| self.event_log.newest_with_id(id))?;
         let first = self.event_log.first_seq()?;
-        (first..=self.event_log.last_seq()).contains(&seq).then_some(seq)
+        (first..=self.event_log.last_seq())
+            .contains(&seq)
+            .then_some(seq)
     }
 
     /// Returns the number of entries that arrived in the focused view since it was paused. Delivery is not a list of
@@ -73,13 +75,16 @@ impl Viewer {
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
         self.find.is_scanning = false;
-        self.find.drop_evicted_marks(self.event_log.first_seq().unwrap_or_default());
+        self.find
+            .drop_evicted_marks(self.event_log.first_seq().unwrap_or_default());
         let playhead = self.playhead();
         let open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event, or until the shown checkpoint was written.
         let shown_at = match self.shown_checkpoint() {
             Some(checkpoint) => checkpoint.at.unwrap_or(self.now),
-            None => playhead.and_then(|playhead| self.event_log.arrival(playhead.at)).unwrap_or(self.now),
+            None => playhead
+                .and_then(|playhead| self.event_log.arrival(playhead.at))
+                .unwrap_or(self.now),
         };
         let has_thread = self.has_thread();
         for (view, width, height) in windows.iter().copied() {
@@ -89,7 +94,13 @@ impl Viewer {
                     let unanswered = self.unanswered(open);
                     let today = self.today();
                     let place = &mut self.places[view as usize];
-                    if self.blocks.prepare(&self.projections, unanswered, width, (&self.tz, today), place) {
+                    if self.blocks.prepare(
+                        &self.projections,
+                        unanswered,
+                        width,
+                        (&self.tz, today),
+                        place,
+                    ) {
                         self.find.forget(view as usize);
                     }
                 }
@@ -98,7 +109,13 @@ impl Viewer {
                     // In a closed stream nothing grows.
                     let is_shown = open || self.checkpoint.is_some();
                     let now = if is_shown { shown_at } else { Timestamp::MIN };
-                    let frame = Frame { now, anchor: self.anchor, width, height, has_badge: has_thread };
+                    let frame = Frame {
+                        now,
+                        anchor: self.anchor,
+                        width,
+                        height,
+                        has_badge: has_thread,
+                    };
                     if self.bars.prepare(&self.projections, frame, place) {
                         self.find.forget(view as usize);
                     }
@@ -121,11 +138,20 @@ impl Viewer {
     /// Returns why calls without a result have none. `open`: whether more events may arrive.
     fn unanswered(&self, open: bool) -> Unanswered {
         // The thread's status is that of its newest checkpoint.
-        if let Some(checkpoint) = self.shown_checkpoint().filter(|checkpoint| !checkpoint.is_head) {
-            return if checkpoint.has_next { Unanswered::Later } else { Unanswered::Missing };
+        if let Some(checkpoint) = self
+            .shown_checkpoint()
+            .filter(|checkpoint| !checkpoint.is_head)
+        {
+            return if checkpoint.has_next {
+                Unanswered::Later
+            } else {
+                Unanswered::Missing
+            };
         }
         match self.shown_status() {
-            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading if open => {
+            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading
+                if open =>
+            {
                 Unanswered::Running
             }
             ThreadStatus::Waiting { .. } => Unanswered::Waiting,
@@ -147,7 +173,10 @@ impl Viewer {
         }
         let moved = self.synced_cursor[view as usize] != Some(self.anchor);
         self.synced_cursor[view as usize] = Some(self.anchor);
-        let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
+        let target = self
+            .anchor
+            .filter(|_| moved)
+            .map(|seq| self.spot_of(view, seq));
         let follow = self.anchor.is_none() && view != View::Delivery;
         self.update_place(view, |place, rows, height| {
             match target {
@@ -170,7 +199,10 @@ impl Viewer {
     }
 
     /// Moves in the focused view; all other views follow.
-    pub(crate) fn move_in_view(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
+    pub(crate) fn move_in_view(
+        &mut self,
+        change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize),
+    ) {
         let view = self.view();
         self.update_place(view, change);
         let place = *self.place(view);
@@ -223,11 +255,13 @@ impl Viewer {
         if self.view() == View::Timeline && !whole_window && self.next_run_at_edge(lines) {
             return;
         }
-        self.move_in_view(
-            |place, rows, height| {
-                if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
-            },
-        );
+        self.move_in_view(|place, rows, height| {
+            if whole_window {
+                place.page(rows, height, lines)
+            } else {
+                place.step(rows, height, lines)
+            }
+        });
     }
 
     /// Moves to the first line.
@@ -260,7 +294,9 @@ impl Viewer {
                 self.set_anchor(view, None);
                 self.sync_state();
             }
-            View::Delivery => self.update_place(view, |place, rows, height| place.to_end(rows, height, false)),
+            View::Delivery => self.update_place(view, |place, rows, height| {
+                place.to_end(rows, height, false)
+            }),
             _ => self.move_in_view(|place, rows, height| place.to_end(rows, height, true)),
         }
     }
@@ -302,7 +338,10 @@ impl Viewer {
             if rendered.as_ref().is_none_or(|(key, _)| *key != spot.key) {
                 rendered = Some((spot.key, self.wrapped(view, spot.key)));
             }
-            rendered.as_ref().and_then(|(_, lines)| lines.get(spot.line).cloned()).unwrap_or_default()
+            rendered
+                .as_ref()
+                .and_then(|(_, lines)| lines.get(spot.line).cloned())
+                .unwrap_or_default()
         };
         scroll::window(&rows, place.top, height)
             .map(|spot| {
@@ -316,6 +355,7 @@ impl Viewer {
     /// Returns the event under the cursor in the focused view.
     pub fn event_under_cursor(&self) -> Option<Event> {
         let view = self.view();
-        self.event_log.get(self.seq_at(view, self.place(view).cursor)?)
+        self.event_log
+            .get(self.seq_at(view, self.place(view).cursor)?)
     }
 }

@@ -34,16 +34,29 @@ impl Viewer {
             return;
         }
         let received = self.projections.delivery.received;
-        let events = if received < FEW_EVENTS || !open || self.playhead().is_some() { received } else { FEW_EVENTS };
+        let events = if received < FEW_EVENTS || !open || self.playhead().is_some() {
+            received
+        } else {
+            FEW_EVENTS
+        };
         let version = (now.as_second(), width, events, self.delivery.all_counters);
-        if self.delivery.version.replace(version) == Some(version) && received >= FEW_EVENTS && open {
+        if self.delivery.version.replace(version) == Some(version) && received >= FEW_EVENTS && open
+        {
             return;
         }
         (self.delivery_rows, self.delivery.problems) = match self.delivery.all_counters {
             true => {
                 let has_server = !self.is_recording();
-                let options = views::delivery::Options { now, open, has_server, width };
-                (views::delivery::rows(&self.projections, &self.event_log, options, &self.tz), 0)
+                let options = views::delivery::Options {
+                    now,
+                    open,
+                    has_server,
+                    width,
+                };
+                (
+                    views::delivery::rows(&self.projections, &self.event_log, options, &self.tz),
+                    0,
+                )
             }
             false => self.summary(now, open, width).rows(),
         };
@@ -55,8 +68,13 @@ impl Viewer {
     /// Returns whether there is anything to report: events, a gap, or the usage of loaded messages. A checkpoint has none.
     pub fn reports_delivery(&self) -> bool {
         let delivery = &self.projections.delivery;
-        let has_usage =
-            || self.projections.messages.items().iter().any(|message| message.is_loaded && message.usage.is_some());
+        let has_usage = || {
+            self.projections
+                .messages
+                .items()
+                .iter()
+                .any(|message| message.is_loaded && message.usage.is_some())
+        };
         self.checkpoint.is_none() && (delivery.received > 0 || delivery.gaps > 0 || has_usage())
     }
 
@@ -83,7 +101,9 @@ impl Viewer {
     pub fn toggle_counters(&mut self) -> bool {
         self.delivery.all_counters = !self.delivery.all_counters;
         self.delivery.version = None;
-        self.update_place(View::Delivery, |place, rows, height| place.to_start(rows, height));
+        self.update_place(View::Delivery, |place, rows, height| {
+            place.to_start(rows, height)
+        });
         self.delivery.all_counters
     }
 
@@ -95,7 +115,11 @@ impl Viewer {
     /// Returns the row of the next or previous problem of the summary, if there is one.
     pub fn delivery_problem(&self, forward: bool) -> Option<usize> {
         let at = usize::try_from(self.place(View::Delivery).cursor.key).unwrap_or(usize::MAX);
-        let has_event = |at: &usize| self.delivery_rows.get(*at).is_some_and(|row| row.seq.is_some());
+        let has_event = |at: &usize| {
+            self.delivery_rows
+                .get(*at)
+                .is_some_and(|row| row.seq.is_some())
+        };
         let problems = self.delivery.problems;
         match forward {
             true => (at.saturating_add(1)..problems).find(has_event),
@@ -107,7 +131,10 @@ impl Viewer {
     pub fn next_delivery_problem(&mut self, forward: bool) -> bool {
         let found = self.delivery_problem(forward);
         if let Some(key) = found {
-            let spot = LinePos { key: key as u64, line: 0 };
+            let spot = LinePos {
+                key: key as u64,
+                line: 0,
+            };
             self.move_in_view(|place, rows, height| place.go(rows, height, spot));
         }
         found.is_some()

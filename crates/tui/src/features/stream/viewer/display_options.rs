@@ -31,11 +31,18 @@ impl Viewer {
 
     /// Returns the clock of an entry: since its run began, or since the previous entry.
     pub(crate) fn clock(&self, view: View, key: u64) -> Clock<'_> {
-        let Some(seq) = self.entry_seq(view, key) else { return Clock::Since(None) };
+        let Some(seq) = self.entry_seq(view, key) else {
+            return Clock::Since(None);
+        };
         let at = |key: u64| self.event_log.time(self.entry_seq(view, key)?);
         match self.timestamps {
             Timestamps::Absolute => self.wall_clock(),
-            Timestamps::Relative => Clock::Since(self.projections.metrics.run_at(seq).and_then(|run| run.start())),
+            Timestamps::Relative => Clock::Since(
+                self.projections
+                    .metrics
+                    .run_at(seq)
+                    .and_then(|run| run.start()),
+            ),
             Timestamps::Delta => Clock::Since(key.checked_sub(1).and_then(at)),
         }
     }
@@ -58,12 +65,20 @@ impl Viewer {
     /// Returns the width at which a view truncates a line.
     pub(crate) fn line_width(&self, view: View) -> usize {
         let width = self.windows[view as usize].0;
-        if self.wraps(view) { width + (MAX_WRAPPED_LINES - 1) * width.saturating_sub(INDENT) } else { width }
+        if self.wraps(view) {
+            width + (MAX_WRAPPED_LINES - 1) * width.saturating_sub(INDENT)
+        } else {
+            width
+        }
     }
 
     /// Returns the lines of a wrapped entry.
     pub(crate) fn wrapped(&self, view: View, key: u64) -> Vec<Line> {
         let width = self.windows[view as usize].0;
-        self.whole_line(view, key, self.line_width(view)).broken(width, INDENT.min(width / 2), MAX_WRAPPED_LINES)
+        self.whole_line(view, key, self.line_width(view)).broken(
+            width,
+            INDENT.min(width / 2),
+            MAX_WRAPPED_LINES,
+        )
     }
 }

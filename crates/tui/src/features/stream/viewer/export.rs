@@ -23,7 +23,10 @@ impl Viewer {
         let messages = &self.projections.messages;
         match exported(view, format) {
             // The lines of messages may not be laid out yet.
-            View::Messages => (messages.evicted(), messages.evicted() + messages.items().len() as u64),
+            View::Messages => (
+                messages.evicted(),
+                messages.evicted() + messages.items().len() as u64,
+            ),
             View::State => {
                 let rows = extent(self.projections.values.rows());
                 (rows.first, rows.end)
@@ -44,10 +47,16 @@ impl Viewer {
         if format != Format::Markdown {
             return;
         }
-        let id_part = |label: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {label} {}", inline(id)));
+        let id_part = |label: &str, id: &Option<String>| {
+            id.as_ref().map(|id| format!(", {label} {}", inline(id)))
+        };
         let thread = id_part("thread", &self.thread_id).unwrap_or_default();
         let run = id_part("run", &self.run_id).unwrap_or_default();
-        part.text(format!("# {} of {}{thread}{run}\n\n", view.title(), inline(&self.server.name)));
+        part.text(format!(
+            "# {} of {}{thread}{run}\n\n",
+            view.title(),
+            inline(&self.server.name)
+        ));
         if is_table(view) {
             part.text("| | |\n|---|---|\n");
         }
@@ -83,7 +92,9 @@ impl Viewer {
             let is_run = view == View::Timeline && format != Format::Jsonl;
             // The records of messages are written in the order of their events.
             let shown = match (exported(view, format), format) {
-                (View::Messages, Format::Jsonl) => self.projections.messages.position_of(key).unwrap_or(key),
+                (View::Messages, Format::Jsonl) => {
+                    self.projections.messages.position_of(key).unwrap_or(key)
+                }
                 _ => key,
             };
             if !is_run && !self.is_visible(exported(view, format), shown) {
@@ -122,21 +133,33 @@ impl Viewer {
                 _ => format!("{name:<9} {value}\n"),
             });
         };
-        field("server", &format!("{}, {}", self.server.name, self.server.url));
+        field(
+            "server",
+            &format!("{}, {}", self.server.name, self.server.url),
+        );
         for (name, id) in [("thread", &self.thread_id), ("run", &self.run_id)] {
             if let Some(id) = id {
                 field(name, id);
             }
         }
         let delivery = &self.projections.delivery;
-        let opened = delivery.connections().first().map(|connection| connection.opened).or(delivery.first_event_at);
-        let day = |at: jiff::Timestamp| at.to_zoned(self.tz.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
+        let opened = delivery
+            .connections()
+            .first()
+            .map(|connection| connection.opened)
+            .or(delivery.first_event_at);
+        let day = |at: jiff::Timestamp| {
+            at.to_zoned(self.tz.clone())
+                .strftime("%Y-%m-%d %H:%M:%S %:z")
+                .to_string()
+        };
         if let Some(opened) = opened {
             field("opened", &day(opened));
         }
         let status = match (&self.connection, self.playhead()) {
             (_, Some(playhead)) => {
-                let [at, newest] = [playhead.at, playhead.span.1].map(|seq| self.event_log.events_until(seq));
+                let [at, newest] =
+                    [playhead.at, playhead.span.1].map(|seq| self.event_log.events_until(seq));
                 format!("at event {} of {}", count(at.0), count(newest.0))
             }
             (ConnectionState::Ended(end), None) => match &end.detail {
@@ -146,8 +169,22 @@ impl Viewer {
             (ConnectionState::Failed(error), None) => format!("failed: {error}"),
             (_, None) => "no, still open".to_string(),
         };
-        field(if self.playhead().is_some() { "shown" } else { "ended" }, &status.replace('\n', " "));
-        field("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
+        field(
+            if self.playhead().is_some() {
+                "shown"
+            } else {
+                "ended"
+            },
+            &status.replace('\n', " "),
+        );
+        field(
+            "written",
+            &format!(
+                "{}, by runtail {}",
+                day(self.now),
+                env!("CARGO_PKG_VERSION")
+            ),
+        );
         part.text("\n");
     }
 
@@ -164,8 +201,14 @@ impl Viewer {
                 part.add(Chunk::Record(Box::new(Record::End(self.totals()))));
             }
         } else {
-            let rows = views::delivery::export_rows(&self.projections, &self.event_log, self.now, &self.tz);
-            let text = |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
+            let rows = views::delivery::export_rows(
+                &self.projections,
+                &self.event_log,
+                self.now,
+                &self.tz,
+            );
+            let text =
+                |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
             let all: String = rows.iter().map(|row| text(&row.line)).collect();
             let text = format!("{}\n{all}", self.delivery_text());
             match format {
@@ -181,7 +224,10 @@ impl Viewer {
         let delivery = &self.projections.delivery;
         let connections = delivery.connections().evicted() + delivery.connections().len() as u64;
         End {
-            at: self.playhead().and_then(|playhead| playhead.time).unwrap_or(self.now),
+            at: self
+                .playhead()
+                .and_then(|playhead| playhead.time)
+                .unwrap_or(self.now),
             outcome: Outcome::Detached,
             detail: Some("totals at the time of the export: the stream was still open".into()),
             events: delivery.received,
@@ -196,7 +242,13 @@ impl Viewer {
     /// Returns the end (exclusive) of the marks to write: during time travel, up to the shown event.
     fn marks_end(&self) -> Seq {
         let newest = self.event_log.newest_seq();
-        self.playhead().map_or(Seq::MAX, |playhead| if playhead.at < newest { playhead.at } else { Seq::MAX })
+        self.playhead().map_or(Seq::MAX, |playhead| {
+            if playhead.at < newest {
+                playhead.at
+            } else {
+                Seq::MAX
+            }
+        })
     }
 
     fn export_seq(&self, view: View, key: u64) -> Option<Seq> {
@@ -208,7 +260,9 @@ impl Viewer {
 
     /// Writes an event as a line of a recording, after the marks in front of it.
     fn record(&self, seq: Option<Seq>, after: Seq, part: &mut Part) -> Seq {
-        let Some(event) = seq.and_then(|seq| self.event_log.get(seq)) else { return after };
+        let Some(event) = seq.and_then(|seq| self.event_log.get(seq)) else {
+            return after;
+        };
         self.marks_between(after, event.seq, part);
         let seq = event.seq;
         part.add(Chunk::Record(Box::new(Record::Event(Event {
@@ -238,11 +292,16 @@ impl Viewer {
             },
             View::State => {
                 let snapshot = row_at(self.projections.values.rows(), key);
-                let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
+                let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else {
+                    return;
+                };
                 let at = views::clock(snapshot.at, &self.tz);
                 let ns = clean(&views::namespace(&snapshot.ns)).into_owned();
-                let title =
-                    format!("state {} · event {} · {at} {ns}", key + 1, self.event_log.events_until(snapshot.seq));
+                let title = format!(
+                    "state {} · event {} · {at} {ns}",
+                    key + 1,
+                    self.event_log.events_until(snapshot.seq)
+                );
                 let state = state.shared();
                 match is_text {
                     true => {
@@ -263,7 +322,10 @@ impl Viewer {
                 }
             }
             View::Timeline => {
-                let text = self.bars.run_text(&self.projections, usize::try_from(key).unwrap_or(usize::MAX));
+                let text = self.bars.run_text(
+                    &self.projections,
+                    usize::try_from(key).unwrap_or(usize::MAX),
+                );
                 match is_text {
                     true => part.text(text),
                     false => part.add(Chunk::Code("", text.into())),
@@ -271,13 +333,18 @@ impl Viewer {
             }
             view => {
                 let line = self.whole_line(view, key, MAX_SUMMARY_WIDTH);
-                let joined =
-                    |pieces: &[crate::widgets::line::Piece]| pieces.iter().map(|p| p.text.as_str()).collect::<String>();
+                let joined = |pieces: &[crate::widgets::line::Piece]| {
+                    pieces.iter().map(|p| p.text.as_str()).collect::<String>()
+                };
                 let (left, right) = (joined(&line.left), joined(&line.right));
                 let gap = if right.is_empty() { "" } else { "  " };
                 match is_text {
                     true => part.text(format!("{left}{gap}{right}\n")),
-                    false => part.text(format!("| {} | {} |\n", inline(left.trim_end()), inline(right.trim_end()))),
+                    false => part.text(format!(
+                        "| {} | {} |\n",
+                        inline(left.trim_end()),
+                        inline(right.trim_end())
+                    )),
                 }
             }
         }
@@ -286,7 +353,11 @@ impl Viewer {
     fn event(&self, event: &Event, is_text: bool, part: &mut Part) {
         let at = views::clock(event.time(), &self.tz);
         let (name, ns) = (clean(&event.name), views::namespace(&event.ns));
-        let ns = if ns.is_empty() { String::new() } else { format!(" {}", clean(&ns)) };
+        let ns = if ns.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", clean(&ns))
+        };
         let data = event.data.text().clone();
         // A snapshot is not an event of the stream and has no number, as on screen.
         let number = match event.is_snapshot() {
@@ -298,7 +369,10 @@ impl Viewer {
             part.add(Chunk::Line(data));
             part.text("\n");
         } else {
-            part.text(format!("### {number} · {} · {at}\n\n", inline(&format!("{name}{ns}"))));
+            part.text(format!(
+                "### {number} · {} · {at}\n\n",
+                inline(&format!("{name}{ns}"))
+            ));
             part.add(Chunk::Code("json", data));
         }
     }
@@ -306,11 +380,17 @@ impl Viewer {
     /// Returns the author of a message: role, name, node, namespace and time.
     fn author_line(&self, message: &Message) -> String {
         let mut author = clean(message.role.word()).into_owned();
-        for part in [message.name.as_deref(), message.node.as_deref()].into_iter().flatten() {
+        for part in [message.name.as_deref(), message.node.as_deref()]
+            .into_iter()
+            .flatten()
+        {
             author.push_str(&format!(" · {}", clean(part)));
         }
         if !message.ns.is_empty() {
-            author.push_str(&format!(" in {}", clean(&views::place_of(&message.ns, &self.projections.messages))));
+            author.push_str(&format!(
+                " in {}",
+                clean(&views::place_of(&message.ns, &self.projections.messages))
+            ));
         }
         format!("{author} · {}", views::clock(message.started_at, &self.tz))
     }
@@ -346,7 +426,10 @@ impl Viewer {
             // A tool result is data, not prose.
             Role::Tool => part.add(Chunk::Code("", message.text.as_str().into())),
             _ if message.text.is_empty() => {}
-            _ => part.text(format!("{}\n\n", without_html(&clean_lines(message.text.trim_end())))),
+            _ => part.text(format!(
+                "{}\n\n",
+                without_html(&clean_lines(message.text.trim_end()))
+            )),
         }
         for call in &message.tool_calls {
             part.text(format!("**→ {}**\n\n", inline(&call.name)));
@@ -364,5 +447,8 @@ fn exported(view: View, format: Format) -> View {
 }
 
 fn is_table(view: View) -> bool {
-    !matches!(view, View::Messages | View::State | View::Raw | View::Custom | View::Timeline | View::Graph)
+    !matches!(
+        view,
+        View::Messages | View::State | View::Raw | View::Custom | View::Timeline | View::Graph
+    )
 }

@@ -2,8 +2,8 @@
 
 use super::{VIEWS, View, Viewer};
 use crate::features::stream::find::{
-    Find, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source, StreamFilter, Typing, light, searchable_texts,
-    unescaped,
+    Find, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source, StreamFilter, Typing,
+    light, searchable_texts, unescaped,
 };
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll;
@@ -68,7 +68,13 @@ impl Viewer {
 
     /// Opens the input line.
     pub fn begin_typing(&mut self, typing: Typing) {
-        self.find.typing = Some((typing, SavedPosition { anchor: self.anchor, places: self.places }));
+        self.find.typing = Some((
+            typing,
+            SavedPosition {
+                anchor: self.anchor,
+                places: self.places,
+            },
+        ));
         if self.view() == View::Graph {
             self.graph.begin_search();
         }
@@ -134,7 +140,11 @@ impl Viewer {
     /// state's own search.
     pub fn clear_find(&mut self) -> bool {
         let in_state = self.view() == View::State;
-        if let Some(tree) = self.state.as_mut().filter(|tree| in_state && !tree.search_text().is_empty()) {
+        if let Some(tree) = self
+            .state
+            .as_mut()
+            .filter(|tree| in_state && !tree.search_text().is_empty())
+        {
             tree.search("");
             return true;
         }
@@ -142,7 +152,10 @@ impl Viewer {
             self.history.search("");
             return true;
         }
-        match (self.find.pattern.is_empty(), self.find.filter.text().is_empty()) {
+        match (
+            self.find.pattern.is_empty(),
+            self.find.filter.text().is_empty(),
+        ) {
             (false, _) => self.search(""),
             (true, false) => self.filter(""),
             (true, true) => return false,
@@ -164,12 +177,20 @@ impl Viewer {
         let view = self.view();
         if view == View::Graph {
             let (count, at) = self.graph.found();
-            return Some(Found { count: count as u64, at: at.map(|at| at as u64), progress: None });
+            return Some(Found {
+                count: count as u64,
+                at: at.map(|at| at as u64),
+                progress: None,
+            });
         }
         let index = self.find.hits[view as usize].as_ref()?;
         let key = self.place(view).cursor.key;
         let at = (!self.follows() && index.is_match(key)).then(|| index.rank(key) + 1);
-        Some(Found { count: index.count(), at, progress: (!index.is_complete()).then(|| index.progress()) })
+        Some(Found {
+            count: index.count(),
+            at,
+            progress: (!index.is_complete()).then(|| index.progress()),
+        })
     }
 
     /// Returns the hidden entries, all entries and the scanned entries of the focused view; `None` without a filter.
@@ -189,17 +210,27 @@ impl Viewer {
             for key in self.changed(view, &index) {
                 index.update(key, self.filter_entry(view, key).0);
             }
-            index.advance(self.keys(view), SCAN_BYTES, |key, _, _| self.filter_entry(view, key));
+            index.advance(self.keys(view), SCAN_BYTES, |key, _, _| {
+                self.filter_entry(view, key)
+            });
             self.find.is_scanning |= !index.is_complete();
             filtered = Some(index);
         }
-        if !self.find.pattern.is_empty() && !matches!(view, View::State | View::Graph | View::History) {
+        if !self.find.pattern.is_empty()
+            && !matches!(view, View::State | View::Graph | View::History)
+        {
             // Delivery is short and all of its lines change, so it is always rescanned.
-            let mut index = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.new_index(view));
-            let scan_key =
-                |key: u64, from: usize, room: usize| self.scan_entry(view, filtered.as_ref(), key, from, room);
+            let mut index = hits
+                .take()
+                .filter(|_| view != View::Delivery)
+                .unwrap_or_else(|| self.new_index(view));
+            let scan_key = |key: u64, from: usize, room: usize| {
+                self.scan_entry(view, filtered.as_ref(), key, from, room)
+            };
             for key in self.changed(view, &index) {
-                let length = self.message(key).map_or(0, |message| searchable_texts(message).map(str::len).sum());
+                let length = self
+                    .message(key)
+                    .map_or(0, |message| searchable_texts(message).map(str::len).sum());
                 let from = usize::saturating_sub(length, RESCAN_BYTES);
                 let result = match (scan_key(key, from, usize::MAX).0, index.match_offset(key)) {
                     (ScanResult::Nothing, Some(at)) if from > 0 => ScanResult::Found(at),
@@ -217,7 +248,11 @@ impl Viewer {
 
     /// Returns an empty index that starts at the current position.
     fn new_index(&self, view: View) -> MatchIndex {
-        MatchIndex::from(if self.follows() { self.keys(view).end } else { self.place(view).cursor.key })
+        MatchIndex::from(if self.follows() {
+            self.keys(view).end
+        } else {
+            self.place(view).cursor.key
+        })
     }
 
     fn keys(&self, view: View) -> Range<u64> {
@@ -232,7 +267,10 @@ impl Viewer {
 
     /// Returns whether the filter applies to a view, whose entries must belong to events.
     fn is_filterable(&self, view: View) -> bool {
-        !matches!(view, View::State | View::Delivery | View::Graph | View::History)
+        !matches!(
+            view,
+            View::State | View::Delivery | View::Graph | View::History
+        )
     }
 
     fn message(&self, key: u64) -> Option<&Message> {
@@ -246,18 +284,22 @@ impl Viewer {
             return Vec::new();
         }
         let messages = &self.projections.messages;
-        let numbered =
-            (messages.evicted()..).zip(messages.items()).filter(|(_, message)| message.last_seq > scanned_to);
+        let numbered = (messages.evicted()..)
+            .zip(messages.items())
+            .filter(|(_, message)| message.last_seq > scanned_to);
         // A tool result is searched with its call.
         numbered
-            .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.call_message)))
+            .flat_map(|(key, message)| {
+                std::iter::once(key).chain(messages.asked(message).and(message.call_message))
+            })
             .filter_map(|number| messages.position_of(number))
             .filter(|key| index.known_result(*key).is_some())
             .collect()
     }
 
     fn event_of(&self, view: View, key: u64) -> Option<Event> {
-        self.event_log.get(self.seq_at(view, LinePos { key, line: 0 })?)
+        self.event_log
+            .get(self.seq_at(view, LinePos { key, line: 0 })?)
     }
 
     fn facets<'a>(&'a self, event: &'a Event) -> EventAttrs<'a> {
@@ -267,16 +309,33 @@ impl Viewer {
     /// Returns whether an entry matches the filter, and the number of bytes read.
     fn filter_entry(&self, view: View, key: u64) -> (ScanResult, usize) {
         let filter = &self.find.filter;
-        let cost = |event: &Event| if filter.reads_data() { event.data.text().len() } else { 0 };
+        let cost = |event: &Event| {
+            if filter.reads_data() {
+                event.data.text().len()
+            } else {
+                0
+            }
+        };
         let (is_match, read) = match view {
             View::Messages => {
-                let Some(message) = self.message(key) else { return (ScanResult::Nothing, 0) };
+                let Some(message) = self.message(key) else {
+                    return (ScanResult::Nothing, 0);
+                };
                 let mut seqs = vec![message.first_seq, message.last_seq];
                 seqs.dedup();
-                let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.event_log.get(seq)).collect();
+                let events: Vec<Event> = seqs
+                    .into_iter()
+                    .filter_map(|seq| self.event_log.get(seq))
+                    .collect();
                 let read = events.iter().map(cost).sum::<usize>() + message.text.len();
                 (
-                    filter.matches_message(message, &events.iter().map(|event| self.facets(event)).collect::<Vec<_>>()),
+                    filter.matches_message(
+                        message,
+                        &events
+                            .iter()
+                            .map(|event| self.facets(event))
+                            .collect::<Vec<_>>(),
+                    ),
                     read,
                 )
             }
@@ -290,7 +349,14 @@ impl Viewer {
                 None => (false, 0),
             },
         };
-        (if is_match { ScanResult::Found(0) } else { ScanResult::Nothing }, read)
+        (
+            if is_match {
+                ScanResult::Found(0)
+            } else {
+                ScanResult::Nothing
+            },
+            read,
+        )
     }
 
     /// Returns whether an entry is visible: there is no filter, or the entry matches it.
@@ -298,7 +364,9 @@ impl Viewer {
         if self.find.filter.is_empty() || !self.is_filterable(view) {
             return true;
         }
-        let known = self.find.filtered[view as usize].as_ref().and_then(|index| index.known_result(key));
+        let known = self.find.filtered[view as usize]
+            .as_ref()
+            .and_then(|index| index.known_result(key));
         known.unwrap_or_else(|| matches!(self.filter_entry(view, key).0, ScanResult::Found(_)))
     }
 
@@ -319,25 +387,37 @@ impl Viewer {
             return (ScanResult::Nothing, 0);
         }
         let pattern = &self.find.pattern;
-        let plain = |text| Source { text, is_json: false };
+        let plain = |text| Source {
+            text,
+            is_json: false,
+        };
         // Loading an event is slow, so do it only where its text is searched.
-        let event =
-            matches!(view, View::Raw | View::Updates | View::Custom).then(|| self.event_of(view, key)).flatten();
+        let event = matches!(view, View::Raw | View::Updates | View::Custom)
+            .then(|| self.event_of(view, key))
+            .flatten();
         match (view, self.message(key), event) {
             (View::Messages, Some(message), _) => {
                 let messages = &self.projections.messages;
                 let call_message = messages.asked(message).and(message.call_message);
-                if call_message
-                    .is_some_and(|call_message| filtered.is_none_or(|filtered| filtered.is_match(call_message)))
-                {
+                if call_message.is_some_and(|call_message| {
+                    filtered.is_none_or(|filtered| filtered.is_match(call_message))
+                }) {
                     return (ScanResult::Nothing, 0);
                 }
-                let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
-                let texts = std::iter::once(message).chain(answers).flat_map(searchable_texts);
+                let answers = message
+                    .tool_calls
+                    .iter()
+                    .filter_map(|call| messages.answer(call));
+                let texts = std::iter::once(message)
+                    .chain(answers)
+                    .flat_map(searchable_texts);
                 pattern.look(&texts.map(plain).collect::<Vec<_>>(), from, room)
             }
             (_, _, Some(event)) => {
-                let mut sources = vec![Source { text: event.data.text(), is_json: event.data.json().is_some() }];
+                let mut sources = vec![Source {
+                    text: event.data.text(),
+                    is_json: event.data.json().is_some(),
+                }];
                 sources.push(plain(&event.name));
                 sources.extend(event.ns.iter().map(|segment| plain(segment)));
                 sources.extend(event.id.as_deref().map(plain));
@@ -353,11 +433,17 @@ impl Viewer {
     /// Jumps to the pending match if it is known. Returns false if there is none or the scan must continue.
     pub(crate) fn seek(&mut self) -> bool {
         let view = self.view();
-        let (Some(seek), Some(index)) = (self.find.seek, &self.find.hits[view as usize]) else { return false };
+        let (Some(seek), Some(index)) = (self.find.seek, &self.find.hits[view as usize]) else {
+            return false;
+        };
         let here = self.place(view).cursor;
         let end = self.keys(view).end;
         // A viewer at the newest entry has nothing ahead, so search backward.
-        let near = if self.follows() { Seek::Before } else { Seek::Near };
+        let near = if self.follows() {
+            Seek::Before
+        } else {
+            Seek::Near
+        };
         let (seek, from) = match seek {
             Seek::Near => (near, if self.follows() { end } else { here.key }),
             Seek::Next => (Seek::Next, here.key + 1),
@@ -371,16 +457,25 @@ impl Viewer {
             Seek::Next => self.matching_line(view, here.key, here.line + 1..usize::MAX, false),
             Seek::Before => self.matching_line(view, here.key, 0..here.line, true),
         };
-        let spot = within.map(|line| LinePos { key: here.key, line }).or_else(|| {
-            let (key, is_final) = match back {
-                true => (index.before(from), index.has_scanned_to_previous(from)),
-                false => (index.at_or_after(from), index.has_scanned_to_next(from)),
-            };
-            let wrapped = || if back { index.last() } else { index.first() };
-            let key = key.filter(|_| is_final).or_else(|| wrapped().filter(|_| index.is_complete()))?;
-            let line = self.matching_line(view, key, 0..usize::MAX, back).unwrap_or(0);
-            Some(LinePos { key, line })
-        });
+        let spot = within
+            .map(|line| LinePos {
+                key: here.key,
+                line,
+            })
+            .or_else(|| {
+                let (key, is_final) = match back {
+                    true => (index.before(from), index.has_scanned_to_previous(from)),
+                    false => (index.at_or_after(from), index.has_scanned_to_next(from)),
+                };
+                let wrapped = || if back { index.last() } else { index.first() };
+                let key = key
+                    .filter(|_| is_final)
+                    .or_else(|| wrapped().filter(|_| index.is_complete()))?;
+                let line = self
+                    .matching_line(view, key, 0..usize::MAX, back)
+                    .unwrap_or(0);
+                Some(LinePos { key, line })
+            });
         if spot.is_some() || index.is_complete() {
             self.find.seek = None;
         }
@@ -390,11 +485,25 @@ impl Viewer {
     }
 
     /// Returns the first or last of an entry's lines that contains the pattern.
-    fn matching_line(&self, view: View, key: u64, lines: Range<usize>, last: bool) -> Option<usize> {
+    fn matching_line(
+        &self,
+        view: View,
+        key: u64,
+        lines: Range<usize>,
+        last: bool,
+    ) -> Option<usize> {
         let end = self.rows(view).height(key).min(lines.end);
-        let is_match = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, LinePos { key, line: *line })));
+        let is_match = |line: &usize| {
+            self.find
+                .pattern
+                .is_in(&text_of(&self.line(view, LinePos { key, line: *line })))
+        };
         let mut lines = lines.start.min(end)..end;
-        if last { lines.rfind(is_match) } else { lines.find(is_match) }
+        if last {
+            lines.rfind(is_match)
+        } else {
+            lines.find(is_match)
+        }
     }
 
     /// Highlights the matches in a line. If a match lies in the truncated part of the event, the line shows that part.
@@ -404,15 +513,29 @@ impl Viewer {
             return line;
         }
         light(&mut line, pattern);
-        let has_match = |line: &Line| line.left.iter().chain(&line.right).any(|piece| piece.tone == Tone::Hit);
+        let has_match = |line: &Line| {
+            line.left
+                .iter()
+                .chain(&line.right)
+                .any(|piece| piece.tone == Tone::Hit)
+        };
         let shows_event = matches!(view, View::Raw | View::Updates | View::Custom);
-        let offset = self.find.hits[view as usize].as_ref().and_then(|index| index.match_offset(spot.key));
+        let offset = self.find.hits[view as usize]
+            .as_ref()
+            .and_then(|index| index.match_offset(spot.key));
         if let Some(at) = offset.filter(|_| shows_event && !has_match(&line))
-            && let Some(event) = self.event_of(view, spot.key).filter(|event| at < event.data.text().len())
+            && let Some(event) = self
+                .event_of(view, spot.key)
+                .filter(|event| at < event.data.text().len())
         {
             let width = self.windows[view as usize].0;
             let head = truncate(&mut line, width / 2);
-            let excerpt = excerpt(event.data.text(), at, width.saturating_sub(head + 4), pattern);
+            let excerpt = excerpt(
+                event.data.text(),
+                at,
+                width.saturating_sub(head + 4),
+                pattern,
+            );
             line.push_dim("  … ");
             line.push_plain(&excerpt);
             light(&mut line, pattern);
@@ -422,7 +545,9 @@ impl Viewer {
 
     /// Toggles the mark of the event under the cursor. Returns false if there are too many marks.
     pub fn mark(&mut self) -> bool {
-        let seq = self.anchor.or_else(|| self.event_under_cursor().map(|event| event.seq));
+        let seq = self
+            .anchor
+            .or_else(|| self.event_under_cursor().map(|event| event.seq));
         let Some(seq) = seq else { return true };
         self.find.mark(seq)
     }
@@ -436,7 +561,9 @@ impl Viewer {
         let marks = self.find.marks().range(..=self.event_log.last_seq());
         let spots: BTreeSet<LinePos> = marks.filter_map(|seq| self.spot_of(view, *seq)).collect();
         let height = self.windows[view as usize].1;
-        scroll::window(&self.rows(view), self.place(view).top, height).map(|spot| spots.contains(&spot)).collect()
+        scroll::window(&self.rows(view), self.place(view).top, height)
+            .map(|spot| spots.contains(&spot))
+            .collect()
     }
 
     /// Returns the search, filter and marks.
@@ -447,24 +574,44 @@ impl Viewer {
     /// Jumps to the next or previous landmark of a kind. Returns false if there is none.
     pub fn go_to_next(&mut self, landmark: Landmark, forward: bool) -> bool {
         // A viewer at the newest entry has nothing ahead, so search backward.
-        let forward = forward && !(self.follows() && matches!(landmark, Landmark::Problem | Landmark::Mark));
+        let forward =
+            forward && !(self.follows() && matches!(landmark, Landmark::Problem | Landmark::Mark));
         // An evicted position counts as just before the oldest event.
         let first = self.event_log.first_seq().unwrap_or(Seq::MAX);
-        let here = self.anchor.map_or(self.event_log.last_seq().next(), |seq| seq.max(first.previous()));
+        let here = self.anchor.map_or(self.event_log.last_seq().next(), |seq| {
+            seq.max(first.previous())
+        });
         if (landmark, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
-            let (rows, key) = (self.rows(View::Messages), self.place(View::Messages).cursor.key);
-            let Some(key) = (if forward { rows.next(key) } else { rows.prev(key) }) else { return false };
-            self.move_in_view(|place, rows, height| place.go(rows, height, LinePos { key, line: 0 }));
+            let (rows, key) = (
+                self.rows(View::Messages),
+                self.place(View::Messages).cursor.key,
+            );
+            let Some(key) = (if forward {
+                rows.next(key)
+            } else {
+                rows.prev(key)
+            }) else {
+                return false;
+            };
+            self.move_in_view(|place, rows, height| {
+                place.go(rows, height, LinePos { key, line: 0 })
+            });
             return true;
         }
         // A failure is an event even before Messages has a line for it.
-        let has_lines = || scroll::window(&self.rows(View::Messages), LinePos::default(), 1).next().is_some();
+        let has_lines = || {
+            scroll::window(&self.rows(View::Messages), LinePos::default(), 1)
+                .next()
+                .is_some()
+        };
         if (landmark, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
             return self.go_to_problem(forward);
         }
         let in_order = |seqs: &[Seq]| match forward {
             true => seqs.get(seqs.partition_point(|seq| *seq <= here)).copied(),
-            false => seqs[..seqs.partition_point(|seq| *seq < here)].last().copied(),
+            false => seqs[..seqs.partition_point(|seq| *seq < here)]
+                .last()
+                .copied(),
         };
         let messages = self.projections.messages.items();
         let target = match landmark {
@@ -472,16 +619,18 @@ impl Viewer {
             Landmark::Step => in_order(self.projections.landmarks.steps()),
             Landmark::Mark if forward => self.find.marks().range(here.next()..).next().copied(),
             Landmark::Mark => self.find.marks().range(..here).next_back().copied(),
-            Landmark::Message if forward => {
-                messages.get(messages.partition_point(|m| m.first_seq <= here)).map(|m| m.first_seq)
-            }
-            Landmark::Message => {
-                messages[..messages.partition_point(|m| m.first_seq < here)].last().map(|m| m.first_seq)
-            }
+            Landmark::Message if forward => messages
+                .get(messages.partition_point(|m| m.first_seq <= here))
+                .map(|m| m.first_seq),
+            Landmark::Message => messages[..messages.partition_point(|m| m.first_seq < here)]
+                .last()
+                .map(|m| m.first_seq),
         };
         // Evicted events, and later ones during time travel, can't be reached.
         let shown = first..=self.event_log.last_seq();
-        let Some(seq) = target.filter(|seq| shown.contains(seq)) else { return false };
+        let Some(seq) = target.filter(|seq| shown.contains(seq)) else {
+            return false;
+        };
         self.go_to(seq);
         true
     }
@@ -491,19 +640,34 @@ impl Viewer {
     /// Jumps to a problem in Messages, which also shows run ends that the stream did not show.
     fn go_to_problem(&mut self, forward: bool) -> bool {
         let shown = self.event_log.first_seq().unwrap_or(Seq::MAX)..=self.event_log.last_seq();
-        let mut spots: BTreeMap<LinePos, Option<Seq>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
-        for seq in self.problems(true).into_iter().filter(|seq| shown.contains(seq)) {
-            spots.entry(self.blocks.spot_of(&self.projections, seq)).or_default().get_or_insert(seq);
+        let mut spots: BTreeMap<LinePos, Option<Seq>> =
+            self.blocks.run_ends().map(|spot| (spot, None)).collect();
+        for seq in self
+            .problems(true)
+            .into_iter()
+            .filter(|seq| shown.contains(seq))
+        {
+            spots
+                .entry(self.blocks.spot_of(&self.projections, seq))
+                .or_default()
+                .get_or_insert(seq);
         }
         let here = match self.follows() {
-            true => LinePos { key: u64::MAX, line: 0 },
+            true => LinePos {
+                key: u64::MAX,
+                line: 0,
+            },
             false => self.place(View::Messages).cursor,
         };
         let target = match forward {
-            true => spots.range((Bound::Excluded(here), Bound::Unbounded)).next(),
+            true => spots
+                .range((Bound::Excluded(here), Bound::Unbounded))
+                .next(),
             false => spots.range(..here).next_back(),
         };
-        let Some((&spot, &seq)) = target else { return false };
+        let Some((&spot, &seq)) = target else {
+            return false;
+        };
         self.move_in_view(|place, rows, height| place.go(rows, height, spot));
         // An earlier event may have produced the line, so the other views jump to the problem itself.
         if seq.is_some() {
@@ -516,9 +680,16 @@ impl Viewer {
     /// snapshot, which has no line in Messages.
     fn problems(&self, streamed: bool) -> Vec<Seq> {
         let runs = self.projections.status.runs().iter();
-        let ends = runs.filter(|run| !streamed || run.first_seq.is_some()).filter_map(|run| run.end_seq);
+        let ends = runs
+            .filter(|run| !streamed || run.first_seq.is_some())
+            .filter_map(|run| run.end_seq);
         // A gap has no position of its own; it comes before the next event.
-        let gaps = self.projections.delivery.possible_gaps().iter().map(|gap| gap.after + 1);
+        let gaps = self
+            .projections
+            .delivery
+            .possible_gaps()
+            .iter()
+            .map(|gap| gap.after + 1);
         let errors = self.projections.landmarks.errors().iter().copied();
         let mut seqs: Vec<Seq> = errors.chain(ends).chain(gaps).collect();
         seqs.sort_unstable();
@@ -528,7 +699,11 @@ impl Viewer {
 }
 
 fn text_of(line: &Line) -> String {
-    line.left.iter().chain(&line.right).map(|piece| piece.text.as_str()).collect()
+    line.left
+        .iter()
+        .chain(&line.right)
+        .map(|piece| piece.text.as_str())
+        .collect()
 }
 
 /// Truncates the left part of a line to a number of columns. Returns its new width.
@@ -549,6 +724,10 @@ fn truncate(line: &mut Line, columns: usize) -> usize {
 fn excerpt(data: &str, at: usize, columns: usize, pattern: &Pattern) -> String {
     let before = text::head(data, at.saturating_sub(columns / 3)).len();
     let around = &text::head(data, at + 8 * columns + 64)[before..];
-    let around = if pattern.is_in(around) { around.into() } else { unescaped(around) };
+    let around = if pattern.is_in(around) {
+        around.into()
+    } else {
+        unescaped(around)
+    };
     text::fit(&text::clean(&around), columns).into_owned()
 }

@@ -33,7 +33,9 @@ pub struct Cancelling {
 /// Returns the tone of the banner; `None` if the thread needs no attention.
 pub fn banner_tone(status: &ThreadStatus) -> Option<Tone> {
     match status {
-        ThreadStatus::Waiting { .. } | ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => Some(Tone::Banner),
+        ThreadStatus::Waiting { .. }
+        | ThreadStatus::Paused { .. }
+        | ThreadStatus::Stopped { .. } => Some(Tone::Banner),
         ThreadStatus::Failed { .. } => Some(Tone::BannerFailed),
         _ => None,
     }
@@ -45,14 +47,22 @@ pub fn banner_text(status: &ThreadStatus) -> String {
         ThreadStatus::Waiting { questions, .. } => format!("◆ {}", summary_of(questions)),
         ThreadStatus::Paused { next, after, .. } => {
             let place = name_list(next).unwrap_or_else(|| "a node".into());
-            let stop = if *after { "Paused at a breakpoint; next is" } else { "Breakpoint before" };
+            let stop = if *after {
+                "Paused at a breakpoint; next is"
+            } else {
+                "Breakpoint before"
+            };
             format!("◆ {stop} {place}")
         }
         ThreadStatus::Stopped { next, .. } => {
-            let next = name_list(next).map(|names| format!("; next is {names}")).unwrap_or_default();
+            let next = name_list(next)
+                .map(|names| format!("; next is {names}"))
+                .unwrap_or_default();
             format!("◆ Interrupted; no reason reported{next}")
         }
-        ThreadStatus::Failed { error, timed_out, .. } => match (error.is_empty(), timed_out) {
+        ThreadStatus::Failed {
+            error, timed_out, ..
+        } => match (error.is_empty(), timed_out) {
             (false, _) => format!("✗ {}", text::head(error, 4 << 10)),
             (true, true) => "✗ The run timed out".into(),
             (true, false) => "✗ The run failed; no reason reported".into(),
@@ -73,7 +83,14 @@ pub fn banner_keys(
     match status {
         ThreadStatus::Waiting { questions, .. } => {
             if can_act && questions.iter().all(Question::can_be_approved) {
-                keys.push(("stream.approve", if questions.len() > 1 { "approve all" } else { "approve" }));
+                keys.push((
+                    "stream.approve",
+                    if questions.len() > 1 {
+                        "approve all"
+                    } else {
+                        "approve"
+                    },
+                ));
             }
             if can_act {
                 keys.push(("stream.answer", "answer"));
@@ -82,7 +99,11 @@ pub fn banner_keys(
         }
         ThreadStatus::Failed { .. } => {
             keys.push(("stream.explain", "explain"));
-            keys.extend(again.filter(|_| can_act).map(|label| ("stream.again", label)));
+            keys.extend(
+                again
+                    .filter(|_| can_act)
+                    .map(|label| ("stream.again", label)),
+            );
             keys.push(("app.copy", "copy error"));
         }
         _ => {
@@ -131,11 +152,16 @@ impl Viewer {
 
     /// Returns the badge of the thread at the shown event. During time travel its ages are those at that event.
     pub fn badge(&self, now: Timestamp) -> Line {
-        let Some(past) = self.playhead() else { return self.present_badge(now) };
+        let Some(past) = self.playhead() else {
+            return self.present_badge(now);
+        };
         if *self.shown_status() == ThreadStatus::Loading {
             return Line::dim("before the first event");
         }
-        badge(&self.with_step(self.shown_status()), past.time.unwrap_or(now))
+        badge(
+            &self.with_step(self.shown_status()),
+            past.time.unwrap_or(now),
+        )
     }
 
     /// Returns the badge of the thread as it is now, also during time travel.
@@ -147,7 +173,11 @@ impl Viewer {
         match self.cancelling.as_ref().filter(|_| status.is_active()) {
             Some(cancelling) => {
                 let asked = since(now, cancelling.since);
-                let events = if cancelling.sends_events { ", still sending events" } else { "" };
+                let events = if cancelling.sends_events {
+                    ", still sending events"
+                } else {
+                    ""
+                };
                 Line::moving("◐ ").with_plain(&format!("cancelling, asked {asked} ago{events}"))
             }
             None if self.playhead().is_some() => badge(status, now),
@@ -158,27 +188,52 @@ impl Viewer {
     /// Returns the status with the step number of the timeline, because a stream can continue without step numbers
     /// after a snapshot.
     fn with_step<'a>(&self, status: &'a ThreadStatus) -> Cow<'a, ThreadStatus> {
-        let ThreadStatus::Running { since, nodes, run_id, queued, step: Some(_) } = status else {
+        let ThreadStatus::Running {
+            since,
+            nodes,
+            run_id,
+            queued,
+            step: Some(_),
+        } = status
+        else {
             return Cow::Borrowed(status);
         };
         let timeline = &self.projections.timeline;
         let is_shown_run = |attempt: &Attempt| {
-            let is_of_run =
-                attempt.run_id.is_none() || run_id.is_none() || attempt.run_id.as_deref() == run_id.as_deref();
+            let is_of_run = attempt.run_id.is_none()
+                || run_id.is_none()
+                || attempt.run_id.as_deref() == run_id.as_deref();
             attempt.ended.is_none() && is_of_run
         };
-        let newest =
-            timeline.attempts().next_back().map(|(_, attempt)| attempt).filter(|attempt| is_shown_run(attempt));
-        let bars = newest.into_iter().flat_map(|attempt| attempt.children.iter().rev());
-        let step = bars.filter_map(|key| timeline.step(timeline.bar(*key)?)).next();
-        let Some(step) = step else { return Cow::Borrowed(status) };
+        let newest = timeline
+            .attempts()
+            .next_back()
+            .map(|(_, attempt)| attempt)
+            .filter(|attempt| is_shown_run(attempt));
+        let bars = newest
+            .into_iter()
+            .flat_map(|attempt| attempt.children.iter().rev());
+        let step = bars
+            .filter_map(|key| timeline.step(timeline.bar(*key)?))
+            .next();
+        let Some(step) = step else {
+            return Cow::Borrowed(status);
+        };
         let (since, nodes, run_id, queued) = (*since, nodes.clone(), run_id.clone(), *queued);
-        Cow::Owned(ThreadStatus::Running { since, nodes, step: Some(step), run_id, queued })
+        Cow::Owned(ThreadStatus::Running {
+            since,
+            nodes,
+            step: Some(step),
+            run_id,
+            queued,
+        })
     }
 
     /// Notes what a new event or snapshot shows about a run that is being cancelled.
     pub(crate) fn follow_cancelling(&mut self, live_event: Option<Timestamp>) {
-        let Some(cancelling) = &self.cancelling else { return };
+        let Some(cancelling) = &self.cancelling else {
+            return;
+        };
         let is_over = match self.thread_status() {
             ThreadStatus::Running { run_id, .. } | ThreadStatus::Queued { run_id, .. } => {
                 cancelling.run_id.is_some() && run_id.is_some() && cancelling.run_id != *run_id
@@ -196,7 +251,9 @@ impl Viewer {
 
     /// Returns whether the viewer shows this thread live.
     pub fn is_of(&self, thread: &ThreadRef) -> bool {
-        !self.is_recording() && self.server == thread.server && self.thread_id.as_ref() == Some(&thread.id)
+        !self.is_recording()
+            && self.server == thread.server
+            && self.thread_id.as_ref() == Some(&thread.id)
     }
 
     /// Returns the thread from the newest snapshot.
@@ -213,7 +270,11 @@ impl Viewer {
     pub fn again(&self) -> Again {
         let status = &self.present().status;
         // The records may predate the failure.
-        if status.runs().last().is_some_and(|run| status.awaits_outcome(run)) {
+        if status
+            .runs()
+            .last()
+            .is_some_and(|run| status.awaits_outcome(run))
+        {
             return Again::Steps;
         }
         status.thread_records().again()
@@ -226,7 +287,11 @@ impl Viewer {
 
     /// Returns the label of the key that runs a failed thread again, if its server can do that.
     pub fn again_label(&self, offers: Offers) -> Option<&'static str> {
-        let is_rejected = self.present().status.thread_records().keeps_rejected_answer();
+        let is_rejected = self
+            .present()
+            .status
+            .thread_records()
+            .keeps_rejected_answer();
         offers.again_label(self.again(), is_rejected)
     }
 
@@ -261,7 +326,11 @@ impl Viewer {
         status.loaded()?;
         match status.runs() {
             [] => Some(1),
-            runs => runs.iter().filter_map(|run| run.number).max().map(|number| number + 1),
+            runs => runs
+                .iter()
+                .filter_map(|run| run.number)
+                .max()
+                .map(|number| number + 1),
         }
     }
 
@@ -273,7 +342,9 @@ impl Viewer {
     /// Returns why the thread's state could not be loaded, if it failed.
     pub fn state_failure(&self) -> Option<&str> {
         let missing = self.projections.status.missing().iter();
-        let failed = missing.filter(|(part, _)| *part == SnapshotPart::State).find_map(|(_, why)| why.as_deref());
+        let failed = missing
+            .filter(|(part, _)| *part == SnapshotPart::State)
+            .find_map(|(_, why)| why.as_deref());
         failed.filter(|_| *self.thread_status() != ThreadStatus::Deleted)
     }
 
@@ -299,34 +370,53 @@ impl Viewer {
             ConnectionState::Connecting { .. } if self.is_recording() => {
                 line.with_moving("◐ ").with_plain("reading the recording")
             }
-            ConnectionState::Connecting { .. } if self.is_asleep => line.with_dim("○ not connected"),
+            ConnectionState::Connecting { .. } if self.is_asleep => {
+                line.with_dim("○ not connected")
+            }
             ConnectionState::Connecting { since, conn } => {
-                let again = if *conn > 1 { "reconnecting" } else { "connecting" };
-                line.with_moving("◐ ").with_plain(&format!("{again} {}", text::age(age(*since))))
+                let again = if *conn > 1 {
+                    "reconnecting"
+                } else {
+                    "connecting"
+                };
+                line.with_moving("◐ ")
+                    .with_plain(&format!("{again} {}", text::age(age(*since))))
             }
             ConnectionState::Retrying { attempt, until, .. } => {
                 let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
-                let when = if wait.is_zero() { "now".to_string() } else { format!("in {}", text::age(wait)) };
-                line.with_moving("◐ ").with_plain(&format!("reconnecting {when}, attempt {attempt}"))
+                let when = if wait.is_zero() {
+                    "now".to_string()
+                } else {
+                    format!("in {}", text::age(wait))
+                };
+                line.with_moving("◐ ")
+                    .with_plain(&format!("reconnecting {when}, attempt {attempt}"))
             }
-            ConnectionState::Polling { every, .. } => {
-                line.with_dim(&format!("no stream · polling runs every {}", text::age(*every)))
-            }
+            ConnectionState::Polling { every, .. } => line.with_dim(&format!(
+                "no stream · polling runs every {}",
+                text::age(*every)
+            )),
             ConnectionState::Failed(error) if error.kind == Kind::OneReader => {
                 line.with_dim("not read: events go to one reader")
             }
             ConnectionState::Failed(error) if self.is_recording() => {
-                let what = if error.kind == Kind::Protocol { "not a recording" } else { "can't be read" };
+                let what = if error.kind == Kind::Protocol {
+                    "not a recording"
+                } else {
+                    "can't be read"
+                };
                 line.with_bad("✗ ").with_plain(what)
             }
-            ConnectionState::Failed(error) if error.kind == Kind::NoConnection => {
-                line.with_bad("✗ ").with_plain(&format!("not connected: {}", error.detail))
-            }
-            ConnectionState::Failed(error) => {
-                line.with_bad("✗ ").with_plain(&format!("not connected: {}", error.badge()))
-            }
+            ConnectionState::Failed(error) if error.kind == Kind::NoConnection => line
+                .with_bad("✗ ")
+                .with_plain(&format!("not connected: {}", error.detail)),
+            ConnectionState::Failed(error) => line
+                .with_bad("✗ ")
+                .with_plain(&format!("not connected: {}", error.badge())),
             ConnectionState::Ended(end)
-                if self.is_recording() && end.detail.is_some() && end.outcome == Outcome::Unknown =>
+                if self.is_recording()
+                    && end.detail.is_some()
+                    && end.outcome == Outcome::Unknown =>
             {
                 line.with_dim("■ recording truncated")
             }
@@ -334,7 +424,11 @@ impl Viewer {
                 line.with_dim(&format!("■ recording ended: {}", end.outcome.as_str()))
             }
             ConnectionState::Ended(end) => {
-                let at = end.at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
+                let at = end
+                    .at
+                    .to_zoned(self.tz.clone())
+                    .strftime("%H:%M:%S")
+                    .to_string();
                 line.with_dim(&format!("■ stream ended {at}"))
             }
             ConnectionState::Live { .. } => self.live_line(now, detail),
@@ -345,7 +439,12 @@ impl Viewer {
         let delivery = self.delivery_log();
         let mut line = Line::new();
         if let Some(pulse) = self.pulse(now) {
-            line.left.extend(pulse.left.into_iter().filter(|piece| detail == Detail::Full || piece.tone != Tone::Dim));
+            line.left.extend(
+                pulse
+                    .left
+                    .into_iter()
+                    .filter(|piece| detail == Detail::Full || piece.tone != Tone::Dim),
+            );
             return line;
         }
         line.push(Tone::Good, "● ");
@@ -356,9 +455,13 @@ impl Viewer {
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         if detail == Detail::Full
             && delivery.heartbeats > 0
-            && delivery.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10))
+            && delivery
+                .last_event_at
+                .is_none_or(|at| age(at) >= Duration::from_secs(10))
         {
-            let heartbeat = delivery.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
+            let heartbeat = delivery
+                .last_alive_at
+                .map(|at| format!(" · heartbeat {}", text::age(age(at))));
             line.push_dim(&heartbeat.unwrap_or_default());
         }
         if let Some(at) = delivery.last_event_at {
@@ -399,36 +502,90 @@ mod tests {
         for (status, wanted) in [
             (ThreadStatus::Loading, "loading…"),
             (
-                ThreadStatus::Unknown { why: "403 reading the thread".into() },
+                ThreadStatus::Unknown {
+                    why: "403 reading the thread".into(),
+                },
                 "? status unknown: 403 reading the thread",
             ),
-            (ThreadStatus::Queued { since: at(12), waiting: 2, run_id: None }, "◌ queued 12s · 2 runs waiting"),
-            (running(node("chat"), 173), "◐ running 2m53s · chat · step 5"),
-            (running(vec!["a".into(), "b".into(), "c".into()], 4000), "◐ running 1h · a, b +1 · step 5"),
             (
-                ThreadStatus::Waiting { since: at(360), questions: vec![question("Go?", Some("tools"))] },
+                ThreadStatus::Queued {
+                    since: at(12),
+                    waiting: 2,
+                    run_id: None,
+                },
+                "◌ queued 12s · 2 runs waiting",
+            ),
+            (
+                running(node("chat"), 173),
+                "◐ running 2m53s · chat · step 5",
+            ),
+            (
+                running(vec!["a".into(), "b".into(), "c".into()], 4000),
+                "◐ running 1h · a, b +1 · step 5",
+            ),
+            (
+                ThreadStatus::Waiting {
+                    since: at(360),
+                    questions: vec![question("Go?", Some("tools"))],
+                },
                 "◆ waiting for you 6m · tools",
             ),
             (
-                ThreadStatus::Waiting { since: None, questions: vec![question("Go?", None), question("Stop?", None)] },
+                ThreadStatus::Waiting {
+                    since: None,
+                    questions: vec![question("Go?", None), question("Stop?", None)],
+                },
                 "◆ waiting for you · 2 questions",
             ),
             (
-                ThreadStatus::Paused { since: at(360), next: node("write_ledger"), after: false },
+                ThreadStatus::Paused {
+                    since: at(360),
+                    next: node("write_ledger"),
+                    after: false,
+                },
                 "◆ paused before write_ledger 6m",
             ),
-            (ThreadStatus::Cancelled { at: at(720), next: vec![] }, "■ cancelled 12m ago"),
-            (ThreadStatus::Edited { at: at(180), next: node("x") }, "■ state edited 3m ago, not continued"),
             (
-                ThreadStatus::Failed { at: at(120), error: "x".into(), nodes: node("tools"), timed_out: false },
+                ThreadStatus::Cancelled {
+                    at: at(720),
+                    next: vec![],
+                },
+                "■ cancelled 12m ago",
+            ),
+            (
+                ThreadStatus::Edited {
+                    at: at(180),
+                    next: node("x"),
+                },
+                "■ state edited 3m ago, not continued",
+            ),
+            (
+                ThreadStatus::Failed {
+                    at: at(120),
+                    error: "x".into(),
+                    nodes: node("tools"),
+                    timed_out: false,
+                },
                 "✗ failed 2m ago · tools",
             ),
             (
-                ThreadStatus::Idle { ended: at(2160), began: Timestamp::from_millisecond(1_794_997_838_300).ok() },
+                ThreadStatus::Idle {
+                    ended: at(2160),
+                    began: Timestamp::from_millisecond(1_794_997_838_300).ok(),
+                },
                 "● idle · last run finished 36m ago, took 1.7s",
             ),
-            (ThreadStatus::Idle { ended: None, began: None }, "● idle"),
-            (ThreadStatus::BusyWithoutRun { since: at(2460) }, "? busy 41m, no active run"),
+            (
+                ThreadStatus::Idle {
+                    ended: None,
+                    began: None,
+                },
+                "● idle",
+            ),
+            (
+                ThreadStatus::BusyWithoutRun { since: at(2460) },
+                "? busy 41m, no active run",
+            ),
         ] {
             assert_eq!(badge_text(status), wanted);
         }
@@ -438,18 +595,38 @@ mod tests {
     fn only_threads_that_need_attention_have_a_banner() {
         let waiting = ThreadStatus::Waiting {
             since: None,
-            questions: vec![Question { value: json!("Send it?"), ..Question::default() }],
+            questions: vec![Question {
+                value: json!("Send it?"),
+                ..Question::default()
+            }],
         };
-        assert_eq!((banner_tone(&waiting), banner_text(&waiting)), (Some(Tone::Banner), "◆ Send it?".into()));
+        assert_eq!(
+            (banner_tone(&waiting), banner_text(&waiting)),
+            (Some(Tone::Banner), "◆ Send it?".into())
+        );
         let failed = |error: &str, timed_out| {
-            let status = ThreadStatus::Failed { at: None, error: error.into(), nodes: vec![], timed_out };
+            let status = ThreadStatus::Failed {
+                at: None,
+                error: error.into(),
+                nodes: vec![],
+                timed_out,
+            };
             banner_text(&status)
         };
         assert_eq!(failed("ValueError: boom", false), "✗ ValueError: boom");
         assert_eq!(failed("", true), "✗ The run timed out");
         assert!(failed("", false).contains("no reason reported"));
-        for calm in [ThreadStatus::Loading, ThreadStatus::Idle { ended: None, began: None }] {
-            assert_eq!((banner_tone(&calm), banner_text(&calm)), (None, String::new()));
+        for calm in [
+            ThreadStatus::Loading,
+            ThreadStatus::Idle {
+                ended: None,
+                began: None,
+            },
+        ] {
+            assert_eq!(
+                (banner_tone(&calm), banner_text(&calm)),
+                (None, String::new())
+            );
         }
     }
 }

@@ -260,7 +260,10 @@ impl Viewer {
         tz: TimeZone,
     ) -> Self {
         let (thread_id, run_id) = match &target {
-            StreamTarget::Start { on: Target::Thread(thread), .. } => (Some(thread.clone()), None),
+            StreamTarget::Start {
+                on: Target::Thread(thread),
+                ..
+            } => (Some(thread.clone()), None),
             StreamTarget::Start { .. } => (None, None),
             StreamTarget::Join { thread, run } => (Some(thread.clone()), Some(run.clone())),
             StreamTarget::Tail { thread } => (Some(thread.clone()), None),
@@ -277,11 +280,17 @@ impl Viewer {
             target,
             thread_id,
             run_id,
-            event_log: EventLog::new(Limits { max_rows: limits.max_rows, max_bytes }),
+            event_log: EventLog::new(Limits {
+                max_rows: limits.max_rows,
+                max_bytes,
+            }),
             projections,
             past: Past::default(),
             checkpoint: None,
-            connection: ConnectionState::Connecting { since: now, conn: 1 },
+            connection: ConnectionState::Connecting {
+                since: now,
+                conn: 1,
+            },
             halves: [View::Messages, View::Raw],
             focused_half: 0,
             split: false,
@@ -340,7 +349,13 @@ impl Viewer {
     /// Returns whether the page loads snapshots of a thread; the first one is loaded before the stream.
     pub(in crate::features::stream) fn has_snapshots(&self) -> bool {
         !self.is_recording()
-            && !matches!(self.target, StreamTarget::Start { on: Target::NewThread | Target::Stateless, .. })
+            && !matches!(
+                self.target,
+                StreamTarget::Start {
+                    on: Target::NewThread | Target::Stateless,
+                    ..
+                }
+            )
     }
 
     /// Applies items from the source.
@@ -350,18 +365,25 @@ impl Viewer {
 
     fn apply_items(&mut self, items: Vec<Item>) {
         let is_live_event = |item: &Item| match item {
-            Item::Record(Record::Event(event)) if !event.replayed && !event.is_snapshot() => Some(event.at),
+            Item::Record(Record::Event(event)) if !event.replayed && !event.is_snapshot() => {
+                Some(event.at)
+            }
             _ => None,
         };
         let live_event = items.iter().filter_map(is_live_event).next_back();
         for item in items {
-            self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
+            self.news |= matches!(
+                item,
+                Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_)
+            );
             self.fold(&item);
             self.modes.on_item(&item);
             match item {
                 Item::Record(record) => {
                     match &record {
-                        Record::Open { conn, .. } => self.connection = ConnectionState::Live { conn: *conn },
+                        Record::Open { conn, .. } => {
+                            self.connection = ConnectionState::Live { conn: *conn }
+                        }
                         Record::Close { .. } => {
                             if let Some((every, unread)) = self.polling {
                                 self.connection = ConnectionState::Polling { every, unread };
@@ -371,20 +393,40 @@ impl Viewer {
                             self.thread_id = head.thread_id.clone().or(self.thread_id.take());
                             self.run_id = head.run_id.clone().or(self.run_id.take());
                         }
-                        Record::End(end) if !matches!(self.connection, ConnectionState::Failed(_)) => {
+                        Record::End(end)
+                            if !matches!(self.connection, ConnectionState::Failed(_)) =>
+                        {
                             self.connection = ConnectionState::Ended(end.clone());
                         }
                         _ => {}
                     }
                     self.event_log.push(record);
                 }
-                Item::Connecting { at, conn } => self.connection = ConnectionState::Connecting { since: at, conn },
-                Item::Retrying { at, attempt, wait, why, request } => {
-                    let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
+                Item::Connecting { at, conn } => {
+                    self.connection = ConnectionState::Connecting { since: at, conn }
+                }
+                Item::Retrying {
+                    at,
+                    attempt,
+                    wait,
+                    why,
+                    request,
+                } => {
+                    let until = at
+                        .checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default())
+                        .unwrap_or(at);
                     // Put the failure first, because the end of the line can be cut off.
                     let why = why.lines().next().unwrap_or_default().to_string();
-                    let why = if request.is_empty() { why } else { format!("{why} · {request}") };
-                    self.connection = ConnectionState::Retrying { attempt, until, why };
+                    let why = if request.is_empty() {
+                        why
+                    } else {
+                        format!("{why} · {request}")
+                    };
+                    self.connection = ConnectionState::Retrying {
+                        attempt,
+                        until,
+                        why,
+                    };
                 }
                 Item::Started { thread_id, run_id } => {
                     self.thread_id = thread_id.or(self.thread_id.take());
@@ -406,7 +448,8 @@ impl Viewer {
             }
         }
         let projections = self.present();
-        self.event_log.reserve(projections.weight() + projections.remembered());
+        self.event_log
+            .reserve(projections.weight() + projections.remembered());
         self.follow_cancelling(live_event);
     }
 
@@ -417,7 +460,11 @@ impl Viewer {
 
     /// Returns the memory used by the event log, the projections and the saved states for time travel, in bytes.
     pub fn bytes(&self) -> usize {
-        let now = if self.playhead().is_some() { self.present().weight() } else { 0 };
+        let now = if self.playhead().is_some() {
+            self.present().weight()
+        } else {
+            0
+        };
         let shown = self.event_log.kept_bytes() + self.projections.weight() + self.past.bytes();
         shown + now + self.other_bytes() + self.history.bytes() + self.graph.bytes()
     }
@@ -439,22 +486,30 @@ impl Viewer {
 
     /// Returns whether more events may arrive.
     pub fn is_open(&self) -> bool {
-        !matches!(self.connection, ConnectionState::Ended(_) | ConnectionState::Failed(_))
+        !matches!(
+            self.connection,
+            ConnectionState::Ended(_) | ConnectionState::Failed(_)
+        )
     }
 
     /// Returns whether no event is expected: the stream has ended, or the runs of its thread have. During time travel more events
     /// follow.
     pub fn is_over(&self) -> bool {
         use ThreadStatus::{Cancelled, Deleted, Edited, Failed, Idle};
-        let is_ended =
-            matches!(self.thread_status(), Idle { .. } | Failed { .. } | Cancelled { .. } | Edited { .. } | Deleted);
+        let is_ended = matches!(
+            self.thread_status(),
+            Idle { .. } | Failed { .. } | Cancelled { .. } | Edited { .. } | Deleted
+        );
         let has_runs = !self.present().status.runs().is_empty();
         self.playhead().is_none() && (!self.is_open() || is_ended && has_runs)
     }
 
     /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
-        let follows_thread = matches!(self.target, StreamTarget::Tail { .. } | StreamTarget::Start { .. });
+        let follows_thread = matches!(
+            self.target,
+            StreamTarget::Tail { .. } | StreamTarget::Start { .. }
+        );
         let is_expected = !follows_thread || self.thread_status().is_active();
         let is_live = matches!(self.connection, ConnectionState::Live { .. });
         views::delivery::pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
@@ -468,7 +523,12 @@ impl Viewer {
     /// Returns the shown views, the left or upper one first, and whether each has the focus.
     pub fn shown(&self) -> Vec<(View, bool)> {
         match self.is_split() && !self.is_zoomed {
-            true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.focused_half)).collect(),
+            true => self
+                .halves
+                .iter()
+                .enumerate()
+                .map(|(i, view)| (*view, i == self.focused_half))
+                .collect(),
             false => vec![(self.view(), true)],
         }
     }
@@ -528,17 +588,30 @@ impl Viewer {
 
     /// Moves the focus to the half that shows a view.
     pub fn focus(&mut self, view: View) {
-        if let Some(half) = self.halves.iter().position(|shown| *shown == view).filter(|_| self.is_split()) {
+        if let Some(half) = self
+            .halves
+            .iter()
+            .position(|shown| *shown == view)
+            .filter(|_| self.is_split())
+        {
             self.focused_half = half;
         }
     }
 
     /// Records that the stream's task failed, so that no more events arrive.
     pub fn fail(&mut self, why: &str) {
-        let at = runtail_api::Place { host: self.server.url.to_string(), ..Default::default() };
+        let at = runtail_api::Place {
+            host: self.server.url.to_string(),
+            ..Default::default()
+        };
         let hint = Some("this is a bug in runtail; :reopen reloads the stream".to_string());
         let detail = format!("the stream failed: {why}");
-        self.connection = ConnectionState::Failed(ApiError { kind: runtail_api::Kind::Protocol, at, detail, hint });
+        self.connection = ConnectionState::Failed(ApiError {
+            kind: runtail_api::Kind::Protocol,
+            at,
+            detail,
+            hint,
+        });
     }
 
     /// Returns the text to copy: the text of a message, or else the event's data.
@@ -567,11 +640,23 @@ impl Viewer {
             return Some(record);
         }
         let event = self.event_under_cursor()?;
-        let ns = if event.ns.is_empty() { String::new() } else { format!(" {}", event.ns.join(" › ")) };
-        let id = event.id.as_deref().map(|id| format!(" · id {id}")).unwrap_or_default();
+        let ns = if event.ns.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", event.ns.join(" › "))
+        };
+        let id = event
+            .id
+            .as_deref()
+            .map(|id| format!(" · id {id}"))
+            .unwrap_or_default();
         let title = match event.is_snapshot() {
             true => "loaded from the server's records".to_string(),
-            false => format!("event {} · {}{ns}{id}", self.event_log.number_of(event.seq), event.name),
+            false => format!(
+                "event {} · {}{ns}{id}",
+                self.event_log.number_of(event.seq),
+                event.name
+            ),
         };
         Some((title, event.data.text().clone()))
     }

@@ -27,7 +27,10 @@ pub struct SumOfRates {
 }
 
 /// Adds up the rates of the connected streams. `None` if none is connected, or if nothing arrived lately.
-pub fn sum_of_rates<'v>(viewers: impl Iterator<Item = &'v Viewer>, now: Timestamp) -> Option<SumOfRates> {
+pub fn sum_of_rates<'v>(
+    viewers: impl Iterator<Item = &'v Viewer>,
+    now: Timestamp,
+) -> Option<SumOfRates> {
     let (mut cells, mut mean, mut streams) = (vec![None::<Rate>; SUM_CELLS], (0.0, 0.0), 0);
     for viewer in viewers.filter(|viewer| viewer.is_measured()) {
         let rates = &viewer.delivery_log().rates;
@@ -35,7 +38,11 @@ pub fn sum_of_rates<'v>(viewers: impl Iterator<Item = &'v Viewer>, now: Timestam
         let (events, tokens) = rates.mean(now);
         mean = (mean.0 + events, mean.1 + tokens);
         // A younger stream has fewer seconds. A second counts if any stream was connected.
-        for (cell, rate) in cells.iter_mut().rev().zip(rates.buckets(now, 1, SUM_CELLS).into_iter().rev()) {
+        for (cell, rate) in cells
+            .iter_mut()
+            .rev()
+            .zip(rates.buckets(now, 1, SUM_CELLS).into_iter().rev())
+        {
             *cell = match (*cell, rate) {
                 (Some(one), Some(other)) => Some(one + other),
                 (one, other) => one.or(other),
@@ -44,11 +51,25 @@ pub fn sum_of_rates<'v>(viewers: impl Iterator<Item = &'v Viewer>, now: Timestam
     }
     let has_tokens = cells.iter().flatten().any(|rate| rate.tokens > 0);
     let value = |rate: Rate| u64::from(if has_tokens { rate.tokens } else { rate.events });
-    let most = cells.iter().flatten().map(|rate| value(*rate)).max().filter(|most| *most > 0)?;
-    let (rate, unit) = if has_tokens { (mean.1, "tok") } else { (mean.0, "ev") };
+    let most = cells
+        .iter()
+        .flatten()
+        .map(|rate| value(*rate))
+        .max()
+        .filter(|most| *most > 0)?;
+    let (rate, unit) = if has_tokens {
+        (mean.1, "tok")
+    } else {
+        (mean.0, "ev")
+    };
     let known = cells.iter().position(Option::is_some).unwrap_or(0);
     let strip = strip::strip(cells[known..].iter().map(|rate| rate.map(value)), most);
-    Some(SumOfRates { rate: rate.round() as u64, unit, streams, strip })
+    Some(SumOfRates {
+        rate: rate.round() as u64,
+        unit,
+        streams,
+        strip,
+    })
 }
 
 impl Viewer {
@@ -65,8 +86,10 @@ impl Viewer {
     /// Returns the strip and the rate.
     pub fn rate_strip(&self, now: Timestamp) -> Line {
         let is_live = matches!(self.connection, ConnectionState::Live { .. });
-        let is_broken =
-            matches!(self.connection, ConnectionState::Retrying { .. } | ConnectionState::Connecting { .. });
+        let is_broken = matches!(
+            self.connection,
+            ConnectionState::Retrying { .. } | ConnectionState::Connecting { .. }
+        );
         if self.playhead().is_some() || !(is_live || is_broken) {
             return Line::new();
         }
@@ -74,13 +97,25 @@ impl Viewer {
         let buckets = rates.buckets(now, 1, CELLS);
         let has_tokens = buckets.iter().flatten().any(|rate| rate.tokens > 0);
         let value = |rate: Rate| u64::from(if has_tokens { rate.tokens } else { rate.events });
-        let most = buckets.iter().flatten().map(|rate| value(*rate)).max().unwrap_or(0);
+        let most = buckets
+            .iter()
+            .flatten()
+            .map(|rate| value(*rate))
+            .max()
+            .unwrap_or(0);
         if most == 0 {
             return Line::new();
         }
-        let mut line = Line::plain(&strip::strip(buckets.iter().map(|rate| rate.map(value)), most));
+        let mut line = Line::plain(&strip::strip(
+            buckets.iter().map(|rate| rate.map(value)),
+            most,
+        ));
         let (events, tokens) = rates.mean(now);
-        let (rate, unit) = if has_tokens { (tokens, "tok") } else { (events, "ev") };
+        let (rate, unit) = if has_tokens {
+            (tokens, "tok")
+        } else {
+            (events, "ev")
+        };
         if is_live && rate >= 0.5 {
             line.push_plain(&format!(" {} {unit}/s", text::count(rate.round() as u64)));
         }

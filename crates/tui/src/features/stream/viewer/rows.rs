@@ -44,7 +44,11 @@ impl ScrollList for ViewRows<'_> {
             ViewRows::Wrapped(_, viewer, view) => viewer.wrapped(*view, key).len().max(1),
             // A tool result follows its call, unless the filter hides the call.
             ViewRows::Filtered(all, index) => match &**all {
-                ViewRows::Blocks(blocks) if blocks.call_message(key).is_some_and(|asking| !index.is_match(asking)) => {
+                ViewRows::Blocks(blocks)
+                    if blocks
+                        .call_message(key)
+                        .is_some_and(|asking| !index.is_match(asking)) =>
+                {
                     blocks.own_height(key)
                 }
                 all => all.height(key),
@@ -81,13 +85,20 @@ impl Viewer {
     /// Returns the number of entries of a view, for its tab.
     pub fn count(&self, view: View) -> u64 {
         match view {
-            View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
+            View::Messages => {
+                self.projections.messages.evicted() + self.projections.messages.items().len() as u64
+            }
             View::Raw => self.event_log.last_seq().0,
             View::Timeline | View::Graph => extent(self.projections.timeline.bars()).end,
             View::Delivery => 0,
             // Before the history is loaded, the thread's state shows whether there is one.
             View::History => match self.history.len() as u64 {
-                0 => u64::from(self.projections.status.state().is_some_and(|state| !state.is_empty())),
+                0 => u64::from(
+                    self.projections
+                        .status
+                        .state()
+                        .is_some_and(|state| !state.is_empty()),
+                ),
                 count => count,
             },
             View::Runs => {
@@ -102,7 +113,11 @@ impl Viewer {
     pub fn last_at(&self, view: View) -> Option<Timestamp> {
         let p = &self.projections;
         match view {
-            View::Messages => p.messages.items().last().and_then(|message| message.ended_at),
+            View::Messages => p
+                .messages
+                .items()
+                .last()
+                .and_then(|message| message.ended_at),
             View::Updates => p.updates.rows().last().and_then(|row| row.at),
             View::State => p.values.rows().last().and_then(|row| row.at),
             View::Runs => p.lifecycle.rows().last().and_then(|row| row.at),
@@ -132,22 +147,43 @@ impl Viewer {
             View::Custom => extent(p.custom.rows()),
             View::Raw => {
                 let end = self.event_log.last_seq().next();
-                Flat { first: self.event_log.first_seq().unwrap_or(end).0, end: end.0 }
+                Flat {
+                    first: self.event_log.first_seq().unwrap_or(end).0,
+                    end: end.0,
+                }
             }
-            View::Timeline => Flat { first: 0, end: self.bars.len() },
-            View::Delivery => Flat { first: 0, end: self.delivery_rows.len() as u64 },
+            View::Timeline => Flat {
+                first: 0,
+                end: self.bars.len(),
+            },
+            View::Delivery => Flat {
+                first: 0,
+                end: self.delivery_rows.len() as u64,
+            },
             // Their rows are not those of events.
             View::Graph | View::History => Flat { first: 0, end: 0 },
         };
-        if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
+        if self.wraps(view) {
+            ViewRows::Wrapped(flat, self, view)
+        } else {
+            ViewRows::Flat(flat)
+        }
     }
 
     /// Returns one line of a view.
     pub(crate) fn line(&self, view: View, spot: LinePos) -> Line {
         match view {
             View::Messages => self.blocks.line(&self.projections, spot),
-            View::State => self.state.as_ref().map(|tree| tree.line(spot)).unwrap_or_default(),
-            view if self.wraps(view) => self.wrapped(view, spot.key).into_iter().nth(spot.line).unwrap_or_default(),
+            View::State => self
+                .state
+                .as_ref()
+                .map(|tree| tree.line(spot))
+                .unwrap_or_default(),
+            view if self.wraps(view) => self
+                .wrapped(view, spot.key)
+                .into_iter()
+                .nth(spot.line)
+                .unwrap_or_default(),
             view => self.whole_line(view, spot.key, self.line_width(view)),
         }
     }
@@ -158,19 +194,34 @@ impl Viewer {
         let clock = self.clock(view, key);
         let line = match view {
             View::Messages | View::State | View::Graph | View::History => None,
-            View::Updates => row_at(p.updates.rows(), key)
-                .map(|row| views::updates::line(row, self.event_log.get(row.seq).as_ref(), width, &clock)),
+            View::Updates => row_at(p.updates.rows(), key).map(|row| {
+                views::updates::line(row, self.event_log.get(row.seq).as_ref(), width, &clock)
+            }),
             View::Timeline => self.bars.line(p, key, width),
             View::Runs => self.runs_row(key).map(|row| match row {
-                RunsRow::Run(run) => views::runs::record_line(run, p, self.revisions.as_ref(), &self.wall_clock()),
-                RunsRow::Event(row) => views::runs::line(row, p, self.revisions.as_ref(), width, &clock),
+                RunsRow::Run(run) => {
+                    views::runs::record_line(run, p, self.revisions.as_ref(), &self.wall_clock())
+                }
+                RunsRow::Event(row) => {
+                    views::runs::line(row, p, self.revisions.as_ref(), width, &clock)
+                }
             }),
             View::Custom => row_at(p.custom.rows(), key).map(|row| {
-                views::custom::line(row, self.event_log.get(row.seq).as_ref(), self.as_received, width, &clock)
+                views::custom::line(
+                    row,
+                    self.event_log.get(row.seq).as_ref(),
+                    self.as_received,
+                    width,
+                    &clock,
+                )
             }),
             View::Raw => self.event_log.get(Seq(key)).map(|event| {
                 let (state, number) = (p.values.at(event.seq), self.event_log.number_of(event.seq));
-                let raw = RawEvent { event: &event, number, state };
+                let raw = RawEvent {
+                    event: &event,
+                    number,
+                    state,
+                };
                 views::raw::line(&raw, self.as_received, width, &clock)
             }),
             View::Delivery => self.delivery_row(key).map(|row| row.line.clone()),
@@ -213,16 +264,28 @@ impl Viewer {
     pub(crate) fn spot_of(&self, view: View, seq: Seq) -> Option<LinePos> {
         fn last<T>(rows: &ProjectedRows<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> LinePos {
             let after = rows.partition_point(|row| of(row) <= seq) as u64;
-            LinePos { key: rows.evicted() + after.saturating_sub(1), line: 0 }
+            LinePos {
+                key: rows.evicted() + after.saturating_sub(1),
+                line: 0,
+            }
         }
         let p = &self.projections;
         Some(match view {
             View::Messages => self.blocks.spot_of(p, seq),
             View::Updates => last(p.updates.rows(), seq, |row| row.seq),
-            View::Runs => LinePos { key: self.runs_key_of(seq), line: 0 },
+            View::Runs => LinePos {
+                key: self.runs_key_of(seq),
+                line: 0,
+            },
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
-            View::Raw => LinePos { key: seq.0, line: 0 },
-            View::Timeline => LinePos { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
+            View::Raw => LinePos {
+                key: seq.0,
+                line: 0,
+            },
+            View::Timeline => LinePos {
+                key: self.bars.spot_of(&p.timeline, seq),
+                line: 0,
+            },
             View::State | View::Delivery | View::Graph | View::History => return None,
         })
     }
@@ -230,7 +293,10 @@ impl Viewer {
 
 /// Returns the keys of a projection's rows. Rows keep their keys when older ones are evicted.
 pub(crate) fn extent<T>(rows: &ProjectedRows<T>) -> Flat {
-    Flat { first: rows.evicted(), end: rows.evicted() + rows.len() as u64 }
+    Flat {
+        first: rows.evicted(),
+        end: rows.evicted() + rows.len() as u64,
+    }
 }
 
 pub(crate) fn row_at<T>(rows: &ProjectedRows<T>, key: u64) -> Option<&T> {

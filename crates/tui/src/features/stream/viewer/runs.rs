@@ -56,7 +56,11 @@ impl UnseenRuns {
         let (mut before, mut end) = (0, self.placed.len());
         while before < end {
             let middle = before.midpoint(end);
-            if self.placed[middle].0 + (middle as u64) < offset { before = middle + 1 } else { end = middle }
+            if self.placed[middle].0 + (middle as u64) < offset {
+                before = middle + 1
+            } else {
+                end = middle
+            }
         }
         match self.placed.get(before) {
             Some((at, _)) if *at + before as u64 == offset => Ok(before),
@@ -73,24 +77,39 @@ pub(crate) enum RunsRow<'a> {
 
 impl Viewer {
     /// Sets the revisions of the server's deployment while the Runs view names them.
-    pub(crate) fn know_revisions(&mut self, known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>) {
-        let is_shown =
-            self.halves[self.focused_half] == View::Runs || (self.is_split() && self.halves.contains(&View::Runs));
+    pub(crate) fn know_revisions(
+        &mut self,
+        known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>,
+    ) {
+        let is_shown = self.halves[self.focused_half] == View::Runs
+            || (self.is_split() && self.halves.contains(&View::Runs));
         self.revisions = if is_shown { known(&self.server) } else { None };
     }
 
     /// Sets the runs that are marked for a comparison.
     pub(crate) fn know_marked_runs(&mut self, marked: impl FnOnce(&ThreadRef) -> Vec<String>) {
         let thread = self.thread_id.clone().filter(|_| !self.is_recording());
-        let thread = thread.map(|id| ThreadRef { server: self.server.clone(), id });
+        let thread = thread.map(|id| ThreadRef {
+            server: self.server.clone(),
+            id,
+        });
         self.marked_runs = thread.map(|thread| marked(&thread)).unwrap_or_default();
     }
 
     /// Returns the run under the cursor of the Runs view as a side of a comparison. A recording has no runs of a server.
     pub(crate) fn side_under_cursor(&self) -> Option<SideRef> {
-        let thread = self.thread_id.clone().filter(|_| self.view() == View::Runs && !self.is_recording())?;
+        let thread = self
+            .thread_id
+            .clone()
+            .filter(|_| self.view() == View::Runs && !self.is_recording())?;
         let run = self.run_of(self.place(View::Runs).cursor.key)?.to_string();
-        Some(SideRef::Thread(ThreadRef { server: self.server.clone(), id: thread }, Some(run)))
+        Some(SideRef::Thread(
+            ThreadRef {
+                server: self.server.clone(),
+                id: thread,
+            },
+            Some(run),
+        ))
     }
 
     fn run_of(&self, key: u64) -> Option<&str> {
@@ -105,10 +124,15 @@ impl Viewer {
         if self.marked_runs.is_empty() || view != View::Runs {
             return Vec::new();
         }
-        let is_marked = |key| self.run_of(key).is_some_and(|run| self.marked_runs.iter().any(|marked| marked == run));
+        let is_marked = |key| {
+            self.run_of(key)
+                .is_some_and(|run| self.marked_runs.iter().any(|marked| marked == run))
+        };
         let height = self.windows[view as usize].1;
         let rows = self.rows(view);
-        scroll::window(&rows, self.place(view).top, height).map(|spot| spot.line == 0 && is_marked(spot.key)).collect()
+        scroll::window(&rows, self.place(view).top, height)
+            .map(|spot| spot.line == 0 && is_marked(spot.key))
+            .collect()
     }
 
     /// Updates the entries from the thread's runs.
@@ -121,7 +145,10 @@ impl Viewer {
         let (placed, after) = self.place_unseen_runs(evicted);
         let place = &mut self.places[View::Runs as usize];
         let old = std::mem::take(&mut self.runs.placed);
-        let anchors = UnseenRuns { placed: old, ..UnseenRuns::default() };
+        let anchors = UnseenRuns {
+            placed: old,
+            ..UnseenRuns::default()
+        };
         (self.runs.placed, self.runs.after) = (placed, after);
         // Keeps the position among the events.
         for spot in [&mut place.cursor, &mut place.top] {
@@ -134,7 +161,10 @@ impl Viewer {
 
     /// Returns the ended runs without events, each in front of the first event of the next run that has some, and the others.
     fn place_unseen_runs(&self, evicted: u64) -> (Vec<(u64, usize)>, Vec<usize>) {
-        let (runs, rows) = (self.projections.status.runs(), self.projections.lifecycle.rows());
+        let (runs, rows) = (
+            self.projections.status.runs(),
+            self.projections.lifecycle.rows(),
+        );
         let before = |seq: Seq| evicted + rows.partition_point(|row| row.seq < seq) as u64;
         let first_seen = runs.iter().position(|run| run.first_seq.is_some());
         let (mut placed, mut after) = (Vec::new(), Vec::new());
@@ -147,9 +177,16 @@ impl Viewer {
                 // Nothing that the stream shows is older.
                 None if first_seen.is_none_or(|first| index < first) => placed.push((0, index)),
                 None => {
-                    let last_seen = || runs[..index].iter().rev().find_map(|run| run.first_seq.map(|_| run.end_seq));
+                    let last_seen = || {
+                        runs[..index]
+                            .iter()
+                            .rev()
+                            .find_map(|run| run.first_seq.map(|_| run.end_seq))
+                    };
                     let after_last = || last_seen().flatten().map(|end| before(end.next()));
-                    let at = next.or_else(after_last).unwrap_or(evicted + rows.len() as u64);
+                    let at = next
+                        .or_else(after_last)
+                        .unwrap_or(evicted + rows.len() as u64);
                     placed.push((at, index));
                 }
             }
@@ -166,11 +203,17 @@ impl Viewer {
         let rows = self.projections.lifecycle.rows();
         let first = FIRST_KEY + rows.evicted();
         let entries = rows.len() + self.runs.placed.len() + self.runs.after.len();
-        Flat { first, end: first + entries as u64 }
+        Flat {
+            first,
+            end: first + entries as u64,
+        }
     }
 
     pub(crate) fn runs_row(&self, key: u64) -> Option<RunsRow<'_>> {
-        let (runs, rows) = (self.projections.status.runs(), self.projections.lifecycle.rows());
+        let (runs, rows) = (
+            self.projections.status.runs(),
+            self.projections.lifecycle.rows(),
+        );
         let run = |at: Option<&usize>| runs.get(*at?).map(RunsRow::Run);
         let offset = key.checked_sub(FIRST_KEY)?;
         let event = match self.runs.placed_at(offset) {
@@ -210,7 +253,11 @@ impl Viewer {
             },
             View::Messages => {
                 let index = self.blocks.run_at(self.place(View::Messages).cursor)?;
-                self.projections.status.runs().get(index).filter(|run| run.first_seq.is_none())?
+                self.projections
+                    .status
+                    .runs()
+                    .get(index)
+                    .filter(|run| run.first_seq.is_none())?
             }
             _ => return None,
         };
@@ -223,7 +270,8 @@ impl Viewer {
             #[serde(borrow)]
             run_id: std::borrow::Cow<'a, str>,
         }
-        let has_id = |raw: &&&RawValue| json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
+        let has_id =
+            |raw: &&&RawValue| json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
         let raw = all.iter().find(has_id)?;
         Some((format!("{} · {id}", run.name()), raw.get().into()))
     }

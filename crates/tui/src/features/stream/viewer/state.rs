@@ -36,7 +36,9 @@ impl Viewer {
                 let from = rows.partition_point(|s| s.seq < seq);
                 let own = rows.get(from).filter(|s| s.seq == seq).map(|_| from);
                 let after = rows[from..].iter().position(root).map(|n| from + n);
-                own.or(after).or_else(|| rows[..from].iter().rposition(root)).or_else(newest)
+                own.or(after)
+                    .or_else(|| rows[..from].iter().rposition(root))
+                    .or_else(newest)
             }
         };
         let number = at.map(|n| rows.evicted() + n as u64);
@@ -60,22 +62,42 @@ impl Viewer {
     }
 
     fn show_snapshot(&mut self, number: Option<u64>) {
-        let Some((number, text)) = number.and_then(|number| Some((number, self.state_text(number)?))) else { return };
-        let keys = self.snapshot_at(number).map(|s| s.keys.iter().map(|key| (key.name.clone(), key.size)).collect());
-        self.state.get_or_insert_with(Tree::empty).show(text, number, keys.unwrap_or_default());
+        let Some((number, text)) =
+            number.and_then(|number| Some((number, self.state_text(number)?)))
+        else {
+            return;
+        };
+        let keys = self.snapshot_at(number).map(|s| {
+            s.keys
+                .iter()
+                .map(|key| (key.name.clone(), key.size))
+                .collect()
+        });
+        self.state
+            .get_or_insert_with(Tree::empty)
+            .show(text, number, keys.unwrap_or_default());
         self.snapshot = Some(number);
         self.snapshot_seq = self.snapshot_at(number).map(|snapshot| snapshot.seq);
     }
 
     /// Compares the shown state with the previous one, or with the marked one.
     fn compare_states(&mut self) {
-        let Some((new, doc)) = self.state.as_ref().and_then(|tree| Some((tree.tag()?, tree.doc().clone()))) else {
+        let Some((new, doc)) = self
+            .state
+            .as_ref()
+            .and_then(|tree| Some((tree.tag()?, tree.doc().clone())))
+        else {
             return;
         };
         let marked = self.comparison.base == Base::Marked;
-        let is_marked = |number: &u64| self.snapshot_at(*number).map(|snapshot| snapshot.seq) == self.marked_seq;
-        let old =
-            if marked { self.marked_state.filter(is_marked) } else { self.snapshot_at(new).and_then(|s| s.before) };
+        let is_marked = |number: &u64| {
+            self.snapshot_at(*number).map(|snapshot| snapshot.seq) == self.marked_seq
+        };
+        let old = if marked {
+            self.marked_state.filter(is_marked)
+        } else {
+            self.snapshot_at(new).and_then(|s| s.before)
+        };
         let known = old.and_then(|old| Some((old, self.snapshot_at(old)?, self.state_text(old)?)));
         let Some((old, snapshot, text)) = known else {
             self.comparison.clear();
@@ -90,7 +112,10 @@ impl Viewer {
     /// Marks the changes in the tree.
     fn mark_changes(&mut self) {
         let Some(tree) = &mut self.state else { return };
-        let result = self.comparison.result().filter(|difference| std::sync::Arc::ptr_eq(&difference.new, tree.doc()));
+        let result = self
+            .comparison
+            .result()
+            .filter(|difference| std::sync::Arc::ptr_eq(&difference.new, tree.doc()));
         tree.set_marks(result.map(|difference| difference.marks()));
     }
 
@@ -117,7 +142,9 @@ impl Viewer {
             return self.comparison.window();
         }
         let text = match self.comparison.base {
-            _ if self.shown_checkpoint().is_some() => "Nothing to compare here: the History view compares checkpoints.",
+            _ if self.shown_checkpoint().is_some() => {
+                "Nothing to compare here: the History view compares checkpoints."
+            }
             Base::Before => "Nothing to compare: this is the first state in this namespace.",
             Base::Marked => "The marked state was evicted. Press m to mark another one.",
         };
@@ -125,10 +152,15 @@ impl Viewer {
     }
 
     /// Moves in the state or in its changes.
-    pub(crate) fn move_in_state(&mut self, change: impl FnOnce(&mut Place, &dyn ScrollList, usize)) {
+    pub(crate) fn move_in_state(
+        &mut self,
+        change: impl FnOnce(&mut Place, &dyn ScrollList, usize),
+    ) {
         let height = self.windows[View::State as usize].1;
         if self.comparison.shown {
-            return self.changes().go(|place, rows, height| change(place, rows, height));
+            return self
+                .changes()
+                .go(|place, rows, height| change(place, rows, height));
         }
         if let Some(tree) = self.tree() {
             let mut place = tree.place;
@@ -162,13 +194,19 @@ impl Viewer {
 
     /// Returns whether a state is marked, and whether the changes since it are shown.
     pub fn mark_in_use(&self) -> (bool, bool) {
-        (self.marked_state.is_some(), self.comparison.shown && self.comparison.base == Base::Marked)
+        (
+            self.marked_state.is_some(),
+            self.comparison.shown && self.comparison.base == Base::Marked,
+        )
     }
 
     /// Marks the shown state as the base for comparisons. Returns its number.
     pub fn mark_state(&mut self) -> Option<u64> {
         self.marked_state = self.state_shown();
-        self.marked_seq = self.marked_state.and_then(|number| self.snapshot_at(number)).map(|snapshot| snapshot.seq);
+        self.marked_seq = self
+            .marked_state
+            .and_then(|number| self.snapshot_at(number))
+            .map(|snapshot| snapshot.seq);
         self.marked_state
     }
 
@@ -179,7 +217,9 @@ impl Viewer {
 
     /// Moves from a change to its place in the state.
     pub fn open_change(&mut self) {
-        let Some(node) = self.comparison.node_under_cursor() else { return };
+        let Some(node) = self.comparison.node_under_cursor() else {
+            return;
+        };
         self.comparison.shown = false;
         if let Some(tree) = self.tree() {
             tree.go_to(node);
@@ -204,12 +244,20 @@ impl Viewer {
 
     /// Returns the background work of the State view.
     pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
-        self.state.iter().flat_map(Tree::jobs).chain(self.comparison.work()).chain(self.history.work())
+        self.state
+            .iter()
+            .flat_map(Tree::jobs)
+            .chain(self.comparison.work())
+            .chain(self.history.work())
     }
 
     /// Returns the background work, so that it can be numbered.
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
-        let of_state = self.state.iter_mut().flat_map(Tree::jobs_mut).chain(self.comparison.work_mut());
+        let of_state = self
+            .state
+            .iter_mut()
+            .flat_map(Tree::jobs_mut)
+            .chain(self.comparison.work_mut());
         of_state.chain(self.history.work_mut())
     }
 
@@ -226,7 +274,11 @@ impl Viewer {
 
     /// Moves the cursor to the shown state.
     pub(crate) fn stay_at_state(&mut self) {
-        if let Some(seq) = self.snapshot.and_then(|n| self.snapshot_at(n)).map(|s| s.seq) {
+        if let Some(seq) = self
+            .snapshot
+            .and_then(|n| self.snapshot_at(n))
+            .map(|s| s.seq)
+        {
             self.set_anchor(View::State, Some(seq));
         }
     }

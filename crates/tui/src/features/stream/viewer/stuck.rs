@@ -17,7 +17,10 @@ impl Viewer {
         if self.is_recording() || !self.is_open() {
             return Vec::new();
         }
-        let skew = session.profile(&self.server.profile).map(|profile| profile.skew).unwrap_or_default();
+        let skew = session
+            .profile(&self.server.profile)
+            .map(|profile| profile.skew)
+            .unwrap_or_default();
         let by_server = |at: Timestamp| at.saturating_add(skew).unwrap_or(at);
         let status = &self.present().status;
         let records = status.thread_records();
@@ -25,20 +28,39 @@ impl Viewer {
         let is_live = matches!(self.connection, ConnectionState::Live { .. });
         let delivery = self.delivery_log();
         let event = delivery.last_event_at.map(by_server);
-        let opened = delivery.connections().last().map(|connection| by_server(connection.opened));
+        let opened = delivery
+            .connections()
+            .last()
+            .map(|connection| by_server(connection.opened));
         let signs = |last: Option<(Timestamp, SilenceSource)>| {
             let attempt = records.state.and_then(|state| state.attempt);
-            let activity = Activity { status: status.status(), runs: records.runs, attempt, last };
+            let activity = Activity {
+                status: status.status(),
+                runs: records.runs,
+                attempt,
+                last,
+            };
             stuck_signs(activity, &session.prefs.stuck, by_server(session.now))
         };
-        let found = signs(event.max(opened).filter(|_| is_live).map(|at| (at, SilenceSource::Events)));
+        let found = signs(
+            event
+                .max(opened)
+                .filter(|_| is_live)
+                .map(|at| (at, SilenceSource::Events)),
+        );
         if matches!(found.first(), Some(StuckSign::Silent { .. })) {
             return found;
         }
         // The page may be younger than the silence. The inbox judges by the same records.
         let is_current = |loaded: Loaded| session.now.duration_since(loaded.at) < CURRENT;
-        let changed = last_change(records).filter(|_| is_live || status.loaded().is_some_and(is_current));
-        signs(changed.map(|at| (event.map_or(at, |event| at.max(event)), SilenceSource::RecordsAndEvents)))
+        let changed =
+            last_change(records).filter(|_| is_live || status.loaded().is_some_and(is_current));
+        signs(changed.map(|at| {
+            (
+                event.map_or(at, |event| at.max(event)),
+                SilenceSource::RecordsAndEvents,
+            )
+        }))
     }
 
     /// Returns the badge of the thread at the shown event, with the evidence that its run is stuck.
@@ -66,7 +88,9 @@ impl Viewer {
 fn last_change(records: ThreadRecords<'_>) -> Option<Timestamp> {
     let active = records.runs?.iter().filter(|run| run.is_active());
     let of_runs = active.filter_map(|run| run.updated_at.max(run.created_at));
-    let of_thread = records.thread.and_then(|thread| thread.updated_at.max(thread.state_updated_at));
+    let of_thread = records
+        .thread
+        .and_then(|thread| thread.updated_at.max(thread.state_updated_at));
     let of_state = records.state.and_then(|state| state.created_at);
     of_runs.chain(of_thread).chain(of_state).max()
 }

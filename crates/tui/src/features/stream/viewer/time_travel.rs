@@ -168,8 +168,13 @@ impl Past {
     fn add_marker(&mut self, after: Seq, marker: Item) {
         self.marker_bytes += weight(&marker);
         self.markers.push_back((after, marker));
-        while self.markers.len() > 1 && (self.markers.len() > MAX_MARKERS || self.marker_bytes > MAX_MARKER_BYTES) {
-            self.marker_bytes -= self.markers.pop_front().map_or(0, |(_, marker)| weight(&marker));
+        while self.markers.len() > 1
+            && (self.markers.len() > MAX_MARKERS || self.marker_bytes > MAX_MARKER_BYTES)
+        {
+            self.marker_bytes -= self
+                .markers
+                .pop_front()
+                .map_or(0, |(_, marker)| weight(&marker));
             self.markers_evicted += 1;
         }
     }
@@ -184,7 +189,12 @@ impl Past {
         let markers = self.markers_seen();
         if !self.save_copy(at, markers, state, first) && self.weight <= MAX_STATE_BYTES {
             self.recent.truncate(MAX_RECENT - 1);
-            self.recent.push_front(SavedState { at, markers, state: Box::new(state.clone()), weight: self.weight });
+            self.recent.push_front(SavedState {
+                at,
+                markers,
+                state: Box::new(state.clone()),
+                weight: self.weight,
+            });
         }
     }
 
@@ -193,14 +203,31 @@ impl Past {
         let weight = state.weight();
         let place = self.saved.partition_point(|saved| saved.at < at);
         let near = |saved: &SavedState| saved.at.0.abs_diff(at.0) < self.step;
-        if weight > MAX_STATE_BYTES || self.saved.iter().skip(place.saturating_sub(1)).take(2).any(near) {
+        if weight > MAX_STATE_BYTES
+            || self
+                .saved
+                .iter()
+                .skip(place.saturating_sub(1))
+                .take(2)
+                .any(near)
+        {
             return false;
         }
-        self.saved.insert(place, SavedState { at, markers, state: Box::new(state.clone()), weight });
+        self.saved.insert(
+            place,
+            SavedState {
+                at,
+                markers,
+                state: Box::new(state.clone()),
+                weight,
+            },
+        );
         // States before the oldest event can't be continued.
         self.saved.retain(|saved| saved.at + 1 >= first);
         let bytes = |saved: &[SavedState]| saved.iter().map(|saved| saved.weight).sum::<usize>();
-        while self.saved.len() > 1 && (self.saved.len() > MAX_SAVED || bytes(&self.saved) > MAX_SAVED_BYTES) {
+        while self.saved.len() > 1
+            && (self.saved.len() > MAX_SAVED || bytes(&self.saved) > MAX_SAVED_BYTES)
+        {
             let mut number = 0;
             self.saved.retain(|_| {
                 number += 1;
@@ -219,7 +246,12 @@ impl Past {
     /// Returns the size of the saved states, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let near = self.position.iter().flat_map(|position| &position.near);
-        self.saved.iter().chain(&self.recent).chain(near).map(|saved| saved.weight).sum()
+        self.saved
+            .iter()
+            .chain(&self.recent)
+            .chain(near)
+            .map(|saved| saved.weight)
+            .sum()
     }
 
     /// Drops the saved states.
@@ -240,14 +272,25 @@ impl Past {
 impl Viewer {
     /// Folds a new item into the current projections, also during time travel.
     pub(crate) fn fold(&mut self, item: &Item) {
-        let Viewer { past, projections, event_log, .. } = self;
+        let Viewer {
+            past,
+            projections,
+            event_log,
+            ..
+        } = self;
         let mut position = past.position.take();
-        let now = position.as_mut().map_or(projections, |position| &mut *position.now);
+        let now = position
+            .as_mut()
+            .map_or(projections, |position| &mut *position.now);
         now.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
                 past.folded += EVENT_COST + event.data.text().len();
-                past.save_if_due(event.seq, now, event_log.first_retained().unwrap_or_default());
+                past.save_if_due(
+                    event.seq,
+                    now,
+                    event_log.first_retained().unwrap_or_default(),
+                );
             }
             marker => past.add_marker(event_log.newest_seq(), marker.clone()),
         }
@@ -260,7 +303,8 @@ impl Viewer {
         let (at, target, playing) = (position.at, position.target, position.playing.is_some());
         let time = self.event_log.time(at);
         let span = self.span();
-        let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.event_log.events_until(seq));
+        let [number, oldest, newest] =
+            [at, span.0, span.1].map(|seq| self.event_log.events_until(seq));
         let numbers = (number, oldest, newest);
         Some(Playhead {
             at,
@@ -276,12 +320,18 @@ impl Viewer {
 
     /// Returns whether the next step has work: folding or playback.
     pub fn has_time_travel_work(&self) -> bool {
-        self.past.position.as_ref().is_some_and(|position| position.at < position.target || position.playing.is_some())
+        self.past
+            .position
+            .as_ref()
+            .is_some_and(|position| position.at < position.target || position.playing.is_some())
     }
 
     /// Returns whether folding to a requested event is unfinished.
     pub fn is_seeking(&self) -> bool {
-        self.past.position.as_ref().is_some_and(|position| position.at < position.target && position.playing.is_none())
+        self.past
+            .position
+            .as_ref()
+            .is_some_and(|position| position.at < position.target && position.playing.is_none())
     }
 
     /// Returns the oldest and newest events that can be shown.
@@ -302,15 +352,31 @@ impl Viewer {
     pub fn seek_to(&mut self, target: Seq) {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
-        let first = self.event_log.first_retained().unwrap_or_default().max(Seq(1));
+        let first = self
+            .event_log
+            .first_retained()
+            .unwrap_or_default()
+            .max(Seq(1));
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let max_bytes = self.event_log.limits().max_bytes;
-        let Viewer { past, projections, .. } = self;
+        let Viewer {
+            past, projections, ..
+        } = self;
         let (mut position, shown) = match past.position.take() {
             Some(position) => (position, true),
             None => {
                 let now = Box::new(std::mem::take(projections));
-                (Position { now, at: Seq::START, markers: 0, target, playing: None, near: VecDeque::new() }, false)
+                (
+                    Position {
+                        now,
+                        at: Seq::START,
+                        markers: 0,
+                        target,
+                        playing: None,
+                        near: VecDeque::new(),
+                    },
+                    false,
+                )
             }
         };
         position.target = target;
@@ -328,7 +394,8 @@ impl Viewer {
         let near = near.filter(|saved| own.is_none_or(|own| own + NEAR_DISTANCE < saved.at));
         let known = match (target == newest, near) {
             (true, near)
-                if own.is_none_or(|own| own + NEAR_DISTANCE < target) && near.is_none_or(|near| near.at < target) =>
+                if own.is_none_or(|own| own + NEAR_DISTANCE < target)
+                    && near.is_none_or(|near| near.at < target) =>
             {
                 Some((newest, past.markers_seen(), (*position.now).clone()))
             }
@@ -369,9 +436,20 @@ impl Viewer {
     /// Jumps by 5% of the event log.
     pub fn slide(&mut self, forward: bool) {
         let (oldest, newest) = self.span();
-        let by = i64::try_from((newest - oldest).div_ceil(20)).unwrap_or(i64::MAX).max(1);
-        let at = self.past.position.as_ref().map_or(newest, |position| position.target);
-        let by = if forward { by.min(i64::try_from(newest - at).unwrap_or(i64::MAX)).max(1) } else { -by };
+        let by = i64::try_from((newest - oldest).div_ceil(20))
+            .unwrap_or(i64::MAX)
+            .max(1);
+        let at = self
+            .past
+            .position
+            .as_ref()
+            .map_or(newest, |position| position.target);
+        let by = if forward {
+            by.min(i64::try_from(newest - at).unwrap_or(i64::MAX))
+                .max(1)
+        } else {
+            -by
+        };
         self.step_in_time(by);
     }
 
@@ -388,7 +466,9 @@ impl Viewer {
 
     /// Returns to the present.
     pub fn return_to_present(&mut self) {
-        let Some(position) = self.past.position.take() else { return };
+        let Some(position) = self.past.position.take() else {
+            return;
+        };
         self.projections = *position.now;
         self.event_log.show_until(None);
         self.reset_layout();
@@ -415,15 +495,25 @@ impl Viewer {
     /// Increases the playback speed, wrapping around to the original. Returns the speed.
     pub fn next_speed(&mut self) -> Speed {
         self.past.speed = self.past.speed.next();
-        if self.past.position.as_ref().is_some_and(|position| position.playing.is_some()) {
+        if self
+            .past
+            .position
+            .as_ref()
+            .is_some_and(|position| position.playing.is_some())
+        {
             self.play();
         }
         self.past.speed
     }
 
     fn play(&mut self) {
-        let Some(position) = &mut self.past.position else { return };
-        let from = self.event_log.time(position.at).or_else(|| self.event_log.time(position.at + 1));
+        let Some(position) = &mut self.past.position else {
+            return;
+        };
+        let from = self
+            .event_log
+            .time(position.at)
+            .or_else(|| self.event_log.time(position.at + 1));
         position.playing = Some((self.now, from.unwrap_or(self.now)));
     }
 
@@ -439,7 +529,12 @@ impl Viewer {
     /// change until more events arrive.
     fn finish_playback(&mut self) {
         let newest = self.event_log.newest_seq();
-        if self.past.position.as_ref().is_some_and(|position| position.playing.is_some() && position.at >= newest) {
+        if self
+            .past
+            .position
+            .as_ref()
+            .is_some_and(|position| position.playing.is_some() && position.at >= newest)
+        {
             // The user did not ask to follow new events, so the cursor stays on its event.
             let cursor = self.anchor;
             self.return_to_present();
@@ -450,18 +545,28 @@ impl Viewer {
     /// Moves playback to the event that is due.
     fn advance_playback(&mut self) {
         let newest = self.event_log.newest_seq();
-        let Some(position) = &mut self.past.position else { return };
-        let Some((since, from)) = position.playing.filter(|_| position.at >= position.target) else { return };
+        let Some(position) = &mut self.past.position else {
+            return;
+        };
+        let Some((since, from)) = position.playing.filter(|_| position.at >= position.target)
+        else {
+            return;
+        };
         // If the clock was set back, playback would stop until it catches up.
         if self.now < since {
             return self.play();
         }
         let until = self.past.speed.times().map(|times| {
             let elapsed = self.now.duration_since(since).max(SignedDuration::ZERO);
-            from.checked_add(elapsed.saturating_mul(times)).unwrap_or(Timestamp::MAX)
+            from.checked_add(elapsed.saturating_mul(times))
+                .unwrap_or(Timestamp::MAX)
         });
         // Counts evicted events as due, so that playback skips them.
-        let is_due = |seq: Seq| self.event_log.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
+        let is_due = |seq: Seq| {
+            self.event_log
+                .time(seq)
+                .is_none_or(|at| until.is_none_or(|until| at <= until))
+        };
         let most = position.at + (STEP_BYTES / EVENT_COST) as u64;
         while position.target < newest.min(most) && is_due(position.target + 1) {
             position.target = position.target.next();
@@ -472,8 +577,15 @@ impl Viewer {
     fn fold_step(&mut self) {
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let max_bytes = self.event_log.limits().max_bytes;
-        let Viewer { past, projections, event_log, .. } = self;
-        let Some(mut position) = past.position.take() else { return };
+        let Viewer {
+            past,
+            projections,
+            event_log,
+            ..
+        } = self;
+        let Some(mut position) = past.position.take() else {
+            return;
+        };
         let mut room = STEP_BYTES;
         let mut has_gap = false;
         while position.at < position.target && room > 0 {
@@ -488,7 +600,8 @@ impl Viewer {
                 has_gap = true;
                 continue;
             };
-            while let Some((after, marker)) = marker(&past.markers, past.markers_evicted, position.markers)
+            while let Some((after, marker)) =
+                marker(&past.markers, past.markers_evicted, position.markers)
                 && *after < next
             {
                 projections.apply(marker);
@@ -497,11 +610,18 @@ impl Viewer {
             room = room.saturating_sub(EVENT_COST + event.data.text().len());
             projections.apply(&Item::Record(Record::Event(event)));
             position.at = next;
-            if next.0.is_multiple_of(NEAR_DISTANCE) && position.target - next < MAX_NEAR as u64 * NEAR_DISTANCE {
+            if next.0.is_multiple_of(NEAR_DISTANCE)
+                && position.target - next < MAX_NEAR as u64 * NEAR_DISTANCE
+            {
                 save_near(&mut position, projections);
             }
             if next.0.is_multiple_of(past.step) {
-                past.save_copy(next, position.markers, projections, event_log.first_retained().unwrap_or_default());
+                past.save_copy(
+                    next,
+                    position.markers,
+                    projections,
+                    event_log.first_retained().unwrap_or_default(),
+                );
             }
         }
         event_log.show_until(Some(position.at));
@@ -549,7 +669,14 @@ fn save_near(position: &mut Position, state: &Projections) {
         return;
     }
     let room = MAX_NEAR_BYTES.saturating_sub(weight);
-    while position.near.len() >= MAX_NEAR || position.near.iter().map(|saved| saved.weight).sum::<usize>() > room {
+    while position.near.len() >= MAX_NEAR
+        || position
+            .near
+            .iter()
+            .map(|saved| saved.weight)
+            .sum::<usize>()
+            > room
+    {
         position.near.pop_front();
     }
     position.near.push_back(SavedState {
@@ -573,11 +700,27 @@ mod tests {
         }
         assert!(past.saved.len() <= MAX_SAVED && past.recent.len() <= MAX_RECENT);
         let gaps = past.saved.windows(2).map(|two| two[1].at - two[0].at);
-        assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest.0 / MAX_SAVED as u64, "{}", past.step);
-        let last = past.saved.iter().chain(&past.recent).map(|saved| saved.at).max().unwrap();
-        assert!(newest - last <= 2 * FIRST_DISTANCE, "the last saved state is too old: {last}");
+        assert!(
+            gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest.0 / MAX_SAVED as u64,
+            "{}",
+            past.step
+        );
+        let last = past
+            .saved
+            .iter()
+            .chain(&past.recent)
+            .map(|saved| saved.at)
+            .max()
+            .unwrap();
+        assert!(
+            newest - last <= 2 * FIRST_DISTANCE,
+            "the last saved state is too old: {last}"
+        );
         // States before the oldest event are dropped.
         let later = newest + 2 * past.step;
-        assert!(past.save_copy(later, 0, &state, newest) && past.saved.iter().all(|saved| saved.at + 1 >= newest));
+        assert!(
+            past.save_copy(later, 0, &state, newest)
+                && past.saved.iter().all(|saved| saved.at + 1 >= newest)
+        );
     }
 }

@@ -12,7 +12,13 @@ const FROM: usize = 12;
 const BAR: usize = 10;
 
 /// Renders a custom event. `as_received` shows its data as received.
-pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &impl TimeFormat) -> Line {
+pub fn line(
+    row: &CustomRow,
+    event: Option<&Event>,
+    as_received: bool,
+    width: usize,
+    tz: &impl TimeFormat,
+) -> Line {
     let mut line = Line::dim(&format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {
@@ -23,7 +29,9 @@ pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: us
         line.push_plain("  ");
         pad(&mut line, before + FROM);
     }
-    let Some(event) = event else { return line.with_dim("(evicted)") };
+    let Some(event) = event else {
+        return line.with_dim("(evicted)");
+    };
     let payload = summary::payload(event).filter(|_| !as_received);
     if let Some(progress) = row.progress.filter(|_| payload.is_some()) {
         bar(&mut line, progress);

@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 use runtail_stream::projection::{
-    Connection, DeliveryLog, Liveness, ModelMetrics, NodeSum, Projections, RunMetrics, Timeline, Usage, Work, is_start,
-    node_sums,
+    Connection, DeliveryLog, Liveness, ModelMetrics, NodeSum, Projections, RunMetrics, Timeline,
+    Usage, Work, is_start, node_sums,
 };
 use runtail_stream::{EventLog, Outcome, Seq};
 use std::time::Duration;
@@ -45,23 +45,64 @@ pub struct Options {
 }
 
 /// Returns all lines.
-pub fn rows(projections: &Projections, event_log: &EventLog, options: Options, tz: &TimeZone) -> Vec<Row> {
-    let Options { now, open, has_server, width } = options;
+pub fn rows(
+    projections: &Projections,
+    event_log: &EventLog,
+    options: Options,
+    tz: &TimeZone,
+) -> Vec<Row> {
+    let Options {
+        now,
+        open,
+        has_server,
+        width,
+    } = options;
     build(
         projections,
         event_log,
         has_server,
-        Report { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz },
+        Report {
+            rows: Vec::new(),
+            now,
+            open,
+            width,
+            column: NUMBER,
+            listed: MAX_LISTED,
+            tz,
+        },
     )
 }
 
 /// Returns all lines for an export: not truncated, and with times instead of ages.
-pub fn export_rows(projections: &Projections, event_log: &EventLog, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
+pub fn export_rows(
+    projections: &Projections,
+    event_log: &EventLog,
+    now: Timestamp,
+    tz: &TimeZone,
+) -> Vec<Row> {
     let (open, width, listed) = (false, usize::MAX, usize::MAX);
-    build(projections, event_log, false, Report { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
+    build(
+        projections,
+        event_log,
+        false,
+        Report {
+            rows: Vec::new(),
+            now,
+            open,
+            width,
+            column: NUMBER,
+            listed,
+            tz,
+        },
+    )
 }
 
-fn build(projections: &Projections, event_log: &EventLog, has_server: bool, mut report: Report<'_>) -> Vec<Row> {
+fn build(
+    projections: &Projections,
+    event_log: &EventLog,
+    has_server: bool,
+    mut report: Report<'_>,
+) -> Vec<Row> {
     let delivery = &projections.delivery;
     let open = report.open;
     report.totals(delivery, event_log);
@@ -78,7 +119,11 @@ fn build(projections: &Projections, event_log: &EventLog, has_server: bool, mut 
     report.types(delivery);
     let runs = projections.metrics.runs();
     if let Some(run) = runs.last() {
-        report.nodes(run, &projections.timeline, if runs.len() > 1 { ", newest run" } else { "" });
+        report.nodes(
+            run,
+            &projections.timeline,
+            if runs.len() > 1 { ", newest run" } else { "" },
+        );
     }
     report.connections(delivery.connections(), delivery.connections().evicted());
     report.runs(projections, runs.evicted());
@@ -113,7 +158,11 @@ impl Report<'_> {
             pad(&mut line, NAME);
         }
         // Column headings never touch.
-        let longest = columns.iter().map(|column| text::width(column) + 1).max().unwrap_or(0);
+        let longest = columns
+            .iter()
+            .map(|column| text::width(column) + 1)
+            .max()
+            .unwrap_or(0);
         self.column = longest.max(NUMBER);
         for column in columns {
             line.push_dim(&format!("{column:>room$}", room = self.column));
@@ -127,7 +176,11 @@ impl Report<'_> {
         pad(&mut line, NAME);
         for number in numbers {
             line.push(
-                if number == "0" || number == UNKNOWN { Tone::Dim } else { Tone::Plain },
+                if number == "0" || number == UNKNOWN {
+                    Tone::Dim
+                } else {
+                    Tone::Plain
+                },
                 &format!("{number:>room$}", room = self.column),
             );
         }
@@ -137,8 +190,9 @@ impl Report<'_> {
     /// Returns a time of day, or the date of another day.
     fn clock(&self, at: impl Into<Option<Timestamp>>) -> String {
         let at = at.into();
-        let is_today =
-            |at: &Timestamp| self.now.to_zoned(self.tz.clone()).date() == at.to_zoned(self.tz.clone()).date();
+        let is_today = |at: &Timestamp| {
+            self.now.to_zoned(self.tz.clone()).date() == at.to_zoned(self.tz.clone()).date()
+        };
         match at.filter(|at| !is_today(at)) {
             Some(at) => at.to_zoned(self.tz.clone()).strftime("%d %b").to_string(),
             None => clock(at, self.tz),
@@ -148,7 +202,9 @@ impl Report<'_> {
     fn ago(&self, at: Timestamp) -> String {
         // In a closed stream an age would count forever.
         match self.open {
-            true => text::duration(Duration::try_from(self.now.duration_since(at)).unwrap_or_default()),
+            true => {
+                text::duration(Duration::try_from(self.now.duration_since(at)).unwrap_or_default())
+            }
             false => self.clock(at),
         }
     }
@@ -156,8 +212,16 @@ impl Report<'_> {
     fn totals(&mut self, delivery: &DeliveryLog, event_log: &EventLog) {
         self.title("EVENTS", &["events", "bytes"]);
         let (evicted, evicted_bytes) = (event_log.evicted_rows(), event_log.evicted_bytes());
-        let in_memory = (event_log.len() as u64, delivery.bytes.saturating_sub(evicted_bytes));
-        let mut totals = vec![("received", delivery.received, Some(delivery.bytes), Tone::Plain)];
+        let in_memory = (
+            event_log.len() as u64,
+            delivery.bytes.saturating_sub(evicted_bytes),
+        );
+        let mut totals = vec![(
+            "received",
+            delivery.received,
+            Some(delivery.bytes),
+            Tone::Plain,
+        )];
         if evicted > 0 {
             totals.push(("in memory", in_memory.0, Some(in_memory.1), Tone::Plain));
             totals.push(("evicted", evicted, Some(evicted_bytes), Tone::Plain));
@@ -170,7 +234,12 @@ impl Report<'_> {
             ("malformed", delivery.malformed, Tone::Bad),
             ("oversized", delivery.too_large, Tone::Bad),
         ];
-        totals.extend(problems.into_iter().filter(|(_, n, _)| *n > 0).map(|(label, n, tone)| (label, n, None, tone)));
+        totals.extend(
+            problems
+                .into_iter()
+                .filter(|(_, n, _)| *n > 0)
+                .map(|(label, n, tone)| (label, n, None, tone)),
+        );
         for (label, n, bytes, tone) in totals {
             let mut numbers = vec![text::count(n)];
             numbers.extend(bytes.map(text::bytes));
@@ -182,7 +251,10 @@ impl Report<'_> {
     fn gaps(&mut self, delivery: &DeliveryLog, event_log: &EventLog) {
         let all = delivery.possible_gaps();
         if let Some(why) = &delivery.before_opening {
-            self.push(Line::dim(&format!("  {}", text::head(why, MAX_REASON))), None);
+            self.push(
+                Line::dim(&format!("  {}", text::head(why, MAX_REASON))),
+                None,
+            );
         }
         if all.is_empty() {
             return;
@@ -194,21 +266,32 @@ impl Report<'_> {
             let mut line = Line::dim(&format!("  {}  ", self.clock(gap.at)));
             match gap.after {
                 Seq::START => line.push_plain("before the first event"),
-                after => line.push_plain(&format!("after event {}", text::count(event_log.number_of(after).0))),
+                after => line.push_plain(&format!(
+                    "after event {}",
+                    text::count(event_log.number_of(after).0)
+                )),
             }
             line.push_plain(": ");
             let seq = Some(gap.after).filter(|after| *after > Seq::START);
             let indent = line.width();
-            for row in wrap(text::head(&gap.why, MAX_REASON), self.width.saturating_sub(indent).max(MIN_REASON)) {
+            for row in wrap(
+                text::head(&gap.why, MAX_REASON),
+                self.width.saturating_sub(indent).max(MIN_REASON),
+            ) {
                 line.push_plain(&row);
-                self.push(std::mem::replace(&mut line, Line::plain(&" ".repeat(indent))), seq);
+                self.push(
+                    std::mem::replace(&mut line, Line::plain(&" ".repeat(indent))),
+                    seq,
+                );
             }
         }
     }
 
     fn last_seen(&mut self, delivery: &DeliveryLog) {
         self.title("LAST SEEN", &[]);
-        let ago = |at: Option<Timestamp>| at.map_or("none yet".to_string(), |at| format!("{} ago", self.ago(at)));
+        let ago = |at: Option<Timestamp>| {
+            at.map_or("none yet".to_string(), |at| format!("{} ago", self.ago(at)))
+        };
         let last_event = match delivery.last_event_at {
             None if delivery.received > 0 => "time unknown (replayed)".to_string(),
             at => ago(at),
@@ -237,12 +320,17 @@ impl Report<'_> {
         if delivery.received == 0 {
             return;
         }
-        self.title("BY TYPE", &["events", "bytes", if self.open { "ago" } else { "last" }]);
+        self.title(
+            "BY TYPE",
+            &["events", "bytes", if self.open { "ago" } else { "last" }],
+        );
         for totals in delivery.names() {
             let numbers = [
                 text::count(totals.events),
                 text::bytes(totals.bytes),
-                totals.last_at.map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
+                totals
+                    .last_at
+                    .map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
             ];
             let name = Line::plain(&text::seen(&format!("  {}", totals.name), NAME));
             self.numbers(name, &numbers, Some(totals.last_seq));
@@ -251,24 +339,42 @@ impl Report<'_> {
 
     /// Adds the numbers of each node in a run, and of each model. `suffix` names the run if there are several.
     fn nodes(&mut self, run: &RunMetrics, timeline: &Timeline, suffix: &str) {
-        let nodes = node_sums(run, timeline, if self.open { self.now } else { Timestamp::MIN });
+        let nodes = node_sums(
+            run,
+            timeline,
+            if self.open { self.now } else { Timestamp::MIN },
+        );
         if !nodes.is_empty() {
-            self.title(&format!("NODES{suffix}"), &["visits", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
+            self.title(
+                &format!("NODES{suffix}"),
+                &["visits", "time", "TTFT", "tok/s", "chunks/s", "tokens"],
+            );
             for node in &nodes {
-                let name = Line::of(Tone::label(node.own_name()), &text::seen(&format!("  {}", node.name), NAME));
+                let name = Line::of(
+                    Tone::label(node.own_name()),
+                    &text::seen(&format!("  {}", node.name), NAME),
+                );
                 self.numbers(name, &node_numbers(node), Some(node.seq));
             }
         }
-        let models: Vec<&ModelMetrics> = run.models.iter().filter(|model| model.calls > 0).collect();
+        let models: Vec<&ModelMetrics> =
+            run.models.iter().filter(|model| model.calls > 0).collect();
         if !models.is_empty() {
-            self.title(&format!("MODELS{suffix}"), &["calls", "input", "cached", "output", "reasoning", "total"]);
+            self.title(
+                &format!("MODELS{suffix}"),
+                &["calls", "input", "cached", "output", "reasoning", "total"],
+            );
             for model in models {
                 let name = Line::plain(&text::seen(&format!("  {}", model.name), NAME));
                 self.numbers(name, &calls_and_tokens(model.calls, &model.usage), None);
             }
             let (rest, calls) = run.unnamed();
             if calls > 0 {
-                self.numbers(Line::dim("  not named"), &calls_and_tokens(calls, &rest), None);
+                self.numbers(
+                    Line::dim("  not named"),
+                    &calls_and_tokens(calls, &rest),
+                    None,
+                );
             }
         }
     }
@@ -286,9 +392,20 @@ impl Report<'_> {
                 (closed, _) => span(closed.unwrap_or(self.now).duration_since(connection.opened)),
             };
             let opened = self.clock(connection.opened);
-            let numbers = [opened, lasted, connection.status.to_string(), text::count(connection.events)];
-            self.numbers(Line::plain(&format!("  {}", connection.conn)), &numbers, None);
-            let Some(Row { line, .. }) = self.rows.last_mut() else { continue };
+            let numbers = [
+                opened,
+                lasted,
+                connection.status.to_string(),
+                text::count(connection.events),
+            ];
+            self.numbers(
+                Line::plain(&format!("  {}", connection.conn)),
+                &numbers,
+                None,
+            );
+            let Some(Row { line, .. }) = self.rows.last_mut() else {
+                continue;
+            };
             line.push_dim(&match &connection.reason {
                 Some(reason) => format!("  closed: {reason}"),
                 None if !self.open => "  end not recorded".to_string(),
@@ -307,7 +424,10 @@ impl Report<'_> {
         if all.is_empty() {
             return;
         }
-        self.title("RUNS", &["began", "took", "queued", "response", "1st token", "tok/s"]);
+        self.title(
+            "RUNS",
+            &["began", "took", "queued", "response", "1st token", "tok/s"],
+        );
         let from = all.len().saturating_sub(self.listed);
         self.omitted(evicted + from as u64);
         for run in &all[from..] {
@@ -321,10 +441,14 @@ impl Report<'_> {
                 None => run_glyph(run),
             };
             let id = run.run_id.as_deref().map(text::short_id);
-            let name = id.map_or_else(|| "run without id".into(), |id| entry.map_or(id, |entry| entry.name()));
+            let name = id.map_or_else(
+                || "run without id".into(),
+                |id| entry.map_or(id, |entry| entry.name()),
+            );
             let wait = |wait: Option<SignedDuration>| wait.map_or_else(|| UNKNOWN.into(), precise);
             let recorded = entry.and_then(|entry| entry.took());
-            let took = recorded.or_else(|| run.took(self.now).filter(|_| self.open || !run.is_open()));
+            let took =
+                recorded.or_else(|| run.took(self.now).filter(|_| self.open || !run.is_open()));
             let began = entry.and_then(|entry| entry.began).or(run.start());
             let numbers = [
                 self.clock(began),
@@ -334,15 +458,25 @@ impl Report<'_> {
                 wait(run.to_first_token()),
                 rate(run.work.tokens_per_second()),
             ];
-            self.numbers(Line::of(tone, glyph).with_plain(&format!(" {name}")), &numbers, Some(run.seq));
+            self.numbers(
+                Line::of(tone, glyph).with_plain(&format!(" {name}")),
+                &numbers,
+                Some(run.seq),
+            );
             let outcome = summary.map(|summary| summary.outcome);
-            self.push(Line::dim(&format!("  {}", run_details(run, outcome))), Some(run.seq));
+            self.push(
+                Line::dim(&format!("  {}", run_details(run, outcome))),
+                Some(run.seq),
+            );
         }
     }
 
     fn omitted(&mut self, n: u64) {
         if n > 0 {
-            self.push(Line::dim(&format!("  … {} earlier ones", text::count(n))), None);
+            self.push(
+                Line::dim(&format!("  … {} earlier ones", text::count(n))),
+                None,
+            );
         }
     }
 }
@@ -360,10 +494,13 @@ fn run_glyph(run: &RunMetrics) -> (&'static str, Tone) {
 
 /// Returns the other numbers of a run as text. `outcome` is known from the thread's runs.
 fn run_details(run: &RunMetrics, outcome: Option<String>) -> String {
-    let plural =
-        |n: u64, word: &str| (n > 0).then(|| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" }));
-    let mut parts: Vec<String> =
-        outcome.or_else(|| run.outcome.map(|outcome| outcome.as_str().to_string())).into_iter().collect();
+    let plural = |n: u64, word: &str| {
+        (n > 0).then(|| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" }))
+    };
+    let mut parts: Vec<String> = outcome
+        .or_else(|| run.outcome.map(|outcome| outcome.as_str().to_string()))
+        .into_iter()
+        .collect();
     parts.extend(plural(run.work.messages, "message"));
     parts.extend(plural(run.work.tool_calls, "tool call"));
     parts.extend(plural(run.work.errors, "error"));
@@ -381,14 +518,38 @@ fn run_details(run: &RunMetrics, outcome: Option<String>) -> String {
 }
 
 fn token_counts(work: &Work) -> String {
-    let Usage { input, output, cached, reasoning, .. } = work.usage;
-    let part = |n: u64, label: &str| if n > 0 { format!(" ({} {label})", text::count(n)) } else { String::new() };
+    let Usage {
+        input,
+        output,
+        cached,
+        reasoning,
+        ..
+    } = work.usage;
+    let part = |n: u64, label: &str| {
+        if n > 0 {
+            format!(" ({} {label})", text::count(n))
+        } else {
+            String::new()
+        }
+    };
     let (cached, reasoning) = (part(cached, "cached"), part(reasoning, "reasoning"));
-    format!("{} in{cached} {} out{reasoning}", text::count(input), text::count(output))
+    format!(
+        "{} in{cached} {} out{reasoning}",
+        text::count(input),
+        text::count(output)
+    )
 }
 
 fn calls_and_tokens(calls: u64, usage: &Usage) -> [String; 6] {
-    [calls, usage.input, usage.cached, usage.output, usage.reasoning, usage.total].map(text::count)
+    [
+        calls,
+        usage.input,
+        usage.cached,
+        usage.output,
+        usage.reasoning,
+        usage.total,
+    ]
+    .map(text::count)
 }
 
 fn node_numbers(node: &NodeSum<'_>) -> [String; 6] {
@@ -396,8 +557,12 @@ fn node_numbers(node: &NodeSum<'_>) -> [String; 6] {
     let work = node.output.map(|output| &output.work);
     [
         // For a node known only from its messages, the number of executions is unknown.
-        node.activity.as_ref().map_or_else(unknown, |activity| text::count(activity.visits)),
-        node.time().and_then(|time| SignedDuration::try_from(time).ok()).map_or_else(unknown, precise),
+        node.activity
+            .as_ref()
+            .map_or_else(unknown, |activity| text::count(activity.visits)),
+        node.time()
+            .and_then(|time| SignedDuration::try_from(time).ok())
+            .map_or_else(unknown, precise),
         node.first_token().map_or_else(unknown, first_token),
         rate(work.and_then(Work::tokens_per_second)),
         rate(work.and_then(Work::chunks_per_second)),
@@ -422,9 +587,10 @@ pub fn pulse(delivery: &DeliveryLog, now: Timestamp) -> Option<Line> {
             Some(Line::moving("◌ ").with_plain(&format!("no heartbeat for {}", text::age(silent))))
         }
         // A server without heartbeats gets a softer note.
-        Liveness::Unheard(quiet) => {
-            Some(Line::plain(&format!("◌ no event for {}", text::age(quiet))).with_dim(", no heartbeats here"))
-        }
+        Liveness::Unheard(quiet) => Some(
+            Line::plain(&format!("◌ no event for {}", text::age(quiet)))
+                .with_dim(", no heartbeats here"),
+        ),
     }
 }
 
@@ -435,7 +601,10 @@ mod tests {
     use runtail_stream::{Item, Record};
 
     fn text_of(rows: &[Row]) -> String {
-        rows.iter().map(|row| row.line.text()).collect::<Vec<_>>().join("\n")
+        rows.iter()
+            .map(|row| row.line.text())
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     #[test]
@@ -443,18 +612,38 @@ mod tests {
         let at = |s| Timestamp::from_second(s).unwrap();
         let mut projections = Projections::default();
         for conn in 1..=60 {
-            let (opened, after) = (i64::from(conn) * 10, (conn > 1).then(|| "1795224332619-0".to_string()));
-            let open = Record::Open { at: at(opened), conn, status: 200, resumed_after: after };
+            let (opened, after) = (
+                i64::from(conn) * 10,
+                (conn > 1).then(|| "1795224332619-0".to_string()),
+            );
+            let open = Record::Open {
+                at: at(opened),
+                conn,
+                status: 200,
+                resumed_after: after,
+            };
             projections.apply(&Item::Record(open));
-            let close = Record::Close { at: at(opened + 7), conn, reason: "reset".into() };
+            let close = Record::Close {
+                at: at(opened + 7),
+                conn,
+                reason: "reset".into(),
+            };
             projections.apply(&Item::Record(close));
         }
         let event_log = EventLog::default();
-        let options = Options { now: at(1000), open: false, has_server: true, width: 100 };
+        let options = Options {
+            now: at(1000),
+            open: false,
+            has_server: true,
+            width: 100,
+        };
         let rows = rows(&projections, &event_log, options, &TimeZone::UTC);
         let text = text_of(&rows);
         assert!(text.contains("… 10 earlier ones"), "{text}");
-        assert!(text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"), "{text}");
+        assert!(
+            text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"),
+            "{text}"
+        );
         assert!(rows.len() < 80 && rows.iter().all(|row| row.seq.is_none()));
     }
 
@@ -462,11 +651,19 @@ mod tests {
     fn a_silent_connection_is_reported() {
         let at = |s| Timestamp::from_second(s).unwrap();
         let mut projections = Projections::default();
-        let open = Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None };
+        let open = Record::Open {
+            at: at(0),
+            conn: 1,
+            status: 200,
+            resumed_after: None,
+        };
         projections.apply(&Item::Record(open));
         let summary = |p: &Projections, s| pulse(&p.delivery, at(s)).map(|line| line.text());
         assert_eq!(summary(&projections, 5), None);
-        assert_eq!(summary(&projections, 45).unwrap(), "◌ no event for 45s, no heartbeats here");
+        assert_eq!(
+            summary(&projections, 45).unwrap(),
+            "◌ no event for 45s, no heartbeats here"
+        );
         for s in 1..9 {
             projections.apply(&Item::Heartbeat { at: at(s * 5) });
         }

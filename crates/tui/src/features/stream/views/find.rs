@@ -10,46 +10,76 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
     // The State view searches the state and has its own line; so has the History view.
     let searches_state = matches!(viewer.view(), View::State | View::History);
     let (filter, pattern) = (&find.filter, &find.pattern);
-    if searches_state && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
+    if searches_state && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty()
+    {
         return None;
     }
     let mut line = Line::new();
     if !pattern.is_empty() && !searches_state {
-        line = line.with_accent("/").with_strong(pattern.text()).with_plain("  ");
+        line = line
+            .with_accent("/")
+            .with_strong(pattern.text())
+            .with_plain("  ");
         if let Some(found) = viewer.found() {
             let count = text::count(found.count);
             let hits = if found.count == 1 { "hit" } else { "hits" };
             let progress = match (found.progress, found.at, found.count) {
-                (Some(progress), ..) => format!("searching {}  ·  {count} {hits}", percent(progress)),
+                (Some(progress), ..) => {
+                    format!("searching {}  ·  {count} {hits}", percent(progress))
+                }
                 (None, Some(at), _) => format!("{} of {count}", text::count(at)),
                 (None, None, 0) => "no hits in this view".to_string(),
                 (None, None, _) => format!("{count} {hits}"),
             };
-            line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &progress);
+            line.push(
+                if found.progress.is_some() {
+                    Tone::Moving
+                } else {
+                    Tone::Plain
+                },
+                &progress,
+            );
         }
         line.push_plain("   ");
     }
     if !filter.text().is_empty() {
-        line = line.with_accent("&").with_strong(filter.text()).with_plain("  ");
+        line = line
+            .with_accent("&")
+            .with_strong(filter.text())
+            .with_plain("  ");
         match viewer.hidden() {
             Some((hidden, all, scanned)) => {
-                line.push_plain(&format!("{} of {} hidden", text::count(hidden), text::count(all)));
+                line.push_plain(&format!(
+                    "{} of {} hidden",
+                    text::count(hidden),
+                    text::count(all)
+                ));
                 if scanned < all {
                     line.push_moving(&format!("  ·  {} scanned", percent((scanned, all))));
                 }
             }
-            None if filter.is_empty() && filter.problems().is_empty() => line.push_dim("incomplete"),
+            None if filter.is_empty() && filter.problems().is_empty() => {
+                line.push_dim("incomplete")
+            }
             None if filter.is_empty() => {}
             None => line.push_dim("this view is not filtered"),
         }
         line.push_plain("   ");
     }
-    for problem in filter.problems().iter().map(String::as_str).chain(pattern.problem()) {
+    for problem in filter
+        .problems()
+        .iter()
+        .map(String::as_str)
+        .chain(pattern.problem())
+    {
         line.push_moving(&format!("? {problem}   "));
     }
     Some(line)
 }
 
 fn percent((done, all): (u64, u64)) -> String {
-    format!("{}%", done.saturating_mul(100).checked_div(all).unwrap_or(100))
+    format!(
+        "{}%",
+        done.saturating_mul(100).checked_div(all).unwrap_or(100)
+    )
 }

@@ -62,19 +62,37 @@ impl Block {
     /// Returns the layout-independent position of a line.
     fn position_of(&self, line: usize) -> Option<LogicalPosition> {
         let (segment, at) = self.at(line)?;
-        let number = self.segments.iter().position(|other| std::ptr::eq(other, segment))?;
+        let number = self
+            .segments
+            .iter()
+            .position(|other| std::ptr::eq(other, segment))?;
         let within = match &segment.body {
             Body::Lines(lines) => (at, lines.len()),
             Body::Flow { flow, .. } => (flow.rows().get(at)?.1, 0),
         };
-        Some(LogicalPosition { segment: number, within })
+        Some(LogicalPosition {
+            segment: number,
+            within,
+        })
     }
 
     fn line_of(&self, position: LogicalPosition) -> usize {
-        let before: usize = self.segments.iter().take(position.segment).map(Segment::height).sum();
-        let within = match (self.segments.get(position.segment).map(|segment| &segment.body), position.within) {
+        let before: usize = self
+            .segments
+            .iter()
+            .take(position.segment)
+            .map(Segment::height)
+            .sum();
+        let within = match (
+            self.segments
+                .get(position.segment)
+                .map(|segment| &segment.body),
+            position.within,
+        ) {
             (Some(Body::Lines(lines)), (at, of)) => at * lines.len() / of.max(1),
-            (Some(Body::Flow { flow, .. }), (byte, _)) => flow.rows().partition_point(|(_, at)| *at <= byte).max(1) - 1,
+            (Some(Body::Flow { flow, .. }), (byte, _)) => {
+                flow.rows().partition_point(|(_, at)| *at <= byte).max(1) - 1
+            }
             (None, _) => 0,
         };
         before + within
@@ -83,13 +101,15 @@ impl Block {
     /// Returns the segment with a line, and the line's index in it.
     fn at(&self, line: usize) -> Option<(&Segment, usize)> {
         let mut left = line;
-        self.segments.iter().find_map(|segment| match left.checked_sub(segment.height()) {
-            Some(rest) => {
-                left = rest;
-                None
-            }
-            None => Some((segment, left)),
-        })
+        self.segments
+            .iter()
+            .find_map(|segment| match left.checked_sub(segment.height()) {
+                Some(rest) => {
+                    left = rest;
+                    None
+                }
+                None => Some((segment, left)),
+            })
     }
 }
 
@@ -116,7 +136,10 @@ pub struct Blocks {
 
 impl Default for Blocks {
     fn default() -> Self {
-        let measure = Measure { width: 0, wrap: false };
+        let measure = Measure {
+            width: 0,
+            wrap: false,
+        };
         Blocks {
             wrap: false,
             timestamps: Timestamps::default(),
@@ -147,15 +170,20 @@ impl Blocks {
         let messages = &projections.messages;
         let has_moved = std::mem::replace(&mut self.moves, messages.moves()) != messages.moves();
         if has_moved {
-            for (spot, (key, number)) in [&mut place.top, &mut place.cursor].into_iter().zip(self.anchors) {
+            for (spot, (key, number)) in [&mut place.top, &mut place.cursor]
+                .into_iter()
+                .zip(self.anchors)
+            {
                 if spot.key == key {
                     let end = messages.evicted() + messages.items().len() as u64;
-                    spot.key = number.map_or(end, |number| messages.position_of(number).unwrap_or(key));
+                    spot.key =
+                        number.map_or(end, |number| messages.position_of(number).unwrap_or(key));
                 }
             }
         }
         self.lay_out(projections, unanswered, width, (tz, today), place);
-        self.anchors = [place.top, place.cursor].map(|spot| (spot.key, messages.number_at(spot.key)));
+        self.anchors =
+            [place.top, place.cursor].map(|spot| (spot.key, messages.number_at(spot.key)));
         has_moved
     }
 
@@ -167,15 +195,24 @@ impl Blocks {
         (tz, today): (&TimeZone, Date),
         place: &mut Place,
     ) {
-        let measure = Measure { width, wrap: self.wrap };
+        let measure = Measure {
+            width,
+            wrap: self.wrap,
+        };
         (self.unanswered, self.tz) = (unanswered, tz.clone());
         if std::mem::replace(&mut self.today, today) != today {
             self.cached.get_mut().clear();
         }
         self.rules.prepare(projections);
-        let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_CACHED as u64 / 4;
+        let near = |key: u64| {
+            key.abs_diff(place.top.key)
+                .min(key.abs_diff(place.cursor.key))
+                <= MAX_CACHED as u64 / 4
+        };
         if self.cached.get_mut().len() > MAX_CACHED {
-            self.cached.get_mut().retain(|number, _| projections.messages.position_of(*number).is_some_and(near));
+            self.cached
+                .get_mut()
+                .retain(|number, _| projections.messages.position_of(*number).is_some_and(near));
         }
         if measure == self.measure {
             return;
@@ -183,14 +220,21 @@ impl Blocks {
         let cached = std::mem::take(self.cached.get_mut());
         self.measure = measure;
         let mut saved_positions = self.saved_positions;
-        for (spot, saved) in [&mut place.top, &mut place.cursor].into_iter().zip(&mut saved_positions) {
-            let known = saved.filter(|(at, _)| at == spot).map(|(_, position)| position);
+        for (spot, saved) in [&mut place.top, &mut place.cursor]
+            .into_iter()
+            .zip(&mut saved_positions)
+        {
+            let known = saved
+                .filter(|(at, _)| at == spot)
+                .map(|(_, position)| position);
             let position = known.or_else(|| {
                 let number = projections.messages.number_at(spot.key)?;
                 cached.get(&number)?.position_of(spot.line)
             });
             if let Some(position) = position {
-                spot.line = self.with(projections, spot.key, |block| block.line_of(position)).unwrap_or(spot.line);
+                spot.line = self
+                    .with(projections, spot.key, |block| block.line_of(position))
+                    .unwrap_or(spot.line);
             }
             *saved = position.map(|position| (*spot, position));
         }
@@ -207,11 +251,16 @@ impl Blocks {
     fn clock<'a>(&'a self, projections: &Projections, key: u64, message: &Message) -> Clock<'a> {
         match self.timestamps {
             Timestamps::Absolute => Clock::Wall(&self.tz, self.today),
-            Timestamps::Relative => {
-                Clock::Since(projections.metrics.run_at(message.first_seq).and_then(|run| run.start()))
-            }
+            Timestamps::Relative => Clock::Since(
+                projections
+                    .metrics
+                    .run_at(message.first_seq)
+                    .and_then(|run| run.start()),
+            ),
             Timestamps::Delta => {
-                let before = key.checked_sub(1).and_then(|before| projections.messages.at(before));
+                let before = key
+                    .checked_sub(1)
+                    .and_then(|before| projections.messages.at(before));
                 Clock::Since(before.and_then(|message| message.started_at))
             }
         }
@@ -219,15 +268,26 @@ impl Blocks {
 
     /// Returns the messages as a list of lines.
     pub fn shown<'a>(&'a self, projections: &'a Projections) -> Shown<'a> {
-        Shown { blocks: self, projections }
+        Shown {
+            blocks: self,
+            projections,
+        }
     }
 
     /// Passes the block of a message to a function, after rendering it if it is missing or outdated.
-    fn with<T>(&self, projections: &Projections, key: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
+    fn with<T>(
+        &self,
+        projections: &Projections,
+        key: u64,
+        read: impl FnOnce(&Block) -> T,
+    ) -> Option<T> {
         let messages = &projections.messages;
         let number = messages.number_at(key)?;
         let message = messages.get(number)?;
-        let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
+        let answers = message
+            .tool_calls
+            .iter()
+            .filter_map(|call| messages.answer(call));
         let rules = self.rules.count(key);
         let active = self.unanswered == Unanswered::Running;
         let unanswered = match may_be_answered(messages, key, message) {
@@ -242,8 +302,16 @@ impl Blocks {
             first: key == messages.evicted(),
             writing: active && !message.complete,
             unanswered,
-            questions: if is_waiting { projections.status.revision() } else { 0 },
-            rules: if rules > 0 { (rules, projections.status.revision(), messages.moves()) } else { (0, 0, 0) },
+            questions: if is_waiting {
+                projections.status.revision()
+            } else {
+                0
+            },
+            rules: if rules > 0 {
+                (rules, projections.status.revision(), messages.moves())
+            } else {
+                (0, 0, 0)
+            },
         };
         let mut cached = self.cached.borrow_mut();
         let old = cached.remove(&number);
@@ -252,7 +320,11 @@ impl Blocks {
             old => {
                 // A text that only grew is extended from its previous layout.
                 let grown = old.filter(|old| old.inputs.rewrites == inputs.rewrites);
-                let asked = if is_waiting { asked(projections) } else { Vec::new() };
+                let asked = if is_waiting {
+                    asked(projections)
+                } else {
+                    Vec::new()
+                };
                 let context = MessageContext {
                     messages,
                     number,
@@ -266,8 +338,17 @@ impl Blocks {
                 };
                 let old = grown.map(|old| old.segments).unwrap_or_default();
                 let rules = self.rule_lines(projections, key);
-                let head = (!rules.is_empty()).then_some(Segment { of: None, body: Body::Lines(rules) });
-                Block { inputs, segments: head.into_iter().chain(segments(message, &context, old)).collect() }
+                let head = (!rules.is_empty()).then_some(Segment {
+                    of: None,
+                    body: Body::Lines(rules),
+                });
+                Block {
+                    inputs,
+                    segments: head
+                        .into_iter()
+                        .chain(segments(message, &context, old))
+                        .collect(),
+                }
             }
         };
         Some(read(cached.entry(number).insert_entry(block).get()))
@@ -275,8 +356,13 @@ impl Blocks {
 
     /// Returns the rules in front of a message.
     fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, Seq)> {
-        let times = RuleTimes { timestamps: self.timestamps, tz: &self.tz, today: self.today };
-        self.rules.lines(key, projections, self.measure.width, &times)
+        let times = RuleTimes {
+            timestamps: self.timestamps,
+            tz: &self.tz,
+            today: self.today,
+        };
+        self.rules
+            .lines(key, projections, self.measure.width, &times)
     }
 
     /// Returns the index of the run whose end a line shows.
@@ -292,7 +378,10 @@ impl Blocks {
     /// Returns one line.
     pub fn line(&self, projections: &Projections, spot: LinePos) -> Line {
         let Some(message) = projections.messages.at(spot.key) else {
-            let rule = self.rule_lines(projections, spot.key).into_iter().nth(spot.line);
+            let rule = self
+                .rule_lines(projections, spot.key)
+                .into_iter()
+                .nth(spot.line);
             return rule.map(|(line, _)| line).unwrap_or_default();
         };
         let line = self.with(projections, spot.key, |block| {
@@ -300,13 +389,19 @@ impl Blocks {
             let mut line = segment.line(at);
             let is_last = spot.line + 1 == block.height();
             if is_last && block.inputs.writing && line.width() < self.measure.width {
-                line.left.push(Piece { text: "▏".into(), tone: Tone::Accent });
+                line.left.push(Piece {
+                    text: "▏".into(),
+                    tone: Tone::Accent,
+                });
             }
             Some(line)
         });
         let mut line = line.flatten().unwrap_or_default();
         if message.removed_at.is_some() {
-            line.left.iter_mut().chain(&mut line.right).for_each(|piece| piece.tone = Tone::Dim);
+            line.left
+                .iter_mut()
+                .chain(&mut line.right)
+                .for_each(|piece| piece.tone = Tone::Dim);
         }
         line
     }
@@ -314,17 +409,31 @@ impl Blocks {
     /// Returns the event that produced a line.
     pub fn seq_at(&self, projections: &Projections, spot: LinePos) -> Option<Seq> {
         let Some(message) = projections.messages.at(spot.key) else {
-            return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
+            return self
+                .rule_lines(projections, spot.key)
+                .get(spot.line)
+                .map(|(_, seq)| *seq);
         };
-        let seq = self.with(projections, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
+        let seq = self.with(projections, spot.key, |block| {
+            block.at(spot.line).map(|(part, at)| part.seq(message, at))
+        });
         seq.flatten().or(Some(message.last_seq))
     }
 
     /// Returns the message that a line belongs to. A tool result is shown within the message of its call.
-    pub fn message_at<'a>(&self, projections: &'a Projections, spot: LinePos) -> Option<&'a Message> {
-        let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
+    pub fn message_at<'a>(
+        &self,
+        projections: &'a Projections,
+        spot: LinePos,
+    ) -> Option<&'a Message> {
+        let of = self.with(projections, spot.key, |block| {
+            block.at(spot.line).map(|(segment, _)| segment.of)
+        });
         // A rule belongs to no message.
-        projections.messages.get(of.flatten().unwrap_or_else(|| projections.messages.number_at(spot.key))?)
+        projections.messages.get(
+            of.flatten()
+                .unwrap_or_else(|| projections.messages.number_at(spot.key))?,
+        )
     }
 
     /// Returns the line that an event produced, or the line before it.
@@ -343,20 +452,31 @@ impl Blocks {
                 || m.reasoning_spans.has(seq)
                 || m.tool_calls.iter().any(|call| call.seq == seq)
         };
-        let at = near.clone().find(|(_, m)| written(m)).map_or(after.saturating_sub(1), |(i, _)| i);
+        let at = near
+            .clone()
+            .find(|(_, m)| written(m))
+            .map_or(after.saturating_sub(1), |(i, _)| i);
         let number = messages.evicted() + at as u64;
         let Some(message) = messages.get(number) else {
             let rule = self.rules.nearest(&projections.status, seq);
             return rule.map_or(LinePos::default(), |(key, line)| LinePos { key, line });
         };
-        let shown = if messages.asked(message).is_some() { message.call_message.unwrap_or(number) } else { number };
+        let shown = if messages.asked(message).is_some() {
+            message.call_message.unwrap_or(number)
+        } else {
+            number
+        };
         let key = messages.position_of(shown).unwrap_or(shown);
-        let Some(asking) = messages.get(shown) else { return LinePos { key, line: 0 } };
+        let Some(asking) = messages.get(shown) else {
+            return LinePos { key, line: 0 };
+        };
         let line = self.with(projections, key, |block| {
             let (mut line, mut found) = (0, None);
             for segment in &block.segments {
                 for at in 0..segment.height() {
-                    if segment.of == Some(number) && (found.is_none() || segment.seq(asking, at) <= seq) {
+                    if segment.of == Some(number)
+                        && (found.is_none() || segment.seq(asking, at) <= seq)
+                    {
                         found = Some(line);
                     }
                     line += 1;
@@ -364,7 +484,10 @@ impl Blocks {
             }
             found.unwrap_or(0)
         });
-        LinePos { key, line: line.unwrap_or(0) }
+        LinePos {
+            key,
+            line: line.unwrap_or(0),
+        }
     }
 }
 
@@ -373,15 +496,27 @@ fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
     if message.tool_calls.iter().all(|call| call.answer.is_some()) {
         return false;
     }
-    let after = usize::try_from(key - messages.evicted()).unwrap_or(usize::MAX).saturating_add(1);
+    let after = usize::try_from(key - messages.evicted())
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
     let mut later = messages.in_order().skip(after).take(MAX_CHECKED);
     !later.any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
 }
 
 /// Returns the actions that the open questions ask about; none if one of them asks something else.
 fn asked(projections: &Projections) -> Vec<Action> {
-    let actions: Vec<Vec<Action>> = projections.status.status().questions().iter().map(Question::actions).collect();
-    if actions.iter().any(Vec::is_empty) { Vec::new() } else { actions.concat() }
+    let actions: Vec<Vec<Action>> = projections
+        .status
+        .status()
+        .questions()
+        .iter()
+        .map(Question::actions)
+        .collect();
+    if actions.iter().any(Vec::is_empty) {
+        Vec::new()
+    } else {
+        actions.concat()
+    }
 }
 
 /// The messages as a scrollable list.
@@ -401,7 +536,9 @@ impl Shown<'_> {
 
     /// Returns the number of lines of a message that is not shown under a call.
     pub fn own_height(&self, key: u64) -> usize {
-        self.blocks.with(self.projections, key, Block::height).unwrap_or(0)
+        self.blocks
+            .with(self.projections, key, Block::height)
+            .unwrap_or(0)
     }
 }
 
@@ -416,7 +553,11 @@ impl ScrollList for Shown<'_> {
         if self.projections.messages.at(key).is_none() {
             return self.blocks.rules.count(key);
         }
-        if self.call_message(key).is_some() { 0 } else { self.own_height(key) }
+        if self.call_message(key).is_some() {
+            0
+        } else {
+            self.own_height(key)
+        }
     }
 }
 
@@ -431,11 +572,24 @@ impl Segment {
 
     fn line(&self, at: usize) -> Line {
         match &self.body {
-            Body::Lines(lines) => lines.get(at).map(|(line, _)| line.clone()).unwrap_or_default(),
+            Body::Lines(lines) => lines
+                .get(at)
+                .map(|(line, _)| line.clone())
+                .unwrap_or_default(),
             Body::Flow { flow, indent, .. } => {
-                let mut line = flow.rows().get(at).map(|(line, _)| line.clone()).unwrap_or_default();
+                let mut line = flow
+                    .rows()
+                    .get(at)
+                    .map(|(line, _)| line.clone())
+                    .unwrap_or_default();
                 if *indent > 0 && !line.left.is_empty() {
-                    line.left.insert(0, Piece { text: " ".repeat(*indent), tone: Tone::Plain });
+                    line.left.insert(
+                        0,
+                        Piece {
+                            text: " ".repeat(*indent),
+                            tone: Tone::Plain,
+                        },
+                    );
                 }
                 line
             }
@@ -446,9 +600,18 @@ impl Segment {
     fn seq(&self, message: &Message, at: usize) -> Seq {
         match &self.body {
             Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),
-            Body::Flow { flow, from, is_reasoning, .. } => {
+            Body::Flow {
+                flow,
+                from,
+                is_reasoning,
+                ..
+            } => {
                 let byte = from + flow.rows().get(at).map_or(0, |(_, at)| *at);
-                if *is_reasoning { message.reasoning_seq(byte) } else { message.text_seq(byte) }
+                if *is_reasoning {
+                    message.reasoning_seq(byte)
+                } else {
+                    message.text_seq(byte)
+                }
             }
         }
     }

@@ -56,7 +56,8 @@ impl TimeFormat for Clock<'_> {
             Clock::Wall(tz, today) => {
                 let at = at.to_zoned((*tz).clone());
                 let is_today = at.date() == *today;
-                at.strftime(if is_today { "%H:%M:%S" } else { "%d %b %H:%M" }).to_string()
+                at.strftime(if is_today { "%H:%M:%S" } else { "%d %b %H:%M" })
+                    .to_string()
             }
             Clock::Since(Some(since)) => format!("{:>8}", offset(at.duration_since(*since))),
             Clock::Since(None) => " ".repeat(8),
@@ -78,7 +79,8 @@ fn offset(by: SignedDuration) -> String {
 
 /// Formats a time, or a dash in eight columns if it is unknown.
 pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl TimeFormat) -> String {
-    at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.format(at))
+    at.into()
+        .map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.format(at))
 }
 
 /// The placeholder for an unknown time.
@@ -87,12 +89,18 @@ pub const UNKNOWN: &str = "–";
 /// Formats a time to first token: `0.41s`, or `~0.41s` if the start of its call is an estimate.
 pub fn first_token(first: FirstToken) -> String {
     let tilde = if first.is_exact { "" } else { "~" };
-    format!("{tilde}{}", precise(SignedDuration::try_from(first.after).unwrap_or_default()))
+    format!(
+        "{tilde}{}",
+        precise(SignedDuration::try_from(first.after).unwrap_or_default())
+    )
 }
 
 /// Formats a namespace as its names without the task ids.
 pub fn namespace(ns: &[Arc<str>]) -> String {
-    let names: Vec<&str> = ns.iter().map(|s| s.split_once(':').map_or(&**s, |(name, _)| name)).collect();
+    let names: Vec<&str> = ns
+        .iter()
+        .map(|s| s.split_once(':').map_or(&**s, |(name, _)| name))
+        .collect();
     names.join(" › ")
 }
 
@@ -100,7 +108,9 @@ pub fn namespace(ns: &[Arc<str>]) -> String {
 pub fn place_of(ns: &[Arc<str>], messages: &Messages) -> String {
     let name = |segment: &Arc<str>| {
         let name = namespace(std::slice::from_ref(segment));
-        messages.sibling(segment).map_or_else(|| name.clone(), |number| format!("{name} #{number}"))
+        messages
+            .sibling(segment)
+            .map_or_else(|| name.clone(), |number| format!("{name} #{number}"))
     };
     ns.iter().map(name).collect::<Vec<_>>().join(" › ")
 }
@@ -118,14 +128,28 @@ mod tests {
     #[test]
     fn offsets_fit_their_column() {
         let ms = SignedDuration::from_millis;
-        for (by, text) in [(0, "+0ms"), (999, "+999ms"), (1_200, "+1.20s"), (99_999, "+100.00s"), (130_000, "+2m10s")] {
+        for (by, text) in [
+            (0, "+0ms"),
+            (999, "+999ms"),
+            (1_200, "+1.20s"),
+            (99_999, "+100.00s"),
+            (130_000, "+2m10s"),
+        ] {
             assert_eq!(offset(ms(by)), text);
         }
         assert_eq!(offset(ms(-40)), "-40ms");
         let at = Timestamp::from_second(90_000_000).unwrap();
         let on = |day: i8| Clock::Wall(&TimeZone::UTC, jiff::civil::date(1972, 11, day)).format(at);
-        assert_eq!((on(7).as_str(), on(8).as_str()), ("16:00:00", "07 Nov 16:00"));
-        for since in [None, Some(at), Some(Timestamp::UNIX_EPOCH), Some(at - ms(1))] {
+        assert_eq!(
+            (on(7).as_str(), on(8).as_str()),
+            ("16:00:00", "07 Nov 16:00")
+        );
+        for since in [
+            None,
+            Some(at),
+            Some(Timestamp::UNIX_EPOCH),
+            Some(at - ms(1)),
+        ] {
             assert_eq!(Clock::Since(since).format(at).len(), 8, "{since:?}");
         }
     }

@@ -22,8 +22,16 @@ pub struct RawEvent<'a> {
 
 /// Renders one event. `as_received` shows its data as received.
 pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl TimeFormat) -> Line {
-    let RawEvent { event, number, state } = *raw;
-    let number = if event.is_snapshot() { UNKNOWN.to_string() } else { number.to_string() };
+    let RawEvent {
+        event,
+        number,
+        state,
+    } = *raw;
+    let number = if event.is_snapshot() {
+        UNKNOWN.to_string()
+    } else {
+        number.to_string()
+    };
     let mut line = Line::dim(&format!("{number:>6}  {}  ", clock(event.time(), tz)));
     let before = line.width();
     let tone = match (&event.data, &*event.name) {

@@ -58,12 +58,16 @@ impl RunRules {
             messages: (messages.evicted(), end),
             moves: messages.moves(),
         };
-        let Some(before) = self.inputs.replace(inputs) else { return self.place(projections, end) };
+        let Some(before) = self.inputs.replace(inputs) else {
+            return self.place(projections, end);
+        };
         if before == inputs {
             return;
         }
         // A snapshot can add the run of an existing message.
-        if (before.loaded, before.moves) != (inputs.loaded, inputs.moves) || end < self.scanned_up_to {
+        if (before.loaded, before.moves) != (inputs.loaded, inputs.moves)
+            || end < self.scanned_up_to
+        {
             self.newest.clear();
             self.oldest.clear();
             self.scanned_up_to = 0;
@@ -74,7 +78,8 @@ impl RunRules {
     fn place(&mut self, projections: &Projections, end: u64) {
         let (status, messages) = (&projections.status, &projections.messages);
         let first = messages.evicted();
-        let unseen = usize::try_from(self.scanned_up_to.saturating_sub(first)).unwrap_or(usize::MAX);
+        let unseen =
+            usize::try_from(self.scanned_up_to.saturating_sub(first)).unwrap_or(usize::MAX);
         for (key, message) in (first..).zip(messages.in_order()).skip(unseen) {
             if let Some(run) = &message.run_id {
                 self.newest.insert(run.clone(), key);
@@ -90,26 +95,44 @@ impl RunRules {
         }
         let oldest_later = self.oldest_later(status.runs());
         let mut from = first;
-        for (i, run) in status.runs().iter().enumerate().filter(|(_, run)| run.outcome.is_over()) {
+        for (i, run) in status
+            .runs()
+            .iter()
+            .enumerate()
+            .filter(|(_, run)| run.outcome.is_over())
+        {
             let newest = run.run_id.as_ref().and_then(|id| self.newest.get(id));
             let streamed = || {
                 let seq = run.first_seq.and(run.end_seq)?;
-                let newest = messages.in_order().rposition(|message| message.first_seq <= seq);
+                let newest = messages
+                    .in_order()
+                    .rposition(|message| message.first_seq <= seq);
                 Some(first + newest.map_or(0, |at| at as u64 + 1))
             };
             // Messages of unknown runs are assigned to the newest run.
-            let unknown = if i + 1 == status.runs().len() { end } else { from };
-            let key = newest.map(|key| key + 1).or_else(streamed).unwrap_or(unknown);
+            let unknown = if i + 1 == status.runs().len() {
+                end
+            } else {
+                from
+            };
+            let key = newest
+                .map(|key| key + 1)
+                .or_else(streamed)
+                .unwrap_or(unknown);
             let mut key = key.min(oldest_later[i]).max(from);
             // A tool result is shown with its call, even if another run produced it.
-            while messages.at(key).is_some_and(|message| messages.asked(message).is_some()) {
+            while messages
+                .at(key)
+                .is_some_and(|message| messages.asked(message).is_some())
+            {
                 key += 1;
             }
             from = key;
             self.placed.push((key, Rule::RunEnd(i)));
         }
         // A run that ended in front of the loaded messages ends above their rule.
-        self.placed.sort_by_key(|(key, rule)| (*key, (*rule == Rule::Loaded) == (*key > first)));
+        self.placed
+            .sort_by_key(|(key, rule)| (*key, (*rule == Rule::Loaded) == (*key > first)));
     }
 
     /// Returns, for each run, the oldest message of any later run; the largest key if there is none.
@@ -141,38 +164,61 @@ impl RunRules {
     }
 
     /// Returns the rules in front of a message, each with its event.
-    pub fn lines(&self, key: u64, projections: &Projections, width: usize, times: &RuleTimes<'_>) -> Vec<(Line, Seq)> {
+    pub fn lines(
+        &self,
+        key: u64,
+        projections: &Projections,
+        width: usize,
+        times: &RuleTimes<'_>,
+    ) -> Vec<(Line, Seq)> {
         let status = &projections.status;
         let line = |rule: &Rule| match rule {
-            Rule::Loaded => status.loaded().map(|loaded| (loaded_rule(status, loaded.at, width, times.tz), loaded.seq)),
+            Rule::Loaded => status
+                .loaded()
+                .map(|loaded| (loaded_rule(status, loaded.at, width, times.tz), loaded.seq)),
             Rule::RunEnd(i) => {
                 let run = status.runs().get(*i)?;
-                Some((run_rule(run, projections, width, times), run.end_seq.unwrap_or_default()))
+                Some((
+                    run_rule(run, projections, width, times),
+                    run.end_seq.unwrap_or_default(),
+                ))
             }
         };
-        self.at(key).iter().filter_map(|(_, rule)| line(rule)).collect()
+        self.at(key)
+            .iter()
+            .filter_map(|(_, rule)| line(rule))
+            .collect()
     }
 
     /// Returns the position of the rule for the run that ended with an event: the message, and the rule's index in
     /// front of it.
     pub fn spot_of(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
         let ends_with = |rule: &Rule| match rule {
-            Rule::RunEnd(i) => {
-                status.runs().get(*i).is_some_and(|run| run.first_seq.is_some() && run.end_seq == Some(seq))
-            }
+            Rule::RunEnd(i) => status
+                .runs()
+                .get(*i)
+                .is_some_and(|run| run.first_seq.is_some() && run.end_seq == Some(seq)),
             Rule::Loaded => false,
         };
         let (key, rule) = self.placed.iter().rev().find(|(_, rule)| ends_with(rule))?;
-        Some((*key, self.at(*key).iter().position(|(_, other)| other == rule)?))
+        Some((
+            *key,
+            self.at(*key).iter().position(|(_, other)| other == rule)?,
+        ))
     }
 
     /// Returns the position of the newest run end up to an event, or else of the first one.
     pub fn nearest(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
         let is_before = |(key, line): &(u64, usize)| {
-            let run = self.run_at(*key, *line).and_then(|run| status.runs().get(run));
+            let run = self
+                .run_at(*key, *line)
+                .and_then(|run| status.runs().get(run));
             run.is_some_and(|run| run.end_seq.is_some_and(|end| end <= seq))
         };
-        self.ends().filter(is_before).last().or_else(|| self.ends().next())
+        self.ends()
+            .filter(is_before)
+            .last()
+            .or_else(|| self.ends().next())
     }
 
     /// Returns the index of the run that a rule in front of a message belongs to.
@@ -208,10 +254,13 @@ fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> L
         None => format!("── from the server's state · loaded {} ", clock(at, tz)),
     };
     // Ended runs whose events the stream did not show.
-    let mut unseen =
-        status.runs().iter().filter(|run| run.is_recorded && run.outcome.is_over() && run.first_seq.is_none());
+    let mut unseen = status
+        .runs()
+        .iter()
+        .filter(|run| run.is_recorded && run.outcome.is_over() && run.first_seq.is_none());
     if let Some(first) = unseen.next() {
-        let never_stored = first.resumable == Some(false) && unseen.all(|run| run.resumable == Some(false));
+        let never_stored =
+            first.resumable == Some(false) && unseen.all(|run| run.resumable == Some(false));
         title.push_str(if never_stored {
             "· events not kept by the server "
         } else {
@@ -221,14 +270,23 @@ fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> L
     filled(Line::dim(&text::fit(&title, width)), width)
 }
 
-fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &RuleTimes<'_>) -> Line {
+fn run_rule(
+    run: &RunEntry,
+    projections: &Projections,
+    width: usize,
+    times: &RuleTimes<'_>,
+) -> Line {
     let times = match times.timestamps {
         Timestamps::Absolute => Clock::Wall(times.tz, times.today),
         Timestamps::Relative | Timestamps::Delta => Clock::Since(run.began),
     };
     let at = clock(run.ended, &times);
     let room = width.saturating_sub(text::width(&at) + 4);
-    let RunSummary { role, outcome, details } = runs::describe(run, projections);
+    let RunSummary {
+        role,
+        outcome,
+        details,
+    } = runs::describe(run, projections);
     let mut line = Line::dim(&format!("── {} ", run.name())).with(tones(role).1, &outcome);
     for detail in details {
         let part = format!(" · {detail}");

@@ -5,7 +5,9 @@ use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{precise, run_duration, span, tones};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{KnownRevisions, RevisionAge, StatusRole, ThreadStatus, cause, hides_cause};
+use runtail_core::model::{
+    KnownRevisions, RevisionAge, StatusRole, ThreadStatus, cause, hides_cause,
+};
 use runtail_core::text;
 use runtail_stream::projection::{
     LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunMetrics, RunOutcome, Status,
@@ -36,15 +38,26 @@ pub struct RunSummary {
 /// Describes a run.
 pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
     let status = &projections.status;
-    let node =
-        |with: &str| run.node.as_deref().map(|node| format!(" {with} {}", text::clean(node))).unwrap_or_default();
-    let is_newest = status.runs().last().is_some_and(|last| last.run_id == run.run_id);
+    let node = |with: &str| {
+        run.node
+            .as_deref()
+            .map(|node| format!(" {with} {}", text::clean(node)))
+            .unwrap_or_default()
+    };
+    let is_newest = status
+        .runs()
+        .last()
+        .is_some_and(|last| last.run_id == run.run_id);
     let is_waiting = is_newest && matches!(status.status(), ThreadStatus::Waiting { .. });
     let mut details = Vec::new();
     let (role, outcome) = match run.outcome {
         // The status line shows the present, in which these runs may be over.
-        RunOutcome::Queued if status.as_of().is_some() => (StatusRole::Queued, "queued at this checkpoint".to_string()),
-        RunOutcome::Running if status.as_of().is_some() => (StatusRole::Moving, "running at this checkpoint".into()),
+        RunOutcome::Queued if status.as_of().is_some() => {
+            (StatusRole::Queued, "queued at this checkpoint".to_string())
+        }
+        RunOutcome::Running if status.as_of().is_some() => {
+            (StatusRole::Moving, "running at this checkpoint".into())
+        }
         RunOutcome::Queued => (StatusRole::Queued, "queued".to_string()),
         RunOutcome::Running => (StatusRole::Moving, "running".to_string()),
         RunOutcome::Finished => (StatusRole::Good, "finished".into()),
@@ -53,38 +66,72 @@ pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
             (StatusRole::Waiting, "paused".into())
         }
         RunOutcome::WaitingForInput => (StatusRole::Good, format!("paused to ask{}", node("in"))),
-        RunOutcome::Paused => {
-            (if is_newest { StatusRole::Waiting } else { StatusRole::Good }, format!("paused{}", node("before")))
-        }
+        RunOutcome::Paused => (
+            if is_newest {
+                StatusRole::Waiting
+            } else {
+                StatusRole::Good
+            },
+            format!("paused{}", node("before")),
+        ),
         RunOutcome::Failed => (StatusRole::Failed, format!("failed{}", node("in"))),
         RunOutcome::TimedOut => (StatusRole::Failed, format!("timed out{}", node("in"))),
         RunOutcome::Cancelled => (StatusRole::Ended, "cancelled".into()),
         RunOutcome::Deleted => (StatusRole::Ended, "rolled back or deleted".into()),
         RunOutcome::Unknown => {
-            let word = if status.awaits_outcome(run) { "ended · loading the outcome" } else { "outcome unknown" };
+            let word = if status.awaits_outcome(run) {
+                "ended · loading the outcome"
+            } else {
+                "outcome unknown"
+            };
             (StatusRole::Unknown, word.into())
         }
     };
-    details.extend(run.error.as_deref().map(kind_of).filter(|kind| !kind.is_empty()));
+    details.extend(
+        run.error
+            .as_deref()
+            .map(kind_of)
+            .filter(|kind| !kind.is_empty()),
+    );
     details.extend(run.took().map(run_duration));
-    let usage = run.run_id.as_deref().and_then(|id| Status::usage_of(id, projections.messages.items().iter()));
+    let usage = run
+        .run_id
+        .as_deref()
+        .and_then(|id| Status::usage_of(id, projections.messages.items().iter()));
     if let Some(usage) = usage.filter(|usage| usage.input + usage.output > 0) {
-        details.push(format!("{} tokens in, {} out", text::count(usage.input), text::count(usage.output)));
+        details.push(format!(
+            "{} tokens in, {} out",
+            text::count(usage.input),
+            text::count(usage.output)
+        ));
     }
     let queued = run.queued().filter(|queued| *queued >= MIN_QUEUED);
     details.extend(queued.map(|queued| format!("queued {}", span(queued))));
-    RunSummary { role, outcome, details }
+    RunSummary {
+        role,
+        outcome,
+        details,
+    }
 }
 
 /// Returns the kind of an error, which precedes its first colon.
 fn kind_of(error: &str) -> String {
     let first = error.lines().next().unwrap_or_default();
     // Accepts only an exception class, not the first words of a message.
-    let is_class =
-        |kind: &str| kind.starts_with(|c: char| c.is_ascii_uppercase()) && !kind.contains(char::is_whitespace);
+    let is_class = |kind: &str| {
+        kind.starts_with(|c: char| c.is_ascii_uppercase()) && !kind.contains(char::is_whitespace)
+    };
     let kind = first.split_once(':').map_or(first, |(kind, _)| kind);
-    let kind = kind.rsplit('.').next().filter(|name| is_class(name)).map_or("", |_| kind);
-    text::fit(&text::clean(text::head(kind, 4 * MAX_KIND_WIDTH)), MAX_KIND_WIDTH).into_owned()
+    let kind = kind
+        .rsplit('.')
+        .next()
+        .filter(|name| is_class(name))
+        .map_or("", |_| kind);
+    text::fit(
+        &text::clean(text::head(kind, 4 * MAX_KIND_WIDTH)),
+        MAX_KIND_WIDTH,
+    )
+    .into_owned()
 }
 
 /// Returns the line of a run without events in the stream, built from its record.
@@ -94,17 +141,30 @@ pub fn record_line(
     revisions: Option<&KnownRevisions>,
     tz: &impl TimeFormat,
 ) -> Line {
-    let RunSummary { role, outcome, mut details } = describe(run, projections);
+    let RunSummary {
+        role,
+        outcome,
+        mut details,
+    } = describe(run, projections);
     let (glyph, word) = tones(role);
     // The line shows the outcome, so it has the time of the end.
-    let mut line = Line::dim(&format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
+    let mut line = Line::dim(&format!(
+        "{}  ",
+        clock(run.ended.or(run.began).or(run.requested), tz)
+    ));
     line.push(glyph, &format!("{} ", role.glyph()));
     line.push_plain(&format!("{} ", run.name()));
     line.push(word, &outcome);
     if let Some(error) = &run.error {
         // Replaces the kind of the error with the whole error.
         details.retain(|detail| *detail != kind_of(error));
-        details.push(text::head(error, MAX_ERROR_BYTES).lines().next().unwrap_or_default().to_string());
+        details.push(
+            text::head(error, MAX_ERROR_BYTES)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_string(),
+        );
     }
     details.extend(revision(run, revisions));
     for detail in details {
@@ -121,7 +181,9 @@ fn revision(run: &RunEntry, known: Option<&KnownRevisions>) -> Option<String> {
     match (&run.revision, known) {
         (Some(name), Some(known)) => Some(known.words_for(name)),
         (Some(name), None) => Some(KnownRevisions::default().words_for(name)),
-        (None, Some(known)) if run.is_recorded && known.newest.is_some() => Some(RevisionAge::Unknown.words().into()),
+        (None, Some(known)) if run.is_recorded && known.newest.is_some() => {
+            Some(RevisionAge::Unknown.words().into())
+        }
         (None, _) => None,
     }
 }
@@ -134,23 +196,46 @@ pub fn line(
     width: usize,
     tz: &impl TimeFormat,
 ) -> Line {
-    let run = projections.metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
-    let entry = row.run_id.as_deref().and_then(|id| projections.status.run(id));
-    let ends_run = |row: &LifecycleRow| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
+    let run = projections
+        .metrics
+        .run_at(row.seq)
+        .filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
+    let entry = row
+        .run_id
+        .as_deref()
+        .and_then(|id| projections.status.run(id));
+    let ends_run = |row: &LifecycleRow| {
+        matches!(
+            row.kind,
+            LifecycleKind::RunDone | LifecycleKind::RunInterrupted
+        )
+    };
     // The end of a run's own stream is also the end of the run, unless an earlier event reported it.
     let ends_stream = row.kind == LifecycleKind::End
         && entry.is_some_and(|entry| entry.outcome.is_over())
         && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
-    let is_reported = || projections.lifecycle.rows().iter().any(|other| ends_run(other) && other.run_id == row.run_id);
+    let is_reported = || {
+        projections
+            .lifecycle
+            .rows()
+            .iter()
+            .any(|other| ends_run(other) && other.run_id == row.run_id)
+    };
     let is_repeated = ends_stream && is_reported();
     let is_end = ends_run(row) || (ends_stream && !is_repeated);
-    let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| describe(entry, projections));
+    let ended = entry
+        .filter(|entry| is_end && entry.outcome.is_over())
+        .map(|entry| describe(entry, projections));
     if is_repeated {
         let line = Line::dim(&format!("{}  ", clock(row.at, tz)));
         return line.with_dim("· stream ended");
     }
     let (glyph, tone) = glyph(row.kind, ended.as_ref());
-    let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
+    let body = if tone == Tone::Dim {
+        Tone::Dim
+    } else {
+        Tone::Plain
+    };
     let recorded = entry.and_then(|entry| match row.kind {
         LifecycleKind::RunStart => entry.began,
         _ if is_end => entry.ended,
@@ -160,19 +245,28 @@ pub fn line(
     line.push_plain(&"  ".repeat(row.ns.len().min(8)));
     line.push(tone, &format!("{glyph} "));
     // The subgraph's name is enough; its task id follows at the end of the line.
-    let path: String = row.ns.iter().flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"]).collect();
-    let hidden = entry.filter(|_| row.kind == LifecycleKind::Error).and_then(|entry| hidden_cause(&row.text, entry));
+    let path: String = row
+        .ns
+        .iter()
+        .flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"])
+        .collect();
+    let hidden = entry
+        .filter(|_| row.kind == LifecycleKind::Error)
+        .and_then(|entry| hidden_cause(&row.text, entry));
     match (row.kind, entry, &ended) {
         (LifecycleKind::Interrupt, ..) if row.text.starts_with(['{', '[']) => {
             let room = width.saturating_sub(line.width());
-            line.left.extend(summary::value(Peek::head(&row.text, usize::MAX).cut(), room).left);
+            line.left
+                .extend(summary::value(Peek::head(&row.text, usize::MAX).cut(), room).left);
         }
         (_, Some(entry), Some(summary)) => {
             line.push_plain(&format!("{} ", entry.name()));
             line.push(tones(summary.role).1, &summary.outcome);
         }
         _ if hidden.is_some() => line.push(body, &hidden.unwrap_or_default()),
-        (LifecycleKind::RunStart, Some(entry), _) => line.push_plain(&format!("{} started", entry.name())),
+        (LifecycleKind::RunStart, Some(entry), _) => {
+            line.push_plain(&format!("{} started", entry.name()))
+        }
         _ => line.push(body, row.text.strip_prefix(&*path).unwrap_or(&row.text)),
     }
     if !row.ns.is_empty() {
@@ -182,18 +276,24 @@ pub fn line(
     let mut details = Vec::new();
     match row.kind {
         LifecycleKind::TaskInterrupted => line.push_dim(" interrupted"),
-        LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => match ended {
-            Some(summary) => {
-                details = summary.details;
-                details.extend(run.and_then(first_token_after));
-                let has_start =
-                    |other: &LifecycleRow| other.kind == LifecycleKind::RunStart && other.run_id == row.run_id;
-                let unnamed = entry.filter(|_| !projections.lifecycle.rows().iter().any(has_start));
-                details.extend(unnamed.and_then(|entry| revision(entry, revisions)));
+        LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => {
+            match ended {
+                Some(summary) => {
+                    details = summary.details;
+                    details.extend(run.and_then(first_token_after));
+                    let has_start = |other: &LifecycleRow| {
+                        other.kind == LifecycleKind::RunStart && other.run_id == row.run_id
+                    };
+                    let unnamed =
+                        entry.filter(|_| !projections.lifecycle.rows().iter().any(has_start));
+                    details.extend(unnamed.and_then(|entry| revision(entry, revisions)));
+                }
+                None => details = run.map(|run| run_numbers(run, row.at)).unwrap_or_default(),
             }
-            None => details = run.map(|run| run_numbers(run, row.at)).unwrap_or_default(),
-        },
-        LifecycleKind::RunStart => details.extend(entry.and_then(|entry| revision(entry, revisions))),
+        }
+        LifecycleKind::RunStart => {
+            details.extend(entry.and_then(|entry| revision(entry, revisions)))
+        }
         LifecycleKind::Attempt => {
             let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
             details.extend(lost.map(|(_, lost)| format!("{} lost", span(*lost))));
@@ -204,7 +304,11 @@ pub fn line(
         line.push_dim(&format!(" · {detail}"));
     }
     let names_run = is_end || matches!(row.kind, LifecycleKind::RunStart | LifecycleKind::Error);
-    match row.run_id.as_deref().filter(|_| names_run && (entry.is_some() || row.kind == LifecycleKind::Error)) {
+    match row
+        .run_id
+        .as_deref()
+        .filter(|_| names_run && (entry.is_some() || row.kind == LifecycleKind::Error))
+    {
         Some(id) => line.right(Tone::Dim, &text::short_id(id)),
         None => line,
     }
@@ -214,15 +318,22 @@ pub fn line(
 fn hidden_cause(row: &str, run: &RunEntry) -> Option<String> {
     let error = text::head(run.error.as_deref()?.lines().next()?, MAX_ERROR_BYTES);
     // A task's row names its node first.
-    let received = if hides_cause(row) { row } else { row.split_once(": ")?.1 };
-    let is_cause = hides_cause(received) && cause([received, error].map(String::from)).as_deref() == Some(error);
+    let received = if hides_cause(row) {
+        row
+    } else {
+        row.split_once(": ")?.1
+    };
+    let is_cause = hides_cause(received)
+        && cause([received, error].map(String::from)).as_deref() == Some(error);
     is_cause.then(|| format!("{}{error}", row.strip_suffix(received).unwrap_or_default()))
 }
 
 fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone) {
     match (kind, ended) {
         (_, Some(summary)) => (summary.role.glyph(), tones(summary.role).0),
-        (LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry, _) => ("◐", Tone::Moving),
+        (LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry, _) => {
+            ("◐", Tone::Moving)
+        }
         // The stream reports the end, but never the outcome.
         (LifecycleKind::RunDone, _) => ("?", Tone::Dim),
         (LifecycleKind::End, _) => ("■", Tone::Strong),
@@ -248,7 +359,11 @@ pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
         (tokens, _) => numbers.push(format!("{} tokens", text::count(tokens))),
     }
     if run.lost > SignedDuration::ZERO {
-        numbers.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
+        numbers.push(format!(
+            "{} lost in {} failed",
+            span(run.lost),
+            run.retries.len()
+        ));
     }
     numbers
 }
@@ -256,5 +371,6 @@ pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
 /// Returns when a run sent its first token, from its start. This is not the time to first token of a model call, so it has other
 /// words.
 fn first_token_after(run: &RunMetrics) -> Option<String> {
-    run.to_first_token().map(|first| format!("first token {} into the run", precise(first)))
+    run.to_first_token()
+        .map(|first| format!("first token {} into the run", precise(first)))
 }

@@ -22,7 +22,10 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         (true, None) => Line::dim("the state saved there · "),
         (false, at) => {
             let at = at.map(|at| format!(" · {at}")).unwrap_or_default();
-            Line::dim(&format!("state {} of {count}{at} · ", text::count(number + 1)))
+            Line::dim(&format!(
+                "state {} of {count}{at} · ",
+                text::count(number + 1)
+            ))
         }
     };
     if !is_checkpoint {
@@ -35,22 +38,38 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         line.push_moving(&format!("reading {} … {share}%", text::bytes(all as u64)));
         return Some(line);
     }
-    if let Some(found) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()).and_then(|tree| tree.search_line()) {
+    if let Some(found) = viewer
+        .state
+        .as_ref()
+        .filter(|_| !viewer.shows_changes())
+        .and_then(|tree| tree.search_line())
+    {
         line.push_dim(" · ");
         line.left.extend(found.left);
     }
     // The log of a checkpoint has only one state.
-    let hint = if is_checkpoint { "" } else { "[ earlier  ] later" };
+    let hint = if is_checkpoint {
+        ""
+    } else {
+        "[ earlier  ] later"
+    };
     let room = width.saturating_sub(line.width() + hint.len() + 5);
-    match viewer.path_under_cursor().filter(|path| path != "." && !viewer.follows()) {
+    match viewer
+        .path_under_cursor()
+        .filter(|path| path != "." && !viewer.follows())
+    {
         Some(path) => {
             line.push_dim(" · ");
             line.push_accent(&tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
         }
         None if is_checkpoint => {}
         None => {
-            let changed: Vec<&str> =
-                snapshot.keys.iter().filter(|k| k.changed).map(|k| text::head(&k.name, 4 * room)).collect();
+            let changed: Vec<&str> = snapshot
+                .keys
+                .iter()
+                .filter(|k| k.changed)
+                .map(|k| text::head(&k.name, 4 * room))
+                .collect();
             if !changed.is_empty() {
                 line.push_dim(" · changed: ");
                 line.push_plain(&text::seen(&changed.join(", "), room.saturating_sub(9)));
@@ -72,7 +91,10 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
 /// Returns the base of a comparison, shown after the counts of changes.
 pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
     let which = if marked { "the marked state" } else { "state" };
-    let at = snapshot.at.map(|at| format!(", {}", clock(at, tz))).unwrap_or_default();
+    let at = snapshot
+        .at
+        .map(|at| format!(", {}", clock(at, tz)))
+        .unwrap_or_default();
     let mut line = Line::dim(&format!(" since {which} {}{at}", text::count(number + 1)));
     if !snapshot.ns.is_empty() {
         line.push(Tone::Ns, &format!(" in {}", namespace(&snapshot.ns)));

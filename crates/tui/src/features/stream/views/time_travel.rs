@@ -21,12 +21,29 @@ pub fn line(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Lin
 }
 
 /// Returns the columns of the slider in the line, if there is room for one.
-pub fn slider(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Option<Range<usize>> {
+pub fn slider(
+    playhead: &Playhead,
+    columns: usize,
+    times: &impl TimeFormat,
+) -> Option<Range<usize>> {
     layout(playhead, columns, times).1
 }
 
-fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line, Option<Range<usize>>) {
-    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed, is_recording } = *playhead;
+fn layout(
+    playhead: &Playhead,
+    columns: usize,
+    times: &impl TimeFormat,
+) -> (Line, Option<Range<usize>>) {
+    let Playhead {
+        at,
+        time,
+        numbers,
+        target,
+        span: (oldest, newest),
+        playing,
+        speed,
+        is_recording,
+    } = *playhead;
     // The width of the text before the slider, and of the slider, is constant, so the slider stays under the mouse
     // pointer.
     let mut line = Line::moving("PAST ");
@@ -34,7 +51,11 @@ fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line
     line.push_strong(&format!("{time:<CLOCK_WIDTH$}"));
     let (number, oldest_number, newest_number) = numbers;
     let newest_text = count(newest_number.0);
-    let events = format!("  event {:>room$} of {newest_text}", count(number.0), room = newest_text.len());
+    let events = format!(
+        "  event {:>room$} of {newest_text}",
+        count(number.0),
+        room = newest_text.len()
+    );
     line.push_plain(&events);
     if oldest_number > EventNumber::default() && columns >= MIN_WIDTH_FULL {
         line.push_dim(&format!(", from {}", count(oldest_number.0)));
@@ -49,27 +70,54 @@ fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line
     let (playing_hints, paused_hints) = if is_recording {
         (
             ["Space pause  S speed  G end", "Space pause  G end", "G end"],
-            [", . step  < > jump  Space play  S speed  G end", "Space play  G end", "G end"],
+            [
+                ", . step  < > jump  Space play  S speed  G end",
+                "Space play  G end",
+                "G end",
+            ],
         )
     } else {
         (
-            ["Space pause  S speed  G live", "Space pause  G live", "G live"],
-            [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"],
+            [
+                "Space pause  S speed  G live",
+                "Space pause  G live",
+                "G live",
+            ],
+            [
+                ", . step  < > jump  Space play  S speed  G live",
+                "Space play  G live",
+                "G live",
+            ],
         )
     };
     let room = columns.saturating_sub(line.width() + STATUS_WIDTH + 4);
     let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
     // The key that returns to the present comes first, then the slider, then the other keys.
-    let fits = paused_hints.iter().position(|hints| beside(hints) >= SLIDER_WIDTH.0);
+    let fits = paused_hints
+        .iter()
+        .position(|hints| beside(hints) >= SLIDER_WIDTH.0);
     let choice = fits.or_else(|| Some(2).filter(|_| width(paused_hints[2]) < room));
-    let hints = choice.map_or("", |n| if playing { playing_hints[n] } else { paused_hints[n] });
-    let slider = choice.map_or(room, |n| beside(paused_hints[n]).min(beside(playing_hints[n]))).min(SLIDER_WIDTH.1);
+    let hints = choice.map_or("", |n| {
+        if playing {
+            playing_hints[n]
+        } else {
+            paused_hints[n]
+        }
+    });
+    let slider = choice
+        .map_or(room, |n| {
+            beside(paused_hints[n]).min(beside(playing_hints[n]))
+        })
+        .min(SLIDER_WIDTH.1);
     let mut bar = None;
     if slider >= SLIDER_WIDTH.0 {
         // Shows the seek target, even while events are being folded.
         let mark = if is_seeking { target } else { at };
-        let share =
-            |of: usize| usize::try_from(u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)));
+        let share = |of: usize| {
+            usize::try_from(
+                u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)),
+            )
+        };
         let before = share(slider - 1).unwrap_or(0).min(slider - 1);
         line.push_plain("  ");
         bar = Some(line.width()..line.width() + slider);
@@ -77,8 +125,18 @@ fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line
         line.push_strong("●");
         line.push_dim(&"─".repeat(slider - 1 - before));
     }
-    line.push(if playing { Tone::Good } else { Tone::Moving }, &format!("  {status}"));
-    (if hints.is_empty() { line } else { line.right(Tone::Dim, hints) }, bar)
+    line.push(
+        if playing { Tone::Good } else { Tone::Moving },
+        &format!("  {status}"),
+    );
+    (
+        if hints.is_empty() {
+            line
+        } else {
+            line.right(Tone::Dim, hints)
+        },
+        bar,
+    )
 }
 
 #[cfg(test)]
@@ -106,18 +164,54 @@ mod tests {
             assert!(columns < 50 || line.width() + right <= columns, "{columns}");
             // The position of the slider for the mouse.
             let bar = slider(&playhead, columns, &TimeZone::UTC);
-            let text = line.left.iter().map(|piece| piece.text.as_str()).collect::<String>();
-            let drawn: Vec<usize> =
-                (0..).zip(text.chars()).filter(|(_, c)| "━●─".contains(*c)).map(|(i, _)| i).collect();
-            assert_eq!(bar.map_or(Vec::new(), |bar| bar.collect()), drawn, "{columns}");
-            assert!(columns < 50 || line.right.iter().any(|piece| piece.text.ends_with("G live")), "{columns}: {text}");
-            line.left.iter().map(|piece| piece.text.as_str()).collect::<String>()
+            let text = line
+                .left
+                .iter()
+                .map(|piece| piece.text.as_str())
+                .collect::<String>();
+            let drawn: Vec<usize> = (0..)
+                .zip(text.chars())
+                .filter(|(_, c)| "━●─".contains(*c))
+                .map(|(i, _)| i)
+                .collect();
+            assert_eq!(
+                bar.map_or(Vec::new(), |bar| bar.collect()),
+                drawn,
+                "{columns}"
+            );
+            assert!(
+                columns < 50
+                    || line
+                        .right
+                        .iter()
+                        .any(|piece| piece.text.ends_with("G live")),
+                "{columns}: {text}"
+            );
+            line.left
+                .iter()
+                .map(|piece| piece.text.as_str())
+                .collect::<String>()
         };
-        assert!(drawn_at(0, 140).contains("event     0 of 1,000  ●──"), "{}", drawn_at(0, 140));
-        assert!(drawn_at(1000, 140).contains("━●  paused"), "{}", drawn_at(1000, 140));
+        assert!(
+            drawn_at(0, 140).contains("event     0 of 1,000  ●──"),
+            "{}",
+            drawn_at(0, 140)
+        );
+        assert!(
+            drawn_at(1000, 140).contains("━●  paused"),
+            "{}",
+            drawn_at(1000, 140)
+        );
         let half = drawn_at(500, 100);
         let (before, after) = half.split_once('●').unwrap();
-        assert!(before.matches('━').count().abs_diff(after.matches('─').count()) <= 1, "{half}");
+        assert!(
+            before
+                .matches('━')
+                .count()
+                .abs_diff(after.matches('─').count())
+                <= 1,
+            "{half}"
+        );
         assert!(drawn_at(500, 60).contains("event   500 of 1,000"));
         assert!(drawn_at(500, 40).contains("event   500 of 1,000"));
     }

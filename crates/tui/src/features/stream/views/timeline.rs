@@ -39,7 +39,10 @@ impl Needed {
     /// Returns what both need.
     #[must_use]
     pub fn max(self, other: Needed) -> Needed {
-        Needed { name: self.name.max(other.name), note: self.note.max(other.note) }
+        Needed {
+            name: self.name.max(other.name),
+            note: self.note.max(other.note),
+        }
     }
 }
 
@@ -62,9 +65,18 @@ impl Grid {
         let grid = Grid::with_defaults(width);
         let spare = grid.axis.saturating_sub(width * MIN_AXIS.0 / MIN_AXIS.1);
         let for_name = needed.name.saturating_sub(grid.name).min(spare);
-        let note = if grid.note > 0 { (needed.note + 2).saturating_sub(grid.note) } else { 0 };
+        let note = if grid.note > 0 {
+            (needed.note + 2).saturating_sub(grid.note)
+        } else {
+            0
+        };
         let for_note = note.min(spare - for_name);
-        Grid { name: grid.name + for_name, note: grid.note + for_note, axis: grid.axis - for_name - for_note, ..grid }
+        Grid {
+            name: grid.name + for_name,
+            note: grid.note + for_note,
+            axis: grid.axis - for_name - for_note,
+            ..grid
+        }
     }
 
     fn with_defaults(width: usize) -> Grid {
@@ -75,7 +87,13 @@ impl Grid {
             _ => (0, 0, 0),
         };
         let axis = width.saturating_sub(STEP_WIDTH + name + 1 + TOOK + own + tokens + note);
-        Grid { width, name, axis: if axis < 8 { 0 } else { axis }, own, note }
+        Grid {
+            width,
+            name,
+            axis: if axis < 8 { 0 } else { axis },
+            own,
+            note,
+        }
     }
 
     /// Returns the column of the axis.
@@ -119,7 +137,11 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
     if attempt.number > 1 {
         line.push_plain(&format!(" · attempt {}", attempt.number));
         let before = attempt.number - 1;
-        let what = if before == 1 { "attempt 1".into() } else { format!("{before} attempts") };
+        let what = if before == 1 {
+            "attempt 1".into()
+        } else {
+            format!("{before} attempts")
+        };
         if !attempt.lost.is_zero() {
             line.push_plain(&format!(" · {} lost in {what}", span(attempt.lost)));
         }
@@ -131,7 +153,11 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
     let is_known = |entry: &&RunEntry| is_last && (entry.outcome.is_over() || is_checkpoint);
     let (role, outcome, mut details) = match entry.filter(is_known) {
         Some(entry) => {
-            let RunSummary { role, outcome, details } = runs::describe(entry, projections);
+            let RunSummary {
+                role,
+                outcome,
+                details,
+            } = runs::describe(entry, projections);
             (role, outcome, details)
         }
         None => streamed_outcome(attempt),
@@ -162,7 +188,10 @@ fn streamed_outcome(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
         BarState::Interrupted => (StatusRole::Good, "paused"),
         BarState::Abandoned => (StatusRole::Ended, "ended"),
     };
-    let detail = attempt.detail.as_deref().map(|detail| text::clean(detail).into_owned());
+    let detail = attempt
+        .detail
+        .as_deref()
+        .map(|detail| text::clean(detail).into_owned());
     (role, outcome.to_string(), detail.into_iter().collect())
 }
 
@@ -212,13 +241,29 @@ pub struct Shown {
 }
 
 /// Returns the lines above the bars: the run unless it is the only one, its overview, and the axis.
-pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &Grid, height: usize) -> Vec<Line> {
+pub fn head(
+    picture: &Picture,
+    projections: &Projections,
+    shown: Shown,
+    grid: &Grid,
+    height: usize,
+) -> Vec<Line> {
     let timeline = &projections.timeline;
-    let attempts: Vec<&Attempt> = picture.attempts.iter().filter_map(|number| timeline.attempt(*number)).collect();
-    let Some(attempt) = attempts.last() else { return Vec::new() };
+    let attempts: Vec<&Attempt> = picture
+        .attempts
+        .iter()
+        .filter_map(|number| timeline.attempt(*number))
+        .collect();
+    let Some(attempt) = attempts.last() else {
+        return Vec::new();
+    };
     let mut lines = Vec::new();
     let not_started = not_started(projections);
-    let is_newest = projections.status.runs().last().is_none_or(|last| last.run_id == attempt.run_id);
+    let is_newest = projections
+        .status
+        .runs()
+        .last()
+        .is_none_or(|last| last.run_id == attempt.run_id);
     let is_one_of_several = shown.nth.1 > 1 || !is_newest;
     if is_one_of_several || shown.evicted > 0 || !shown.has_badge || attempt.number > 1 {
         let mut line = heading(attempt, projections, shown.now);
@@ -239,11 +284,17 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
         lines.push(bracket(axis, (attempt, picture.is_waiting), shown, grid));
     }
     let has_bars = attempts.iter().any(|attempt| !attempt.children.is_empty());
-    let is_estimated = |attempt: &&Attempt| !attempt.exact && !attempt.is_from_checkpoints() && !attempt.is_filled();
+    let is_estimated = |attempt: &&Attempt| {
+        !attempt.exact && !attempt.is_from_checkpoints() && !attempt.is_filled()
+    };
     if has_bars && picture.axis.is_none() {
-        lines.push(Line::dim("Times are unknown: the server replayed this run without them."));
+        lines.push(Line::dim(
+            "Times are unknown: the server replayed this run without them.",
+        ));
     } else if has_bars && attempts.iter().any(is_estimated) {
-        lines.push(Line::dim("Start times are estimates. Start the run with tasks mode for exact ones."));
+        lines.push(Line::dim(
+            "Start times are estimates. Start the run with tasks mode for exact ones.",
+        ));
     }
     if has_bars {
         lines.push(columns(picture, shown, grid));
@@ -254,10 +305,14 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
 /// Returns which of the runs are shown: `run 3 of 9`, or `run 3 of 6 here` if the thread may have more.
 fn position(attempts: &[&Attempt], projections: &Projections) -> String {
     let status = &projections.status;
-    let shown = attempts.iter().filter_map(|attempt| status.run(attempt.run_id.as_deref()?));
+    let shown = attempts
+        .iter()
+        .filter_map(|attempt| status.run(attempt.run_id.as_deref()?));
     let shown: Vec<&RunEntry> = shown.collect();
-    let (of_thread, here): (Vec<usize>, Vec<usize>) =
-        (shown.iter().filter_map(|run| run.number).collect(), shown.iter().filter_map(|run| run.nth_here).collect());
+    let (of_thread, here): (Vec<usize>, Vec<usize>) = (
+        shown.iter().filter_map(|run| run.number).collect(),
+        shown.iter().filter_map(|run| run.nth_here).collect(),
+    );
     let numbers = |numbers: &[usize], total: Option<usize>| {
         let (first, last, total) = (numbers.first()?, numbers.last()?, total?);
         Some(match first == last {
@@ -267,13 +322,20 @@ fn position(attempts: &[&Attempt], projections: &Projections) -> String {
     };
     let total = status.runs().iter().filter_map(|run| run.number).max();
     let in_thread = numbers(&of_thread, total).filter(|_| of_thread.len() == shown.len());
-    let all_here = || numbers(&here, Some(status.runs().len())).filter(|_| here.len() == shown.len());
-    in_thread.or_else(|| all_here().map(|text| format!("{text} here"))).unwrap_or_default()
+    let all_here =
+        || numbers(&here, Some(status.runs().len())).filter(|_| here.len() == shown.len());
+    in_thread
+        .or_else(|| all_here().map(|text| format!("{text} here")))
+        .unwrap_or_default()
 }
 
 /// Says which runs have not started, because the other views are about the newest run.
 fn not_started(projections: &Projections) -> String {
-    let queued = projections.status.runs().iter().filter(|run| run.outcome == RunOutcome::Queued);
+    let queued = projections
+        .status
+        .runs()
+        .iter()
+        .filter(|run| run.outcome == RunOutcome::Queued);
     match queued.collect::<Vec<_>>().as_slice() {
         [] => String::new(),
         [run] => format!("{} has not started", run.name()),
@@ -286,7 +348,10 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
     let room = grid.overview();
     let counts = parallel(picture.leaves.iter().copied(), axis.length, room);
     let most = counts.iter().copied().max().unwrap_or(0);
-    let mut cells: Vec<&str> = counts.iter().map(|count| strip::level((*count).into(), most.into())).collect();
+    let mut cells: Vec<&str> = counts
+        .iter()
+        .map(|count| strip::level((*count).into(), most.into()))
+        .collect();
     // A running run has not reached the end of its axis.
     let until = (axis.ran.as_secs_f64() / axis.length.as_secs_f64() * room as f64).round() as usize;
     cells.truncate(until.max(1));
@@ -295,10 +360,12 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
         .cuts()
         .map(|(at, _)| at)
         .chain(picture.asks.iter().copied())
-        .filter_map(|at| match Window::whole(axis.length).cells((at, at), room) {
-            Cells::At(column, _) => Some(column.min(cells.len() - 1)),
-            Cells::Before | Cells::After => None,
-        })
+        .filter_map(
+            |at| match Window::whole(axis.length).cells((at, at), room) {
+                Cells::At(column, _) => Some(column.min(cells.len() - 1)),
+                Cells::Before | Cells::After => None,
+            },
+        )
         .collect();
     let mut strip = String::new();
     for (column, cell) in cells.into_iter().enumerate() {
@@ -313,7 +380,9 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
     super::pad(&mut line, STEP_WIDTH + room + 2);
     let text = match attempt.missing_steps() {
         Some(steps) => format!("critical path unknown: {steps}"),
-        None if picture.is_critical_guess => "critical path unknown: parallel nodes share one time".to_string(),
+        None if picture.is_critical_guess => {
+            "critical path unknown: parallel nodes share one time".to_string()
+        }
         None => critical_text(picture, grid.width.saturating_sub(STEP_WIDTH + room + 2)),
     };
     line.push_dim(&text);
@@ -321,7 +390,12 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
 }
 
 /// Returns the row that marks the visible part of the run.
-fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, grid: &Grid) -> Line {
+fn bracket(
+    axis: &Axis,
+    (attempt, is_waiting): (&Attempt, bool),
+    shown: Shown,
+    grid: &Grid,
+) -> Line {
     let room = grid.overview();
     let whole = Window::whole(axis.length);
     let (first, cells) = shown.window.unwrap_or(whole).columns_in(axis.length, room);
@@ -337,12 +411,23 @@ fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, g
         None => "whole run shown".to_string(),
         Some(window) => format!("{} to {} shown", span(window.from), span(window.to)),
     };
-    let only = if shown.only_critical { Some("critical path only".to_string()) } else { None };
+    let only = if shown.only_critical {
+        Some("critical path only".to_string())
+    } else {
+        None
+    };
     let waited = axis.waited();
     let waited = (!waited.is_zero()).then(|| format!("{} waiting cut at ◆", span(waited)));
     let waits = is_waiting.then(|| "waiting since ◆".to_string());
     let order = shown.order.map(|order| format!("by {order}"));
-    let parts = [waits, only, Some(part), order, Some(clock(attempt).to_string()), waited];
+    let parts = [
+        waits,
+        only,
+        Some(part),
+        order,
+        Some(clock(attempt).to_string()),
+        waited,
+    ];
     line.push_dim(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     line
 }
@@ -358,7 +443,11 @@ fn columns(picture: &Picture, shown: Shown, grid: &Grid) -> Line {
         }
     }
     super::pad(&mut line, grid.left() + grid.axis);
-    let own = if grid.own > 0 { format!("{:>SELF$}{:>TOKENS$}", "SELF", "IN→OUT") } else { String::new() };
+    let own = if grid.own > 0 {
+        format!("{:>SELF$}{:>TOKENS$}", "SELF", "IN→OUT")
+    } else {
+        String::new()
+    };
     let note = if grid.note > 0 { "  NOTE" } else { "" };
     line.push_dim(&format!("{:>TOOK$}{own}{note}", "TOOK"));
     line

@@ -10,8 +10,8 @@ const MIN_TICK_WIDTH: usize = 12;
 const MIN_WINDOW: Duration = Duration::from_millis(1);
 /// The lengths that the axis of a running run grows to, so that bars don't shrink constantly.
 const LENGTHS: [u64; 30] = [
-    1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 360, 480, 600, 900, 1200, 1800, 2700, 3600, 5400,
-    7200, 10_800, 18_000, 43_200, 86_400,
+    1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 360, 480, 600, 900, 1200, 1800,
+    2700, 3600, 5400, 7200, 10_800, 18_000, 43_200, 86_400,
 ];
 
 /// Returns the time between two times, or zero if they are in the other order.
@@ -33,12 +33,25 @@ pub struct Axis {
 
 impl Axis {
     /// Creates the axis from a start to an end. The axis of a running run is longer than it ran so far.
-    pub fn new(start: Timestamp, end: Timestamp, cuts: Vec<(Timestamp, Timestamp)>, is_running: bool) -> Axis {
-        let mut axis = Axis { start, cuts, ran: Duration::ZERO, length: Duration::ZERO };
+    pub fn new(
+        start: Timestamp,
+        end: Timestamp,
+        cuts: Vec<(Timestamp, Timestamp)>,
+        is_running: bool,
+    ) -> Axis {
+        let mut axis = Axis {
+            start,
+            cuts,
+            ran: Duration::ZERO,
+            length: Duration::ZERO,
+        };
         axis.ran = axis.offset(end).max(MIN_WINDOW);
         let steps = LENGTHS.into_iter().map(Duration::from_secs);
         axis.length = match is_running {
-            true => steps.into_iter().find(|step| *step >= axis.ran).unwrap_or(axis.ran * 2),
+            true => steps
+                .into_iter()
+                .find(|step| *step >= axis.ran)
+                .unwrap_or(axis.ran * 2),
             false => axis.ran,
         };
         axis
@@ -52,7 +65,9 @@ impl Axis {
 
     /// Returns the offsets of the cuts, and how long each was.
     pub fn cuts(&self) -> impl Iterator<Item = (Duration, Duration)> + '_ {
-        self.cuts.iter().map(|(from, to)| (self.offset(*from), between(*from, *to)))
+        self.cuts
+            .iter()
+            .map(|(from, to)| (self.offset(*from), between(*from, *to)))
     }
 
     /// Returns the time that is cut out.
@@ -71,7 +86,10 @@ pub struct Window {
 impl Window {
     /// Returns the window of a whole axis.
     pub fn whole(length: Duration) -> Window {
-        Window { from: Duration::ZERO, to: length.max(MIN_WINDOW) }
+        Window {
+            from: Duration::ZERO,
+            to: length.max(MIN_WINDOW),
+        }
     }
 
     fn length(&self) -> Duration {
@@ -81,22 +99,37 @@ impl Window {
     /// Returns a window of half or twice the length around a time, within an axis.
     #[must_use]
     pub fn zoomed(self, nearer: bool, around: Duration, length: Duration) -> Window {
-        let wanted = if nearer { self.length() / 2 } else { self.length() * 2 };
+        let wanted = if nearer {
+            self.length() / 2
+        } else {
+            self.length() * 2
+        };
         let wanted = wanted.clamp(MIN_WINDOW.min(length), length.max(MIN_WINDOW));
-        Window { from: around.saturating_sub(wanted / 2), to: Duration::ZERO }.moved(wanted, length)
+        Window {
+            from: around.saturating_sub(wanted / 2),
+            to: Duration::ZERO,
+        }
+        .moved(wanted, length)
     }
 
     /// Returns the window moved by a quarter of its length, within an axis.
     #[must_use]
     pub fn panned(self, forward: bool, length: Duration) -> Window {
         let by = self.length() / 4;
-        let from = if forward { self.from + by } else { self.from.saturating_sub(by) };
+        let from = if forward {
+            self.from + by
+        } else {
+            self.from.saturating_sub(by)
+        };
         Window { from, ..self }.moved(self.length(), length)
     }
 
     fn moved(self, wanted: Duration, length: Duration) -> Window {
         let from = self.from.min(length.saturating_sub(wanted));
-        Window { from, to: from + wanted }
+        Window {
+            from,
+            to: from + wanted,
+        }
     }
 
     /// Returns the column of an offset, as a fraction.
@@ -111,7 +144,11 @@ impl Window {
             return Cells::Before;
         }
         if start >= columns as f64 && from > self.from {
-            return if to >= self.to && from <= self.to { Cells::At(columns - 1, 1) } else { Cells::After };
+            return if to >= self.to && from <= self.to {
+                Cells::At(columns - 1, 1)
+            } else {
+                Cells::After
+            };
         }
         let first = (start.max(0.0) as usize).min(columns - 1);
         let last = (end.round().max(0.0) as usize).clamp(first + 1, columns);
@@ -126,12 +163,17 @@ impl Window {
         let mut ticks: Vec<(usize, String)> = Vec::new();
         for n in 0..=columns {
             let at = (first + n as f64) * tick;
-            let column = self.place(Duration::from_secs_f64(at.max(0.0)), columns).round() as usize;
+            let column = self
+                .place(Duration::from_secs_f64(at.max(0.0)), columns)
+                .round() as usize;
             let text = label(at, tick);
             if column + text.len() > columns {
                 break;
             }
-            if ticks.last().is_none_or(|(column_before, before)| column > column_before + before.len()) {
+            if ticks
+                .last()
+                .is_none_or(|(column_before, before)| column > column_before + before.len())
+            {
                 ticks.push((column, text));
             }
         }
@@ -160,17 +202,28 @@ pub enum Cells {
 
 /// Rounds up to 1, 2, 5, 10, …, or to a round number of seconds, minutes or hours.
 fn round_up(seconds: f64) -> f64 {
-    const LONG: [f64; 12] = [10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 18_000.0];
+    const LONG: [f64; 12] = [
+        10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 18_000.0,
+    ];
     if seconds > 5.0 {
-        return LONG.into_iter().find(|long| *long >= seconds).unwrap_or((seconds / 36_000.0).ceil() * 36_000.0);
+        return LONG
+            .into_iter()
+            .find(|long| *long >= seconds)
+            .unwrap_or((seconds / 36_000.0).ceil() * 36_000.0);
     }
     let power = 10_f64.powf(seconds.max(1e-4).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|round| *round >= seconds * 0.999).unwrap_or(seconds)
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|n| n * power)
+        .find(|round| *round >= seconds * 0.999)
+        .unwrap_or(seconds)
 }
 
 fn label(seconds: f64, tick: f64) -> String {
     match (seconds, tick) {
-        (s, tick) if s >= 60.0 && tick >= 60.0 && s % 60.0 == 0.0 && s < 3600.0 => format!("{:.0}m", s / 60.0),
+        (s, tick) if s >= 60.0 && tick >= 60.0 && s % 60.0 == 0.0 && s < 3600.0 => {
+            format!("{:.0}m", s / 60.0)
+        }
         (s, tick) if s >= 60.0 && tick >= 1.0 => text::duration(Duration::from_secs_f64(s)),
         (s, tick) if tick >= 1.0 || s == 0.0 => format!("{s:.0}s"),
         (s, tick) if tick >= 0.1 => format!("{s:.1}s"),
@@ -180,18 +233,29 @@ fn label(seconds: f64, tick: f64) -> String {
 }
 
 /// Returns how many spans run at the same time in each column of an axis: the maximum within the column.
-pub fn parallel(spans: impl Iterator<Item = (Duration, Duration)>, length: Duration, columns: usize) -> Vec<u32> {
+pub fn parallel(
+    spans: impl Iterator<Item = (Duration, Duration)>,
+    length: Duration,
+    columns: usize,
+) -> Vec<u32> {
     let mut counts = vec![0_u32; columns];
     let mut edges: Vec<(Duration, bool)> = Vec::new();
     for (from, to) in spans {
         // A span without a length is visible too.
-        edges.extend([(from, true), (to.max(from + Duration::from_nanos(1)), false)]);
+        edges.extend([
+            (from, true),
+            (to.max(from + Duration::from_nanos(1)), false),
+        ]);
     }
     // Ends before starts: what follows something else doesn't run at the same time.
     edges.sort_unstable();
     let mut running = 0_u32;
     for (i, (at, begins)) in edges.iter().enumerate() {
-        running = if *begins { running + 1 } else { running.saturating_sub(1) };
+        running = if *begins {
+            running + 1
+        } else {
+            running.saturating_sub(1)
+        };
         let until = edges.get(i + 1).map_or(*at, |(next, _)| *next);
         if let Cells::At(first, cells) = Window::whole(length).cells((*at, until), columns) {
             let pooled = counts.iter_mut().skip(first).take(cells);
@@ -218,11 +282,13 @@ mod tests {
     fn waiting_is_cut_out_of_the_axis() {
         let axis = Axis::new(at(0), at(100_000), vec![(at(2_000), at(92_000))], false);
         assert_eq!((axis.length, axis.waited()), (ms(10_000), ms(90_000)));
-        let offsets = [1_000, 2_000, 50_000, 92_000, 93_000].map(|ms| axis.offset(at(ms)).as_millis());
+        let offsets =
+            [1_000, 2_000, 50_000, 92_000, 93_000].map(|ms| axis.offset(at(ms)).as_millis());
         assert_eq!(offsets, [1_000, 2_000, 2_000, 2_000, 3_000]);
         assert_eq!(axis.cuts().collect::<Vec<_>>(), [(ms(2_000), ms(90_000))]);
         // The axis of a running run grows in steps.
-        let lengths = [900, 1_100, 2_100, 61_000].map(|ms| Axis::new(at(0), at(ms), vec![], true).length.as_secs());
+        let lengths = [900, 1_100, 2_100, 61_000]
+            .map(|ms| Axis::new(at(0), at(ms), vec![], true).length.as_secs());
         assert_eq!(lengths, [1, 2, 3, 90]);
     }
 
@@ -230,14 +296,27 @@ mod tests {
     fn ticks_are_round_and_dont_touch() {
         let ticks = |secs: u64, columns| {
             let ticks = Window::whole(Duration::from_secs(secs)).ticks(columns);
-            ticks.into_iter().map(|(at, text)| format!("{at}:{text}")).collect::<Vec<_>>().join(" ")
+            ticks
+                .into_iter()
+                .map(|(at, text)| format!("{at}:{text}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         assert_eq!(ticks(206, 68), "0:0s 20:1m 40:2m 59:3m");
         assert_eq!(ticks(4, 60), "0:0s 15:1s 30:2s 45:3s");
-        let window = Window { from: ms(1_500), to: ms(2_000) };
+        let window = Window {
+            from: ms(1_500),
+            to: ms(2_000),
+        };
         assert_eq!(
             window.ticks(60),
-            [(0, "1.5s".into()), (12, "1.6s".into()), (24, "1.7s".into()), (36, "1.8s".into()), (48, "1.9s".into())]
+            [
+                (0, "1.5s".into()),
+                (12, "1.6s".into()),
+                (24, "1.7s".into()),
+                (36, "1.8s".into()),
+                (48, "1.9s".into())
+            ]
         );
     }
 
@@ -245,8 +324,20 @@ mod tests {
     fn zoom_keeps_the_cursor_in_view_and_ends_at_the_edges() {
         let whole = Window::whole(ms(1_000));
         let near = whole.zoomed(true, ms(900), ms(1_000));
-        assert_eq!(near, Window { from: ms(500), to: ms(1_000) });
-        assert_eq!(near.panned(false, ms(1_000)), Window { from: ms(375), to: ms(875) });
+        assert_eq!(
+            near,
+            Window {
+                from: ms(500),
+                to: ms(1_000)
+            }
+        );
+        assert_eq!(
+            near.panned(false, ms(1_000)),
+            Window {
+                from: ms(375),
+                to: ms(875)
+            }
+        );
         assert_eq!(near.panned(true, ms(1_000)), near);
         assert_eq!(near.zoomed(false, ms(900), ms(1_000)), whole);
         assert_eq!(near.columns_in(ms(1_000), 40), (20, 20));
@@ -254,9 +345,16 @@ mod tests {
 
     #[test]
     fn calls_in_parallel_are_pooled_by_max() {
-        let spans = [(0, 500), (100, 120), (110, 130), (500, 1_000)].map(|(from, to)| (ms(from), ms(to)));
-        assert_eq!(parallel(spans.into_iter(), ms(1_000), 10), [1, 3, 1, 1, 1, 1, 1, 1, 1, 1]);
-        assert_eq!(parallel([(ms(900), ms(950))].into_iter(), ms(1_000), 4), [0, 0, 0, 1]);
+        let spans =
+            [(0, 500), (100, 120), (110, 130), (500, 1_000)].map(|(from, to)| (ms(from), ms(to)));
+        assert_eq!(
+            parallel(spans.into_iter(), ms(1_000), 10),
+            [1, 3, 1, 1, 1, 1, 1, 1, 1, 1]
+        );
+        assert_eq!(
+            parallel([(ms(900), ms(950))].into_iter(), ms(1_000), 4),
+            [0, 0, 0, 1]
+        );
     }
 
     proptest! {

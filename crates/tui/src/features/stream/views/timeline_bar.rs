@@ -30,9 +30,16 @@ pub struct BarRow<'a> {
 /// Returns the step of a node as text; empty for calls. Each subgraph counts its own steps, so that of a node in a subgraph follows
 /// the step of the graph that contains it: `2.1`.
 pub fn step(timeline: &Timeline, bar: &Bar) -> String {
-    let Some(own) = timeline.step(bar) else { return String::new() };
-    let above = std::iter::successors(bar.parent.and_then(|key| timeline.bar(key)), |bar| timeline.bar(bar.parent?));
-    let mut path: Vec<String> = above.filter_map(|bar| timeline.step(bar)).map(|step| step.to_string()).collect();
+    let Some(own) = timeline.step(bar) else {
+        return String::new();
+    };
+    let above = std::iter::successors(bar.parent.and_then(|key| timeline.bar(key)), |bar| {
+        timeline.bar(bar.parent?)
+    });
+    let mut path: Vec<String> = above
+        .filter_map(|bar| timeline.step(bar))
+        .map(|step| step.to_string())
+        .collect();
     path.reverse();
     path.push(own.to_string());
     path.join(".")
@@ -41,7 +48,11 @@ pub fn step(timeline: &Timeline, bar: &Bar) -> String {
 /// Returns the line of a bar: its step, its branch in the tree, its cells, its times and a note.
 pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Grid) -> Line {
     // Of a long path, the step in its own graph is the most useful.
-    let step = match row.step.rsplit_once('.').filter(|_| row.step.len() >= STEP_WIDTH) {
+    let step = match row
+        .step
+        .rsplit_once('.')
+        .filter(|_| row.step.len() >= STEP_WIDTH)
+    {
         Some((_, own)) => format!(".{own}"),
         None => row.step.to_string(),
     };
@@ -51,22 +62,35 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
     let length = picture.axis.as_ref().map(|axis| axis.length);
     if let (Some(times), Some(length), 1..) = (times, length, grid.axis) {
         let end = (row.bar.state == BarState::Running && !picture.is_over).then_some("►");
-        cells(&mut line, row, (times, end), window.unwrap_or(Window::whole(length)), grid.axis);
+        cells(
+            &mut line,
+            row,
+            (times, end),
+            window.unwrap_or(Window::whole(length)),
+            grid.axis,
+        );
     }
     super::pad(&mut line, grid.left() + grid.axis);
     let until = row.bar.ended.unwrap_or_else(|| row.attempt.until(row.now));
     let is_known = row.bar.known.is_both();
-    let drawn = times.and_then(|times| times.span).map(|(from, to)| to.saturating_sub(from));
+    let drawn = times
+        .and_then(|times| times.span)
+        .map(|(from, to)| to.saturating_sub(from));
     let took = drawn.unwrap_or_else(|| between(row.bar.started, until));
     let tilde = match (row.bar.state, row.bar.estimated) {
         (BarState::Running, _) if picture.is_over => "≥",
         (_, true) => "~",
         (_, false) => "",
     };
-    let took_text = if is_known { format!("{tilde}{}", span(took)) } else { UNKNOWN.to_string() };
+    let took_text = if is_known {
+        format!("{tilde}{}", span(took))
+    } else {
+        UNKNOWN.to_string()
+    };
     line.push_plain(&format!("{took_text:>TOOK$}"));
     if grid.own > 0 {
-        let own = times.filter(|times| is_known && times.own.as_millis() * 200 >= took.as_millis().max(1));
+        let own = times
+            .filter(|times| is_known && times.own.as_millis() * 200 >= took.as_millis().max(1));
         let own = own.map(|times| span(times.own)).unwrap_or_default();
         line.push_dim(&format!("{own:>SELF$}"));
         line.push_dim(&format!("{:>TOKENS$}", tokens(picture, row.bar)));
@@ -82,8 +106,13 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
 
 /// Returns the tokens of a model call: `31→48`.
 fn tokens(picture: &Picture, bar: &Bar) -> String {
-    let usage = picture.call(bar).and_then(|call| call.usage).filter(|usage| usage.input + usage.output > 0);
-    usage.map(|usage| format!("{}→{}", short_count(usage.input), short_count(usage.output))).unwrap_or_default()
+    let usage = picture
+        .call(bar)
+        .and_then(|call| call.usage)
+        .filter(|usage| usage.input + usage.output > 0);
+    usage
+        .map(|usage| format!("{}→{}", short_count(usage.input), short_count(usage.output)))
+        .unwrap_or_default()
 }
 
 /// Formats a count in at most four columns: `980`, `9.8k`, `120k`.
@@ -99,17 +128,33 @@ pub fn short_count(count: u64) -> String {
 /// Returns the reason to look at a bar.
 fn note(row: BarRow<'_>, times: Option<&BarTimes>, picture: &Picture) -> (Tone, String) {
     let bar = row.bar;
-    let detail = bar.detail.as_deref().map(|detail| text::clean(detail).into_owned());
-    let attempt = times.and_then(|times| times.attempt).map(|attempt| format!("attempt {attempt}"));
+    let detail = bar
+        .detail
+        .as_deref()
+        .map(|detail| text::clean(detail).into_owned());
+    let attempt = times
+        .and_then(|times| times.attempt)
+        .map(|attempt| format!("attempt {attempt}"));
     match bar.state {
         BarState::Failed => {
             let parts: Vec<String> = attempt.into_iter().chain(detail).collect();
-            (Tone::Dim, if parts.is_empty() { "failed".into() } else { parts.join(" · ") })
+            (
+                Tone::Dim,
+                if parts.is_empty() {
+                    "failed".into()
+                } else {
+                    parts.join(" · ")
+                },
+            )
         }
         BarState::Interrupted => (Tone::Dim, asked(row, detail, picture)),
         BarState::Abandoned => (Tone::Dim, attempt.unwrap_or("not finished".into())),
         BarState::Running => {
-            let state = if picture.is_over { "end not known" } else { "running" };
+            let state = if picture.is_over {
+                "end not known"
+            } else {
+                "running"
+            };
             (Tone::Dim, attempt.unwrap_or(state.into()))
         }
         BarState::Done => {
@@ -120,7 +165,12 @@ fn note(row: BarRow<'_>, times: Option<&BarTimes>, picture: &Picture) -> (Tone, 
             if times.is_some_and(|times| times.is_slowest) {
                 return (Tone::Strong, "slowest".into());
             }
-            (Tone::Dim, first.map(|first| format!("TTFT {}", first_token(first))).unwrap_or_default())
+            (
+                Tone::Dim,
+                first
+                    .map(|first| format!("TTFT {}", first_token(first)))
+                    .unwrap_or_default(),
+            )
         }
     }
 }
@@ -133,8 +183,13 @@ fn asked(row: BarRow<'_>, question: Option<String>, picture: &Picture) -> String
             None => format!("waited {}", span(answer.after)),
         };
     }
-    let waits = row.bar.ended.filter(|_| picture.is_open_ask(row.bar) && row.bar.known.end);
-    let waits = waits.map(|since| between(since, row.now)).filter(|waits| !waits.is_zero());
+    let waits = row
+        .bar
+        .ended
+        .filter(|_| picture.is_open_ask(row.bar) && row.bar.known.end);
+    let waits = waits
+        .map(|since| between(since, row.now))
+        .filter(|waits| !waits.is_zero());
     match (waits, question) {
         (Some(waits), Some(question)) => format!("waiting {} · {question}", span(waits)),
         (Some(waits), None) => format!("waiting {}", span(waits)),
@@ -148,7 +203,10 @@ pub fn needed(row: BarRow<'_>, picture: &Picture) -> Needed {
     let (kind, name) = name_of(row.bar, picture);
     let name = 2 * levels(row.branch) + kind.len() + text::width(&text::seen(&name, MAX_NAME));
     let (_, note) = note(row, picture.bar(row.branch.key), picture);
-    Needed { name, note: text::width(text::head(&note, MAX_NAME)) }
+    Needed {
+        name,
+        note: text::width(text::head(&note, MAX_NAME)),
+    }
 }
 
 /// Returns the levels that a name is indented by. The outermost level is indented only if its bars are branches.
@@ -183,7 +241,11 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &Picture, grid: &G
     line.push_dim(&guide);
     let room = (from + grid.name).saturating_sub(line.width());
     let (kind, name) = name_of(bar, picture);
-    let hidden = if branch.hidden > 0 { format!(" ▸ {}", text::count(branch.hidden.into())) } else { String::new() };
+    let hidden = if branch.hidden > 0 {
+        format!(" ▸ {}", text::count(branch.hidden.into()))
+    } else {
+        String::new()
+    };
     let room_for_name = room.saturating_sub(kind.len() + text::width(&hidden));
     line.push_dim(&text::fit(kind, room));
     // Nodes have the same color in every view.
@@ -217,7 +279,11 @@ fn cells(
     };
     let start = line.width();
     super::pad(line, start + first);
-    let tone = if row.bar.state == BarState::Abandoned { Tone::Dim } else { Tone::label(row.node) };
+    let tone = if row.bar.state == BarState::Abandoned {
+        Tone::Dim
+    } else {
+        Tone::label(row.node)
+    };
     let texture = if times.is_critical { "█" } else { "▒" };
     let is_end_visible = range.1 <= window.to;
     let end = match row.bar.state {

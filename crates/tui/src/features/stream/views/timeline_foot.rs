@@ -20,18 +20,32 @@ const MIN_LABEL: usize = 4;
 /// Returns the critical path: its nodes, as far as they fit, and the time in which none ran, with shares that add up to the run's
 /// time.
 pub fn critical_text(picture: &Picture, room: usize) -> String {
-    let Some(ran) = picture.axis.as_ref().map(|axis| axis.ran) else { return String::new() };
+    let Some(ran) = picture.axis.as_ref().map(|axis| axis.ran) else {
+        return String::new();
+    };
     let nodes = &picture.critical;
     let outside = ran.saturating_sub(nodes.iter().map(|(_, time)| *time).sum());
-    let own = |path: &str| path.rsplit(SEPARATOR).next().unwrap_or_default().to_string();
+    let own = |path: &str| {
+        path.rsplit(SEPARATOR)
+            .next()
+            .unwrap_or_default()
+            .to_string()
+    };
     // Nodes with the same name in several graphs have their subgraphs, too.
-    let name = |path: &str| match nodes.iter().filter(|(other, _)| own(other) == own(path)).count() {
+    let name = |path: &str| match nodes
+        .iter()
+        .filter(|(other, _)| own(other) == own(path))
+        .count()
+    {
         1 => text::seen(&own(path), 40),
         _ => text::seen(path, 40),
     };
     let text = |(title, shown, is_rest_one): (&str, usize, bool)| {
-        let mut parts: Vec<(String, Duration)> =
-            nodes.iter().take(shown).map(|(path, time)| (name(path), *time)).collect();
+        let mut parts: Vec<(String, Duration)> = nodes
+            .iter()
+            .take(shown)
+            .map(|(path, time)| (name(path), *time))
+            .collect();
         let hidden = nodes.iter().skip(shown).map(|(_, time)| *time).sum();
         match is_rest_one {
             true => parts.push(("rest".into(), hidden + outside)),
@@ -41,26 +55,49 @@ pub fn critical_text(picture: &Picture, room: usize) -> String {
             }
         }
         let shares = whole_percents(parts.iter().map(|(_, time)| *time));
-        let parts = parts.into_iter().zip(shares).filter(|(_, share)| *share > 0);
-        let parts: Vec<String> = parts.map(|((name, _), share)| format!("{name} {share}%")).collect();
+        let parts = parts
+            .into_iter()
+            .zip(shares)
+            .filter(|(_, share)| *share > 0);
+        let parts: Vec<String> = parts
+            .map(|((name, _), share)| format!("{name} {share}%"))
+            .collect();
         format!("{title}: {}", parts.join(" · "))
     };
-    let variants = [("critical path", false), ("critical path", true), ("path", true)];
+    let variants = [
+        ("critical path", false),
+        ("critical path", true),
+        ("path", true),
+    ];
     let counts = || (1..=nodes.len().min(MAX_ON_PATH)).rev();
-    let all = variants.into_iter().flat_map(|(title, rest)| counts().map(move |shown| (title, shown, rest)));
-    all.map(text).find(|text| text::width(text) <= room).unwrap_or_default()
+    let all = variants
+        .into_iter()
+        .flat_map(|(title, rest)| counts().map(move |shown| (title, shown, rest)));
+    all.map(text)
+        .find(|text| text::width(text) <= room)
+        .unwrap_or_default()
 }
 
 /// Returns the shares of times in their sum as whole percentages that add up to 100, unless the sum is zero.
 fn whole_percents(times: impl Iterator<Item = Duration>) -> Vec<u64> {
     let times: Vec<u128> = times.map(|time| time.as_nanos()).collect();
     let sum = times.iter().sum::<u128>().max(1);
-    let mut shares: Vec<(u64, u128)> =
-        times.iter().map(|time| (u64::try_from(time * 100 / sum).unwrap_or(100), time * 100 % sum)).collect();
+    let mut shares: Vec<(u64, u128)> = times
+        .iter()
+        .map(|time| {
+            (
+                u64::try_from(time * 100 / sum).unwrap_or(100),
+                time * 100 % sum,
+            )
+        })
+        .collect();
     let missing = shares.iter().map(|(_, rest)| rest).sum::<u128>() / sum;
     let mut by_rest: Vec<usize> = (0..shares.len()).collect();
     by_rest.sort_by_key(|at| std::cmp::Reverse(shares[*at].1));
-    by_rest.into_iter().take(usize::try_from(missing).unwrap_or(0)).for_each(|at| shares[at].0 += 1);
+    by_rest
+        .into_iter()
+        .take(usize::try_from(missing).unwrap_or(0))
+        .for_each(|at| shares[at].0 += 1);
     shares.into_iter().map(|(share, _)| share).collect()
 }
 
@@ -90,7 +127,13 @@ pub fn foot(picture: &Picture, grid: &Grid, room: usize) -> Vec<Line> {
 fn by_node(nodes: &[NamedTime], width: usize) -> Line {
     let mut line = Line::dim("time by node");
     let sum: Duration = nodes.iter().map(|node| node.time).sum();
-    let label = |node: &NamedTime| (text::seen(&node.name, 24), span(node.time), percent(node.time, sum));
+    let label = |node: &NamedTime| {
+        (
+            text::seen(&node.name, 24),
+            span(node.time),
+            percent(node.time, sum),
+        )
+    };
     let columns = |node: &NamedTime| {
         let (name, time, share) = label(node);
         3 + text::width(&name) + 1 + time.len() + 1 + 1 + share.len()
@@ -104,7 +147,10 @@ fn by_node(nodes: &[NamedTime], width: usize) -> Line {
         text::width("time by node") + names + text::width(&more(shown))
     };
     // The names of all shown nodes leave room for at least some cells of bars.
-    let count = (0..=nodes.len().min(MAX_BY_NODE)).rev().find(|shown| used(*shown) + 10 <= width).unwrap_or(0);
+    let count = (0..=nodes.len().min(MAX_BY_NODE))
+        .rev()
+        .find(|shown| used(*shown) + 10 <= width)
+        .unwrap_or(0);
     let shown: Vec<&NamedTime> = nodes.iter().take(count).collect();
     let room = width.saturating_sub(used(count) + count + 2);
     for node in shown {
@@ -138,11 +184,24 @@ fn icicle(picture: &Picture, width: usize) -> Vec<Line> {
         let mut inner = before;
         // Parallel calls can take more time than their node.
         let inside: Duration = node.inside.iter().map(|call| call.time).sum();
-        let scale = if inside > node.time { node.time.as_secs_f64() / inside.as_secs_f64() } else { 1.0 };
+        let scale = if inside > node.time {
+            node.time.as_secs_f64() / inside.as_secs_f64()
+        } else {
+            1.0
+        };
         for call in &node.inside {
             let time = call.time.mul_f64(scale);
-            let tone = if call.kind == BarKind::Node { Tone::label(&call.name) } else { Tone::Plain };
-            block(lines.get_mut(2), call, tone, (at(inner), at(inner + time).min(to)));
+            let tone = if call.kind == BarKind::Node {
+                Tone::label(&call.name)
+            } else {
+                Tone::Plain
+            };
+            block(
+                lines.get_mut(2),
+                call,
+                tone,
+                (at(inner), at(inner + time).min(to)),
+            );
             inner += time;
         }
         before += node.time;
@@ -166,6 +225,9 @@ fn block(line: Option<&mut Line>, named: &NamedTime, tone: Tone, (from, to): (us
     line.push_dim("│");
     let room = (to).saturating_sub(line.width() + 1);
     line.push_plain(" ");
-    line.push(tone, &text::seen(&format!("{} {}", named.name, span(named.time)), room));
+    line.push(
+        tone,
+        &text::seen(&format!("{} {}", named.name, span(named.time)), room),
+    );
     super::pad(line, to);
 }

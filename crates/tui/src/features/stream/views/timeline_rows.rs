@@ -158,7 +158,12 @@ impl TimelineRows {
         let timeline = &projections.timeline;
         self.now = frame.now;
         let first = timeline.bars().evicted();
-        let version = (timeline.shape(), timeline.changes(), timeline.generation(), first);
+        let version = (
+            timeline.shape(),
+            timeline.changes(),
+            timeline.generation(),
+            first,
+        );
         if self.shown.is_none_or(|(before, _)| before != version) {
             self.groups = groups(timeline);
         }
@@ -182,16 +187,30 @@ impl TimelineRows {
             return;
         };
         let chosen = self.chosen.and_then(|(first, of)| {
-            let at = self.groups.iter().position(|group| group.contains(&first))?;
+            let at = self
+                .groups
+                .iter()
+                .position(|group| group.contains(&first))?;
             Some((at, of))
         });
-        let start = |at: usize| timeline.attempt(first_of(self.groups.get(at)?)?).map(|attempt| attempt.first_seq);
-        let by_seq = (0..self.groups.len()).rev().find(|at| start(*at).is_some_and(|start| start <= seq)).unwrap_or(0);
+        let start = |at: usize| {
+            timeline
+                .attempt(first_of(self.groups.get(at)?)?)
+                .map(|attempt| attempt.first_seq)
+        };
+        let by_seq = (0..self.groups.len())
+            .rev()
+            .find(|at| start(*at).is_some_and(|start| start <= seq))
+            .unwrap_or(0);
         self.at = match chosen {
             Some((at, of)) if of == anchor || start(at) == start(by_seq) => at,
             _ => by_seq,
         };
-        self.chosen = self.groups.get(self.at).and_then(first_of).map(|first| (first, anchor));
+        self.chosen = self
+            .groups
+            .get(self.at)
+            .and_then(first_of)
+            .map(|first| (first, anchor));
     }
 
     fn compute_picture(&mut self, projections: &Projections, version: Version) {
@@ -201,7 +220,9 @@ impl TimelineRows {
         };
         let second = self.now.as_second();
         let is_same = self.picture.attempts == *group;
-        let newest = group.last().and_then(|number| projections.timeline.attempt(*number));
+        let newest = group
+            .last()
+            .and_then(|number| projections.timeline.attempt(*number));
         let is_running = newest.is_some_and(|attempt| attempt.ended.is_none());
         // Running work grows with each event and second.
         let is_large = self.rows.len() > MANY_BARS;
@@ -223,7 +244,9 @@ impl TimelineRows {
         let before = self.shown.replace(shown);
         // Times don't change the rows.
         let is_same = |(of, at): (Version, usize)| {
-            at == shown.1 && (of.0, of.2, of.3) == (shown.0.0, shown.0.2, shown.0.3) && !self.rows.is_empty()
+            at == shown.1
+                && (of.0, of.2, of.3) == (shown.0.0, shown.0.2, shown.0.3)
+                && !self.rows.is_empty()
         };
         if before.is_some_and(is_same) {
             return false;
@@ -232,7 +255,9 @@ impl TimelineRows {
         let replaced = std::mem::take(&mut self.rows);
         let group = self.groups.get(self.at).cloned().unwrap_or_default();
         for (nth, number) in group.iter().enumerate() {
-            let Some(attempt) = timeline.attempt(*number) else { continue };
+            let Some(attempt) = timeline.attempt(*number) else {
+                continue;
+            };
             if nth > 0 && attempt.number > 1 {
                 self.rows.push(Row::Attempt(*number));
             }
@@ -245,15 +270,24 @@ impl TimelineRows {
         place.cursor.key = cursor.unwrap_or(place.cursor.key);
         place.top.key = top.unwrap_or(place.top.key);
         // Usually the tree has only grown at its end.
-        self.rows.len() < replaced.len() || !replaced.iter().zip(&self.rows).all(|(old, new)| old.shows_same_item(new))
+        self.rows.len() < replaced.len()
+            || !replaced
+                .iter()
+                .zip(&self.rows)
+                .all(|(old, new)| old.shows_same_item(new))
     }
 
     /// Returns the shown bars among siblings, in order.
     fn children(&self, timeline: &Timeline, keys: &[u64]) -> Vec<u64> {
         let times = |key: &u64| self.picture.bar(*key);
-        let is_shown = |key: &&u64| !self.only_critical || times(key).is_none_or(|times| times.is_critical);
-        let mut shown: Vec<u64> =
-            keys.iter().filter(is_shown).copied().filter(|key| timeline.bar(*key).is_some()).collect();
+        let is_shown =
+            |key: &&u64| !self.only_critical || times(key).is_none_or(|times| times.is_critical);
+        let mut shown: Vec<u64> = keys
+            .iter()
+            .filter(is_shown)
+            .copied()
+            .filter(|key| timeline.bar(*key).is_some())
+            .collect();
         let took = |times: &BarTimes| times.span.map(|(from, to)| to.saturating_sub(from));
         match self.order {
             Order::Start => {}
@@ -264,7 +298,8 @@ impl TimelineRows {
     }
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {
-        let mut levels: Vec<(Vec<u64>, usize)> = vec![(self.children(timeline, &attempt.children), 0)];
+        let mut levels: Vec<(Vec<u64>, usize)> =
+            vec![(self.children(timeline, &attempt.children), 0)];
         let (mut more, mut forked) = (0_u64, false);
         while let Some((keys, at)) = levels.last_mut() {
             let Some(&key) = keys.get(*at) else {
@@ -274,8 +309,13 @@ impl TimelineRows {
             *at += 1;
             let next = *at;
             let depth = levels.len() - 1;
-            let Some(bar) = timeline.bar(key) else { continue };
-            let rest = levels.last().and_then(|(keys, _)| keys.get(next..)).unwrap_or_default();
+            let Some(bar) = timeline.bar(key) else {
+                continue;
+            };
+            let rest = levels
+                .last()
+                .and_then(|(keys, _)| keys.get(next..))
+                .unwrap_or_default();
             let follows = match depth {
                 // At the top level only the nodes of one step are siblings.
                 0 if self.order == Order::Start && !self.only_critical => {
@@ -289,14 +329,21 @@ impl TimelineRows {
             let bit = 1 << depth.min(63);
             more = if follows { more | bit } else { more & !bit };
             if depth == 0 {
-                let is_branch = follows || !bar.leads && self.order == Order::Start && !self.only_critical;
+                let is_branch =
+                    follows || !bar.leads && self.order == Order::Start && !self.only_critical;
                 forked = bar.kind == BarKind::Node && is_branch;
             }
             let inside = self.children(timeline, &bar.children);
             let folded = !inside.is_empty() && self.folded.contains(&key);
             let hidden = if folded { size(timeline, &inside) } else { 0 };
             let depth = u16::try_from(depth).unwrap_or(u16::MAX);
-            self.rows.push(Row::Bar(Branch { key, depth, more, forked, hidden }));
+            self.rows.push(Row::Bar(Branch {
+                key,
+                depth,
+                more,
+                forked,
+                hidden,
+            }));
             if !folded {
                 levels.push((inside, 0));
             }
@@ -323,18 +370,33 @@ impl TimelineRows {
         self.head = lines::head(&self.picture, projections, shown, &grid, frame.height);
         let room = frame.height.saturating_sub(self.head.len());
         let free = room.saturating_sub(self.rows.len());
-        let room = if frame.height >= MIN_FOOT { free.max(1) } else { 0 };
+        let room = if frame.height >= MIN_FOOT {
+            free.max(1)
+        } else {
+            0
+        };
         self.foot = foot(&self.picture, &grid, room);
     }
 
     /// Returns the columns that names and notes need. Of very many bars only the first ones count.
     fn needed(&self, projections: &Projections) -> Needed {
-        let branches = self.rows.iter().take(MANY_BARS).filter_map(|row| match row {
-            Row::Bar(branch) => Some(branch),
-            Row::Attempt(_) | Row::NoBars(_) => None,
-        });
-        let needed = |branch: &Branch| Some(bars::needed(self.bar_row(&projections.timeline, branch)?, &self.picture));
-        branches.filter_map(needed).fold(Needed::default(), Needed::max)
+        let branches = self
+            .rows
+            .iter()
+            .take(MANY_BARS)
+            .filter_map(|row| match row {
+                Row::Bar(branch) => Some(branch),
+                Row::Attempt(_) | Row::NoBars(_) => None,
+            });
+        let needed = |branch: &Branch| {
+            Some(bars::needed(
+                self.bar_row(&projections.timeline, branch)?,
+                &self.picture,
+            ))
+        };
+        branches
+            .filter_map(needed)
+            .fold(Needed::default(), Needed::max)
     }
 
     /// Returns a bar with what is known about it, without its step.
@@ -342,8 +404,17 @@ impl TimelineRows {
         let bar = timeline.bar(branch.key)?;
         let attempt = timeline.attempt(bar.attempt)?;
         let mut around = std::iter::successors(Some(bar), |bar| timeline.bar(bar.parent?));
-        let node = around.find(|bar| bar.kind == BarKind::Node).map_or(&*bar.name, |node| &*node.name);
-        Some(BarRow { branch, bar, step: "", node, attempt, now: self.now })
+        let node = around
+            .find(|bar| bar.kind == BarKind::Node)
+            .map_or(&*bar.name, |node| &*node.name);
+        Some(BarRow {
+            branch,
+            bar,
+            step: "",
+            node,
+            attempt,
+            now: self.now,
+        })
     }
 
     fn row(&self, key: u64) -> Option<&Row> {
@@ -352,8 +423,15 @@ impl TimelineRows {
 
     /// Returns the index of the row that shows the same item. For a hidden bar, this is the bar that it is folded into.
     fn find(&self, timeline: &Timeline, row: Row) -> Option<u64> {
-        let place = |row: &Row| self.rows.iter().rposition(|other| other.shows_same_item(row)).map(|at| at as u64);
-        let Row::Bar(mut branch) = row else { return place(&row) };
+        let place = |row: &Row| {
+            self.rows
+                .iter()
+                .rposition(|other| other.shows_same_item(row))
+                .map(|at| at as u64)
+        };
+        let Row::Bar(mut branch) = row else {
+            return place(&row);
+        };
         loop {
             if let Some(at) = place(&Row::Bar(branch)) {
                 return Some(at);
@@ -372,7 +450,13 @@ impl TimelineRows {
 
     /// Returns the row of the bar that ran at an event.
     pub fn spot_of(&self, timeline: &Timeline, seq: Seq) -> u64 {
-        let branch = |key| Branch { key, depth: 0, more: 0, forked: false, hidden: 0 };
+        let branch = |key| Branch {
+            key,
+            depth: 0,
+            more: 0,
+            forked: false,
+            hidden: 0,
+        };
         let row = timeline.at_seq(seq).map(branch).map(Row::Bar);
         row.and_then(|row| self.find(timeline, row)).unwrap_or(0)
     }
@@ -387,20 +471,30 @@ impl TimelineRows {
                 let row = self.bar_row(timeline, branch)?;
                 let step = bars::step(timeline, row.bar);
                 let grid = Grid::new(width, self.needed);
-                bars::bar(BarRow { step: &step, ..row }, &self.picture, self.window, &grid)
+                bars::bar(
+                    BarRow { step: &step, ..row },
+                    &self.picture,
+                    self.window,
+                    &grid,
+                )
             }
         })
     }
 
     /// Folds the bar of a row. If it has nothing to fold, returns the row of its parent instead.
     pub fn fold(&mut self, timeline: &Timeline, key: u64) -> Option<u64> {
-        let Row::Bar(branch) = *self.row(key)? else { return None };
+        let Row::Bar(branch) = *self.row(key)? else {
+            return None;
+        };
         let bar = timeline.bar(branch.key)?;
         if !bar.children.is_empty() && self.folded.insert(branch.key) {
             self.shown = None;
             return None;
         }
-        let parent = Row::Bar(Branch { key: bar.parent?, ..branch });
+        let parent = Row::Bar(Branch {
+            key: bar.parent?,
+            ..branch
+        });
         self.find(timeline, parent)
     }
 
@@ -439,7 +533,9 @@ impl TimelineRows {
 
     /// Shows half or twice as much time around the bar of a row.
     pub fn zoom(&mut self, key: u64, nearer: bool) {
-        let Some(axis) = &self.picture.axis else { return };
+        let Some(axis) = &self.picture.axis else {
+            return;
+        };
         let window = self.window.unwrap_or(Window::whole(axis.length));
         let span = match self.row(key) {
             Some(Row::Bar(branch)) => self.picture.bar(branch.key).and_then(|times| times.span),
@@ -447,7 +543,10 @@ impl TimelineRows {
         };
         let (from, to) = span.unwrap_or((window.from, window.to));
         // The middle of the visible part of the bar stays in view.
-        let (from, to) = (from.clamp(window.from, window.to), to.clamp(window.from, window.to));
+        let (from, to) = (
+            from.clamp(window.from, window.to),
+            to.clamp(window.from, window.to),
+        );
         let zoomed = window.zoomed(nearer, from + to.saturating_sub(from) / 2, axis.length);
         self.window = Some(zoomed).filter(|window| *window != Window::whole(axis.length));
     }
@@ -463,14 +562,18 @@ impl TimelineRows {
     /// it shows. Returns `None` if there is none.
     pub fn next_interest(&mut self, timeline: &Timeline, key: u64, forward: bool) -> Option<Seq> {
         let is_failed = |row: &Row| match row {
-            Row::Bar(branch) => timeline.bar(branch.key).is_some_and(|bar| bar.state == BarState::Failed),
+            Row::Bar(branch) => timeline
+                .bar(branch.key)
+                .is_some_and(|bar| bar.state == BarState::Failed),
             Row::Attempt(_) => true,
             Row::NoBars(_) => false,
         };
         let key = usize::try_from(key).ok()?;
         let found = match forward {
             true => (key + 1..self.rows.len()).find(|at| self.rows.get(*at).is_some_and(is_failed)),
-            false => (0..key.min(self.rows.len())).rev().find(|at| self.rows.get(*at).is_some_and(is_failed)),
+            false => (0..key.min(self.rows.len()))
+                .rev()
+                .find(|at| self.rows.get(*at).is_some_and(is_failed)),
         };
         match found {
             Some(at) => self.seq_at(timeline, at as u64),
@@ -480,11 +583,22 @@ impl TimelineRows {
 
     /// Shows the next or previous run. Returns its first event, or `None` if there is none.
     pub fn show_adjacent_run(&mut self, timeline: &Timeline, forward: bool) -> Option<Seq> {
-        let at = if forward { self.at + 1 } else { self.at.checked_sub(1)? };
+        let at = if forward {
+            self.at + 1
+        } else {
+            self.at.checked_sub(1)?
+        };
         let first = *self.groups.get(at)?.first()?;
         let attempt = timeline.attempt(first)?;
-        let first_bar = attempt.children.iter().filter_map(|key| timeline.bar(*key)).map(|bar| bar.first_seq).min();
-        let seq = first_bar.unwrap_or(attempt.first_seq).max(attempt.first_seq);
+        let first_bar = attempt
+            .children
+            .iter()
+            .filter_map(|key| timeline.bar(*key))
+            .map(|bar| bar.first_seq)
+            .min();
+        let seq = first_bar
+            .unwrap_or(attempt.first_seq)
+            .max(attempt.first_seq);
         self.chosen = Some((first, Some(seq)));
         Some(seq)
     }
@@ -492,7 +606,9 @@ impl TimelineRows {
     /// Returns one run as text: the critical path, the time of each node, and the bars with their times.
     pub fn run_text(&self, projections: &Projections, nth: usize) -> String {
         let all = groups(&projections.timeline);
-        all.get(nth).map(|group| super::timeline_text::text(projections, group, self.now)).unwrap_or_default()
+        all.get(nth)
+            .map(|group| super::timeline_text::text(projections, group, self.now))
+            .unwrap_or_default()
     }
 
     /// Returns the number of runs.
@@ -507,7 +623,12 @@ fn size(timeline: &Timeline, keys: &[u64]) -> u32 {
     let mut size = 0;
     while let Some(key) = next.pop() {
         size += 1;
-        next.extend(timeline.bar(key).map(|bar| &bar.children[..]).unwrap_or_default());
+        next.extend(
+            timeline
+                .bar(key)
+                .map(|bar| &bar.children[..])
+                .unwrap_or_default(),
+        );
     }
     size
 }

@@ -3,7 +3,9 @@
 use crate::widgets::form::{FieldDraft, entries};
 use crate::widgets::text_input::TextInput;
 use runtail_core::exact_json::{self, Unreadable};
-use runtail_core::model::{Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, Question, Reply};
+use runtail_core::model::{
+    Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, Question, Reply,
+};
 use serde_json::{Map, Value};
 
 /// The draft of an answer to one question.
@@ -77,21 +79,34 @@ impl QuestionDraft {
         let actions = question.actions();
         let draft = if !actions.is_empty() {
             let drafts = actions.into_iter().enumerate();
-            Draft::Actions(drafts.map(|(at, action)| ActionDraft::of(action, question.inexact_arguments(at))).collect())
+            Draft::Actions(
+                drafts
+                    .map(|(at, action)| ActionDraft::of(action, question.inexact_arguments(at)))
+                    .collect(),
+            )
         } else if let Some(form) = question.response_schema.as_ref().and_then(Form::of_schema) {
             let fields = form.fields.iter().map(FieldDraft::of).collect();
             Draft::Fields(form, fields)
         } else {
             let only_json = question.response_schema.is_some() || question.unsupported().is_some();
             Draft::Plain(PlainDraft {
-                kind: if only_json { PlainKind::Json } else { PlainKind::Text },
+                kind: if only_json {
+                    PlainKind::Json
+                } else {
+                    PlainKind::Text
+                },
                 only_json,
                 text: TextInput::new(""),
                 yes: None,
                 json: TextInput::new(""),
             })
         };
-        QuestionDraft { draft, json: None, as_json: false, touched: false }
+        QuestionDraft {
+            draft,
+            json: None,
+            as_json: false,
+            touched: false,
+        }
     }
 
     /// Clears everything that was typed or chosen. An undo in a text field restores what was typed there.
@@ -103,7 +118,10 @@ impl QuestionDraft {
             empty.set_text(&text);
         };
         let keep_all = |empty: &mut [FieldDraft], typed: &mut [FieldDraft]| {
-            empty.iter_mut().zip(typed).for_each(|(empty, typed)| keep(&mut empty.text, &mut typed.text));
+            empty
+                .iter_mut()
+                .zip(typed)
+                .for_each(|(empty, typed)| keep(&mut empty.text, &mut typed.text));
         };
         match (&mut empty.draft, &mut self.draft) {
             (Draft::Plain(empty), Draft::Plain(typed)) => {
@@ -139,7 +157,8 @@ impl QuestionDraft {
 
     /// Returns whether nothing is decided about its actions.
     pub fn is_undecided(&self) -> bool {
-        let is_open = |actions: &[ActionDraft]| actions.iter().all(|action| action.decision.is_none());
+        let is_open =
+            |actions: &[ActionDraft]| actions.iter().all(|action| action.decision.is_none());
         matches!(&self.draft, Draft::Actions(actions) if !self.as_json && is_open(actions))
     }
 
@@ -151,7 +170,9 @@ impl QuestionDraft {
         match &mut self.draft {
             Draft::Actions(actions) => {
                 for action in actions {
-                    if action.decision.is_none() && action.action.allowed.contains(&DecisionKind::Approve) {
+                    if action.decision.is_none()
+                        && action.action.allowed.contains(&DecisionKind::Approve)
+                    {
                         action.decision = Some(DecisionKind::Approve);
                         self.touched = true;
                     }
@@ -194,16 +215,23 @@ impl QuestionDraft {
                         }
                     }
                 }
-                if broken.is_empty() { Ok(Some(Reply::Decisions(decisions))) } else { Err(broken) }
+                if broken.is_empty() {
+                    Ok(Some(Reply::Decisions(decisions)))
+                } else {
+                    Err(broken)
+                }
             }
             Draft::Fields(form, fields) => {
-                let (entries, broken) = checked(form, fields, |name| AnswerPart::Field(name.to_string()));
+                let (entries, broken) =
+                    checked(form, fields, |name| AnswerPart::Field(name.to_string()));
                 if broken.is_empty() {
                     return Ok(Some(Reply::Value(form.value(entries))));
                 }
                 // The other fields are checked too, so that all problems are reported at once.
                 let others = question.check(&form.value(entries)).into_iter();
-                let is_new = |(spot, _): &(AnswerPart, String)| !broken.iter().any(|(known, _)| known == spot);
+                let is_new = |(spot, _): &(AnswerPart, String)| {
+                    !broken.iter().any(|(known, _)| known == spot)
+                };
                 Err(others.filter(is_new).chain(broken.clone()).collect())
             }
         }
@@ -220,8 +248,13 @@ impl QuestionDraft {
         };
         let value = value.unwrap_or_else(|| match &self.draft {
             Draft::Actions(actions) => {
-                let decided = actions.iter().enumerate().map(|(at, action)| action.decided(at).ok().flatten());
-                question.unfinished(&decided.collect::<Vec<_>>()).unwrap_or_default()
+                let decided = actions
+                    .iter()
+                    .enumerate()
+                    .map(|(at, action)| action.decided(at).ok().flatten());
+                question
+                    .unfinished(&decided.collect::<Vec<_>>())
+                    .unwrap_or_default()
             }
             Draft::Fields(form, fields) => form.value(entries(form, fields).0),
             Draft::Plain(_) => Value::Null,
@@ -237,7 +270,15 @@ impl ActionDraft {
         let form = Form::of_arguments(args, action.args_schema.as_ref());
         let fields = form.fields.iter().map(FieldDraft::of).collect();
         let (reason, response) = (TextInput::new(""), TextInput::new(""));
-        ActionDraft { action, inexact, decision: None, form, fields, reason, response }
+        ActionDraft {
+            action,
+            inexact,
+            decision: None,
+            form,
+            fields,
+            reason,
+            response,
+        }
     }
 
     /// Returns whether all arguments can be edited field by field.
@@ -254,26 +295,37 @@ impl ActionDraft {
             None => None,
             Some(DecisionKind::Approve) => Some(Decision::Approve),
             Some(DecisionKind::Ignore) => Some(Decision::Ignore),
-            Some(DecisionKind::Reject) => Some(Decision::Reject(self.reason.text().trim().to_string())),
+            Some(DecisionKind::Reject) => {
+                Some(Decision::Reject(self.reason.text().trim().to_string()))
+            }
             Some(DecisionKind::Respond) => Some(Decision::Respond(self.response.text())),
             Some(DecisionKind::Edit) if !self.is_editable() => {
                 return Err(vec![(
                     AnswerPart::Action(at),
                     match &self.inexact {
-                        Some(why) => format!("can't be edited here, because its other arguments would change: {why}"),
+                        Some(why) => format!(
+                            "can't be edited here, because its other arguments would change: {why}"
+                        ),
                         None => "has arguments that can only be edited as JSON".into(),
                     },
                 )]);
             }
             Some(DecisionKind::Edit) => {
-                let (entries, broken) =
-                    checked(&self.form, &self.fields, |name| AnswerPart::Argument(at, name.to_string()));
+                let (entries, broken) = checked(&self.form, &self.fields, |name| {
+                    AnswerPart::Argument(at, name.to_string())
+                });
                 if !broken.is_empty() {
                     return Err(broken);
                 }
-                let args =
-                    if self.form.fields.is_empty() { Value::Object(Map::new()) } else { self.form.value(entries) };
-                Some(Decision::Edit(self.action.name.clone(), args.as_object().cloned().unwrap_or_default()))
+                let args = if self.form.fields.is_empty() {
+                    Value::Object(Map::new())
+                } else {
+                    self.form.value(entries)
+                };
+                Some(Decision::Edit(
+                    self.action.name.clone(),
+                    args.as_object().cloned().unwrap_or_default(),
+                ))
             }
         })
     }
@@ -301,14 +353,30 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
         Err(Unreadable::Inexact(inexact)) => Err(vec![(AnswerPart::Answer, inexact.to_string())]),
         Err(Unreadable::Invalid(error)) => {
             let place = format!("line {}, column {}", error.line(), error.column());
-            Err(vec![(AnswerPart::Answer, format!("Not valid JSON ({place}). ctrl-t changes how it is sent."))])
+            Err(vec![(
+                AnswerPart::Answer,
+                format!("Not valid JSON ({place}). ctrl-t changes how it is sent."),
+            )])
         }
     }
 }
 
 /// Returns the values of a form's fields, and their problems.
-fn checked(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> AnswerPart) -> (Vec<Option<Value>>, Broken) {
+fn checked(
+    form: &Form,
+    fields: &[FieldDraft],
+    spot: impl Fn(&str) -> AnswerPart,
+) -> (Vec<Option<Value>>, Broken) {
     let (values, problems) = entries(form, fields);
-    let part = |(path, rule): (String, String)| (if path.is_empty() { AnswerPart::Answer } else { spot(&path) }, rule);
+    let part = |(path, rule): (String, String)| {
+        (
+            if path.is_empty() {
+                AnswerPart::Answer
+            } else {
+                spot(&path)
+            },
+            rule,
+        )
+    };
     (values, problems.into_iter().map(part).collect())
 }

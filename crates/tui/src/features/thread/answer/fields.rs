@@ -4,7 +4,9 @@ use super::draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 use super::keys::{At, Stop};
 use super::sentence;
 use crate::widgets::form::FieldDraft;
-use crate::widgets::form_lines::{FieldLook, FormLines, Part, flow, mark, option, padded, problem_lines, text_box};
+use crate::widgets::form_lines::{
+    FieldLook, FormLines, Part, flow, mark, option, padded, problem_lines, text_box,
+};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{AnswerPart, DecisionKind, FieldKind, FormField, Problem};
@@ -31,7 +33,11 @@ pub(crate) struct Question<'a> {
 
 impl Question<'_> {
     fn is_focused(&self, at: At) -> bool {
-        self.focus == Some(Stop { question: self.question, at })
+        self.focus
+            == Some(Stop {
+                question: self.question,
+                at,
+            })
     }
 
     fn mark(&self, at: At) -> Line {
@@ -55,7 +61,10 @@ impl Question<'_> {
                     (known, wanted) => known == wanted,
                 }
         };
-        self.problems.iter().find(is_it).map(|problem| problem.rule.as_str())
+        self.problems
+            .iter()
+            .find(is_it)
+            .map(|problem| problem.rule.as_str())
     }
 
     /// Adds the lines of a draft.
@@ -68,15 +77,28 @@ impl Question<'_> {
             Draft::Plain(plain) => self.plain(out, plain, draft.is_touched()),
             Draft::Fields(form, fields) => {
                 for (n, (field, typed)) in form.fields.iter().zip(fields).enumerate() {
-                    let spot =
-                        if field.name.is_empty() { AnswerPart::Answer } else { AnswerPart::Field(field.name.clone()) };
-                    let problem = self.problem(&spot).filter(|_| self.shows_all || typed.was_left);
-                    self.field(out, (At::Field(n), ""), field, typed, Notes { problem, changed: None });
+                    let spot = if field.name.is_empty() {
+                        AnswerPart::Answer
+                    } else {
+                        AnswerPart::Field(field.name.clone())
+                    };
+                    let problem = self
+                        .problem(&spot)
+                        .filter(|_| self.shows_all || typed.was_left);
+                    self.field(
+                        out,
+                        (At::Field(n), ""),
+                        field,
+                        typed,
+                        Notes {
+                            problem,
+                            changed: None,
+                        },
+                    );
                 }
-                if let Some(problem) = self
-                    .problem(&AnswerPart::Answer)
-                    .filter(|_| self.shows_all && form.fields.iter().any(|field| !field.name.is_empty()))
-                {
+                if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| {
+                    self.shows_all && form.fields.iter().any(|field| !field.name.is_empty())
+                }) {
                     out.lines.extend(problem_lines("  ", problem, self.width));
                 }
             }
@@ -87,7 +109,8 @@ impl Question<'_> {
                     }
                     self.action(out, n, action);
                 }
-                if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| self.shows_all) {
+                if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| self.shows_all)
+                {
                     out.lines.extend(problem_lines("  ", problem, self.width));
                 }
             }
@@ -95,17 +118,29 @@ impl Question<'_> {
     }
 
     fn shown_problem(&self, spot: &AnswerPart, is_touched: bool) -> Option<String> {
-        self.problem(spot).filter(|_| self.shows_all || is_touched).map(sentence)
+        self.problem(spot)
+            .filter(|_| self.shows_all || is_touched)
+            .map(sentence)
     }
 
     fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_touched: bool) {
         if !plain.only_json {
             let mut line = self.mark(At::Kind).with_dim("Answer as    ");
-            for (kind, label) in [(PlainKind::Text, "text"), (PlainKind::YesNo, "yes or no"), (PlainKind::Json, "JSON")]
-            {
+            for (kind, label) in [
+                (PlainKind::Text, "text"),
+                (PlainKind::YesNo, "yes or no"),
+                (PlainKind::Json, "JSON"),
+            ] {
                 option(&mut line, plain.kind == kind, label);
             }
-            self.add(out, At::Kind, Part { lines: vec![line], cursor: None });
+            self.add(
+                out,
+                At::Kind,
+                Part {
+                    lines: vec![line],
+                    cursor: None,
+                },
+            );
         }
         match plain.kind {
             PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
@@ -118,7 +153,14 @@ impl Question<'_> {
                 option(&mut line, plain.yes == Some(true), "yes");
                 option(&mut line, plain.yes == Some(false), "no");
                 line.push_dim("  y or n, Space toggles");
-                self.add(out, At::YesNo, Part { lines: vec![line], cursor: None });
+                self.add(
+                    out,
+                    At::YesNo,
+                    Part {
+                        lines: vec![line],
+                        cursor: None,
+                    },
+                );
             }
         }
     }
@@ -126,45 +168,76 @@ impl Question<'_> {
     fn action(&self, out: &mut FormLines, n: usize, draft: &ActionDraft) {
         let action = &draft.action;
         let name = text::clean(&action.name);
-        let mut left = self.mark(At::Decision(n)).with_dim(&format!("{}  ", self.before + n + 1));
+        let mut left = self
+            .mark(At::Decision(n))
+            .with_dim(&format!("{}  ", self.before + n + 1));
         left.push_strong(&padded(&text::fit(&name, NAMES), NAMES));
         let mut choices = Vec::new();
         for kind in &action.allowed {
             let mut choice = Line::new();
-            option(&mut choice, draft.decision == Some(*kind), &format!("{} {}", kind.digit(), kind.word()));
+            option(
+                &mut choice,
+                draft.decision == Some(*kind),
+                &format!("{} {}", kind.digit(), kind.word()),
+            );
             choices.push(choice);
         }
         if action.allowed.is_empty() {
-            choices.push(Line::of(Tone::Waiting, "no supported decision is allowed; answer as JSON"));
+            choices.push(Line::of(
+                Tone::Waiting,
+                "no supported decision is allowed; answer as JSON",
+            ));
         }
         let options: usize = choices.iter().map(Line::width).sum();
-        let description =
-            action.description.as_deref().and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
-        let description = description.map(|text| format!(" {}", text::clean(text))).unwrap_or_default();
+        let description = action
+            .description
+            .as_deref()
+            .and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
+        let description = description
+            .map(|text| format!(" {}", text::clean(text)))
+            .unwrap_or_default();
         let taken = left.width() + text::width(&description);
         let mut lines = Vec::new();
         if taken + options + 2 < self.width {
             left.push_plain(&description);
             left.push_plain(&" ".repeat(self.width.saturating_sub(taken + options)));
-            left.left.extend(choices.into_iter().flat_map(|choice| choice.left));
+            left.left
+                .extend(choices.into_iter().flat_map(|choice| choice.left));
             lines.push(left);
         } else {
             let is_beside = taken <= self.width;
             left.push_plain(if is_beside { &description } else { "" });
             lines.push(left);
             lines.extend(flow(Line::plain("     "), 5, choices, self.width));
-            let below =
-                if is_beside { Vec::new() } else { some_lines(description.trim(), self.width.saturating_sub(5)) };
-            lines.extend(below.iter().map(|part| Line::plain(&format!("     {part}"))));
+            let below = if is_beside {
+                Vec::new()
+            } else {
+                some_lines(description.trim(), self.width.saturating_sub(5))
+            };
+            lines.extend(
+                below
+                    .iter()
+                    .map(|part| Line::plain(&format!("     {part}"))),
+            );
         }
-        if let Some(problem) = self.problem(&AnswerPart::Action(n)).filter(|_| self.shows_all) {
+        if let Some(problem) = self
+            .problem(&AnswerPart::Action(n))
+            .filter(|_| self.shows_all)
+        {
             lines.extend(problem_lines(
                 "     ",
                 &sentence(&format!("action {} {problem}", self.before + n + 1)),
                 self.width,
             ));
         }
-        self.add(out, At::Decision(n), Part { lines, cursor: None });
+        self.add(
+            out,
+            At::Decision(n),
+            Part {
+                lines,
+                cursor: None,
+            },
+        );
         self.details(out, n, draft);
         if self.is_focused(At::Decision(n)) {
             // The arguments scroll into view with the decision about them.
@@ -185,8 +258,17 @@ impl Question<'_> {
                 keeps_empty: false,
                 rule: hint.into(),
             };
-            let typed = FieldDraft { text: text.clone(), ..FieldDraft::default() };
-            self.field(out, (At::Message(n), "   "), &shown, &typed, Notes::default());
+            let typed = FieldDraft {
+                text: text.clone(),
+                ..FieldDraft::default()
+            };
+            self.field(
+                out,
+                (At::Message(n), "   "),
+                &shown,
+                &typed,
+                Notes::default(),
+            );
         };
         match draft.decision {
             Some(DecisionKind::Edit) if draft.is_editable() => {
@@ -194,7 +276,10 @@ impl Question<'_> {
                     let problem = self.problem(&AnswerPart::Argument(n, field.name.clone()));
                     let problem = problem.filter(|_| self.shows_all || typed.was_left);
                     let changed = typed.is_changed(field).then(|| changed(field, typed));
-                    let notes = Notes { problem, changed: changed.as_deref() };
+                    let notes = Notes {
+                        problem,
+                        changed: changed.as_deref(),
+                    };
                     self.field(out, (At::Argument(n, i), "   "), field, typed, notes);
                 }
             }
@@ -202,15 +287,22 @@ impl Question<'_> {
                 match &draft.action.args {
                     Value::Object(args) => {
                         for (name, value) in args {
-                            out.lines.extend(value_lines("     ", name, value, self.width));
+                            out.lines
+                                .extend(value_lines("     ", name, value, self.width));
                         }
                     }
                     Value::Null => {}
-                    other => out.lines.extend(value_lines("     ", "arguments", other, self.width)),
+                    other => out
+                        .lines
+                        .extend(value_lines("     ", "arguments", other, self.width)),
                 }
                 match draft.decision {
-                    Some(DecisionKind::Reject) => message(out, "reason", &draft.reason, "optional; sent to the model"),
-                    Some(DecisionKind::Respond) => message(out, "response", &draft.response, "the action's result"),
+                    Some(DecisionKind::Reject) => {
+                        message(out, "reason", &draft.reason, "optional; sent to the model")
+                    }
+                    Some(DecisionKind::Respond) => {
+                        message(out, "response", &draft.response, "the action's result")
+                    }
                     _ => {}
                 }
             }
@@ -242,7 +334,11 @@ impl Question<'_> {
     /// Adds a framed box for multi-line text.
     fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<String>) {
         let mut part = text_box(Line::plain("  "), self.width, typed, self.is_focused(at));
-        part.lines.extend(problem.iter().flat_map(|problem| problem_lines("  ", problem, self.width)));
+        part.lines.extend(
+            problem
+                .iter()
+                .flat_map(|problem| problem_lines("  ", problem, self.width)),
+        );
         self.add(out, at, part);
     }
 }
@@ -280,7 +376,11 @@ pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize)
     let all = some_lines(&shown, width.saturating_sub(left));
     let name = text::clean(name);
     let lines = all.iter().enumerate().map(|(i, line)| {
-        let name = if i == 0 { padded(&text::fit(&name, NAMES), NAMES) } else { " ".repeat(NAMES) };
+        let name = if i == 0 {
+            padded(&text::fit(&name, NAMES), NAMES)
+        } else {
+            " ".repeat(NAMES)
+        };
         Line::dim(&format!("{indent}{name} ")).with_plain(line)
     });
     lines.collect()

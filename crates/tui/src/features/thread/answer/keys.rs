@@ -60,7 +60,9 @@ impl AnswerCard {
         let is_open = |stop: &Stop| match (&self.drafts[stop.question].draft, stop.at) {
             (_, At::Kind) => false,
             // After "approve all", the first undecided action has the focus.
-            (Draft::Actions(actions), At::Decision(at)) => actions.get(at).is_some_and(|one| one.decision.is_none()),
+            (Draft::Actions(actions), At::Decision(at)) => {
+                actions.get(at).is_some_and(|one| one.decision.is_none())
+            }
             _ => true,
         };
         stops.iter().position(is_open).unwrap_or_default()
@@ -87,42 +89,72 @@ impl AnswerCard {
 
     /// Moves the focus to the first problem.
     pub(crate) fn go_to_problem(&mut self, problems: &[Problem]) {
-        let Some(problem) = problems.iter().min_by_key(|problem| (problem.question, problem.spot.clone())) else {
+        let Some(problem) = problems
+            .iter()
+            .min_by_key(|problem| (problem.question, problem.spot.clone()))
+        else {
             return;
         };
-        let Some(draft) = self.drafts.get(problem.question) else { return };
+        let Some(draft) = self.drafts.get(problem.question) else {
+            return;
+        };
         let at = match (&problem.spot, &draft.draft) {
             (AnswerPart::Action(at), _) => Some(At::Decision(*at)),
             (AnswerPart::Argument(at, name), Draft::Actions(actions)) => {
-                let fields = actions.get(*at).map(|action| action.form.fields.as_slice()).unwrap_or_default();
-                fields.iter().position(|field| name.starts_with(&field.name)).map(|field| At::Argument(*at, field))
+                let fields = actions
+                    .get(*at)
+                    .map(|action| action.form.fields.as_slice())
+                    .unwrap_or_default();
+                fields
+                    .iter()
+                    .position(|field| name.starts_with(&field.name))
+                    .map(|field| At::Argument(*at, field))
             }
             (AnswerPart::Field(path), Draft::Fields(form, _)) => {
                 let name = path.split('.').next().unwrap_or_default();
-                form.fields.iter().position(|field| field.name == name).map(At::Field)
+                form.fields
+                    .iter()
+                    .position(|field| field.name == name)
+                    .map(At::Field)
             }
             _ => None,
         };
         let stops = self.stops();
         let of_question = |stop: &&Stop| stop.question == problem.question && stop.at != At::Kind;
-        let wanted = at.map(|at| Stop { question: problem.question, at }).filter(|stop| stops.contains(stop));
+        let wanted = at
+            .map(|at| Stop {
+                question: problem.question,
+                at,
+            })
+            .filter(|stop| stops.contains(stop));
         if let Some(stop) = wanted.or_else(|| stops.iter().find(of_question).copied()) {
             self.go_to(stop);
         }
     }
 
     fn place(&mut self) -> FieldInput<'_> {
-        let Some(Stop { question, at }) = self.focused() else { return FieldInput::Other };
-        let Some(draft) = self.drafts.get_mut(question) else { return FieldInput::Other };
+        let Some(Stop { question, at }) = self.focused() else {
+            return FieldInput::Other;
+        };
+        let Some(draft) = self.drafts.get_mut(question) else {
+            return FieldInput::Other;
+        };
         if at == At::Json && draft.as_json {
-            return draft.json.as_mut().map_or(FieldInput::Other, |text| FieldInput::Text(text, true));
+            return draft
+                .json
+                .as_mut()
+                .map_or(FieldInput::Other, |text| FieldInput::Text(text, true));
         }
         match (&mut draft.draft, at) {
             (Draft::Plain(plain), At::Text) => FieldInput::Text(&mut plain.text, true),
             (Draft::Plain(plain), At::Json) => FieldInput::Text(&mut plain.json, true),
-            (Draft::Fields(form, fields), At::Field(n)) => field_input(form.fields.get(n), fields.get_mut(n)),
+            (Draft::Fields(form, fields), At::Field(n)) => {
+                field_input(form.fields.get(n), fields.get_mut(n))
+            }
             (Draft::Actions(actions), At::Argument(n, field)) => match actions.get_mut(n) {
-                Some(action) => field_input(action.form.fields.get(field), action.fields.get_mut(field)),
+                Some(action) => {
+                    field_input(action.form.fields.get(field), action.fields.get_mut(field))
+                }
                 None => FieldInput::Other,
             },
             (Draft::Actions(actions), At::Message(n)) => match actions.get_mut(n) {
@@ -141,7 +173,8 @@ impl AnswerCard {
             self.drafts[stop.question].touch();
         }
         // Editing after a rejected answer starts a new attempt, unless the server may have received the first one.
-        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure != StartFailure::Unknown) {
+        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure != StartFailure::Unknown)
+        {
             self.stage = AnswerStage::Editing;
         }
     }
@@ -181,13 +214,19 @@ impl AnswerCard {
 
     /// Handles a key on a decision, or on the type of an answer.
     fn decide(&mut self, stop: Option<Stop>, key: Key) {
-        let Some(Stop { question, at }) = stop else { return };
+        let Some(Stop { question, at }) = stop else {
+            return;
+        };
         let forward = matches!(key.code, Code::Right) || key == Key::char(' ');
         let back = key.code == Code::Left;
         match (&mut self.drafts[question].draft, at) {
             (Draft::Plain(plain), At::Kind) if (forward || back) && !plain.only_json => {
                 plain.turn(back);
-                self.focus = self.stops().iter().position(|one| one.question == question).unwrap_or(self.focus);
+                self.focus = self
+                    .stops()
+                    .iter()
+                    .position(|one| one.question == question)
+                    .unwrap_or(self.focus);
             }
             (Draft::Plain(plain), At::YesNo) => {
                 let yes = match key.code {
@@ -201,12 +240,18 @@ impl AnswerCard {
                 self.touch();
             }
             (Draft::Actions(actions), At::Decision(n)) => {
-                let Some(action) = actions.get_mut(n) else { return };
+                let Some(action) = actions.get_mut(n) else {
+                    return;
+                };
                 let allowed = &action.action.allowed;
-                let here = allowed.iter().position(|kind| Some(*kind) == action.decision);
+                let here = allowed
+                    .iter()
+                    .position(|kind| Some(*kind) == action.decision);
                 let chosen = match key.code {
                     Code::Char(digit) if digit.is_ascii_digit() => {
-                        let Some(kind) = allowed.iter().find(|kind| kind.digit() == digit) else { return };
+                        let Some(kind) = allowed.iter().find(|kind| kind.digit() == digit) else {
+                            return;
+                        };
                         Some(*kind).filter(|kind| action.decision != Some(*kind))
                     }
                     Code::Backspace | Code::Delete => None,
@@ -223,9 +268,19 @@ impl AnswerCard {
                 action.decision = chosen;
                 self.touch();
                 // A decision that needs a text moves the focus to it.
-                let message = Stop { question, at: At::Message(n) };
-                let argument = Stop { question, at: At::Argument(n, 0) };
-                if is_digit && let Some(next) = [message, argument].into_iter().find(|one| self.stops().contains(one)) {
+                let message = Stop {
+                    question,
+                    at: At::Message(n),
+                };
+                let argument = Stop {
+                    question,
+                    at: At::Argument(n, 0),
+                };
+                if is_digit
+                    && let Some(next) = [message, argument]
+                        .into_iter()
+                        .find(|one| self.stops().contains(one))
+                {
                     self.go_to(next);
                 }
             }
@@ -246,7 +301,9 @@ impl AnswerCard {
 
     /// Switches between form and JSON, or between text, yes or no, and JSON.
     pub(crate) fn turn(&mut self) {
-        let Some(Stop { question, .. }) = self.focused() else { return };
+        let Some(Stop { question, .. }) = self.focused() else {
+            return;
+        };
         let (asked, draft) = (&self.questions[question], &mut self.drafts[question]);
         if let Draft::Plain(plain) = &mut draft.draft {
             if !plain.only_json {
@@ -255,7 +312,10 @@ impl AnswerCard {
         } else if draft.as_json {
             draft.as_json = false;
         } else {
-            let (filled, empty) = (draft.as_json_text(asked), QuestionDraft::of(asked).as_json_text(asked));
+            let (filled, empty) = (
+                draft.as_json_text(asked),
+                QuestionDraft::of(asked).as_json_text(asked),
+            );
             match &mut draft.json {
                 // Nothing was typed there, or it was cleared.
                 Some(json) if json.text() == empty => json.set_text(&filled),
@@ -308,7 +368,11 @@ fn stops_of(draft: &QuestionDraft) -> Vec<At> {
                 PlainKind::YesNo => At::YesNo,
                 PlainKind::Json => At::Json,
             };
-            if plain.only_json { vec![typed] } else { vec![At::Kind, typed] }
+            if plain.only_json {
+                vec![typed]
+            } else {
+                vec![At::Kind, typed]
+            }
         }
         Draft::Fields(form, _) => (0..form.fields.len()).map(At::Field).collect(),
         Draft::Actions(actions) => {
@@ -317,9 +381,13 @@ fn stops_of(draft: &QuestionDraft) -> Vec<At> {
                 stops.push(At::Decision(n));
                 match action.decision {
                     Some(DecisionKind::Edit) if action.is_editable() => {
-                        stops.extend((0..action.form.fields.len()).map(|field| At::Argument(n, field)));
+                        stops.extend(
+                            (0..action.form.fields.len()).map(|field| At::Argument(n, field)),
+                        );
                     }
-                    Some(DecisionKind::Reject | DecisionKind::Respond) => stops.push(At::Message(n)),
+                    Some(DecisionKind::Reject | DecisionKind::Respond) => {
+                        stops.push(At::Message(n))
+                    }
                     _ => {}
                 }
             }
@@ -338,7 +406,10 @@ impl QuestionDraft {
                 }
             }
             (Draft::Actions(actions), At::Argument(n, field)) => {
-                if let Some(field) = actions.get_mut(n).and_then(|action| action.fields.get_mut(field)) {
+                if let Some(field) = actions
+                    .get_mut(n)
+                    .and_then(|action| action.fields.get_mut(field))
+                {
                     field.was_left = true;
                 }
             }
@@ -351,7 +422,10 @@ impl super::draft::PlainDraft {
     /// Switches to the next or previous type, keeping a text that is already JSON.
     fn turn(&mut self, back: bool) {
         const KINDS: [PlainKind; 3] = [PlainKind::Text, PlainKind::YesNo, PlainKind::Json];
-        let at = KINDS.iter().position(|kind| *kind == self.kind).unwrap_or_default();
+        let at = KINDS
+            .iter()
+            .position(|kind| *kind == self.kind)
+            .unwrap_or_default();
         let next = KINDS[(at + if back { 2 } else { 1 }) % 3];
         let (text, json) = (self.text.text(), self.json.text());
         match next {
@@ -388,7 +462,9 @@ impl AnswerCard {
                     None => Requests::info("The editor opens for text fields only."),
                 };
             }
-            Some(Action::PageUp) if key.text().is_none() => self.top = self.top.saturating_sub(height),
+            Some(Action::PageUp) if key.text().is_none() => {
+                self.top = self.top.saturating_sub(height)
+            }
             Some(Action::PageDown) if key.text().is_none() => self.top += height,
             action => match action.and_then(Requests::while_typing) {
                 Some(requests) => return requests,

@@ -34,8 +34,15 @@ impl AnswerCard {
 
     /// Returns when the questions were asked, and by which node.
     fn asked(&self, now: Timestamp) -> String {
-        let age = self.since.map(|at| format!(" · asked {} ago", since(now, at))).unwrap_or_default();
-        let nodes: Vec<&str> = self.questions.iter().filter_map(|question| question.node.as_deref()).collect();
+        let age = self
+            .since
+            .map(|at| format!(" · asked {} ago", since(now, at)))
+            .unwrap_or_default();
+        let nodes: Vec<&str> = self
+            .questions
+            .iter()
+            .filter_map(|question| question.node.as_deref())
+            .collect();
         let by = match nodes.first() {
             Some(node) if nodes.iter().all(|other| other == node) => format!(" by {node}"),
             _ => String::new(),
@@ -53,22 +60,42 @@ impl AnswerCard {
         let mut keys = vec![("answer.send", "send".to_string())];
         match (stop.map(|stop| stop.at), draft.map(|draft| &draft.draft)) {
             (Some(At::Decision(n)), Some(Draft::Actions(actions))) => {
-                let allowed = actions.get(n).map(|action| action.action.allowed.as_slice()).unwrap_or_default();
-                let digits: Vec<String> = allowed.iter().copied().map(DecisionKind::digit).map(String::from).collect();
-                keys.extend([("", "↑↓ action".to_string()), ("", format!("{} decide", digits.join(" ")))]);
+                let allowed = actions
+                    .get(n)
+                    .map(|action| action.action.allowed.as_slice())
+                    .unwrap_or_default();
+                let digits: Vec<String> = allowed
+                    .iter()
+                    .copied()
+                    .map(DecisionKind::digit)
+                    .map(String::from)
+                    .collect();
+                keys.extend([
+                    ("", "↑↓ action".to_string()),
+                    ("", format!("{} decide", digits.join(" "))),
+                ]);
             }
             (Some(At::Text | At::Json), _) => keys.push(("", "⏎ new line".into())),
             _ => keys.push(("answer.next", "next field".into())),
         }
         let other = match draft {
             Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
-            Some(QuestionDraft { draft: Draft::Plain(plain), .. }) if plain.only_json => None,
-            Some(QuestionDraft { draft: Draft::Plain(_), .. }) => Some("change type"),
+            Some(QuestionDraft {
+                draft: Draft::Plain(plain),
+                ..
+            }) if plain.only_json => None,
+            Some(QuestionDraft {
+                draft: Draft::Plain(_),
+                ..
+            }) => Some("change type"),
             _ => Some("as JSON"),
         };
         keys.extend(other.map(|label| ("answer.form", label.to_string())));
-        let more =
-            [("answer.outside", "$EDITOR"), ("answer.request", "request"), ("answer.back", "close, keeps the draft")];
+        let more = [
+            ("answer.outside", "$EDITOR"),
+            ("answer.request", "request"),
+            ("answer.back", "close, keeps the draft"),
+        ];
         keys.extend(more.map(|(id, label)| (id, label.to_string())));
         keys
     }
@@ -82,20 +109,35 @@ impl AnswerCard {
                 return out;
             }
             AnswerStage::NotLoaded(error) => {
-                out.lines.push(Line::bad("Couldn't load the thread's questions. Nothing was sent."));
-                out.lines.extend(wrap(&error.story(), width).iter().map(|line| Line::plain(line)));
+                out.lines.push(Line::bad(
+                    "Couldn't load the thread's questions. Nothing was sent.",
+                ));
+                out.lines.extend(
+                    wrap(&error.story(), width)
+                        .iter()
+                        .map(|line| Line::plain(line)),
+                );
                 return out;
             }
             AnswerStage::Refused(failed) => {
-                out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::bad(line)));
+                out.lines.extend(
+                    wrap(meaning(failed.failure), width)
+                        .iter()
+                        .map(|line| Line::bad(line)),
+                );
                 let story = failed.error.story();
-                out.lines.extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
+                out.lines
+                    .extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
                 out.lines.push(Line::new());
             }
             AnswerStage::Editing | AnswerStage::Sending => {}
         }
         if let (Some(closed), AnswerStage::Editing) = (&self.watch.closed, &self.stage) {
-            out.lines.extend(wrap(&closed.sentence, width).iter().map(|line| Line::bad(line)));
+            out.lines.extend(
+                wrap(&closed.sentence, width)
+                    .iter()
+                    .map(|line| Line::bad(line)),
+            );
             out.lines.push(Line::new());
         }
         let answer = self.answer();
@@ -117,7 +159,8 @@ impl AnswerCard {
             // Calls that wait together are listed like the actions of one question.
             if !(is_call[at] && at > 0 && is_call[at - 1]) {
                 let actions = if is_call[at] { calls(is_call.len()) } else { 1 };
-                out.lines.extend(self.heading(at, question, draft, actions, width));
+                out.lines
+                    .extend(self.heading(at, question, draft, actions, width));
                 if matches!(draft.draft, Draft::Actions(_)) && !draft.as_json {
                     out.lines.push(Line::new());
                 }
@@ -129,36 +172,65 @@ impl AnswerCard {
         out.lines.push(Line::new());
         out.lines.extend(self.request_lines(width));
         if answer.as_ref().is_ok_and(Resume::is_doubtful) {
-            out.lines.extend(wrap(MIXED_DECISIONS, width).iter().map(|line| Line::of(Tone::Waiting, line)));
+            out.lines.extend(
+                wrap(MIXED_DECISIONS, width)
+                    .iter()
+                    .map(|line| Line::of(Tone::Waiting, line)),
+            );
         }
         out.lines.extend(self.summary(&answer, width));
         out
     }
 
     /// `calls`: how many calls with a question of their own it heads.
-    fn heading(&self, at: usize, question: &Question, draft: &QuestionDraft, calls: usize, width: usize) -> Vec<Line> {
+    fn heading(
+        &self,
+        at: usize,
+        question: &Question,
+        draft: &QuestionDraft,
+        calls: usize,
+        width: usize,
+    ) -> Vec<Line> {
         let count = self.questions.len();
-        let number = if count > 1 && calls < 2 { format!("{} of {count}  ", at + 1) } else { String::new() };
+        let number = if count > 1 && calls < 2 {
+            format!("{} of {count}  ", at + 1)
+        } else {
+            String::new()
+        };
         let right = match (&draft.draft, question.node.as_deref().filter(|_| count > 1)) {
-            (Draft::Fields(form, _), None) => {
-                form.title.as_ref().map(|title| format!("form from the question's schema: {title}"))
-            }
+            (Draft::Fields(form, _), None) => form
+                .title
+                .as_ref()
+                .map(|title| format!("form from the question's schema: {title}")),
             (_, node) => node.map(|node| format!("node {node}")),
         };
-        let right = if self.is_left_out(at) { Some("no longer open".into()) } else { right };
+        let right = if self.is_left_out(at) {
+            Some("no longer open".into())
+        } else {
+            right
+        };
         let mut lines = Vec::new();
         if let Draft::Actions(actions) = &draft.draft {
             let text = match actions.len() {
-                1 if calls > 1 => format!("{calls} actions need a decision. Undecided ones stay open."),
+                1 if calls > 1 => {
+                    format!("{calls} actions need a decision. Undecided ones stay open.")
+                }
                 1 => "1 action needs a decision.".to_string(),
                 n => format!("{n} actions need a decision. They are sent together."),
             };
-            lines.push(Line::of(Tone::Waiting, "◆ ").with_dim(&number).with_strong(&text));
+            lines.push(
+                Line::of(Tone::Waiting, "◆ ")
+                    .with_dim(&number)
+                    .with_strong(&text),
+            );
         } else {
-            let (title, others) = question_lines(question, width.saturating_sub(2 + text::width(&number)));
+            let (title, others) =
+                question_lines(question, width.saturating_sub(2 + text::width(&number)));
             for (i, line) in title.iter().enumerate() {
                 let line = match i {
-                    0 => Line::of(Tone::Waiting, "◆ ").with_dim(&number).with_strong(line),
+                    0 => Line::of(Tone::Waiting, "◆ ")
+                        .with_dim(&number)
+                        .with_strong(line),
                     _ => Line::plain("  ").with_strong(line),
                 };
                 lines.push(line);
@@ -181,13 +253,19 @@ impl AnswerCard {
             return lines;
         }
         let Some(body) = self.request() else {
-            let why =
-                if self.run.is_none() { "The thread's assistant is unknown." } else { "The answer is not complete." };
+            let why = if self.run.is_none() {
+                "The thread's assistant is unknown."
+            } else {
+                "The answer is not complete."
+            };
             lines.push(Line::dim(&format!("  {why}")));
             return lines;
         };
         let thread = text::short_id(&self.thread.id);
-        let graph = self.graph.clone().unwrap_or_else(|| text::short_id(&body.assistant_id));
+        let graph = self
+            .graph
+            .clone()
+            .unwrap_or_else(|| text::short_id(&body.assistant_id));
         let about = format!(
             "  POST /threads/{thread}/runs · assistant {graph} (the thread's) · rejected if another run is active"
         );
@@ -220,7 +298,10 @@ impl AnswerCard {
             })
             .flatten()
             .collect();
-        let decided = actions.iter().filter(|action| action.decision.is_some()).count();
+        let decided = actions
+            .iter()
+            .filter(|action| action.decision.is_some())
+            .count();
         let mut parts = Vec::new();
         if !(actions.is_empty() || count > 1 && self.questions.iter().all(Question::is_per_call)) {
             parts.push(format!("{decided} of {} decided.", actions.len()));
@@ -231,8 +312,12 @@ impl AnswerCard {
                 match (count, open) {
                     (1, _) => parts.extend(self.sends(resume)),
                     (_, 0) => parts.push(format!("{answered} of {count} answered.")),
-                    (_, 1) => parts.push(format!("{answered} of {count} answered; the other stays open.")),
-                    _ => parts.push(format!("{answered} of {count} answered; the others stay open.")),
+                    (_, 1) => parts.push(format!(
+                        "{answered} of {count} answered; the other stays open."
+                    )),
+                    _ => parts.push(format!(
+                        "{answered} of {count} answered; the others stay open."
+                    )),
                 }
             }
             Err(problems) => {
@@ -240,20 +325,39 @@ impl AnswerCard {
                 match problems.len() {
                     _ if !is_begun => parts.push("Nothing is answered yet.".into()),
                     1 => parts.push(sentence(&problems[0].in_words(&self.questions))),
-                    n => parts.push(format!("{n} problems to fix. Nothing is sent until everything is valid.")),
+                    n => parts.push(format!(
+                        "{n} problems to fix. Nothing is sent until everything is valid."
+                    )),
                 }
             }
         }
-        let tone = if answer.is_err() && self.was_tried { Tone::Bad } else { Tone::Plain };
-        let mut lines: Vec<Line> = wrap(&parts.join(" "), width).iter().map(|line| Line::of(tone, line)).collect();
+        let tone = if answer.is_err() && self.was_tried {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        };
+        let mut lines: Vec<Line> = wrap(&parts.join(" "), width)
+            .iter()
+            .map(|line| Line::of(tone, line))
+            .collect();
         let caution = match self.questions.iter().find_map(Question::caution) {
             Some(caution) => caution,
-            None if self.questions.iter().all(|question| question.response_schema.is_some()) => String::new(),
+            None if self
+                .questions
+                .iter()
+                .all(|question| question.response_schema.is_some()) =>
+            {
+                String::new()
+            }
             None => "The server keeps only the first answer. Check it before sending.".into(),
         };
-        let room = lines.last().map_or(0, |line| width.saturating_sub(line.width() + 2));
+        let room = lines
+            .last()
+            .map_or(0, |line| width.saturating_sub(line.width() + 2));
         match lines.last_mut() {
-            Some(last) if text::width(&caution) <= room => *last = std::mem::take(last).right(Tone::Dim, &caution),
+            Some(last) if text::width(&caution) <= room => {
+                *last = std::mem::take(last).right(Tone::Dim, &caution)
+            }
             _ => lines.extend(wrap(&caution, width).iter().map(|line| Line::dim(line))),
         }
         lines
@@ -271,7 +375,11 @@ impl AnswerCard {
             None => (resume.value(), String::new()),
         };
         let shown = text::head(&value.to_string(), 60).to_string();
-        let shown = if shown.len() < value.to_string().len() { format!("{shown}…") } else { shown };
+        let shown = if shown.len() < value.to_string().len() {
+            format!("{shown}…")
+        } else {
+            shown
+        };
         let kind = if value.is_string() { " as text" } else { "" };
         Some(format!("Sends {}{kind}{to}.", text::clean(&shown)))
     }
@@ -284,20 +392,39 @@ fn short(id: &str) -> String {
 /// Returns the text of a question, and the lines for the rest of its payload.
 fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>) {
     let (title, others): (String, Vec<(&String, &Value)>) = match &question.value {
-        value if question.unsupported().is_some() => {
-            (serde_json::to_string_pretty(value).unwrap_or_default(), Vec::new())
-        }
+        value if question.unsupported().is_some() => (
+            serde_json::to_string_pretty(value).unwrap_or_default(),
+            Vec::new(),
+        ),
         Value::Object(fields) => {
-            let names = ["question", "message", "prompt", "query", "title", "description"];
-            let titled = names.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
+            let names = [
+                "question",
+                "message",
+                "prompt",
+                "query",
+                "title",
+                "description",
+            ];
+            let titled = names
+                .iter()
+                .find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
             match titled {
-                Some((name, title)) => (title.into(), fields.iter().filter(|(key, _)| *key != name).collect()),
+                Some((name, title)) => (
+                    title.into(),
+                    fields.iter().filter(|(key, _)| *key != name).collect(),
+                ),
                 None => ("Answer this".into(), fields.iter().collect()),
             }
         }
         Value::String(title) => (title.clone(), Vec::new()),
-        Value::Null => ("The graph asks for an answer without details.".into(), Vec::new()),
-        other => (serde_json::to_string_pretty(other).unwrap_or_default(), Vec::new()),
+        Value::Null => (
+            "The graph asks for an answer without details.".into(),
+            Vec::new(),
+        ),
+        other => (
+            serde_json::to_string_pretty(other).unwrap_or_default(),
+            Vec::new(),
+        ),
     };
     let rows = others.into_iter().filter(|(_, value)| !value.is_null());
     let rows = rows.flat_map(|(name, value)| value_lines("  ", name, value, width));

@@ -21,7 +21,9 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartFailure, StartGuard};
-use runtail_core::model::{Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume, shell_word};
+use runtail_core::model::{
+    Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume, shell_word,
+};
 use runtail_core::text;
 
 /// Maximum number of drafts kept in a session.
@@ -117,14 +119,22 @@ impl AnswerCard {
         assistant: Option<String>,
     ) -> AnswerCard {
         let run = assistant.map(|assistant| Rerun::with_options_of(None, &assistant));
-        let mut card = AnswerCard { run, ..AnswerCard::loading(number, thread) };
+        let mut card = AnswerCard {
+            run,
+            ..AnswerCard::loading(number, thread)
+        };
         card.ask(questions);
         card
     }
 
     pub fn fill(&mut self, loaded: LoadedThread) {
-        self.graph = loaded.thread.as_ref().and_then(|thread| thread.graph_id.clone());
-        self.run = loaded.assistant().map(|assistant| loaded.next_run(assistant));
+        self.graph = loaded
+            .thread
+            .as_ref()
+            .and_then(|thread| thread.graph_id.clone());
+        self.run = loaded
+            .assistant()
+            .map(|assistant| loaded.next_run(assistant));
         self.since = match loaded.status() {
             ThreadStatus::Waiting { since, .. } => since,
             _ => loaded.state.as_ref().and_then(|state| state.created_at),
@@ -160,7 +170,11 @@ impl AnswerCard {
 
     /// Scrolls the focus into view.
     pub(crate) fn clamp(&mut self, width: usize, height: usize) {
-        let FormLines { lines, focus: (from, to), .. } = self.lines(width);
+        let FormLines {
+            lines,
+            focus: (from, to),
+            ..
+        } = self.lines(width);
         let last = lines.len().saturating_sub(height);
         let shows_focus = (self.top, self.focus);
         if self.last_clamp != Some(shows_focus) {
@@ -171,7 +185,11 @@ impl AnswerCard {
                 }
                 // The heading stays visible with the first question, even if its arguments have no room.
                 let has_room = to <= height || to - from > height;
-                self.top = if from <= height / 2 && has_room { 0 } else { self.top.min(from) };
+                self.top = if from <= height / 2 && has_room {
+                    0
+                } else {
+                    self.top.min(from)
+                };
             }
         }
         self.top = self.top.min(last);
@@ -180,7 +198,8 @@ impl AnswerCard {
 
     /// Returns how many questions the answer leaves open.
     pub(crate) fn left_open(&self) -> usize {
-        self.answer().map_or(0, |resume| self.questions.len() - resume.answered().len())
+        self.answer()
+            .map_or(0, |resume| self.questions.len() - resume.answered().len())
     }
 
     /// Returns the drafts as answers to the questions.
@@ -204,7 +223,11 @@ impl AnswerCard {
                 Ok(reply) => replies.push(reply),
                 Err(broken) => {
                     replies.push(None);
-                    problems.extend(broken.into_iter().map(|(spot, rule)| Problem { question: at, spot, rule }));
+                    problems.extend(broken.into_iter().map(|(spot, rule)| Problem {
+                        question: at,
+                        spot,
+                        rule,
+                    }));
                 }
             }
         }
@@ -213,9 +236,15 @@ impl AnswerCard {
         }
         // An unreadable reply is not an answer, but the problems of the others are still reported.
         if let Err(others) = resume(&self.questions, &replies) {
-            let is_new = |other: &Problem| !problems.iter().any(|known| known.question == other.question);
-            let others: Vec<Problem> =
-                others.into_iter().filter(|other| replies[other.question].is_some() && is_new(other)).collect();
+            let is_new = |other: &Problem| {
+                !problems
+                    .iter()
+                    .any(|known| known.question == other.question)
+            };
+            let others: Vec<Problem> = others
+                .into_iter()
+                .filter(|other| replies[other.question].is_some() && is_new(other))
+                .collect();
             problems.extend(others);
         }
         Err(problems)
@@ -229,7 +258,11 @@ impl AnswerCard {
 
     /// Returns whether a question was closed while others are still open.
     fn is_left_out(&self, question: usize) -> bool {
-        self.watch.left_out.get(question).copied().unwrap_or_default()
+        self.watch
+            .left_out
+            .get(question)
+            .copied()
+            .unwrap_or_default()
     }
 
     pub fn is_editable(&self) -> bool {
@@ -252,7 +285,8 @@ impl AnswerCard {
         }
         let mut is_restored = false;
         for (question, draft) in self.questions.iter().zip(&mut self.drafts) {
-            let is_own = |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
+            let is_own =
+                |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
             if let Some(kept) = kept.iter().find(is_own) {
                 *draft = kept.draft.clone();
                 is_restored = true;
@@ -269,7 +303,9 @@ impl AnswerCard {
         match is_restored {
             true => {
                 let key = session.key("answer.start_over");
-                Requests::info(format!("Restored your earlier draft. Press {key} to start over."))
+                Requests::info(format!(
+                    "Restored your earlier draft. Press {key} to start over."
+                ))
             }
             false => Requests::none(),
         }
@@ -279,7 +315,10 @@ impl AnswerCard {
     fn close(&self) -> Requests {
         let mut out = Requests::none();
         if self.stage == AnswerStage::Sending {
-            out.notify(false, "The answer was already sent. You'll be notified of the result.");
+            out.notify(
+                false,
+                "The answer was already sent. You'll be notified of the result.",
+            );
         }
         out.and(Request::Close)
     }
@@ -288,11 +327,17 @@ impl AnswerCard {
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         let now = cx.session.now;
         // A send key that is held down since before the questions were visible must not send.
-        if !cx.is_seen || !self.is_editable() || self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY) {
+        if !cx.is_seen
+            || !self.is_editable()
+            || self
+                .held
+                .is_some_and(|last| now.duration_since(last) < HELD_KEY)
+        {
             self.held = Some(now);
             return Requests::none();
         }
-        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure == StartFailure::Unknown) {
+        if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure == StartFailure::Unknown)
+        {
             let text = "The answer may have been received, so it isn't sent again from here. Look at the thread's runs; if the \
                         question is still open, answer it from there.";
             return Requests::error(text);
@@ -303,7 +348,10 @@ impl AnswerCard {
             Err(problems) => {
                 self.go_to_problem(&problems);
                 return Requests::error(match problems.as_slice() {
-                    [one] => format!("Nothing was sent. {}", sentence(&one.in_words(&self.questions))),
+                    [one] => format!(
+                        "Nothing was sent. {}",
+                        sentence(&one.in_words(&self.questions))
+                    ),
                     several => format!("Nothing was sent. {} problems to fix.", several.len()),
                 });
             }
@@ -320,7 +368,11 @@ impl AnswerCard {
             return Requests::error(cx.session.read_only_text(&self.thread.server.profile));
         }
         self.stage = AnswerStage::Sending;
-        let asked = resume.answered().iter().map(|at| self.questions[*at].clone()).collect();
+        let asked = resume
+            .answered()
+            .iter()
+            .map(|at| self.questions[*at].clone())
+            .collect();
         let start = RunStart {
             thread: self.thread.id.clone(),
             body: run.body.answering(&resume),
@@ -334,10 +386,16 @@ impl Threads {
     /// Keeps a draft for the next time the same question is answered.
     pub fn keep(&mut self, card: &AnswerCard) {
         for (question, draft) in card.questions.iter().zip(&card.drafts) {
-            self.answer_drafts.retain(|kept| kept.thread != card.thread || kept.question != *question);
+            self.answer_drafts
+                .retain(|kept| kept.thread != card.thread || kept.question != *question);
             if draft.is_touched() {
-                let (thread, question, draft) = (card.thread.clone(), question.clone(), draft.clone());
-                self.answer_drafts.push(KeptDraft { thread, question, draft });
+                let (thread, question, draft) =
+                    (card.thread.clone(), question.clone(), draft.clone());
+                self.answer_drafts.push(KeptDraft {
+                    thread,
+                    question,
+                    draft,
+                });
             }
         }
         let surplus = self.answer_drafts.len().saturating_sub(MAX_DRAFTS);
@@ -347,9 +405,15 @@ impl Threads {
     /// Forgets the drafts of answered questions.
     pub fn forget_answered(&mut self, card: &AnswerCard) {
         self.keep(card);
-        let answered = card.answer().map(|resume| resume.answered().to_vec()).unwrap_or_default();
+        let answered = card
+            .answer()
+            .map(|resume| resume.answered().to_vec())
+            .unwrap_or_default();
         let is_answered = |kept: &KeptDraft| {
-            kept.thread == card.thread && answered.iter().any(|at| card.questions[*at] == kept.question)
+            kept.thread == card.thread
+                && answered
+                    .iter()
+                    .any(|at| card.questions[*at] == kept.question)
         };
         self.answer_drafts.retain(|kept| !is_answered(kept));
     }
@@ -402,13 +466,19 @@ impl Component for AnswerCard {
 /// Formats a rule as a sentence with a capital letter and a period.
 fn sentence(rule: &str) -> String {
     let text = text::capitalized(&text::clean(rule));
-    if text.ends_with('.') { text } else { format!("{text}.") }
+    if text.ends_with('.') {
+        text
+    } else {
+        format!("{text}.")
+    }
 }
 
 /// Describes a rejected answer.
 fn meaning(failure: StartFailure) -> &'static str {
     match failure {
-        StartFailure::NotOpen => "This question is no longer open. Nothing was sent; your draft is kept.",
+        StartFailure::NotOpen => {
+            "This question is no longer open. Nothing was sent; your draft is kept."
+        }
         StartFailure::Answered => "Someone answered first. Your draft is kept.",
         StartFailure::Busy => {
             "Another run is active on the thread, so the server refused the answer. Your draft is kept."
@@ -417,11 +487,15 @@ fn meaning(failure: StartFailure) -> &'static str {
         StartFailure::Unchecked => {
             "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
         }
-        StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent; your draft is kept.",
+        StartFailure::Unreachable => {
+            "The server couldn't be reached. Nothing was sent; your draft is kept."
+        }
         StartFailure::Refused | StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
             "The server refused the answer. Your draft is kept."
         }
-        StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
+        StartFailure::NotOffered => {
+            "This server can't start runs in the background. Your draft is kept."
+        }
         StartFailure::Unknown => {
             "It's unknown whether the answer was received: the server failed, or its reply was lost. Look at the thread's \
              runs before you do anything again."

@@ -8,15 +8,24 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use serde_json::{Value, json};
 
 fn thread() -> ThreadRef {
-    let server = ServerRef { profile: "eu".into(), name: "support-bot".into(), url: "http://x".into() };
-    ThreadRef { server, id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into() }
+    let server = ServerRef {
+        profile: "eu".into(),
+        name: "support-bot".into(),
+        url: "http://x".into(),
+    };
+    ThreadRef {
+        server,
+        id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into(),
+    }
 }
 
 /// Returns a waiting thread from a captured state.
 fn waiting(name: &str) -> LoadedThread {
     let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests");
     let file = |folder: &str| std::fs::read_to_string(format!("{tests}/{folder}/{name}.json"));
-    let text = file("fixtures/threads").or_else(|_| file("captures/agents")).unwrap();
+    let text = file("fixtures/threads")
+        .or_else(|_| file("captures/agents"))
+        .unwrap();
     let mut case: Value = serde_json::from_str(&text).unwrap();
     if case["state"].is_null() {
         case["state"] = case["response"]["body"].take();
@@ -46,7 +55,9 @@ fn press(card: &mut AnswerCard, keys: &str) {
 }
 
 fn sent(card: &AnswerCard) -> Value {
-    let body = card.request().unwrap_or_else(|| panic!("{:?}", card.answer()));
+    let body = card
+        .request()
+        .unwrap_or_else(|| panic!("{:?}", card.answer()));
     body.command.unwrap()["resume"].clone()
 }
 
@@ -55,7 +66,11 @@ fn only(value: Value) -> Value {
 }
 
 fn problems(card: &AnswerCard) -> Vec<String> {
-    card.answer().unwrap_err().iter().map(ToString::to_string).collect()
+    card.answer()
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
@@ -65,9 +80,19 @@ fn text_is_quoted_and_sent_by_id_on_the_threads_own_assistant() {
     press(&mut card, "approved");
     assert_eq!(only(sent(&card)), json!("approved"));
     let body = serde_json::to_value(card.request().unwrap()).unwrap();
-    assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-1"), &json!("reject")));
-    assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&json!(true), &json!("continue")));
-    assert_eq!(body["context"], json!({"model": "large"}), "as the run that asked was started");
+    assert_eq!(
+        (&body["assistant_id"], &body["multitask_strategy"]),
+        (&json!("a-1"), &json!("reject"))
+    );
+    assert_eq!(
+        (&body["stream_resumable"], &body["on_disconnect"]),
+        (&json!(true), &json!("continue"))
+    );
+    assert_eq!(
+        body["context"],
+        json!({"model": "large"}),
+        "as the run that asked was started"
+    );
     assert_eq!(body.get("input"), None);
 }
 
@@ -75,17 +100,31 @@ fn text_is_quoted_and_sent_by_id_on_the_threads_own_assistant() {
 fn nothing_of_the_card_is_cut_in_little_room() {
     for width in [56, 76, 136] {
         for (name, keys, parts) in [
-            ("question-hitl", "1", &["Tool execution requires approval", "1 approve", "4 respond"][..]),
-            ("question-with-schema", "y<Down><Backspace>12<Down>", &["red", "green", "must be at most 5"]),
+            (
+                "question-hitl",
+                "1",
+                &["Tool execution requires approval", "1 approve", "4 respond"][..],
+            ),
+            (
+                "question-with-schema",
+                "y<Down><Backspace>12<Down>",
+                &["red", "green", "must be at most 5"],
+            ),
         ] {
             let mut card = card(name);
             press(&mut card, keys);
             let lines = card.lines(width).lines;
             let is_long = |line: &String| runtail_core::text::width(line) > width;
-            let long: Vec<String> =
-                lines.iter().map(|line| line.text().trim_end().to_string()).filter(is_long).collect();
+            let long: Vec<String> = lines
+                .iter()
+                .map(|line| line.text().trim_end().to_string())
+                .filter(is_long)
+                .collect();
             assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
-            let words: Vec<String> = lines.iter().map(|line| line.text().trim().to_string()).collect();
+            let words: Vec<String> = lines
+                .iter()
+                .map(|line| line.text().trim().to_string())
+                .collect();
             let text = words.join(" ");
             for part in parts {
                 assert!(text.contains(part), "{part} at {width}: {text}");
@@ -102,7 +141,11 @@ fn yes_and_no_and_json_are_a_key_away() {
     assert_eq!(only(sent(&card)), json!(false));
     card.turn();
     press(&mut card, "{\"a\": 1");
-    assert!(problems(&card)[0].starts_with("Not valid JSON (line 1, column"), "{:?}", problems(&card));
+    assert!(
+        problems(&card)[0].starts_with("Not valid JSON (line 1, column"),
+        "{:?}",
+        problems(&card)
+    );
     press(&mut card, "}");
     assert_eq!(only(sent(&card)), json!({"a": 1}));
     card.set_text("null");
@@ -114,7 +157,10 @@ fn every_action_needs_a_decision_that_it_allows() {
     let mut card = card("question-hitl");
     // 1 is approve; the second action does not allow 2 or 4, and the third allows only 4.
     press(&mut card, "1<Down>24");
-    assert_eq!(problems(&card), ["action 2 needs a decision", "action 3 needs a decision"]);
+    assert_eq!(
+        problems(&card),
+        ["action 2 needs a decision", "action 3 needs a decision"]
+    );
     press(&mut card, "3keep it<Down>14Tuesday");
     let answer = only(sent(&card));
     let expected = json!({"decisions": [
@@ -134,25 +180,49 @@ fn an_edit_sends_changed_arguments_and_keeps_the_rest() {
     press(&mut card, "<Down><Down>1<Down>4x");
     let decisions = only(sent(&card))["decisions"].clone();
     let args = json!({"to": "bob@example.com", "body": "lunch?"});
-    assert_eq!(decisions[0], json!({"type": "edit", "edited_action": {"name": "send_email", "args": args}}));
+    assert_eq!(
+        decisions[0],
+        json!({"type": "edit", "edited_action": {"name": "send_email", "args": args}})
+    );
     let text: Vec<String> = card.lines(120).lines.iter().map(Line::text).collect();
-    assert!(text.iter().any(|line| line.contains("changed, was: ann@example.com")), "{text:#?}");
+    assert!(
+        text.iter()
+            .any(|line| line.contains("changed, was: ann@example.com")),
+        "{text:#?}"
+    );
 }
 
 #[test]
 fn a_form_shows_problems_only_where_something_was_left_or_tried() {
     let mut card = card("question-with-schema");
-    let shown = |card: &AnswerCard| -> String { card.lines(110).lines.iter().map(|l| l.text() + "\n").collect() };
+    let shown = |card: &AnswerCard| -> String {
+        card.lines(110)
+            .lines
+            .iter()
+            .map(|l| l.text() + "\n")
+            .collect()
+    };
     assert!(!shown(&card).contains('✗'), "{}", shown(&card));
     press(&mut card, "<Down>");
     card.set_text("12");
-    assert!(!shown(&card).contains("at most"), "not while it is typed: {}", shown(&card));
+    assert!(
+        !shown(&card).contains("at most"),
+        "not while it is typed: {}",
+        shown(&card)
+    );
     press(&mut card, "<Down>");
-    assert!(shown(&card).contains("✗ must be at most 5"), "{}", shown(&card));
+    assert!(
+        shown(&card).contains("✗ must be at most 5"),
+        "{}",
+        shown(&card)
+    );
     press(&mut card, "<Up>");
     card.set_text("4");
     press(&mut card, "<Up>y");
-    assert_eq!(only(sent(&card)), json!({"approve": true, "score": 4, "colour": "red"}));
+    assert_eq!(
+        only(sent(&card)),
+        json!({"approve": true, "score": 4, "colour": "red"})
+    );
 }
 
 #[test]
@@ -162,11 +232,17 @@ fn a_form_becomes_json_with_what_was_typed() {
     card.turn();
     let text = card.outside_text().unwrap();
     let typed: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(typed, json!({"approve": false, "score": 3, "colour": "red"}));
+    assert_eq!(
+        typed,
+        json!({"approve": false, "score": 3, "colour": "red"})
+    );
     card.set_text(r#"{"approve": true}"#);
     assert_eq!(only(sent(&card)), json!({"approve": true}));
     card.set_text(r#"{"score": 99}"#);
-    assert_eq!(problems(&card), ["approve: required", "score: must be at most 5"]);
+    assert_eq!(
+        problems(&card),
+        ["approve: required", "score: must be at most 5"]
+    );
 }
 
 #[test]
@@ -179,17 +255,28 @@ fn several_questions_stay_open_until_they_are_answered() {
     assert_eq!(sent(&card), json!({ asked[1].id.clone().unwrap(): "keep" }));
     assert_eq!(card.left_open(), 2);
     let text: Vec<String> = card.lines(120).lines.iter().map(Line::text).collect();
-    assert!(text.iter().any(|line| line.contains("1 of 3 answered; the others stay open.")), "{text:#?}");
+    assert!(
+        text.iter()
+            .any(|line| line.contains("1 of 3 answered; the others stay open.")),
+        "{text:#?}"
+    );
 }
 
 #[test]
 fn approve_all_decides_only_what_may_be_approved() {
     let mut all = card("question-hitl");
     all.approve_all();
-    assert_eq!(problems(&all), ["action 3 needs a decision"], "it only takes a response");
+    assert_eq!(
+        problems(&all),
+        ["action 3 needs a decision"],
+        "it only takes a response"
+    );
     let mut inbox = card("question-inbox");
     inbox.approve_all();
-    assert_eq!(only(sent(&inbox)), json!([{"type": "accept", "args": null}]));
+    assert_eq!(
+        only(sent(&inbox)),
+        json!([{"type": "accept", "args": null}])
+    );
     let mut plain = card("question");
     plain.approve_all();
     assert_eq!(only(sent(&plain)), json!(true));
@@ -201,16 +288,37 @@ fn a_refused_answer_keeps_the_draft() {
     press(&mut card, "approved");
     card.stage = AnswerStage::Sending;
     press(&mut card, "x");
-    assert_eq!(only(sent(&card)), json!("approved"), "nothing is typed while it is sent");
-    let error = ApiError { kind: Kind::Conflict, at: Place::default(), detail: "busy".into(), hint: None };
-    card.refused(StartError { failure: StartFailure::Busy, error: error.clone() });
+    assert_eq!(
+        only(sent(&card)),
+        json!("approved"),
+        "nothing is typed while it is sent"
+    );
+    let error = ApiError {
+        kind: Kind::Conflict,
+        at: Place::default(),
+        detail: "busy".into(),
+        hint: None,
+    };
+    card.refused(StartError {
+        failure: StartFailure::Busy,
+        error: error.clone(),
+    });
     let first = |card: &AnswerCard| card.lines(100).lines.first().map(Line::text);
     let expected = "Another run is active on the thread, so the server refused the answer. Your draft is kept.";
     assert_eq!(first(&card).as_deref(), Some(expected));
-    card.refused(StartError { failure: StartFailure::Answered, error });
-    assert_eq!(first(&card).as_deref(), Some("Someone answered first. Your draft is kept."));
+    card.refused(StartError {
+        failure: StartFailure::Answered,
+        error,
+    });
+    assert_eq!(
+        first(&card).as_deref(),
+        Some("Someone answered first. Your draft is kept.")
+    );
     press(&mut card, "!");
-    assert_eq!((card.stage.clone(), only(sent(&card))), (AnswerStage::Editing, json!("approved!")));
+    assert_eq!(
+        (card.stage.clone(), only(sent(&card))),
+        (AnswerStage::Editing, json!("approved!"))
+    );
 }
 
 fn any_keys() -> impl Strategy<Value = Vec<Key>> {
@@ -267,7 +375,10 @@ fn inexact(args: &str) -> AnswerCard {
         r#"{{"next":["tools"],"tasks":[{{"id":"t","name":"tools","interrupts":[
             {{"id":"8f3c07aa8f3c07aa8f3c07aa8f3c07aa","value":{value}}}]}}],"checkpoint":{{"checkpoint_id":"c"}}}}"#
     );
-    let loaded = LoadedThread { state: Some(StateFacts::read(&state).unwrap()), ..waiting("question-hitl") };
+    let loaded = LoadedThread {
+        state: Some(StateFacts::read(&state).unwrap()),
+        ..waiting("question-hitl")
+    };
     AnswerCard::loaded(1, thread(), loaded)
 }
 
@@ -275,23 +386,40 @@ fn inexact(args: &str) -> AnswerCard {
 fn arguments_that_are_not_touched_are_never_changed_by_an_edit() {
     // These numbers and keys would not be sent as they were received.
     for (args, why) in [
-        (r#""amount":1e400"#, "the number 1e400 is too large to be sent, in action_requests.1.args.amount"),
-        (r#""amount":123456789012345678901234"#, "it would become 1.2345678901234569e+23"),
-        (r#""to":"c""#, r#"the key "to" occurs twice, in action_requests.1.args"#),
+        (
+            r#""amount":1e400"#,
+            "the number 1e400 is too large to be sent, in action_requests.1.args.amount",
+        ),
+        (
+            r#""amount":123456789012345678901234"#,
+            "it would become 1.2345678901234569e+23",
+        ),
+        (
+            r#""to":"c""#,
+            r#"the key "to" occurs twice, in action_requests.1.args"#,
+        ),
     ] {
         let mut card = inexact(args);
         press(&mut card, "1");
         press(&mut card, "<Down>2");
         let said = problems(&card).join(" ");
-        assert!(said.contains("can't be edited here") && said.contains(why), "{args}: {said}");
+        assert!(
+            said.contains("can't be edited here") && said.contains(why),
+            "{args}: {said}"
+        );
         // It can still be approved, which doesn't repeat the arguments, and the other action can be edited.
         let mut card = inexact(args);
         press(&mut card, "2y<Down>1");
         let decisions = only(sent(&card))["decisions"].clone();
-        assert_eq!((&decisions[0]["type"], &decisions[1]["type"]), (&json!("edit"), &json!("approve")), "{args}");
+        assert_eq!(
+            (&decisions[0]["type"], &decisions[1]["type"]),
+            (&json!("edit"), &json!("approve")),
+            "{args}"
+        );
     }
     // What a parser keeps is sent as it was received: the order of keys, large integers, and fractions.
-    let args = r#""z":12345678901234567890,"a":1.50,"nested":{"b":-9007199254740993,"a":[1.0,null]}"#;
+    let args =
+        r#""z":12345678901234567890,"a":1.50,"nested":{"b":-9007199254740993,"a":[1.0,null]}"#;
     let mut card = inexact(args);
     press(&mut card, "1<Down>2");
     press(&mut card, "c");

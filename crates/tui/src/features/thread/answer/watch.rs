@@ -26,7 +26,10 @@ pub(super) struct Closed {
 
 impl Closed {
     fn all(sentence: String) -> Closed {
-        Closed { label: "no longer open".into(), sentence }
+        Closed {
+            label: "no longer open".into(),
+            sentence,
+        }
     }
 }
 
@@ -56,7 +59,10 @@ impl AnswerCard {
             ThreadStatus::Waiting { questions, .. } => questions,
             _ => &[],
         };
-        let is_open = |asked: &Question| open.iter().any(|now| now.id == asked.id && now.value == asked.value);
+        let is_open = |asked: &Question| {
+            open.iter()
+                .any(|now| now.id == asked.id && now.value == asked.value)
+        };
         let mut left_out = Vec::new();
         for (asked, seen) in self.questions.iter().zip(&mut self.watch.seen) {
             let is_open = is_open(asked);
@@ -64,9 +70,15 @@ impl AnswerCard {
             *seen |= is_open;
         }
         let closed = left_out.iter().filter(|is_closed| **is_closed).count();
-        self.watch.left_out = if closed < self.questions.len() { left_out } else { Vec::new() };
+        self.watch.left_out = if closed < self.questions.len() {
+            left_out
+        } else {
+            Vec::new()
+        };
         let now = match status {
-            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => "a run is active on the thread".to_string(),
+            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
+                "a run is active on the thread".to_string()
+            }
             ThreadStatus::Waiting { .. } => "the thread asks another question now".into(),
             ThreadStatus::Deleted => "the thread was deleted".into(),
             status => format!("the thread's status is now “{}”", status.word()),
@@ -74,10 +86,12 @@ impl AnswerCard {
         let all = self.questions.len();
         Some(match closed {
             0 => return None,
-            1 if all == 1 => Closed::all(format!("This question is no longer open: {now}. Your draft is kept.")),
-            _ if closed == all => {
-                Closed::all(format!("These questions are no longer open: {now}. Your drafts are kept."))
-            }
+            1 if all == 1 => Closed::all(format!(
+                "This question is no longer open: {now}. Your draft is kept."
+            )),
+            _ if closed == all => Closed::all(format!(
+                "These questions are no longer open: {now}. Your drafts are kept."
+            )),
             _ => {
                 let label = format!("{closed} of {all} no longer open");
                 let are = if closed == 1 { "is" } else { "are" };

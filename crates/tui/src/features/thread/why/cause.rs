@@ -25,7 +25,10 @@ pub(super) struct Why {
 
 impl Why {
     fn new(story: impl Into<String>) -> Why {
-        Why { story: story.into(), ..Why::default() }
+        Why {
+            story: story.into(),
+            ..Why::default()
+        }
     }
 
     fn action(mut self, id: &'static str, label: impl Into<String>) -> Why {
@@ -89,18 +92,36 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         );
         if offers.continues {
             // First, because a new run would use the wrong assistant again.
-            why.actions
-                .insert(0, ("why.restore", "run the earlier assistant again, from its newest checkpoint".into()));
+            why.actions.insert(
+                0,
+                (
+                    "why.restore",
+                    "run the earlier assistant again, from its newest checkpoint".into(),
+                ),
+            );
             why.consequence = "";
         }
     }
     if offers_earlier_step(view) {
         let is_idle = matches!(view.status, ThreadStatus::Idle { .. });
-        let at = why.actions.iter().position(|(id, _)| *id == "stream.new_run").filter(|_| !is_idle);
+        let at = why
+            .actions
+            .iter()
+            .position(|(id, _)| *id == "stream.new_run")
+            .filter(|_| !is_idle);
         let at = at.unwrap_or(why.actions.len());
-        why.actions.insert(at, ("stream.history", "run again from an earlier step".into()));
-        if matches!(view.status, ThreadStatus::Paused { .. } | ThreadStatus::Cancelled { .. }) {
-            why.actions.insert(at, ("why.edit_state", "edit state first, then continue".into()));
+        why.actions.insert(
+            at,
+            ("stream.history", "run again from an earlier step".into()),
+        );
+        if matches!(
+            view.status,
+            ThreadStatus::Paused { .. } | ThreadStatus::Cancelled { .. }
+        ) {
+            why.actions.insert(
+                at,
+                ("why.edit_state", "edit state first, then continue".into()),
+            );
         }
     }
     if can_end(view) {
@@ -112,7 +133,10 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
 
 /// Returns whether a thread stopped with nodes left to run, and its server can end it.
 pub(crate) fn can_end(view: &ThreadView<'_>) -> bool {
-    let has_next = view.records.state().is_some_and(|state| !state.next.is_empty());
+    let has_next = view
+        .records
+        .state()
+        .is_some_and(|state| !state.next.is_empty());
     let is_waiting = matches!(view.status, ThreadStatus::Waiting { .. });
     has_next && view.offers.ends && (is_waiting || has_stopped(view.status))
 }
@@ -141,7 +165,11 @@ fn answer_refused(view: &ThreadView<'_>, why: &mut Why) {
     if is_wrong {
         why.headline = Some("the answer broke the question".into());
     }
-    why.story.push_str(if is_wrong { " The answer doesn't fit the question." } else { " It failed with the answer." });
+    why.story.push_str(if is_wrong {
+        " The answer doesn't fit the question."
+    } else {
+        " It failed with the answer."
+    });
     why.story.push_str(" The server keeps that answer, so a new one has no effect until the asking step runs again.");
 }
 
@@ -153,7 +181,9 @@ fn offers_earlier_step(view: &ThreadView<'_>) -> bool {
 
 fn queued(since: Option<Timestamp>, waiting: usize, offers: Offers, session: &Session) -> Why {
     let story = match (since, waiting) {
-        (Some(at), _) if at > session.now => format!("The run is scheduled to start at {}.", session.clock(at)),
+        (Some(at), _) if at > session.now => {
+            format!("The run is scheduled to start at {}.", session.clock(at))
+        }
         (_, 1) => "A run is queued; no worker has started it yet.".into(),
         (_, n) => format!("{n} runs are queued. A thread runs them one at a time, oldest first."),
     };
@@ -163,7 +193,8 @@ fn queued(since: Option<Timestamp>, waiting: usize, offers: Offers, session: &Se
 /// Returns whether a thread is listed as idle though its state asks, as the copy of a waiting thread is (acting reference §2).
 fn is_copy(view: &ThreadView<'_>) -> bool {
     let records = view.records.thread_records();
-    records.thread.is_some_and(|thread| thread.status == "idle") && records.runs.is_some_and(<[_]>::is_empty)
+    records.thread.is_some_and(|thread| thread.status == "idle")
+        && records.runs.is_some_and(<[_]>::is_empty)
 }
 
 /// `name`: the run that asks, if it is known.
@@ -179,7 +210,11 @@ fn waiting(questions: &[Question], name: Option<&str>, is_copy: bool) -> Why {
             " It is the copy of a waiting thread, so the server lists it as idle; an answer works all the same.",
         );
     }
-    let all = if questions.len() > 1 { "approve all" } else { "approve" };
+    let all = if questions.len() > 1 {
+        "approve all"
+    } else {
+        "approve"
+    };
     Why::new(story)
         .action("stream.answer", "answer")
         .action_if(
@@ -204,7 +239,12 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
                 (next, false) => format!(" before {}", nodes(next)),
             };
             let story = format!("{name} is paused at a breakpoint{place}. Nothing failed.");
-            (Why::new(story), next.as_slice(), "runs", " with new input: drops the pause")
+            (
+                Why::new(story),
+                next.as_slice(),
+                "runs",
+                " with new input: drops the pause",
+            )
         }
         ThreadStatus::Cancelled { next, .. } => {
             let lost = match next.is_empty() {
@@ -212,17 +252,29 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
                 false => format!(" Next is {}; its unfinished work is lost.", nodes(next)),
             };
             let story = format!("{name} was cancelled. Its finished steps are saved.{lost}");
-            (Why::new(story), next.as_slice(), "reruns", " with new input: drops the pause")
+            (
+                Why::new(story),
+                next.as_slice(),
+                "reruns",
+                " with new input: drops the pause",
+            )
         }
         ThreadStatus::Edited { next, .. } => {
             let story = match next.is_empty() {
                 true => "The state was edited after the last run.".into(),
-                false => format!("The state was edited and not continued since. Next is {}.", nodes(next)),
+                false => format!(
+                    "The state was edited and not continued since. Next is {}.",
+                    nodes(next)
+                ),
             };
             (Why::new(story), next.as_slice(), "runs", "")
         }
         status => {
-            let next: &[String] = if let ThreadStatus::Stopped { next, .. } = status { next } else { &[] };
+            let next: &[String] = if let ThreadStatus::Stopped { next, .. } = status {
+                next
+            } else {
+                &[]
+            };
             let story = "The thread is interrupted, but its records show no question, breakpoint or cancelled run.";
             (Why::new(story), next, "runs", " with new input")
         }
@@ -235,8 +287,16 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
             ThreadStatus::Edited { .. } => "A question that was open is asked again.",
             _ => "",
         };
-    } else if offers.continues && matches!(status, ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. }) {
-        why = why.action("stream.answer", "continue: the server doesn't list what runs next");
+    } else if offers.continues
+        && matches!(
+            status,
+            ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. }
+        )
+    {
+        why = why.action(
+            "stream.answer",
+            "continue: the server doesn't list what runs next",
+        );
     } else if !next.is_empty() {
         why.story.push_str(CANT_CONTINUE);
     }
@@ -244,17 +304,27 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
 }
 
 /// What a thread whose server can't continue it needs.
-const CANT_CONTINUE: &str =
-    " This server starts no run without an input, so it can't continue from here; a new run starts the graph again.";
+const CANT_CONTINUE: &str = " This server starts no run without an input, so it can't continue from here; a new run starts the graph again.";
 
 fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &str) -> Why {
     let (again, offers) = (view.again, view.offers);
     let limit = StepLimit::reached(view.status, view.records.thread_records());
-    let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
+    let place = if failed.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", nodes(failed))
+    };
     let how = match limit {
-        Some(limit @ StepLimit { is_inferred: false, .. }) => format!("reached its limit of {}", limit.in_words()),
+        Some(
+            limit @ StepLimit {
+                is_inferred: false, ..
+            },
+        ) => format!("reached its limit of {}", limit.in_words()),
         Some(limit) => {
-            format!("failed, but none of its steps did. It most likely reached its limit of {}", limit.in_words())
+            format!(
+                "failed, but none of its steps did. It most likely reached its limit of {}",
+                limit.in_words()
+            )
         }
         None if timed_out => "timed out".into(),
         None => "failed".into(),
@@ -263,14 +333,20 @@ fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &
         Again::Steps => format!("{name} {how}{place}. Its finished steps are saved."),
         Again::Input => format!("{name} {how}{place}. There is no step to retry."),
         Again::Nothing => {
-            "The thread's status is failed, but its runs were deleted, so nothing can be retried.".to_string()
+            "The thread's status is failed, but its runs were deleted, so nothing can be retried."
+                .to_string()
         }
     };
-    let with_limit = limit.map(|limit| format!(" with a limit of {} steps", limit.steps.saturating_mul(2)));
+    let with_limit =
+        limit.map(|limit| format!(" with a limit of {} steps", limit.steps.saturating_mul(2)));
     let with_limit = with_limit.unwrap_or_default();
     let retry = match again {
-        Again::Steps if offers.continues && limit.is_some() => Some(format!("continue{with_limit}")),
-        Again::Steps if offers.continues && failed.is_empty() => Some("retry the unfinished steps".into()),
+        Again::Steps if offers.continues && limit.is_some() => {
+            Some(format!("continue{with_limit}"))
+        }
+        Again::Steps if offers.continues && failed.is_empty() => {
+            Some("retry the unfinished steps".into())
+        }
         Again::Steps if offers.continues => Some(format!("retry {}", nodes(failed))),
         // A server that can't retry steps runs the input again.
         Again::Steps | Again::Input if offers.starts && !is_answer_refused(view) => {
@@ -295,38 +371,56 @@ fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &
 fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
     let story = match run {
         Some(run) if run.outcome == RunOutcome::Deleted => {
-            format!("{name} was rolled back or deleted; the server has no record of it. Nothing to do.")
+            format!(
+                "{name} was rolled back or deleted; the server has no record of it. Nothing to do."
+            )
         }
         Some(run) => format!("{name} {}. Nothing to do.", run.outcome.word()),
         None => "No run is active on this thread.".into(),
     };
     // The input is in the record of a run.
     let has_record = view.records.runs().iter().any(|run| run.is_recorded);
-    Why::new(story).new_run("").action_if(has_record && view.offers.starts, "stream.again", "run the last input again")
+    Why::new(story).new_run("").action_if(
+        has_record && view.offers.starts,
+        "stream.again",
+        "run the last input again",
+    )
 }
 
 /// Returns whether the thread failed with an open question, which the server keeps the answer of (acting
 /// reference §1.1).
 fn is_answer_refused(view: &ThreadView<'_>) -> bool {
-    matches!(view.status, ThreadStatus::Failed { .. }) && view.records.thread_records().keeps_rejected_answer()
+    matches!(view.status, ThreadStatus::Failed { .. })
+        && view.records.thread_records().keeps_rejected_answer()
 }
 
 /// Returns whether the newest run used another assistant than a run before it (acting reference §1.4). Whether they run the
 /// same graph is not in the records.
 fn has_other_assistant(view: &ThreadView<'_>) -> bool {
-    if view.status.is_active() || matches!(view.status, ThreadStatus::Loading | ThreadStatus::Deleted) {
+    if view.status.is_active()
+        || matches!(view.status, ThreadStatus::Loading | ThreadStatus::Deleted)
+    {
         return false;
     }
     let runs = view.records.thread_records().runs.unwrap_or_default();
-    let mut ran = runs.iter().map(|run| run.assistant_id.as_str()).filter(|id| !id.is_empty());
+    let mut ran = runs
+        .iter()
+        .map(|run| run.assistant_id.as_str())
+        .filter(|id| !id.is_empty());
     ran.next().is_some_and(|newest| ran.any(|id| id != newest))
 }
 
 fn nodes(next: &[String]) -> String {
-    next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ")
+    next.iter()
+        .map(|node| text::clean(node).into_owned())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).collect())
+        .unwrap_or_default()
 }

@@ -16,28 +16,59 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     let (known, status, now) = (view.records, view.status, session.now);
     let mut evidence = Vec::new();
     if *status == ThreadStatus::Deleted {
-        let checked = known.loaded().map(|loaded| format!("404, checked {} ago", since(now, loaded.at)));
-        return checked.map(|checked| ("thread", checked)).into_iter().collect();
+        let checked = known
+            .loaded()
+            .map(|loaded| format!("404, checked {} ago", since(now, loaded.at)));
+        return checked
+            .map(|checked| ("thread", checked))
+            .into_iter()
+            .collect();
     }
     for question in status.questions() {
-        let place = question.node.as_deref().map(|node| format!(" · node {node}")).unwrap_or_default();
+        let place = question
+            .node
+            .as_deref()
+            .map(|node| format!(" · node {node}"))
+            .unwrap_or_default();
         evidence.push(("question", format!("{}{place}", question.summary())));
     }
     evidence.extend(view.stuck.iter().map(|sign| ("stuck", sign.evidence())));
     evidence.extend(status.error().map(|error| ("error", error.to_string())));
     if let Some(answer) = known.thread_records().rejected_answer() {
-        let at = answer.at.map(|at| format!(" · {}", session.dated_clock(at))).unwrap_or_default();
-        evidence.push(("sent", format!("{}{at}", text::seen(&answer.sent.to_string(), MAX_ANSWER))));
-        evidence.extend(answer.problems.into_iter().map(|problem| ("wrong", problem)));
+        let at = answer
+            .at
+            .map(|at| format!(" · {}", session.dated_clock(at)))
+            .unwrap_or_default();
+        evidence.push((
+            "sent",
+            format!("{}{at}", text::seen(&answer.sent.to_string(), MAX_ANSWER)),
+        ));
+        evidence.extend(
+            answer
+                .problems
+                .into_iter()
+                .map(|problem| ("wrong", problem)),
+        );
     }
     if let Some(thread) = known.thread() {
-        let word = if thread.status.is_empty() { "not reported" } else { &thread.status };
-        let error = thread.error.as_ref().map(ThreadError::text).filter(|text| status.error() != Some(text.as_str()));
+        let word = if thread.status.is_empty() {
+            "not reported"
+        } else {
+            &thread.status
+        };
+        let error = thread
+            .error
+            .as_ref()
+            .map(ThreadError::text)
+            .filter(|text| status.error() != Some(text.as_str()));
         let error = error.map(|text| format!(" · {text}")).unwrap_or_default();
         evidence.push(("status", format!("{word}{error}")));
     }
     if let Some(state) = known.state() {
-        let has_next = matches!(status, ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. });
+        let has_next = matches!(
+            status,
+            ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. }
+        );
         let next = match state.next.as_slice() {
             [] if has_next => "not listed by the server".into(),
             [] => "none".into(),
@@ -45,24 +76,42 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         };
         evidence.push(("next", next));
         let step = state.step.map(|step| format!("step {step}"));
-        let written = state.created_at.map(|at| format!("saved {}", session.dated_clock(at)));
+        let written = state
+            .created_at
+            .map(|at| format!("saved {}", session.dated_clock(at)));
         let checkpoint: Vec<String> = step.into_iter().chain(written).collect();
         if !checkpoint.is_empty() {
             evidence.push(("last", checkpoint.join(", ")));
         }
     }
     let run_id = match status {
-        ThreadStatus::Running { run_id: Some(id), .. } => Some(id.as_str()),
+        ThreadStatus::Running {
+            run_id: Some(id), ..
+        } => Some(id.as_str()),
         _ => known.run_of(status).and_then(|run| run.run_id.as_deref()),
     };
     if let Some(run) = run_id.and_then(|id| known.record(id)) {
         evidence.push(("run", run_summary(run, known.run(&run.run_id))));
-        evidence.extend(view.revisions.as_ref().map(|known| ("ran on", revision(run, known))));
+        evidence.extend(
+            view.revisions
+                .as_ref()
+                .map(|known| ("ran on", revision(run, known))),
+        );
     }
-    let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
-    let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
+    let active = known
+        .runs()
+        .iter()
+        .filter(|run| !run.outcome.is_over())
+        .count();
+    let checked = known
+        .loaded()
+        .map(|loaded| format!(" (checked {} ago)", since(now, loaded.at)))
+        .unwrap_or_default();
     let runs = if active == 1 { "run" } else { "runs" };
-    let is_unknown = known.missing().iter().any(|(part, _)| *part == SnapshotPart::Runs)
+    let is_unknown = known
+        .missing()
+        .iter()
+        .any(|(part, _)| *part == SnapshotPart::Runs)
         || view.is_recording && matches!(status, ThreadStatus::Unknown { .. });
     let active = match (is_unknown, active) {
         (true, 0) => "unknown".to_string(),
@@ -83,7 +132,11 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
             None => missing.push((why, vec![part.word()])),
         }
     }
-    evidence.extend(missing.into_iter().map(|(why, parts)| ("missing", format!("{}: {why}", parts.join(", ")))));
+    evidence.extend(
+        missing
+            .into_iter()
+            .map(|(why, parts)| ("missing", format!("{}: {why}", parts.join(", ")))),
+    );
     evidence
 }
 
@@ -91,7 +144,10 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
 fn revision(run: &RunFacts, known: &KnownRevisions) -> String {
     match &run.revision {
         Some(name) => known.words_for(name),
-        None => format!("{}: the run's metadata names none", RevisionAge::Unknown.words()),
+        None => format!(
+            "{}: the run's metadata names none",
+            RevisionAge::Unknown.words()
+        ),
     }
 }
 
@@ -99,13 +155,17 @@ fn revision(run: &RunFacts, known: &KnownRevisions) -> String {
 /// a success.
 fn run_summary(run: &RunFacts, entry: Option<&RunEntry>) -> String {
     let stopped = entry.map(|entry| entry.outcome);
-    let stopped = stopped.filter(|outcome| matches!(outcome, RunOutcome::Paused | RunOutcome::WaitingForInput));
+    let stopped = stopped
+        .filter(|outcome| matches!(outcome, RunOutcome::Paused | RunOutcome::WaitingForInput));
     let status = match stopped {
         Some(outcome) => format!("{} (the server's status: {})", outcome.word(), run.status),
         None => run.status.clone(),
     };
     let mut summary = format!("{} · {status}", text::short_id(&run.run_id));
-    for (what, nodes) in [("interrupt_before", &run.interrupt_before), ("interrupt_after", &run.interrupt_after)] {
+    for (what, nodes) in [
+        ("interrupt_before", &run.interrupt_before),
+        ("interrupt_after", &run.interrupt_after),
+    ] {
         if !nodes.is_empty() {
             summary.push_str(&format!(" · {what} {}", nodes.join(", ")));
         }

@@ -38,18 +38,33 @@ impl Page for WhyPage {
 
     fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
         let about = cx.lookup.shown_thread().map(|view| match view.thread_id {
-            Some(thread) => format!("{} › thread {}", cx.session.place(view.server), text::short_id(thread)),
+            Some(thread) => format!(
+                "{} › thread {}",
+                cx.session.place(view.server),
+                text::short_id(thread)
+            ),
             None => cx.session.place(view.server),
         });
         let is_well = cx.lookup.shown_thread().is_some_and(|view| {
-            matches!(view.status, ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading)
+            matches!(
+                view.status,
+                ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading
+            )
         });
-        (if is_well { "Explain" } else { "Why it isn't moving" }, about.unwrap_or_default())
+        (
+            if is_well {
+                "Explain"
+            } else {
+                "Why it isn't moving"
+            },
+            about.unwrap_or_default(),
+        )
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let view = cx.lookup.shown_thread();
-        view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into()))).unwrap_or_default()
+        view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into())))
+            .unwrap_or_default()
     }
 
     fn columns(&self) -> Option<u16> {
@@ -67,15 +82,27 @@ impl Page for WhyPage {
             Action::Open => recommended(),
             action => Some(action),
         };
-        let Some(action) = action else { return Requests::none() };
+        let Some(action) = action else {
+            return Requests::none();
+        };
         let close = Requests::from(Request::Close);
         if action == Action::Update {
             // The state is edited at its checkpoint, which History shows.
-            return close.and(Request::Do(Context::Stream, Action::View0)).and(Request::Do(Context::Stream, action));
+            return close
+                .and(Request::Do(Context::Stream, Action::View0))
+                .and(Request::Do(Context::Stream, action));
         }
-        match cx.lookup.shown_thread().and_then(|view| repair(&view, action)) {
-            Some((thread, intent)) => close.and(Route::ThreadAction(thread.server, Box::new(intent))),
-            None if matches!(action, Action::Release | Action::RestoreAssistant) => Requests::none(),
+        match cx
+            .lookup
+            .shown_thread()
+            .and_then(|view| repair(&view, action))
+        {
+            Some((thread, intent)) => {
+                close.and(Route::ThreadAction(thread.server, Box::new(intent)))
+            }
+            None if matches!(action, Action::Release | Action::RestoreAssistant) => {
+                Requests::none()
+            }
             None => close.and(Request::Do(Context::Stream, action)),
         }
     }
@@ -97,9 +124,9 @@ impl Page for WhyPage {
 impl WhyPage {
     /// Returns whether the first listed action can be done.
     pub fn has_action(&self, cx: &Cx<'_>) -> bool {
-        cx.lookup
-            .shown_thread()
-            .is_some_and(|view| can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty())
+        cx.lookup.shown_thread().is_some_and(|view| {
+            can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty()
+        })
     }
 }
 
@@ -120,7 +147,11 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
     let all = lines.len() + evidence.len() + actions.len() + 2;
     // What can be done is visible at once; evidence can be scrolled to.
     let has_room = all <= session.overlay_area().h.into();
-    let parts = if has_room { [evidence, actions] } else { [actions, evidence] };
+    let parts = if has_room {
+        [evidence, actions]
+    } else {
+        [actions, evidence]
+    };
     for part in parts {
         lines.push(Line::new());
         lines.extend(part);
@@ -131,21 +162,29 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
 /// Returns the first line: the status.
 fn headline(view: &ThreadView<'_>, why: &Why, now: Timestamp) -> Line {
     if let (Some(text), ThreadStatus::Failed { at, .. }) = (&why.headline, view.status) {
-        let ago = at.map(|at| format!(", {} ago", since(now, at))).unwrap_or_default();
+        let ago = at
+            .map(|at| format!(", {} ago", since(now, at)))
+            .unwrap_or_default();
         return Line::bad("✗ ").with_strong(&format!("{text}{ago}"));
     }
     let mut badge = view.badge.clone();
-    badge
-        .left
-        .iter_mut()
-        .for_each(|piece| piece.tone = if piece.tone == Tone::Plain { Tone::Strong } else { piece.tone });
+    badge.left.iter_mut().for_each(|piece| {
+        piece.tone = if piece.tone == Tone::Plain {
+            Tone::Strong
+        } else {
+            piece.tone
+        }
+    });
     badge
 }
 
 fn evidence_lines(why: &Why, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (label, value) in &why.evidence {
-        let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
+        let rows = wrap(
+            text::head(value, MAX_VALUE),
+            width.saturating_sub(LABEL).max(1),
+        );
         for (i, row) in rows.iter().enumerate() {
             let label = if i == 0 { label } else { "" };
             lines.push(Line::dim(&format!("{label:<LABEL$}")).with_plain(row));
@@ -159,7 +198,11 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
     let mut lines = Vec::new();
     let can_act = can_act(view, session);
     if !can_act {
-        let reason = if view.is_recording { "This is a recording." } else { "This profile is read-only." };
+        let reason = if view.is_recording {
+            "This is a recording."
+        } else {
+            "This profile is read-only."
+        };
         lines.push(Line::dim(reason));
     }
     let (keymap, ascii) = (&session.keymap, session.settings.ascii);
@@ -178,7 +221,11 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
 }
 
 fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
-    let key = keymap.hints_of([&id], ascii).pop().map(|(key, _)| key).unwrap_or_default();
+    let key = keymap
+        .hints_of([&id], ascii)
+        .pop()
+        .map(|(key, _)| key)
+        .unwrap_or_default();
     Line::accent(&key).with_plain(&format!(" {label}"))
 }
 
@@ -188,7 +235,10 @@ fn repair(view: &ThreadView<'_>, action: Action) -> Option<(ThreadRef, ThreadInt
         return None;
     }
     let thread = view.thread_id?.to_string();
-    let target = ThreadRef { server: view.server.clone(), id: thread.clone() };
+    let target = ThreadRef {
+        server: view.server.clone(),
+        id: thread.clone(),
+    };
     let intent = match action {
         Action::Release => ThreadIntent::Release { thread },
         Action::RestoreAssistant => ThreadIntent::RestoreAssistant { thread },
