@@ -210,7 +210,7 @@ impl Transport for OneBody {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         Ok(RunState::Finished(Outcome::Success, None))
     }
 }

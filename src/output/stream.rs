@@ -10,13 +10,14 @@ use crate::recorder::Recorder;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use runtail_api::{AgentServer, ApiError, Kind};
-use runtail_core::model::{RunFacts, StateFacts, ThreadRecords, hides_cause};
+use runtail_core::model::{RunFacts, hides_cause};
 use runtail_core::text;
 use runtail_stream::projection::is_start;
 use runtail_stream::{
     Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, error_text,
     follow, write_record,
 };
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -31,8 +32,6 @@ const CHUNK: usize = 1 << 20;
 
 /// Bytes of a cause on stderr; the `end` record has all of it.
 const MAX_CAUSE: usize = 4 << 10;
-/// Maximum size in bytes of a state that is read for a cause.
-const MAX_STATE: usize = 64 << 20;
 
 /// How often a quiet stream checks whether its reader is still there.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
@@ -184,13 +183,8 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
         }
         printer.flush();
         // The end of a run's own stream has the cause.
-        if is_endless
-            && let Some((thread, text)) = seen
-                .thread
-                .as_deref()
-                .zip(items.iter().find_map(hidden_error))
-        {
-            let read = async { Ok(cause_by_state(&server, thread, text).await) };
+        for item in items.iter().filter(|_| is_endless) {
+            let read = async { Ok(seen.hidden_cause(item, &server).await) };
             if let Ok(Some(cause)) = signals.unless_stopped(read).await {
                 output::complain(&format!("runtail: the run failed: {}", short(&cause)));
             }
@@ -471,34 +465,6 @@ fn trouble(item: &Item) -> Option<String> {
     }
 }
 
-/// Returns the text of a run's error that hides its cause.
-fn hidden_error(item: &Item) -> Option<String> {
-    let Item::Record(Record::Event(event)) = item else {
-        return None;
-    };
-    let is_error = &*event.name == "error" && event.ns.is_empty() && !event.replayed;
-    is_error
-        .then(|| error_text(event.data.text()))
-        .filter(|text| hides_cause(text))
-}
-
-/// Returns the cause of an error that was just received, if the thread's state has more than its text.
-async fn cause_by_state(server: &AgentServer, thread: &str, text: String) -> Option<String> {
-    let state = server.thread_state_raw(thread, MAX_STATE).await.ok()?;
-    let state = StateFacts::read(state.get()).ok()?;
-    let runs = [RunFacts {
-        error: Some(text),
-        ..RunFacts::default()
-    }];
-    ThreadRecords {
-        thread: None,
-        state: Some(&state),
-        runs: Some(&runs),
-    }
-    .cause()
-    .filter(|cause| !hides_cause(cause))
-}
-
 /// Returns the beginning of a cause, for a line on stderr.
 fn short(cause: &str) -> String {
     let head = text::head(cause, MAX_CAUSE);
@@ -517,6 +483,10 @@ struct Seen {
     run: Option<String>,
     failed: Option<ApiError>,
     end: Option<End>,
+    /// Whether the thread is followed by its runs, whose records then have the causes of failures.
+    follows_runs: bool,
+    /// Whether an error event hid its cause.
+    hides_cause: bool,
     /// Whether a question is followed by the commands that answer it, and not by one that resumes the thread.
     suggests_answer: bool,
 }
@@ -534,8 +504,48 @@ impl Seen {
             }
             Item::Failed(error) => self.failed = Some((**error).clone()),
             Item::Record(Record::End(end)) => self.end = Some(end.clone()),
+            Item::Following { .. } => self.follows_runs = true,
             _ => {}
         }
+    }
+
+    /// Returns the cause of the failure of a thread's run, if its error event hides it.
+    async fn hidden_cause(&mut self, item: &Item, server: &AgentServer) -> Option<String> {
+        let found = match item {
+            Item::Record(Record::Run(run)) if run.detail.is_some() => run
+                .detail
+                .clone()
+                .filter(|_| std::mem::take(&mut self.hides_cause)),
+            Item::Record(Record::Event(event)) if &*event.name == "metadata" => {
+                let data: Value = serde_json::from_str(event.data.json()?).ok()?;
+                self.run = data["run_id"]
+                    .as_str()
+                    .map(String::from)
+                    .or(self.run.take());
+                None
+            }
+            Item::Record(Record::Event(event))
+                if &*event.name == "error" && event.ns.is_empty() =>
+            {
+                let text = error_text(event.data.text());
+                self.hides_cause |= hides_cause(&text);
+                if !hides_cause(&text) || self.follows_runs || event.replayed {
+                    return None;
+                }
+                let run_id = self.run.clone().unwrap_or_default();
+                let run = RunFacts {
+                    run_id,
+                    error: Some(text),
+                    ..RunFacts::default()
+                };
+                server
+                    .cause_of_run(self.thread.as_deref()?, &run)
+                    .await
+                    .ok()?
+            }
+            _ => None,
+        };
+        found.filter(|cause| !hides_cause(cause))
     }
 
     /// Prints once how to get the current state, because missing events can't be recovered.

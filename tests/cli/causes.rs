@@ -6,10 +6,16 @@ use runtail_testkit::common::{CANARY, Seen, Server, json, response};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 const CAUSE: &str = "ConnectionError: Error code: 529 - {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}";
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    ended(command(folder, args)).await
+}
+
+fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command
         .env_clear()
@@ -17,11 +23,15 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
         .env("XDG_CONFIG_HOME", folder)
         .env("RUNTAIL_TEST_KEY", CANARY);
     command.stdin(Stdio::null()).args(args);
-    ended(command).await
+    command
 }
 
 fn captured(name: &str) -> Value {
-    let path = format!("tests/captures/agents/modelfail-{name}.json");
+    captured_of("modelfail", name)
+}
+
+fn captured_of(failure: &str, name: &str) -> Value {
+    let path = format!("tests/captures/agents/{failure}-{name}.json");
     serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap()["response"]["body"].clone()
 }
 
@@ -197,4 +207,149 @@ async fn a_state_that_fails_leaves_the_text_that_was_received() {
             .rows()[0];
         assert_eq!(row.get("cause"), None, "{row}");
     }
+}
+
+/// A run that begins and ends between two listings is read from the events that the server keeps.
+#[tokio::test]
+async fn tail_reports_the_cause_of_a_replayed_error() {
+    let server = Server::start(|seen| {
+        match (
+            seen.method.as_str(),
+            seen.path.rsplit('/').next().unwrap_or_default(),
+        ) {
+            (_, "info") => json(200, value!({"name": "Aegra", "version": "0.11.0"})),
+            (_, "stream") if seen.path.contains("/runs/") => {
+                let events =
+                    std::fs::read("tests/captures/agents/aegra-modelfail-stream.sse").unwrap();
+                response(200, "text/event-stream", events)
+            }
+            ("GET", "runs") => json(200, recent_runs()),
+            ("GET", _) if seen.path.contains("/runs/") && !seen.path.ends_with("stream") => {
+                json(200, &recent_runs()[0])
+            }
+            ("GET", last) if seen.path == format!("/threads/{last}") => {
+                json(200, captured_of("aegra-modelfail", "thread"))
+            }
+            _ => json(404, value!({"detail": "Not Found"})),
+        }
+    })
+    .await;
+    let folder = configured(&server);
+    let mut tail = command(
+        folder.path(),
+        &["tail", "t-1", "--since", "-", "-o", "jsonl"],
+    );
+    let mut tail = tail
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(tail.stderr.take().unwrap()).lines();
+    let failed = async {
+        loop {
+            let line = lines
+                .next_line()
+                .await
+                .unwrap()
+                .expect("the tail continues");
+            if line.contains("failed") {
+                return line;
+            }
+        }
+    };
+    let line = tokio::time::timeout(Duration::from_secs(30), failed)
+        .await
+        .expect("a cause");
+    let cause = CAUSE.strip_prefix("ConnectionError: ").unwrap();
+    assert_eq!(line, format!("runtail: the run failed: {cause}"));
+}
+
+/// Returns the captured runs as if they had just ended: Aegra keeps events for ten minutes.
+fn recent_runs() -> Value {
+    let mut runs = captured_of("aegra-modelfail", "runs");
+    let now = jiff::Timestamp::now().to_string();
+    (runs[0]["created_at"], runs[0]["updated_at"]) = (now.clone().into(), now.into());
+    runs
+}
+
+#[tokio::test]
+async fn an_event_that_has_the_cause_needs_no_state() {
+    let server = Server::start(|seen| {
+        match (
+            seen.method.as_str(),
+            seen.path.rsplit('/').next().unwrap_or_default(),
+        ) {
+            (_, "info") => json(
+                200,
+                value!({"version": "1.5.1", "langgraph_js_version": "1.4.18"}),
+            ),
+            ("POST", "threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
+            ("POST", "stream") => {
+                let events = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n\
+                          event: error\ndata: {\"error\":\"Error\",\"message\":\"boom\"}\n\n";
+                response(200, "text/event-stream", events)
+            }
+            ("GET", "r-1") => json(200, value!({"run_id": "r-1", "status": "error"})),
+            ("GET", last) if seen.path == format!("/threads/{last}") => json(
+                200,
+                value!({"thread_id": last, "status": "error", "error": null}),
+            ),
+            _ => json(404, value!({"detail": "Not Found"})),
+        }
+    })
+    .await;
+    let ran = runtail(
+        configured(&server).path(),
+        &["run", "agent", "--input", "{}", "-o", "jsonl"],
+    )
+    .await
+    .expect(1);
+    assert_eq!(ran.rows().last().unwrap()["detail"], "Error: boom");
+    let read: Vec<String> = server.seen().into_iter().map(|seen| seen.path).collect();
+    assert!(
+        !read
+            .iter()
+            .any(|path| path.ends_with("/state") || path.ends_with("/history")),
+        "{read:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_older_run_that_took_all_its_steps_reached_its_limit() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or_default()) {
+        (_, "info") => json(200, value!({"version": "1.5.1", "langgraph_js_version": "1.4.18"})),
+        ("GET", "r-1") => json(200, run("r-1", "error", 1)),
+        ("GET", "runs") => json(200, value!([run("r-1", "error", 1), run("r-2", "success", 9)])),
+        (_, "history") => {
+            json(200, value!([checkpoint("r-2", 3), checkpoint("r-1", 1), checkpoint("r-1", 0), checkpoint("r-1", -1)]))
+        }
+        ("GET", "t-1") => {
+            json(200, value!({"thread_id": "t-1", "status": "idle", "updated_at": "2027-01-15T08:00:09Z"}))
+        }
+        _ => json(404, value!({"detail": "Not Found"})),
+    })
+    .await;
+    let row = &runtail(
+        configured(&server).path(),
+        &["runs", "get", "t-1", "r-1", "-o", "jsonl"],
+    )
+    .await
+    .expect(0)
+    .rows()[0];
+    assert_eq!(
+        row["cause"],
+        "GraphRecursionError: Recursion limit of 1 reached without hitting a stop condition.",
+        "{row}"
+    );
+}
+
+fn run(id: &str, status: &str, second: u32) -> Value {
+    let at = format!("2027-01-15T08:00:0{second}Z");
+    let kwargs = value!({"config": {"recursion_limit": 1}});
+    value!({"run_id": id, "status": status, "created_at": at, "updated_at": at, "kwargs": kwargs})
+}
+
+fn checkpoint(run: &str, step: i64) -> Value {
+    value!({"checkpoint": {"checkpoint_id": format!("c{step}")}, "metadata": {"run_id": run, "source": "loop", "step": step}})
 }

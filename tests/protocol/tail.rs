@@ -933,6 +933,7 @@ fn run_records_are_as_documented() {
         ended_at: None,
         assistant_id: Some("a".into()),
         outcome: Some(Outcome::Interrupted),
+        detail: Some("Go?".into()),
     };
     let mut out = Vec::new();
     write_record(&mut out, &Record::Run(run.clone())).unwrap();
@@ -941,7 +942,7 @@ fn run_records_are_as_documented() {
         line,
         "{\"kind\":\"run\",\"at\":\"1970-01-01T00:00:00.000000Z\",\"run_id\":\"r\",\"status\":\"success\",\
          \"started_at\":\"1970-01-01T00:00:00.000000Z\",\"ended_at\":null,\"assistant_id\":\"a\",\
-         \"outcome\":\"interrupted\"}\n"
+         \"outcome\":\"interrupted\",\"detail\":\"Go?\"}\n"
     );
     let mut reader = runtail_stream::Reader::new(std::io::Cursor::new(line.into_bytes())).unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), Record::Run(run));

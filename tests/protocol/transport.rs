@@ -295,7 +295,7 @@ async fn outcome(
     let mut link = JoinTransport::new(server.agent(), "t1".into(), "r1".into(), vec![]);
     if status == "gone" {
         // It existed when it was joined.
-        return match link.run_state().await.unwrap() {
+        return match link.run_state(None).await.unwrap() {
             RunState::NotFound(outcome, detail) => (outcome, detail),
             other => panic!("{other:?}"),
         };

@@ -293,7 +293,7 @@ impl Transport for Model {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         let is_over = self.published > self.run.len();
         let outcome = if self.run.iter().any(|(name, ..)| *name == "error") {
             Outcome::Error

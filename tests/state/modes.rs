@@ -128,7 +128,7 @@ impl Transport for Server {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         let over = *self.finished.lock().expect("not poisoned");
         Ok(if over {
             RunState::Finished(Outcome::Success, None)
@@ -366,7 +366,7 @@ impl Transport for BusyServer {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         let attempts = self.0.lock().expect("not poisoned").len();
         Ok(if attempts < 3 {
             RunState::Active

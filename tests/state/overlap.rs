@@ -143,7 +143,7 @@ impl Transport for DevServer {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         let is_over = self.published > self.run.len();
         Ok(if is_over {
             RunState::Finished(Outcome::Success, None)

@@ -109,10 +109,10 @@ fn record() -> impl Strategy<Value = Record> {
             at(),
             text(),
             text(),
-            any::<Option<String>>(),
+            any::<[Option<String>; 2]>(),
             proptest::option::of(outcome())
         )
-            .prop_map(|(at, run_id, status, assistant_id, outcome)| {
+            .prop_map(|(at, run_id, status, [assistant_id, detail], outcome)| {
                 let (started_at, ended_at) = (Some(at), None);
                 Record::Run(RunRecord {
                     at,
@@ -122,6 +122,7 @@ fn record() -> impl Strategy<Value = Record> {
                     ended_at,
                     assistant_id,
                     outcome,
+                    detail,
                 })
             }),
         (

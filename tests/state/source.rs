@@ -222,7 +222,7 @@ impl Transport for Server {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         if !self.finished && !self.ended {
             return Ok(RunState::Active);
         }
@@ -404,7 +404,7 @@ fn missing_replay_is_a_gap() {
                 .collect();
             Ok(opened(vec![Ok(text.into())], Tail::End))
         }
-        async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
             Ok(if self.0 < 2 {
                 RunState::Active
             } else {
@@ -491,7 +491,7 @@ impl Transport for Script {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         self.verdicts.pop_front().unwrap_or(Ok(RunState::Active))
     }
 }
@@ -632,7 +632,7 @@ impl Transport for ActiveUntilEnd {
         Ok(opened)
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         Ok(if self.over.load(Ordering::SeqCst) {
             done()
         } else {
@@ -649,7 +649,7 @@ impl Transport for Unresponsive {
         std::future::pending().await
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         Ok(RunState::Active)
     }
 }
@@ -921,7 +921,7 @@ impl Transport for SharedQueue {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         assert_eq!(
             self.readers.load(Ordering::SeqCst),
             0,
@@ -1269,7 +1269,7 @@ impl Transport for ThreadWithUnreplayed {
         self.0.connect(after, max_event).await
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         Ok(RunState::Endless)
     }
 }

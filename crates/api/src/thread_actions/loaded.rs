@@ -354,19 +354,11 @@ impl AgentServer {
     /// Returns why a run failed, by what it wrote into the history of its thread.
     async fn cause_in_history(&self, thread: &str, run: &RunFacts) -> Option<String> {
         let is_its = |state: &StateFacts| state.run_id.as_ref() == Some(&run.run_id);
-        let states = self
-            .recent_history(thread, is_its)
-            .await
-            .unwrap_or_default();
-        let tasks = states
-            .iter()
-            .filter(|state| is_its(state))
-            .flat_map(StateFacts::failed);
-        cause(
-            run.error
-                .clone()
-                .into_iter()
-                .chain(tasks.filter_map(|task| task.error.clone())),
+        run.cause_in(
+            &self
+                .recent_history(thread, is_its)
+                .await
+                .unwrap_or_default(),
         )
     }
 

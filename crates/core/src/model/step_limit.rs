@@ -1,6 +1,6 @@
 //! The limit of steps (`recursion_limit`) that ended a thread's newest run.
 
-use super::{ThreadRecords, ThreadStatus};
+use super::{RunFacts, StateFacts, ThreadRecords, ThreadStatus, cause};
 use crate::json;
 use serde_json::Value;
 
@@ -62,17 +62,56 @@ impl StepLimit {
         let is_between_steps = state.failed().next().is_none()
             && !state.next.is_empty()
             && records.questions().is_empty();
-        let kwargs: Value = json::from_str(run.kwargs.as_deref()?).ok()?;
-        let steps = kwargs["config"]["recursion_limit"]
-            .as_u64()
-            .unwrap_or(USUAL_LIMIT);
+        let steps = run.recursion_limit().unwrap_or(USUAL_LIMIT);
         let has_taken_all = state
             .step
             .and_then(|step| u64::try_from(step).ok())
             .is_some_and(|step| step >= steps);
-        (run.is_failed() && is_its && is_between_steps && has_taken_all).then_some(StepLimit {
-            steps,
-            is_inferred: true,
+        (run.kwargs.is_some() && run.is_failed() && is_its && is_between_steps && has_taken_all)
+            .then_some(StepLimit {
+                steps,
+                is_inferred: true,
+            })
+    }
+}
+
+impl RunFacts {
+    /// Returns the limit of steps that it was started with.
+    fn recursion_limit(&self) -> Option<u64> {
+        let kwargs: Value = json::from_str(self.kwargs.as_deref()?).ok()?;
+        kwargs["config"]["recursion_limit"].as_u64()
+    }
+
+    /// Returns why it failed, by its record and by what it wrote into a history, newest first.
+    pub fn cause_in<'a>(
+        &self,
+        history: impl IntoIterator<Item = &'a StateFacts>,
+    ) -> Option<String> {
+        // An edit repeats the id of the run before it.
+        let its = |state: &&StateFacts| {
+            state.run_id.as_ref() == Some(&self.run_id) && state.source != "update"
+        };
+        let mut states = history.into_iter().filter(its);
+        let last = states.next();
+        let tasks = last
+            .into_iter()
+            .flat_map(StateFacts::failed)
+            .filter_map(|task| task.error.clone());
+        let known = cause(self.error.clone().into_iter().chain(tasks));
+        known.or_else(|| self.limit_error(states.last()?.step?, last?.step?))
+    }
+
+    /// Returns the server's error if it stopped the run at its limit: with all its steps taken and none failed, that is the only
+    /// error left. No record has it once a later run succeeded. A limit that the run wasn't started with differs by version.
+    fn limit_error(&self, first: i64, last: i64) -> Option<String> {
+        // The first checkpoint is that of the input, or of a step that is free for a run without one.
+        let taken = last
+            .checked_sub(first)?
+            .checked_sub(1)
+            .and_then(|taken| u64::try_from(taken).ok());
+        let taken = taken.filter(|_| matches!(&*self.status, "error" | "failed"))?;
+        (self.recursion_limit()? == taken).then(|| {
+            format!("GraphRecursionError: Recursion limit of {taken} reached without hitting a stop condition.")
         })
     }
 }
@@ -145,5 +184,55 @@ mod tests {
             None,
             "a step failed"
         );
+    }
+
+    /// The checkpoints of Python (langgraph 1.2.24) and JavaScript (1.4.18): a run without an input takes one more step, and the
+    /// last step may leave nothing to run.
+    #[test]
+    fn only_a_run_that_took_all_its_steps_reached_its_limit() {
+        let cause = |limit: Value, status: &str, steps: &[i64], error: Value| {
+            let state = |(at, step): (usize, &i64)| {
+                let tasks = json!([{"id": "t", "name": "boom", "error": if at == 0 { &error } else { &Value::Null }}]);
+                json!({"next": [], "tasks": tasks, "metadata": {"run_id": "r", "source": "loop", "step": step}})
+            };
+            let mut states: Vec<Value> = steps.iter().enumerate().map(state).collect();
+            let other = |source: &str, run: &str| json!({"metadata": {"run_id": run, "source": source, "step": 9}});
+            states.splice(0..0, [other("loop", "later"), other("update", "r")]);
+            let run = json!({"run_id": "r", "status": status, "kwargs": {"config": {"recursion_limit": limit}}});
+            RunFacts::read(&run.to_string())
+                .unwrap()
+                .cause_in(&StateFacts::read_all(&json!(states).to_string()).unwrap())
+        };
+        let limit_of_2 =
+            "GraphRecursionError: Recursion limit of 2 reached without hitting a stop condition.";
+        assert_eq!(
+            cause(json!(2), "error", &[2, 1, 0, -1], Value::Null).as_deref(),
+            Some(limit_of_2)
+        );
+        assert_eq!(
+            cause(json!(2), "error", &[8, 7, 6, 5], Value::Null).as_deref(),
+            Some(limit_of_2)
+        );
+        assert!(StepLimit::is_named_by(limit_of_2));
+        assert_eq!(
+            cause(json!(2), "error", &[2, 1, 0, -1], json!("Error: boom")).as_deref(),
+            Some("Error: boom")
+        );
+        for (limit, status, steps) in [
+            (json!(3), "error", &[2, 1, 0, -1][..]),
+            (json!(1), "error", &[2, 1, 0, -1]),
+            (Value::Null, "error", &[2, 1, 0, -1]),
+            (json!(2), "timeout", &[2, 1, 0, -1]),
+            (json!(2), "success", &[2, 1, 0, -1]),
+            // Only the newest checkpoints are known, or none.
+            (json!(2), "error", &[2, 1]),
+            (json!(2), "error", &[]),
+        ] {
+            assert_eq!(
+                cause(limit.clone(), status, steps, Value::Null),
+                None,
+                "{limit} {status} {steps:?}"
+            );
+        }
     }
 }

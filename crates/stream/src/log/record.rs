@@ -50,7 +50,9 @@ impl Record {
             }
             Record::Open { resumed_after, .. } => text(resumed_after),
             Record::Close { reason: text, .. } | Record::Gap { why: text, .. } => text.len(),
-            Record::Run(run) => run.run_id.len() + run.status.len() + text(&run.assistant_id),
+            Record::Run(run) => {
+                run.run_id.len() + run.status.len() + text(&run.assistant_id) + text(&run.detail)
+            }
             Record::End(end) => text(&end.detail),
             Record::Event(_) => 0,
         };
@@ -72,6 +74,8 @@ pub struct RunRecord {
     pub assistant_id: Option<String>,
     /// The outcome, if the run's stream was read. Some servers report an interrupted run as a success.
     pub outcome: Option<Outcome>,
+    /// Details of the outcome: the run's error.
+    pub detail: Option<String>,
 }
 
 impl RunRecord {
@@ -80,6 +84,7 @@ impl RunRecord {
         Some(End {
             at: self.ended_at?,
             outcome: self.outcome?,
+            detail: self.detail.clone(),
             ..End::default()
         })
     }

@@ -100,6 +100,7 @@ fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
         ended_at,
         assistant_id,
         outcome,
+        detail,
     } = run;
     write!(out, r#"{{"kind":"run","at":"{at:.6}","run_id":"#)?;
     write_string(out, run_id)?;
@@ -113,10 +114,14 @@ fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
     }
     out.write_all(br#","assistant_id":"#)?;
     write_optional(out, assistant_id.as_deref())?;
-    match outcome {
-        Some(outcome) => write!(out, r#","outcome":"{}""#, outcome.as_str()),
-        None => Ok(()),
+    if let Some(outcome) = outcome {
+        write!(out, r#","outcome":"{}""#, outcome.as_str())?;
     }
+    if let Some(detail) = detail {
+        out.write_all(br#","detail":"#)?;
+        write_string(out, detail)?;
+    }
+    Ok(())
 }
 
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
@@ -362,6 +367,7 @@ impl LineParser {
                     ended_at,
                     assistant_id,
                     outcome,
+                    detail,
                     ..
                 } = line;
                 let status = if let Some(RawStatus::Word(status)) = status {
@@ -379,6 +385,7 @@ impl LineParser {
                     ended_at,
                     assistant_id,
                     outcome,
+                    detail,
                 })
             }
             "event" => Record::Event(self.event(line, at)?),

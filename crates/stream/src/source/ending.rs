@@ -108,7 +108,7 @@ impl<L: Transport> Source<L> {
         let (mut attempts, mut answered_at_once) = (0, true);
         loop {
             attempts += 1;
-            match self.transport.run_state().await {
+            match self.transport.run_state(self.live_error.as_deref()).await {
                 // The server closes the stream, or sends the error, before it updates the run's status.
                 Ok(RunState::Active)
                     if closed == DisconnectReason::Clean && attempts < max_attempts =>
@@ -222,7 +222,7 @@ impl<L: Transport> Source<L> {
 
     /// Reads the status of a run that has sent nothing for a long time, on a connection with heartbeats.
     pub(super) async fn check_silent_run(&mut self) {
-        match self.transport.run_state().await {
+        match self.transport.run_state(self.live_error.as_deref()).await {
             Ok(RunState::Active) => self.report_silence(),
             // If the run has finished, the connection will close.
             _ => {

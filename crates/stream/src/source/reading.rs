@@ -81,7 +81,7 @@ impl<L: Transport> Source<L> {
                         }
                         // Without heartbeats, an idle connection looks like a dead one. If the run has finished, the
                         // server would have closed the stream by now.
-                        None if matches!(self.transport.run_state().await, Ok(RunState::Finished(..) | RunState::NotFound(..))) => {
+                        None if matches!(self.transport.run_state(self.live_error.as_deref()).await, Ok(RunState::Finished(..) | RunState::NotFound(..))) => {
                             return DisconnectReason::Idle;
                         }
                         None => {

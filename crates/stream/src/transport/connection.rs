@@ -30,8 +30,11 @@ pub trait Transport: Send {
         max_event: usize,
     ) -> impl Future<Output = Result<Connection, ApiError>> + Send;
 
-    /// Returns the run's state after a connection closed.
-    fn run_state(&mut self) -> impl Future<Output = Result<RunState, ApiError>> + Send;
+    /// Returns the run's state after a connection closed. `error`: the text of the run's error event.
+    fn run_state(
+        &mut self,
+        error: Option<&str>,
+    ) -> impl Future<Output = Result<RunState, ApiError>> + Send;
 
     /// Returns whether a server that shows no status of runs no longer has this one.
     fn is_run_missing(&mut self) -> impl Future<Output = bool> + Send {

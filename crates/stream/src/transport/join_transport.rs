@@ -96,7 +96,7 @@ impl Transport for JoinTransport {
                 let path = ["threads", &self.thread, "runs", &self.run, "stream"];
                 Err(self.server.refuse_stream(&path, Kind::OneReader, why))
             }
-            JoinPlan::FinishedWithoutEvents(why) => Ok(match self.run_state().await? {
+            JoinPlan::FinishedWithoutEvents(why) => Ok(match self.run_state(None).await? {
                 RunState::Finished(outcome, detail) | RunState::NotFound(outcome, detail) => {
                     Some(NoEvents {
                         why,
@@ -140,8 +140,8 @@ impl Transport for JoinTransport {
         })
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
-        run_state(&self.server, &self.thread, &self.run, &mut self.kind).await
+    async fn run_state(&mut self, error: Option<&str>) -> Result<RunState, ApiError> {
+        run_state(&self.server, &self.thread, &self.run, &mut self.kind, error).await
     }
 
     async fn is_run_missing(&mut self) -> bool {

@@ -121,9 +121,12 @@ impl RunList {
             if let Some(known) = self.known.get_mut(&run.run_id) {
                 known.is_listed = true;
                 if known.record.status != run.status {
-                    let outcome = known.record.outcome;
+                    let RunRecord {
+                        outcome, detail, ..
+                    } = std::mem::take(&mut known.record);
                     known.record = RunRecord {
                         outcome,
+                        detail,
                         ..record(run, at)
                     };
                     known.is_active = is_active;
@@ -178,14 +181,16 @@ impl RunList {
     pub fn ended(
         &mut self,
         run_id: &str,
-        outcome: Option<Outcome>,
+        end: Option<(Outcome, Option<String>)>,
         at: Timestamp,
     ) -> Option<RunRecord> {
         let known = self.known.get_mut(run_id)?;
         known.is_read = false;
+        let (outcome, detail) = end.unzip();
         known.record = RunRecord {
             at,
             outcome,
+            detail: detail.flatten(),
             ..known.record.clone()
         };
         (!known.is_active).then(|| known.record.clone())
@@ -304,6 +309,7 @@ fn record(run: &Run, at: Timestamp) -> RunRecord {
         ended_at: run.updated_at.filter(|_| !run.is_active()),
         assistant_id: Some(run.assistant_id.clone()).filter(|id| !id.is_empty()),
         outcome: None,
+        detail: None,
     }
 }
 
@@ -359,7 +365,7 @@ mod tests {
             "the end of a run is reported after its events"
         );
         assert_eq!(queue(&mut list), ["r3", "r4"]);
-        let end = list.ended("r2", Some(Outcome::Success), Timestamp::UNIX_EPOCH);
+        let end = list.ended("r2", Some((Outcome::Success, None)), Timestamp::UNIX_EPOCH);
         assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
         assert!(
             list.has_newer_started("r2") && !list.has_newer_started("r3"),

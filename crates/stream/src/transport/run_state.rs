@@ -4,7 +4,9 @@ use crate::Outcome;
 use crate::transport::connection::RunState;
 use crate::transport::server::{is_endpoint_missing, kind};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
-use runtail_core::model::{Question, RunFacts, StateFacts, Thread, ThreadFacts, summary_of};
+use runtail_core::model::{
+    Question, RunFacts, StateFacts, Thread, ThreadFacts, hides_cause, summary_of,
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -12,12 +14,13 @@ use std::time::Duration;
 const BUSY_POLLS: u32 = 3;
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// Returns the state of a run.
+/// Returns the state of a run. `event`: the text of its error event. If that has the cause, the state is not read for it.
 pub(crate) async fn run_state(
     server: &AgentServer,
     thread: &str,
     run: &str,
     known: &mut Option<ServerKind>,
+    event: Option<&str>,
 ) -> Result<RunState, ApiError> {
     let run = match server.run(thread, run).await {
         Ok(run) => run,
@@ -52,12 +55,11 @@ pub(crate) async fn run_state(
             let facts = serde_json::to_string(&run)
                 .ok()
                 .and_then(|json| RunFacts::read(&json).ok());
-            RunState::Finished(
-                Outcome::Error,
-                server
-                    .cause_of_run(thread, &facts.unwrap_or_default())
-                    .await?,
-            )
+            let mut facts = facts.unwrap_or_default();
+            // A cut text may be whole in the state.
+            let text = event.filter(|text| !hides_cause(text) && !text.ends_with('…'));
+            facts.error = facts.error.or(text.map(String::from));
+            RunState::Finished(Outcome::Error, server.cause_of_run(thread, &facts).await?)
         }
         "timeout" => RunState::Finished(Outcome::Timeout, None),
         "cancelled" | "canceled" => RunState::Finished(Outcome::Cancelled, None),

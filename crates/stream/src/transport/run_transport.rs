@@ -322,7 +322,7 @@ impl Transport for RunTransport {
         }
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, error: Option<&str>) -> Result<RunState, ApiError> {
         let Some(thread) = self.thread.clone() else {
             // A contract-only server shows no outcome, and one that is stopped closes its connections cleanly, too.
             if self.kind == Some(ServerKind::Other) {
@@ -341,7 +341,7 @@ impl Transport for RunTransport {
             }
         }
         match &self.start {
-            Start::Run(run) => run_state(&self.server, &thread, run, &mut self.kind).await,
+            Start::Run(run) => run_state(&self.server, &thread, run, &mut self.kind, error).await,
             _ => Ok(RunState::NoStatus),
         }
     }

@@ -142,6 +142,7 @@ impl RunLog {
             status,
             ended_at: Some(end.at),
             outcome: Some(end.outcome),
+            detail: end.detail.clone(),
             ..RunRecord::default()
         }
     }

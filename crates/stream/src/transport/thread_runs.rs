@@ -433,7 +433,7 @@ impl Follower {
         self.is_past = self.following.has_state && list.was_over(&run);
         self.precedes = list.precedes(&run);
         let mut last_event = Instant::now();
-        let mut outcome = Outcome::Unknown;
+        let mut outcome = (Outcome::Unknown, None);
         loop {
             tokio::select! {
                 biased;
@@ -478,19 +478,19 @@ impl Follower {
             unread: self.unread,
         }])
         .await;
-        let outcome = Some(outcome).filter(|outcome| *outcome != Outcome::Detached);
+        let outcome = Some(outcome).filter(|(outcome, _)| *outcome != Outcome::Detached);
         if let Some(record) = list.ended(&run, outcome, Timestamp::now()) {
             self.send(vec![Item::Record(Record::Run(record))]).await;
         }
         Ok(())
     }
 
-    /// Appends items of a run's stream to the thread's log. Returns the run's outcome once the stream ends.
+    /// Appends items of a run's stream to the thread's log. Returns the run's ending once the stream ends.
     async fn append_run_items(
         &mut self,
         batch: Vec<Item>,
         run: &str,
-    ) -> Result<Option<Outcome>, ApiError> {
+    ) -> Result<Option<Ending>, ApiError> {
         let mut ended = None;
         let mut appended = Vec::with_capacity(batch.len());
         for item in batch {
@@ -500,7 +500,7 @@ impl Follower {
                 Item::Record(Record::End(end)) => {
                     self.totals.bytes += end.bytes;
                     self.totals.duplicates += end.duplicates;
-                    ended = Some(end.outcome);
+                    ended = Some((end.outcome, end.detail));
                 }
                 Item::Failed(error)
                     if matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) =>

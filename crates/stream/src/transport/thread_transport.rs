@@ -101,7 +101,7 @@ impl Transport for ThreadTransport {
         opened
     }
 
-    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+    async fn run_state(&mut self, _error: Option<&str>) -> Result<RunState, ApiError> {
         Ok(RunState::Endless)
     }
 

@@ -165,6 +165,7 @@ impl Rules {
                 run.run_id = field("run_id", run.run_id);
                 run.status = field("status", run.status);
                 run.assistant_id = run.assistant_id.map(|id| field("assistant_id", id));
+                run.detail = run.detail.map(|detail| field("detail", detail));
                 Record::Run(run)
             }
             Record::End(mut end) => {

@@ -224,23 +224,20 @@ fn from_record(
         _ => None,
     };
     let (thread_error, thread_node) = from_thread.unzip();
-    let failed_tasks = last
-        .into_iter()
-        .flat_map(|checkpoint| checkpoint.facts.failed());
-    let of_tasks = failed_tasks.filter_map(|task| task.error.clone());
-    let seen_error = seen.and_then(|run| run.error.clone());
-    let error = cause(
-        thread_error
-            .into_iter()
-            .chain(record.error.clone())
-            .chain(seen_error)
-            .chain(of_tasks),
-    );
+    let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
+    let error = has_failed.then(|| {
+        let recorded = record.cause_in(status.history.iter().map(|checkpoint| &checkpoint.facts));
+        cause(
+            thread_error
+                .into_iter()
+                .chain(recorded)
+                .chain(seen.and_then(|run| run.error.clone())),
+        )
+    });
     let ended = record
         .updated_at
         .filter(|_| outcome.is_over())
         .or(seen.and_then(|run| run.ended));
-    let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
     let node = match outcome {
         RunOutcome::Failed | RunOutcome::TimedOut => thread_node
             .flatten()
@@ -256,7 +253,7 @@ fn from_record(
         requested: record.created_at,
         began: began(status, record, seen, outcome, ended),
         ended,
-        error: error.filter(|_| has_failed),
+        error: error.flatten(),
         node,
         assistant_id: Some(record.assistant_id.clone()).filter(|id| !id.is_empty()),
         first_seq: seen.map(|run| run.first_seq),
