@@ -4,7 +4,7 @@ use crate::context::{Context, Site};
 use crate::exit::Failure;
 use crate::output;
 use futures::future::join_all;
-use runtail_api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry, UnreadRows};
+use runtail_api::{AgentServer, ApiError, DeploymentQuery, Kind, Listing, Retry, UnreadRows};
 use runtail_core::config::nearest;
 use runtail_core::model::Secrets;
 use runtail_core::text;
@@ -386,7 +386,11 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
         return match server.assistant_row(wanted).await {
             Ok(_) => Ok(wanted.to_string()),
             Err(e) if e.kind == Kind::NotFound => {
-                let known = names(&assistant_rows(server).await?.unwrap_or_default());
+                let listed = assistant_rows(server)
+                    .await?
+                    .unwrap_or_else(|| Listing::new(Vec::new(), UnreadRows::default()));
+                output::report_unread(&listed.unread);
+                let known = names(&listed.items);
                 Err(Failure::not_found(format!(
                     "there is no assistant {shown}{known}"
                 )))
@@ -395,7 +399,12 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
         };
     }
     // Without a list, the server itself reports an unknown name.
-    let Some(rows) = assistant_rows(server).await? else {
+    let Some(Listing {
+        items: rows,
+        unread,
+        ..
+    }) = assistant_rows(server).await?
+    else {
         return Ok(wanted.to_string());
     };
     if rows.iter().any(|row| row["graph_id"] == wanted) {
@@ -408,10 +417,13 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
         .collect();
     match named.as_slice() {
         [one] => Ok(one["assistant_id"].as_str().unwrap_or(wanted).to_string()),
-        [] => Err(Failure::not_found(format!(
-            "there is no assistant \"{shown}\"{}",
-            names(&rows)
-        ))),
+        [] => {
+            output::report_unread(&unread);
+            Err(Failure::not_found(format!(
+                "there is no assistant \"{shown}\"{}",
+                names(&rows)
+            )))
+        }
         several => Err(Failure::usage(format!(
             "\"{shown}\" is ambiguous: {} assistants have this name{}",
             several.len(),
@@ -427,7 +439,14 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
     if uuid::Uuid::parse_str(&name).is_ok() {
         return Ok(name);
     }
-    let rows = assistant_rows(server).await?.unwrap_or_default();
+    let Some(Listing {
+        items: rows,
+        unread,
+        ..
+    }) = assistant_rows(server).await?
+    else {
+        return Ok(name);
+    };
     let of_graph = || rows.iter().filter(|row| row["graph_id"] == name.as_str());
     let made_by_server = of_graph().find(|row| row["metadata"]["created_by"] == "system");
     let oldest = || {
@@ -437,6 +456,9 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
                 .and_then(runtail_core::model::parse_time)
         })
     };
+    if made_by_server.is_none() {
+        output::report_unread(&unread);
+    }
     let id = made_by_server
         .or_else(oldest)
         .and_then(|row| row["assistant_id"].as_str());
@@ -444,9 +466,9 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
 }
 
 /// Returns the assistants, up to a limit; nothing if the server has no such list.
-async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Failure> {
+async fn assistant_rows(server: &AgentServer) -> Result<Option<Listing<Value>>, Failure> {
     match server.assistant_rows(MOST, 0).await {
-        Ok(listing) => Ok(Some(listing.items)),
+        Ok(listing) => Ok(Some(listing)),
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) => Ok(None),
         Err(e) => Err(e.into()),
     }

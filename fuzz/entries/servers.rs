@@ -185,8 +185,8 @@ impl Clients {
                         let all = self.agent.store_namespaces(prefix, None, 50, 0).await;
                         all.map(|all| {
                             runtail_api::Listing::new(
-                                all.into_iter().map(Into::into).collect(),
-                                Default::default(),
+                                all.items.into_iter().map(Into::into).collect(),
+                                all.unread,
                             )
                         })
                     }

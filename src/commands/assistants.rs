@@ -6,10 +6,10 @@ use crate::commands::graph;
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, cell, column, time};
+use crate::output::{Output, cell, column, report_unread, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
-use runtail_api::{AgentServer, ApiError, Kind, ResourceIntent, assistant_changes};
+use runtail_api::{AgentServer, ApiError, Kind, Listing, ResourceIntent, assistant_changes};
 use runtail_core::text;
 use serde_json::{Value, json};
 
@@ -119,12 +119,10 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             )?;
         }
         Command::Versions(Named { assistant, output }) => {
-            let (rows, current) = versions(&server, &assistant).await?;
-            let is_current = |mut row: Value| {
-                row["is_current"] = json!(row["version"] == current);
-                row
-            };
-            let rows: Vec<Value> = rows.into_iter().map(is_current).collect();
+            let (mut rows, current) = versions(&server, &assistant).await?;
+            rows.items
+                .iter_mut()
+                .for_each(|row| row["is_current"] = json!(row["version"] == current));
             let columns = [
                 column("VERSION", |row| cell(&row["version"])),
                 column("CURRENT", |row| {
@@ -139,7 +137,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 column("CONTEXT", |row| cell(&row["context"])),
                 column("CONFIG", |row| cell(&row["config"])),
             ];
-            output.rows(&rows, &columns)?;
+            output.listing(&rows, &columns)?;
         }
         Command::Diff(options) => diff(&server, &options).await?,
         Command::Restore(Restore {
@@ -180,18 +178,27 @@ async fn list(server: &AgentServer, options: &List) -> Result<(), Failure> {
 }
 
 /// Returns the versions of an assistant, newest first, and the number of the current one.
-async fn versions(server: &AgentServer, wanted: &str) -> Result<(Vec<Value>, Value), Failure> {
+async fn versions(server: &AgentServer, wanted: &str) -> Result<(Listing<Value>, Value), Failure> {
     let id = resolve::assistant_id(server, wanted).await?;
     let (rows, current) = tokio::join!(server.assistant_versions(&id), server.assistant_row(&id));
     let gone = |error| gone(error, wanted);
     Ok((
-        rows.map_err(gone)?.items,
+        rows.map_err(gone)?,
         current.map_err(gone)?["version"].clone(),
     ))
 }
 
 async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {
-    let (rows, _) = versions(server, &options.assistant).await?;
+    let (
+        Listing {
+            items: rows,
+            unread,
+            ..
+        },
+        _,
+    ) = versions(server, &options.assistant).await?;
+    // One of them may be the version that is missing.
+    report_unread(&unread);
     let version = |number: i64| {
         let known: Vec<String> = rows.iter().map(|row| row["version"].to_string()).collect();
         let missing = || {

@@ -9,7 +9,7 @@ use crate::input;
 use crate::output::{Output, cell, column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
-use runtail_api::ResourceIntent;
+use runtail_api::{Listing, ResourceIntent};
 use runtail_core::text;
 use serde_json::{Map, Value, json};
 
@@ -137,11 +137,15 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let all = server
                 .store_namespaces(&labels(prefix.as_deref()), depth, limit, offset)
                 .await?;
-            let rows: Vec<Value> = all
+            let rows = all
+                .items
                 .iter()
                 .map(|namespace| json!({"namespace": namespace}))
                 .collect();
-            output.rows(&rows, &[column("NAMESPACE", namespace)])?;
+            output.listing(
+                &Listing::new(rows, all.unread),
+                &[column("NAMESPACE", namespace)],
+            )?;
             return Ok(Exit::Done);
         }
         Command::Search(Search {

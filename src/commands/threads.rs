@@ -17,9 +17,6 @@ use runtail_core::model::{ServerFilter, ThreadFacts, ThreadRecords, ThreadSearch
 use runtail_core::text;
 use serde_json::{Value, json};
 
-/// States per request.
-const PAGE: usize = 100;
-
 /// Number of table rows whose status is derived from all records of the thread; the others use the list alone.
 const MOST_TOLD: usize = 200;
 /// Maximum number of threads to read concurrently.
@@ -339,12 +336,16 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
                     "thread {thread} has no checkpoint {id}\n  `runtail threads history {thread}` lists them"
                 )));
             }
-            let rows = history(&server, &options).await?;
+            let states = server
+                .thread_history(&options.thread, options.limit, options.before.as_deref())
+                .await;
+            let states = offered(&server, states, "reading a thread's history").await?;
             if options.tree && matches!(options.output.format, None | Some(Format::Table)) {
-                history_tree::print(&rows, options.before.is_none(), globals.ascii)?;
+                report_unread(&states.unread);
+                history_tree::print(&states.items, options.before.is_none(), globals.ascii)?;
                 return Ok(Exit::Done);
             }
-            options.output.rows(&rows, &history_columns())?;
+            options.output.listing(&states, &history_columns())?;
         }
         Command::Copy(options) => {
             context.check_write(&site.profile)?;
@@ -470,31 +471,6 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
         .buffer_unordered(MAX_CONCURRENCY)
         .collect::<()>()
         .await;
-}
-
-/// Fetches states in pages, because each one has all values.
-async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, Failure> {
-    let mut all: Vec<Value> = Vec::new();
-    let mut before = options.before.clone();
-    while all.len() < options.limit {
-        let wanted = PAGE.min(options.limit - all.len());
-        let page = server
-            .thread_history(&options.thread, wanted, before.as_deref())
-            .await;
-        let page = offered(server, page, "reading a thread's history").await?;
-        let is_last = page.len() < wanted;
-        let oldest = page
-            .last()
-            .and_then(|state| state["checkpoint"]["checkpoint_id"].as_str())
-            .map(String::from);
-        all.extend(page);
-        // A server that ignores `before` would return the same page forever.
-        if is_last || oldest.is_none() || oldest == before {
-            break;
-        }
-        before = oldest;
-    }
-    Ok(all)
 }
 
 fn history_columns() -> [Column; 5] {

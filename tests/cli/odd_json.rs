@@ -336,7 +336,8 @@ async fn a_row_of_any_list_costs_only_itself() {
             "/v2/deployments/i" => json(200, row),
             "/assistants/search" | "/runs/crons/search" => json(200, rows),
             "/store/items/search" => json(200, value!({"items": rows})),
-            path if path.ends_with("/runs") => json(200, rows),
+            "/assistants/01a20131-4b8d-7343-b7cc-753049e47444" => json(200, row),
+            path if ["/runs", "/versions", "/history"].iter().any(|end| path.ends_with(end)) => json(200, rows),
             _ => answer("", seen),
         }
     })
@@ -347,9 +348,18 @@ async fn a_row_of_any_list_costs_only_itself() {
         (vec!["listeners", "list"], "listeners"),
         (vec!["integrations", "list"], "integrations"),
         (vec!["assistants", "list"], "assistants"),
+        (
+            vec![
+                "assistants",
+                "versions",
+                "01a20131-4b8d-7343-b7cc-753049e47444",
+            ],
+            "versions",
+        ),
         (vec!["crons", "list"], "crons"),
         (vec!["store", "search"], "items"),
         (vec!["runs", "list", THREAD], "runs"),
+        (vec!["threads", "history", THREAD], "checkpoints"),
     ] {
         let args: Vec<&str> = args
             .into_iter()
@@ -397,4 +407,38 @@ async fn a_row_that_is_no_record_costs_only_itself() {
     );
     let why = "warning: 2 rows of the list of threads couldn't be read: a row is not a record: 7";
     assert!(done.err.starts_with(why), "{}", done.err);
+}
+
+/// A row that can't be read may be the one that was looked for.
+#[tokio::test]
+async fn a_lookup_that_finds_nothing_says_which_rows_it_could_not_read() {
+    let server = Server::start(|seen| match seen.path.as_str() {
+        "/assistants/search" => json(
+            200,
+            r#"[{"assistant_id":"a","graph_id":"agent","name":"n"},7,"x"]"#,
+        ),
+        "/store/namespaces" => json(200, r#"{"namespaces":[["a"],7,["b",1]]}"#),
+        _ => answer("", seen),
+    })
+    .await;
+    let rows = "warning: 2 rows of the list of";
+    let done = runtail(&server, &["assistants", "get", "desk"])
+        .await
+        .expect(1);
+    let why = format!("{rows} assistants couldn't be read: a row is not a record: 7");
+    assert!(
+        done.err.contains(&why) && done.err.contains("there is no assistant \"desk\""),
+        "{}",
+        done.err
+    );
+    let done = runtail(&server, &["store", "namespaces", "-o", "jsonl"])
+        .await
+        .expect(0);
+    let why = format!("{rows} namespaces couldn't be read: a row is not a namespace: 7");
+    assert!(
+        done.rows().len() == 1 && done.err.contains(&why),
+        "{} {}",
+        done.out,
+        done.err
+    );
 }

@@ -91,6 +91,7 @@ async fn a_server_that_ignores_the_offset_sends_each_row_once() {
                 .store_namespaces(&[], None, 1000, 0)
                 .await
                 .unwrap()
+                .items
                 .len(),
         ),
         (

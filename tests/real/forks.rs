@@ -54,7 +54,11 @@ impl Real {
     }
 
     async fn history(&self, thread: &str) -> Vec<Value> {
-        self.agent.thread_history(thread, 50, None).await.unwrap()
+        self.agent
+            .thread_history(thread, 50, None)
+            .await
+            .unwrap()
+            .items
     }
 
     /// Prints the server's own records.

@@ -53,7 +53,12 @@ impl Real {
 
     /// Returns the values and next nodes of a thread's states, oldest first.
     async fn states(&self, thread: &str) -> Vec<(Value, Value)> {
-        let mut states = self.agent.thread_history(thread, 100, None).await.unwrap();
+        let mut states = self
+            .agent
+            .thread_history(thread, 100, None)
+            .await
+            .unwrap()
+            .items;
         states.reverse();
         states
             .into_iter()
@@ -265,6 +270,7 @@ async fn only_the_state_is_copied_to_a_server_without_supersteps() {
                 .thread_history(copy, 10, None)
                 .await
                 .unwrap()
+                .items
                 .len(),
             1,
             "{:?}",

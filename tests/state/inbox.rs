@@ -775,10 +775,12 @@ fn many_events_make_one_notice_and_a_limited_number_of_programs() {
 
 /// Opens the thread `9775` of the local server and loads its records.
 fn page(records: Vec<(SnapshotPart, Value)>) -> Dash {
-    let mut dash = Dash::new(
-        "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
-        (140, 40),
-    );
+    page_with("", records)
+}
+
+fn page_with(more: &str, records: Vec<(SnapshotPart, Value)>) -> Dash {
+    let toml = "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
+    let mut dash = Dash::new(&format!("{toml}{more}"), (140, 40));
     dash.threads();
     dash.keys("<Enter>");
     dash.items(vec![runtail_stream::Item::Record(
@@ -853,6 +855,48 @@ fn a_page_opened_on_a_silent_run_calls_it_stuck_like_the_inbox() {
     dash.keys("<Esc>");
     dash.event("updates", "{}");
     assert!(!dash.screen().contains("stuck: "), "{}", dash.screen());
+}
+
+/// A poll reads records, which change less often than events are sent.
+#[test]
+fn a_page_with_newer_events_corrects_the_row_and_the_notice_of_a_poll() {
+    let mut dash = page_with(
+        "[[notify]]\nwhen = \"stuck\"\n",
+        active_run("2026-11-21T14:00:00Z", "running"),
+    );
+    let at = dash.app.viewer().unwrap().server.clone();
+    answer(&mut dash, &at, listed(vec![]));
+    dash.pass(290);
+    dash.event("updates", "{}");
+    dash.pass(20);
+    dash.feed(Msg::Focus(false));
+    let thread = dash.app.viewer().unwrap().thread_id.clone().unwrap();
+    let stuck = |thread: &str| {
+        let sign = InboxThread {
+            status: "busy".into(),
+            cause: Some(InboxCause::Stuck),
+            ..InboxThread::default()
+        };
+        listed(vec![InboxThread {
+            thread_id: thread.into(),
+            ..sign
+        }])
+    };
+    let effects = answer(&mut dash, &at, stuck(&thread));
+    assert!(
+        !effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Alert(..))),
+        "{effects:?}"
+    );
+    assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
+    // Another thread is on no page.
+    let effects = answer(&mut dash, &at, stuck(APPROVAL));
+    assert!(
+        dash.screen().lines().next().unwrap().contains("? 1 stuck"),
+        "{effects:?} {}",
+        dash.screen()
+    );
 }
 
 #[test]

@@ -466,3 +466,52 @@ fn without_a_server_the_commands_say_what_to_do() {
         dash.screen()
     );
 }
+
+#[test]
+fn rows_that_cannot_be_read_are_named_on_their_page() {
+    let listed = |list: &'static str, rows: Value| {
+        let mut unread = runtail_api::UnreadRows::of(list);
+        let rows = rows.as_array().unwrap().clone();
+        assert_eq!(
+            unread.keep(Err::<(), _>("a row is not a record: \u{1b}[31m7")),
+            None
+        );
+        Ok(runtail_api::Listing::new(rows, unread))
+    };
+    for (keys, list) in [
+        ("2<Down>v", "versions"),
+        (":crons<Enter>", "crons"),
+        (":store<Enter>", "namespaces"),
+    ] {
+        let mut dash = dash((140, 40));
+        let (number, query) = asked(&dash.keys(keys)).remove(0);
+        let rows = if list == "namespaces" {
+            json!([["a"]])
+        } else {
+            json!([{"version": 1, "cron_id": CRON}])
+        };
+        dash.done(EffectResult::RecordsListed(
+            number,
+            query,
+            listed(list, rows),
+        ));
+        let said =
+            format!("1 row of the list of {list} couldn't be read: a row is not a record: 7");
+        assert!(dash.screen().contains(&said), "{}", dash.screen());
+        if list == "namespaces" {
+            let (number, query) = asked(&dash.keys("<Enter>")).remove(0);
+            let item = json!([{"namespace": ["a"], "key": "language", "value": {}}]);
+            dash.done(EffectResult::RecordsListed(
+                number,
+                query,
+                listed("items", item),
+            ));
+            let screen = dash.screen();
+            assert!(
+                screen.contains("1 row of the list of items couldn't be")
+                    && screen.contains("language"),
+                "{screen}"
+            );
+        }
+    }
+}

@@ -513,12 +513,7 @@ impl AgentServer {
                             Some(field) => answer.rows(field)?,
                             None => answer.json()?,
                         };
-                        let has_more = answer.has_next_page() || rows.len() > limit;
-                        let next = if has_more {
-                            NextPage::IfAny
-                        } else {
-                            NextPage::IfFull
-                        };
+                        let next = NextPage::of(&answer, rows.len(), limit);
                         return Ok(Page {
                             answer,
                             rows,

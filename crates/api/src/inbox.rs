@@ -320,21 +320,14 @@ impl AgentServer {
             };
         }
         let runs = self.runs_for_inbox(id).await?;
-        let status = ThreadStatus::derive(ThreadRecords {
+        let records = ThreadRecords {
             thread: Some(facts),
             state: None,
             runs: Some(&runs),
-        });
-        let of_runs = runs
-            .iter()
-            .filter(|run| run.is_active())
-            .filter_map(|run| run.updated_at.max(run.created_at));
-        let last = of_runs
-            .chain(facts.updated_at)
-            .chain(facts.state_updated_at)
-            .max();
-        let signs_at = |last: Option<Timestamp>| {
-            let last = last.map(|at| (at, SilenceSource::Records));
+        };
+        let status = ThreadStatus::derive(records);
+        let signs_of = |records: ThreadRecords<'_>| {
+            let last = records.last_change().map(|at| (at, SilenceSource::Records));
             stuck_signs(
                 Activity {
                     status: &status,
@@ -346,7 +339,7 @@ impl AgentServer {
                 now,
             )
         };
-        let mut signs = signs_at(last);
+        let mut signs = signs_of(records);
         if matches!(signs.first(), Some(StuckSign::Silent { .. })) {
             // A run writes checkpoints, which some servers don't show in the thread's record.
             let state = match self.thread_state_raw(id, MAX_STATE).await {
@@ -356,7 +349,10 @@ impl AgentServer {
                 }
                 Err(error) => return Err(error),
             };
-            signs = signs_at(state.and_then(|state| state.created_at).max(last));
+            signs = signs_of(ThreadRecords {
+                state: state.as_ref(),
+                ..records
+            });
         }
         Ok(signs
             .first()

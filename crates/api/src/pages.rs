@@ -1,12 +1,13 @@
 //! Lists that are read page by page, by limit and offset or by cursor. Every list of both services is read by this reader.
 
 use super::response::Answer;
-use super::rows::{Received, Row, UnreadRows};
+use super::rows::{Received, Row, UnreadRows, id_of};
 use super::{ApiError, Kind, Listing, Place};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::convert::identity;
@@ -58,6 +59,26 @@ pub(super) enum NextPage {
     Cursor(Option<String>),
 }
 
+impl NextPage {
+    /// Returns the rule for the page of an agent server with this many rows.
+    pub fn of(answer: &Answer, rows: usize, limit: usize) -> NextPage {
+        if answer.has_next_page() || rows > limit {
+            NextPage::IfAny
+        } else {
+            NextPage::IfFull
+        }
+    }
+
+    /// Returns whether another page follows.
+    pub fn follows(&self, rows: usize, limit: usize) -> bool {
+        match self {
+            NextPage::IfFull => rows == limit,
+            NextPage::IfAny => rows > 0,
+            NextPage::Cursor(cursor) => cursor.is_some(),
+        }
+    }
+}
+
 type Request<'a> =
     Box<dyn Fn(PageRequest) -> BoxFuture<'a, Result<Page, ApiError>> + Send + Sync + 'a>;
 
@@ -76,11 +97,13 @@ pub struct Pages<'a> {
     /// Rows to skip for the next page, and rows before the first one.
     offset: usize,
     first: usize,
+    /// Rows that a page has in common with the one before it.
+    overlap: usize,
     /// Requested pages that were not read yet.
     coming: FuturesOrdered<BoxFuture<'a, Result<Page, ApiError>>>,
     asked: usize,
     pages: usize,
-    /// Number of received rows, repeated ones included.
+    /// Number of received rows, repeated ones included, without those that the next page requests again.
     read: usize,
     received: Received,
     cursor: Option<String>,
@@ -88,6 +111,7 @@ pub struct Pages<'a> {
     /// The error that ends the list after the rows before it.
     failure: Option<ApiError>,
     is_repeating: bool,
+    is_whole: bool,
     ended: bool,
     /// The last answer, without its body.
     last: Option<Answer>,
@@ -109,15 +133,17 @@ impl<'a> Pages<'a> {
             ahead: 1,
             offset,
             first: offset,
+            overlap: 0,
             coming: FuturesOrdered::new(),
             asked: 0,
             pages: 0,
             read: 0,
-            received: Received::default(),
+            received: Received::new(id_of),
             cursor: None,
             cursors: HashSet::new(),
             failure: None,
             is_repeating: false,
+            is_whole: false,
             ended: limit == 0,
             last: None,
         }
@@ -128,9 +154,33 @@ impl<'a> Pages<'a> {
         Pages { ahead, ..self }
     }
 
+    /// Sets how many rows a page requests again, because threads move between pages when others change.
+    pub(super) fn overlapping(self, overlap: usize) -> Pages<'a> {
+        Pages { overlap, ..self }
+    }
+
+    /// Sets how rows are told apart.
+    pub(super) fn by(self, id: fn(&RawValue) -> Option<String>) -> Pages<'a> {
+        Pages {
+            received: Received::new(id),
+            ..self
+        }
+    }
+
+    /// Lifts the memory limit of the list, because the caller drops the rows of each page.
+    pub fn dropping(mut self) -> Pages<'a> {
+        self.received.limit = usize::MAX;
+        self
+    }
+
     /// Number of pages read.
     pub fn count(&self) -> usize {
         self.pages
+    }
+
+    /// Whether the last page that was read is the list's last one.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns the new rows of the next page, as received; nothing after the last.
@@ -158,7 +208,9 @@ impl<'a> Pages<'a> {
             next,
         } = page?;
         let (count, what) = (rows.len(), self.what.clone());
-        self.read += count;
+        self.read = (self.read + count)
+            .saturating_sub(self.overlap)
+            .max(self.read + 1);
         self.last = Some(Answer {
             body: Bytes::new(),
             ..answer
@@ -176,20 +228,17 @@ impl<'a> Pages<'a> {
             self.offset = self.first + self.read;
         }
         let rows = self.received.new_of(rows);
-        let (continues, repeats) = match next {
-            NextPage::IfFull => (count == limit, rows.is_empty()),
-            NextPage::IfAny => (count > 0, rows.is_empty()),
+        self.is_whole = !next.follows(count, limit);
+        let repeats = match next {
+            NextPage::IfFull | NextPage::IfAny => rows.is_empty(),
             NextPage::Cursor(cursor) => {
                 self.cursor = cursor;
-                (
-                    self.cursor.is_some(),
-                    self.cursor
-                        .clone()
-                        .is_some_and(|cursor| !self.cursors.insert(cursor)),
-                )
+                self.cursor
+                    .clone()
+                    .is_some_and(|cursor| !self.cursors.insert(cursor))
             }
         };
-        self.ended = !continues || self.received.count() >= self.wanted;
+        self.ended = self.is_whole || self.received.count() >= self.wanted;
         if !self.ended && repeats {
             self.is_repeating = true;
             self.failure = Some(self.odd(&format!(
@@ -209,7 +258,10 @@ impl<'a> Pages<'a> {
     }
 
     /// Does the same for a list whose rows are all that a repeating server has.
-    pub(super) async fn next_new(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
+    ///
+    /// # Errors
+    /// As for [`Pages::next`].
+    pub async fn next_new(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
         match self.next().await {
             Err(error) if self.is_repeating => {
                 tracing::warn!(%error, "list ended");
@@ -224,9 +276,8 @@ impl<'a> Pages<'a> {
     fn ask(&mut self) {
         let ahead = (self.pages + 1).min(self.ahead);
         while self.coming.len() < ahead && self.asked <= MAX_PAGES {
-            let limit = self
-                .page_size
-                .min(self.wanted.saturating_sub(self.received.count()));
+            let missing = self.wanted.saturating_sub(self.received.count());
+            let limit = self.page_size.min(missing.saturating_add(self.overlap));
             let cursor = self.cursor.clone();
             self.coming.push_back((self.request)(PageRequest {
                 limit,

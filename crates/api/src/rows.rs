@@ -20,19 +20,33 @@ const LIST: usize = 128 << 20;
 pub type Row = Box<RawValue>;
 
 /// The ids of the rows read so far, and their memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Received {
+    id_of: fn(&RawValue) -> Option<String>,
     ids: HashSet<String>,
     count: usize,
     /// Estimated memory in bytes that the parsed rows take.
     size: usize,
+    /// Maximum of it.
+    pub limit: usize,
 }
 
 impl Received {
+    /// Starts with none; `id_of` returns the id of a row.
+    pub fn new(id_of: fn(&RawValue) -> Option<String>) -> Received {
+        Received {
+            id_of,
+            ids: HashSet::new(),
+            count: 0,
+            size: 0,
+            limit: LIST,
+        }
+    }
+
     /// Returns the new rows of a page. Rows without an id are compared as text with those of earlier pages.
     pub fn new_of(&mut self, mut page: Vec<Row>) -> Vec<Row> {
         let mut without_id = Vec::new();
-        page.retain(|row| match id_of(row) {
+        page.retain(|row| match (self.id_of)(row) {
             Some(id) => self.ids.insert(id),
             None => {
                 let mut hasher = DefaultHasher::new();
@@ -59,7 +73,7 @@ impl Received {
 
     /// Whether the rows have reached the memory limit of a list.
     pub fn is_full(&self) -> bool {
-        self.size > LIST
+        self.size > self.limit
     }
 }
 
@@ -131,7 +145,7 @@ impl UnreadRows {
 
 /// Returns the id of a row: a deployment, revision or listener has `id`. Runs and crons also name their thread and assistant,
 /// and the versions of an assistant have one id.
-fn id_of(row: &RawValue) -> Option<String> {
+pub(super) fn id_of(row: &RawValue) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Ids {
@@ -175,7 +189,7 @@ mod tests {
 
     #[test]
     fn duplicate_rows_are_dropped() {
-        let mut received = Received::default();
+        let mut received = Received::new(id_of);
         let texts = |rows: Vec<Row>| {
             rows.iter()
                 .map(|row| row.get().to_string())
@@ -198,7 +212,7 @@ mod tests {
     #[test]
     fn list_limit_counts_the_parse_cost_of_rows() {
         let dense = format!(r#"[{{"id":"a","values":[{}0]}}]"#, "0,".repeat(1 << 20));
-        let mut received = Received::default();
+        let mut received = Received::new(id_of);
         received.new_of(rows(&dense));
         assert!(!received.is_full());
         received.new_of(rows(&dense.replace("\"a\"", "\"b\"")));

@@ -2,15 +2,18 @@
 
 use super::quirks::ValuesSearch;
 use super::{AgentServer, ServerKind, ThreadQuery};
-use crate::response::Answer;
+use crate::pages::{NextPage, Page, PageRequest, Pages};
 use crate::rows::{Row, UnreadRows};
 use crate::{ApiError, Kind};
+use runtail_core::json;
 use runtail_core::model::{
     SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of,
 };
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 /// The alias of the title in an extraction, and where it is.
 const TITLE: &str = "title";
@@ -20,6 +23,12 @@ const FIRST_MESSAGE: &str = "values.messages[0].content";
 const PAGE: usize = 500;
 const OVERLAP: usize = 10;
 const MAX_SCANNED: usize = 20_000;
+
+/// Whether a row has extracted values.
+#[derive(Deserialize)]
+struct Extracted {
+    extracted: Option<IgnoredAny>,
+}
 
 /// A page of found threads.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +87,34 @@ pub struct FoundThreads {
     pub unread: UnreadRows,
 }
 
+impl FoundThreads {
+    /// Adds the threads of a page that match, at most `limit` of all. Returns whether the search is over.
+    fn add(
+        &mut self,
+        page: ThreadPage,
+        (search, sort): (&ThreadSearch, ThreadSort),
+        limit: usize,
+        now: jiff::Timestamp,
+    ) -> bool {
+        let has_values = search.values().next().is_some();
+        let is_sorted = page.is_sorted && sort == ThreadSort::Updated;
+        self.unread.extend(&page.unread);
+        for one in page.threads {
+            self.scanned += 1;
+            self.unchecked += usize::from(has_values && one.values_fit.is_none());
+            self.is_complete |= is_sorted && search.ends_at(&one.thread, now);
+            if one.fits(search, now) {
+                if self.threads.len() >= limit {
+                    self.is_complete = false;
+                    return true;
+                }
+                self.threads.push(one);
+            }
+        }
+        self.is_complete
+    }
+}
+
 impl From<Thread> for FoundThread {
     fn from(thread: Thread) -> FoundThread {
         FoundThread {
@@ -102,12 +139,32 @@ impl AgentServer {
         if let Some(id) = search.whole_id() {
             return self.find_one(search, id).await;
         }
-        let left_out = match self.filters_nested_metadata(search).await? {
-            true => BTreeSet::new(),
-            false => search.nested_metadata(),
-        };
-        let filter = search.without(&left_out).server_filter();
-        let mut limit = limit;
+        let left_out = self.left_out(search).await?;
+        let Page {
+            answer,
+            rows,
+            limit,
+            next,
+        } = self
+            .found_rows(search, &left_out, sort, (offset, limit))
+            .await?;
+        let read = page_of((search, sort), &rows, self.how_to_search_values(search));
+        let mut page = read.map_err(|why| answer.odd(&why))?;
+        page.next_offset = offset + rows.len();
+        page.is_last = !next.follows(rows.len(), limit);
+        page.ignored.extend(left_out);
+        Ok(page)
+    }
+
+    /// Requests rows of threads, as many as the server sends at once.
+    async fn found_rows(
+        &self,
+        search: &ThreadSearch,
+        left_out: &BTreeSet<usize>,
+        sort: ThreadSort,
+        (offset, mut limit): (usize, usize),
+    ) -> Result<Page, ApiError> {
+        let filter = search.without(left_out).server_filter();
         loop {
             let how = self.how_to_search_values(search);
             let wanted = limit.min(self.quirks.largest_page());
@@ -148,28 +205,22 @@ impl AgentServer {
                 }
                 answer => answer?,
             };
-            let (all, mut unread): (Vec<Row>, _) = (answer.json()?, UnreadRows::of("threads"));
-            let rows: Vec<Thread> = all.iter().filter_map(|row| unread.parse(row)).collect();
-            if rows.is_empty() && !all.is_empty() {
-                return Err(answer.odd(&unread.why));
-            }
-            let lacks_extract =
-                !rows.is_empty() && rows.iter().all(|row| !row.extra.contains_key("extracted"));
-            if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract {
+            let rows: Vec<Row> = answer.json()?;
+            let is_extracted = |row: &Row| {
+                json::from_str::<Extracted>(row.get()).is_ok_and(|row| row.extracted.is_some())
+            };
+            let lacks_extract = || !rows.is_empty() && !rows.iter().any(is_extracted);
+            if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract() {
                 self.quirks.set_values_search(ValuesSearch::Rows);
                 continue;
             }
-            let mut page = page_of(
-                (search, sort),
+            let next = NextPage::of(&answer, rows.len(), wanted);
+            return Ok(Page {
+                answer,
                 rows,
-                (offset, wanted),
-                all.len(),
-                how,
-                &answer,
-            );
-            page.unread = unread;
-            page.ignored.extend(left_out);
-            return Ok(page);
+                limit: wanted,
+                next,
+            });
         }
     }
 
@@ -185,51 +236,50 @@ impl AgentServer {
     ) -> Result<FoundThreads, ApiError> {
         let sort = search.sort.unwrap_or_default();
         let mut found = FoundThreads::default();
-        let mut seen = HashSet::new();
-        let mut offset = 0;
-        while found.scanned < MAX_SCANNED {
-            let page = self.find_threads(search, sort, (offset, PAGE)).await?;
-            let has_values = search.values().next().is_some();
-            let before = found.scanned;
-            found.unread.extend(&page.unread);
-            for one in page.threads {
-                if !seen.insert(one.thread.thread_id.clone()) {
-                    continue;
-                }
-                found.scanned += 1;
-                found.unchecked += usize::from(has_values && one.values_fit.is_none());
-                let is_sorted = page.is_sorted && sort == ThreadSort::Updated;
-                found.is_complete |= is_sorted && search.ends_at(&one.thread, now);
-                if one.fits(search, now) {
-                    if found.threads.len() >= limit {
-                        found.is_complete = false;
-                        return Ok(found);
-                    }
-                    found.threads.push(one);
-                }
-            }
-            // A server that ignores the offset repeats its page.
-            if page.is_last || found.scanned == before || found.is_complete {
-                found.is_complete |= page.is_last;
-                break;
-            }
-            // Threads move between pages when others change.
-            offset = page.next_offset.saturating_sub(OVERLAP).max(offset + 1);
+        if let Some(id) = search.whole_id() {
+            let page = self.find_one(search, id).await?;
+            found.is_complete = !found.add(page, (search, sort), limit, now);
+            return Ok(found);
         }
+        let left_out = self.left_out(search).await?;
+        let mut pages = Pages::new(
+            "threads",
+            (MAX_SCANNED, 0),
+            PAGE,
+            |PageRequest { limit, offset, .. }| {
+                Box::pin(self.found_rows(search, &left_out, sort, (offset, limit)))
+            },
+        )
+        .overlapping(OVERLAP)
+        .dropping();
+        while let Some(rows) = pages.next_new().await? {
+            let read = page_of((search, sort), &rows, self.how_to_search_values(search));
+            if found.add(
+                read.map_err(|why| pages.odd(&why))?,
+                (search, sort),
+                limit,
+                now,
+            ) {
+                return Ok(found);
+            }
+        }
+        found.is_complete = pages.is_whole();
         Ok(found)
     }
 
-    /// Returns whether the server filters by all metadata that a search names. Early Aegra compares the text of top-level values, so it
-    /// never finds a nested object, a list or `true`, and nothing in its answer shows that.
-    async fn filters_nested_metadata(&self, search: &ThreadSearch) -> Result<bool, ApiError> {
-        if search.nested_metadata().is_empty() {
-            return Ok(true);
+    /// Returns the terms of a search that the server can't filter by. Early Aegra compares the text of top-level metadata, so it never
+    /// finds a nested object, a list or `true`, and nothing in its answer shows that.
+    async fn left_out(&self, search: &ThreadSearch) -> Result<BTreeSet<usize>, ApiError> {
+        let nested = search.nested_metadata();
+        if nested.is_empty() {
+            return Ok(nested);
         }
         if self.quirks.filters_nested_metadata().is_none() {
             self.quirks
                 .set_filters_nested_metadata(self.info().await?.kind != ServerKind::EarlyAegra);
         }
-        Ok(self.quirks.filters_nested_metadata() == Some(true))
+        let filters = self.quirks.filters_nested_metadata() == Some(true);
+        Ok(if filters { BTreeSet::new() } else { nested })
     }
 
     /// Reads the thread that a search names by its whole id.
@@ -375,22 +425,23 @@ fn is_sorted(rows: &[Thread], sort: ThreadSort) -> bool {
         && rows.is_sorted_by(|a, b| sort.compare_keys(a, b) != Ordering::Greater)
 }
 
+/// Reads the rows of a page; an error if none can be read.
 fn page_of(
     (search, sort): (&ThreadSearch, ThreadSort),
-    rows: Vec<Thread>,
-    (offset, wanted): (usize, usize),
-    count: usize,
+    all: &[Row],
     how: ValuesSearch,
-    answer: &Answer,
-) -> ThreadPage {
-    let is_last = count == 0 || (count < wanted && !answer.has_next_page());
+) -> Result<ThreadPage, String> {
+    let mut unread = UnreadRows::of("threads");
+    let rows: Vec<Thread> = all.iter().filter_map(|row| unread.parse(row)).collect();
+    if rows.is_empty() && !all.is_empty() {
+        return Err(unread.why);
+    }
     // A row with `config` is a whole record: without values, its thread has no state. Aegra's rows have neither.
     let shows_values = rows
         .iter()
         .any(|row| row.values.is_some() || row.extra.contains_key("config"));
     let mut page = ThreadPage {
-        next_offset: offset + count,
-        is_last,
+        unread,
         ..ThreadPage::default()
     };
     page.is_sorted = how != ValuesSearch::Rows && is_sorted(&rows, sort);
@@ -435,5 +486,5 @@ fn page_of(
         page.ignored.extend(search.ignored(&row));
         page.threads.push(found);
     }
-    page
+    Ok(page)
 }

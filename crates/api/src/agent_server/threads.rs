@@ -2,14 +2,22 @@
 
 use super::{AgentServer, MAX_SKIPPED, ServerKind, THREAD_FIELDS, ThreadQuery, put_filter};
 use crate::http::MAX_BODY;
-use crate::pages::Pages;
+use crate::pages::{NextPage, PAGE, Page, PageRequest, Pages};
 use crate::response::Answer;
+use crate::rows::Row;
 use crate::{ApiError, Kind, Listing};
+use futures::future::BoxFuture;
 use reqwest::Method;
-use runtail_core::json;
 use runtail_core::model::{StateFacts, Thread, ThreadSort};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Returns the checkpoint of a state.
+fn checkpoint_of(row: &RawValue) -> Option<String> {
+    StateFacts::read(row.get()).ok()?.checkpoint_id
+}
 
 impl AgentServer {
     /// Returns threads without their values, last changed first.
@@ -122,31 +130,50 @@ impl AgentServer {
             .json()
     }
 
-    /// Returns past states of a thread, newest first, optionally only those before the checkpoint `before`. The limit is
-    /// always sent, because the Python server's default is 1.
+    /// Returns up to `limit` past states of a thread, newest first, optionally only those before the checkpoint `before`.
     pub async fn thread_history(
         &self,
         thread: &str,
         limit: usize,
         before: Option<&str>,
-    ) -> Result<Vec<Value>, ApiError> {
-        let rows = self
-            .thread_history_raw(thread, limit, before, MAX_BODY)
-            .await?;
-        let odd = |error: serde_json::Error| {
-            let detail = format!("the server's history of the thread: {error}");
-            ApiError {
-                kind: Kind::Protocol,
-                ..self.refused_here(thread, detail)
-            }
-        };
-        rows.iter()
-            .map(|row| json::exact(row.get()).map_err(odd))
-            .collect()
+    ) -> Result<Listing<Value>, ApiError> {
+        self.history_pages(thread, before, (limit, PAGE), MAX_BODY)
+            .whole()
+            .await
     }
 
-    /// Like [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread, so the
-    /// right limit depends on the thread: on [`Kind::TooLarge`] request fewer.
+    /// Returns the pages of the same list. Every state repeats all values of the thread, so shorter pages are requested if one is
+    /// larger than `max_bytes`.
+    pub fn history_pages<'a>(
+        &'a self,
+        thread: &'a str,
+        before: Option<&'a str>,
+        (limit, page_size): (usize, usize),
+        max_bytes: usize,
+    ) -> Pages<'a> {
+        let largest = Arc::new(AtomicUsize::new(page_size));
+        let request =
+            move |PageRequest { limit, cursor, .. }| -> BoxFuture<'a, Result<Page, ApiError>> {
+                let largest = largest.clone();
+                Box::pin(async move {
+                    loop {
+                        let limit = limit.min(largest.load(Ordering::Relaxed));
+                        let page = self
+                            .history_page(thread, limit, cursor.as_deref().or(before), max_bytes)
+                            .await;
+                        match page {
+                            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
+                                largest.store((limit / 4).max(1), Ordering::Relaxed);
+                            }
+                            page => return page,
+                        }
+                    }
+                })
+            };
+        Pages::new("checkpoints", (limit, 0), page_size, request).by(checkpoint_of)
+    }
+
+    /// Returns the newest of the same states as received.
     ///
     /// # Errors
     /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
@@ -157,8 +184,34 @@ impl AgentServer {
         before: Option<&str>,
         max_bytes: usize,
     ) -> Result<Vec<Box<RawValue>>, ApiError> {
+        Ok(self
+            .history_page(thread, limit, before, max_bytes)
+            .await?
+            .rows)
+    }
+
+    async fn history_page(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+        max_bytes: usize,
+    ) -> Result<Page, ApiError> {
+        let page = |answer: Answer, rows: Vec<Row>| {
+            let oldest = rows.iter().rev().find_map(|row| checkpoint_of(row));
+            let next = NextPage::Cursor(oldest.filter(|_| rows.len() >= limit));
+            Page {
+                answer,
+                rows,
+                limit,
+                next,
+            }
+        };
         let error = match self.history(thread, limit, before, max_bytes).await {
-            Ok(answer) => return answer.json(),
+            Ok(answer) => {
+                let rows = answer.json()?;
+                return Ok(page(answer, rows));
+            }
             Err(error) => error,
         };
         // Early Aegra fails at `before` in every form (seen with GET and POST), so the newest states are read and skipped.
@@ -168,21 +221,14 @@ impl AgentServer {
         if self.info().await?.kind != ServerKind::EarlyAegra {
             return Err(error);
         }
-        let rows: Vec<Box<RawValue>> = self
-            .history(thread, MAX_SKIPPED, None, max_bytes)
-            .await?
-            .json()?;
-        let is_before = |row: &RawValue| {
-            let facts = StateFacts::read(row.get()).unwrap_or_default();
-            facts.checkpoint_id.is_some_and(|id| *id < *before)
-        };
-        Ok(rows
-            .into_iter()
-            .filter(|row| is_before(row))
-            .take(limit)
-            .collect())
+        let answer = self.history(thread, MAX_SKIPPED, None, max_bytes).await?;
+        let rows: Vec<Row> = answer.json()?;
+        let is_before = |row: &Row| checkpoint_of(row).is_some_and(|id| *id < *before);
+        let rows = rows.into_iter().filter(is_before).take(limit).collect();
+        Ok(page(answer, rows))
     }
 
+    /// Requests a history. The limit is always sent, because the Python server's default is 1.
     async fn history(
         &self,
         thread: &str,

@@ -36,17 +36,14 @@ impl AgentServer {
     /// Reads the newest branch of a thread, oldest state first.
     pub(super) async fn newest_branch(&self, thread: &str) -> Result<Vec<HistoryState>, PlanError> {
         let mut states: Vec<HistoryState> = Vec::new();
-        let (mut before, mut limit, mut bytes) = (None::<String>, PAGE, 0);
+        let mut pages = self
+            .history_pages(thread, None, (usize::MAX, PAGE), MAX_PAGE)
+            .dropping();
+        let mut bytes = 0;
         loop {
-            let page = match self
-                .thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE)
-                .await
-            {
-                Ok(page) => page,
-                Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
-                    limit = (limit / 4).max(1);
-                    continue;
-                }
+            let page = match pages.next_new().await {
+                Ok(Some(page)) => page,
+                Ok(None) => return Ok(branch_of(states)),
                 Err(error) if error.may_lack_call() && !self.knows(thread).await? => {
                     return Err(PlanError::Asked(error));
                 }
@@ -57,20 +54,9 @@ impl AgentServer {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let known = states.len();
             for row in &page {
                 bytes += row.get().len();
-                let Some(state) = HistoryState::read(exact(row.get())?) else {
-                    continue;
-                };
-                if !states
-                    .iter()
-                    .rev()
-                    .take(2 * PAGE)
-                    .any(|known| known.id == state.id)
-                {
-                    states.push(state);
-                }
+                states.extend(HistoryState::read(exact(row.get())?));
             }
             if bytes > MAX_HISTORY || states.len() > MAX_STATES {
                 return Err(unfit(format!(
@@ -80,11 +66,6 @@ impl AgentServer {
                     text::bytes(MAX_HISTORY as u64)
                 )));
             }
-            // A server that ignores `before` would return the same page forever.
-            if page.len() < limit || states.len() == known {
-                return Ok(branch_of(states));
-            }
-            before = states.last().map(|state| state.id.clone());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Draft, Guarded, ResourcePlan, target};
 use crate::pages::PAGE;
+use crate::rows::UnreadRows;
 use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerInfo, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Note, Target, compare};
@@ -19,7 +20,7 @@ impl AgentServer {
         depth: Option<usize>,
         limit: usize,
         offset: usize,
-    ) -> Result<Vec<Vec<String>>, ApiError> {
+    ) -> Result<Listing<Vec<String>>, ApiError> {
         let mut pages = self.pages(
             "namespaces",
             Some("namespaces"),
@@ -37,12 +38,12 @@ impl AgentServer {
                 self.search(&["store", "namespaces"], &body).await
             },
         );
-        let mut all: Vec<Vec<String>> = Vec::new();
+        let mut all = Listing::new(Vec::new(), UnreadRows::of("namespaces"));
         loop {
             match pages.next_new().await {
-                Ok(Some(rows)) => all.extend(
+                Ok(Some(rows)) => all.items.extend(
                     rows.iter()
-                        .filter_map(|row| labels(&serde_json::from_str(row.get()).ok()?)),
+                        .filter_map(|row| all.unread.keep(labels(row.get()))),
                 ),
                 Ok(None) => return Ok(all),
                 Err(error) => return Err(self.offered(error, "a store", has_no_store).await),
@@ -234,11 +235,9 @@ fn has_no_store(info: &ServerInfo) -> bool {
     info.kind == ServerKind::Other
 }
 
-fn labels(row: &Value) -> Option<Vec<String>> {
-    row.as_array()?
-        .iter()
-        .map(|label| label.as_str().map(str::to_string))
-        .collect()
+fn labels(row: &str) -> Result<Vec<String>, String> {
+    serde_json::from_str(row)
+        .map_err(|_| format!("a row is not a namespace: {}", text::fit(row, 40)))
 }
 
 /// Servers refuse these as plain text, or fail.

@@ -250,8 +250,7 @@ impl AgentServer {
         thread: &str,
         is_last: impl FnMut(&StateFacts) -> bool,
     ) -> Option<Vec<StateFacts>> {
-        let id = |state: &StateFacts| state.checkpoint_id.clone();
-        self.read_history(thread, |json| StateFacts::read(json).ok(), id, is_last)
+        self.read_history(thread, |json| StateFacts::read(json).ok(), is_last)
             .await
     }
 
@@ -260,26 +259,20 @@ impl AgentServer {
         &self,
         thread: &str,
         read: impl Fn(&str) -> Option<T>,
-        id: impl Fn(&T) -> Option<String>,
         mut is_last: impl FnMut(&T) -> bool,
     ) -> Option<Vec<T>> {
+        let mut pages = self
+            .history_pages(thread, None, (usize::MAX, PAGE), MAX_PAGE)
+            .dropping();
         let mut all: Vec<T> = Vec::new();
-        for _ in 0..MAX_PAGES {
-            let before = all.last().and_then(&id);
-            let page = match self
-                .thread_history_raw(thread, PAGE, before.as_deref(), MAX_PAGE)
-                .await
-            {
-                Ok(page) => page,
+        while pages.count() < MAX_PAGES {
+            let rows = match pages.next_new().await {
+                Ok(Some(rows)) => rows,
                 Err(_) if all.is_empty() => return None,
-                Err(_) => break,
+                Ok(None) | Err(_) => break,
             };
-            let count = page.len();
-            let states = page.iter().filter_map(|state| read(state.get()));
-            // A server that ignores `before` repeats its page.
-            let known: BTreeSet<Option<String>> = all.iter().map(&id).collect();
-            let new: Vec<T> = states.filter(|state| !known.contains(&id(state))).collect();
-            let is_over = count < PAGE || new.is_empty() || new.iter().any(&mut is_last);
+            let new: Vec<T> = rows.iter().filter_map(|state| read(state.get())).collect();
+            let is_over = new.iter().any(&mut is_last);
             all.extend(new);
             if is_over {
                 break;

@@ -75,9 +75,12 @@ impl AgentServer {
         mut is_last: impl FnMut(&StateFacts) -> bool,
     ) -> Past {
         let read = |json: &str| Some((StateFacts::read(json).ok()?, Checkpoint::read(json)));
-        let id = |(state, _): &(StateFacts, Option<Checkpoint>)| state.checkpoint_id.clone();
         let entries = self
-            .read_history(&base.thread, read, id, |(state, _)| is_last(state))
+            .read_history(
+                &base.thread,
+                read,
+                |(state, _): &(StateFacts, Option<Checkpoint>)| is_last(state),
+            )
             .await;
         Past::new(base, entries.unwrap_or_default(), newest_run)
     }

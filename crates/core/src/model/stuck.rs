@@ -1,6 +1,6 @@
 //! Detects runs that are stuck. Pure: the records, the newest sign of life and the time come in, the evidence goes out.
 
-use super::{RunFacts, ThreadStatus};
+use super::{RunFacts, ThreadRecords, ThreadStatus};
 use crate::config::Stuck;
 use crate::text;
 use jiff::Timestamp;
@@ -130,6 +130,19 @@ impl StuckSign {
             StuckSign::Attempt { .. } => None,
             StuckSign::BusyWithoutRun { since } => *since,
         }
+    }
+}
+
+impl ThreadRecords<'_> {
+    /// Returns when the records of an active run last changed, by the clock of the server; `None` without the list of runs.
+    pub fn last_change(&self) -> Option<Timestamp> {
+        let active = self.runs?.iter().filter(|run| run.is_active());
+        let of_runs = active.filter_map(|run| run.updated_at.max(run.created_at));
+        let of_thread = self
+            .thread
+            .and_then(|thread| thread.updated_at.max(thread.state_updated_at));
+        let of_state = self.state.and_then(|state| state.created_at);
+        of_runs.chain(of_thread).chain(of_state).max()
     }
 }
 

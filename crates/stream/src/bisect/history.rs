@@ -1,7 +1,7 @@
 //! Bisects the history of a thread: the branch that ends at a checkpoint, from its oldest state to that one.
 
 use super::{BisectQuery, Bisection, Observation, StatePlace, values_of};
-use runtail_api::{AgentServer, ApiError, Kind};
+use runtail_api::{AgentServer, ApiError};
 use runtail_core::model::{Checkpoint, CheckpointTree, Parent};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,29 +38,15 @@ pub async fn bisect_history(
     tip: Option<&str>,
 ) -> Result<Bisection, HistoryError> {
     let mut states = HistoryStates::default();
-    let (mut before, mut limit) = (None::<String>, PAGE);
-    while states.checkpoints.len() < MAX_CHECKPOINTS {
-        let page = match server
-            .thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE)
-            .await
-        {
-            Ok(page) => page,
-            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
-                limit = (limit / 4).max(1);
-                continue;
-            }
-            Err(error) => return Err(HistoryError::Request(Box::new(error))),
-        };
-        let known = states.checkpoints.len();
+    let mut pages = server
+        .history_pages(thread, None, (MAX_CHECKPOINTS, PAGE), MAX_PAGE)
+        .dropping();
+    while let Some(page) = pages
+        .next_new()
+        .await
+        .map_err(|error| HistoryError::Request(Box::new(error)))?
+    {
         page.iter().for_each(|row| states.add(query, row.get()));
-        // A server that ignores `before` would return the same page forever.
-        if page.len() < limit || states.checkpoints.len() == known {
-            break;
-        }
-        before = states
-            .checkpoints
-            .last()
-            .map(|checkpoint| checkpoint.id.clone());
     }
     states.bisect(tip)
 }

@@ -30,7 +30,6 @@ pub(super) struct History {
     newest_of_run: Option<String>,
     /// Checkpoints before a state edit: their values are compared with those after it.
     before_edits: HashSet<String>,
-    pub oldest: Option<String>,
     /// Whether older checkpoints were not loaded.
     pub is_cut: bool,
 }
@@ -98,7 +97,6 @@ impl History {
         if is_newest_of_run {
             self.newest_of_run = Some(id.clone());
         }
-        self.oldest = Some(id.clone());
         self.entries.insert(
             id,
             Entry {

@@ -186,30 +186,15 @@ async fn load_history(
     run: Option<&str>,
 ) -> Result<History, ApiError> {
     let mut history = History::default();
-    let mut limit = PAGE;
-    loop {
-        let before = history.oldest.clone();
-        match server
-            .thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE)
-            .await
-        {
-            Ok(rows) => {
-                let known = history.len();
-                rows.iter().for_each(|row| history.add(row.get(), run));
-                let is_done =
-                    run.map_or_else(|| history.is_complete(), |run| history.is_complete_for(run));
-                if is_done || rows.len() < limit || history.len() == known {
-                    return Ok(history);
-                }
-            }
-            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
-                limit = (limit / 4).max(1)
-            }
-            Err(error) => return Err(error),
-        }
-        if history.len() >= MAX_CHECKPOINTS {
-            history.is_cut = true;
+    let mut pages = server
+        .history_pages(thread, None, (MAX_CHECKPOINTS, PAGE), MAX_PAGE)
+        .dropping();
+    while let Some(rows) = pages.next_new().await? {
+        rows.iter().for_each(|row| history.add(row.get(), run));
+        if run.map_or_else(|| history.is_complete(), |run| history.is_complete_for(run)) {
             return Ok(history);
         }
     }
+    history.is_cut = !pages.is_whole();
+    Ok(history)
 }

@@ -289,13 +289,17 @@ impl App {
             .collect();
         self.inbox.retain_pages(|stream| open.contains(&stream));
         self.report_unread(server, &result);
+        // Open pages know more than a list: copies that wait, and what happened since.
+        let pages: Vec<PageStatus<'_>> = self
+            .stream
+            .tabs
+            .all()
+            .iter()
+            .filter_map(|viewer| page_of(viewer, &self.session))
+            .collect();
         let mut news = self
             .inbox
-            .on_read(server, (began, self.session.now), result);
-        // Open pages know more than a list: copies that wait, and what happened since.
-        for stream in open {
-            news.extend(self.page_news(stream, true));
-        }
+            .on_read(server, (began, self.session.now), result, &pages);
         self.count_threads(server);
         news.extend(self.stuck_news());
         let mut effects = self.publish(news);
@@ -375,14 +379,14 @@ impl App {
                     .page_changed(stream, viewer.thread_status())
                     .then(|| viewer.server.clone())
             });
-        let news: Vec<News> = self.page_news(stream, false).into_iter().collect();
+        let news: Vec<News> = self.page_news(stream).into_iter().collect();
         if let Some(server) = changed {
             self.count_threads(&server);
         }
         self.publish(news)
     }
 
-    fn page_news(&mut self, stream: u64, again: bool) -> Option<News> {
+    fn page_news(&mut self, stream: u64) -> Option<News> {
         let (session, inbox) = (&self.session, &mut self.inbox);
         let viewer = self
             .stream
@@ -390,16 +394,11 @@ impl App {
             .all()
             .iter()
             .find(|viewer| viewer.id == stream)?;
-        if !again && !inbox.page_changed(stream, viewer.thread_status()) {
+        if !inbox.page_changed(stream, viewer.thread_status()) {
             return None;
         }
         let page = page_of(viewer, session)?;
-        let at = session.now;
-        if again {
-            inbox.reapply_page(&page);
-            return None;
-        }
-        inbox.on_page(page, at)
+        inbox.on_page(page, session.now)
     }
 
     /// Returns the runs on open pages that are newly stuck.

@@ -6,7 +6,7 @@ use crate::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
 use crate::session::msg::{ServerRef, SubscriptionEvent, ThreadRef};
-use runtail_api::{ApiError, Kind};
+use runtail_api::ApiError;
 use runtail_core::graph::Graph;
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_stream::bisect::{BisectQuery, HistoryError, bisect_history};
@@ -87,31 +87,19 @@ async fn page(
     services: &Services,
     thread: &ThreadRef,
     before: Option<&str>,
-    mut limit: usize,
+    limit: usize,
 ) -> Result<CheckpointPage, ApiError> {
     let client = services.agent_server(&thread.server).await?;
-    loop {
-        match client
-            .thread_history_raw(&thread.id, limit, before, MAX_PAGE)
-            .await
-        {
-            Ok(rows) => {
-                let is_last = rows.len() < limit;
-                let checkpoints = rows
-                    .iter()
-                    .filter_map(|row| Checkpoint::read(row.get()))
-                    .collect();
-                return Ok(CheckpointPage {
-                    checkpoints,
-                    is_last,
-                });
-            }
-            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
-                limit = (limit / 4).max(1)
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    let mut pages = client.history_pages(&thread.id, before, (limit, limit), MAX_PAGE);
+    let rows = pages.next().await?.unwrap_or_default();
+    let checkpoints = rows
+        .iter()
+        .filter_map(|row| Checkpoint::read(row.get()))
+        .collect();
+    Ok(CheckpointPage {
+        checkpoints,
+        is_last: pages.is_whole(),
+    })
 }
 
 async fn state(

@@ -4,9 +4,7 @@ use super::plans::Planned;
 use super::services::Services;
 use crate::session::msg::{Applied, ServerRef};
 use crate::session::record_list::RecordQuery;
-use runtail_api::{
-    AgentServer, ApiError, Listing, PlanError, ResourceIntent, ResourcePlan, UnreadRows,
-};
+use runtail_api::{AgentServer, ApiError, Listing, PlanError, ResourceIntent, ResourcePlan};
 use runtail_core::graph::{self, Graph};
 use runtail_core::model::{Preview, RunRevision};
 use serde_json::{Value, json};
@@ -43,8 +41,8 @@ pub async fn list(
         RecordQuery::Namespaces(prefix) => {
             let all = client.store_namespaces(prefix, None, MAX_ROWS, 0).await?;
             Ok(Listing::new(
-                all.into_iter().map(Value::from).collect(),
-                UnreadRows::default(),
+                all.items.into_iter().map(Value::from).collect(),
+                all.unread,
             ))
         }
         RecordQuery::Items(namespace) => {

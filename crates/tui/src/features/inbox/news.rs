@@ -125,12 +125,13 @@ fn question_ids(thread: &InboxThread) -> String {
 }
 
 impl Inbox {
-    /// Applies the answer of a server to requests that began at a time. Returns what is new.
+    /// Applies the answer of a server to requests that began at a time, then the open pages, which are newer. Returns what is new.
     pub fn on_read(
         &mut self,
         server: &ServerRef,
         (began, at): (Timestamp, Timestamp),
         result: Result<ServerInbox, ApiError>,
+        pages: &[PageStatus<'_>],
     ) -> Vec<News> {
         let is_complete = result
             .as_ref()
@@ -142,6 +143,11 @@ impl Inbox {
             .get(server)
             .is_none_or(|read| read.complete_at.is_none());
         self.store(server, at, result);
+        for page in pages {
+            if self.pages.contains_key(&page.stream) {
+                self.apply_page(page);
+            }
+        }
         if is_unlisted {
             return Vec::new();
         }
@@ -266,13 +272,6 @@ impl Inbox {
     pub fn page_changed(&self, stream: u64, status: &ThreadStatus) -> bool {
         let mark = PageState::mark(status);
         self.pages.get(&stream).is_none_or(|page| page.mark != mark)
-    }
-
-    /// Applies the known status of an open page again, because the answer of its server replaced it.
-    pub fn reapply_page(&mut self, page: &PageStatus<'_>) {
-        if self.pages.contains_key(&page.stream) {
-            self.apply_page(page);
-        }
     }
 
     /// Returns whether the run of an open page was stuck when that was last checked.

@@ -78,7 +78,12 @@ fn refused() -> ApiError {
 
 /// The events of an answer: what each is about, and its thread.
 fn read(inbox: &mut Inbox, minute: i64, threads: Vec<InboxThread>) -> Vec<(NotifyWhen, String)> {
-    let news = inbox.on_read(&server("bot"), (at(minute), at(minute)), listing(threads));
+    let news = inbox.on_read(
+        &server("bot"),
+        (at(minute), at(minute)),
+        listing(threads),
+        &[],
+    );
     news.into_iter()
         .map(|news| (news.when, news.thread.unwrap().id))
         .collect()
@@ -152,7 +157,7 @@ fn a_failed_first_answer_makes_nothing_news() {
         ..ServerInbox::default()
     };
     assert_eq!(
-        inbox.on_read(&server("bot"), (at(0), at(0)), Ok(partial)),
+        inbox.on_read(&server("bot"), (at(0), at(0)), Ok(partial), &[]),
         []
     );
     assert_eq!(
@@ -176,7 +181,7 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
         (1, false, 0),
         "the other server was not asked"
     );
-    inbox.on_read(&server("other"), (at(0), at(0)), Err(refused()));
+    inbox.on_read(&server("other"), (at(0), at(0)), Err(refused()), &[]);
     let tally = inbox.tally();
     assert_eq!(
         (tally.counts.failed, tally.is_whole, tally.unchecked),
@@ -189,13 +194,13 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
         failures: vec![refused()],
         ..ServerInbox::default()
     };
-    inbox.on_read(&server("bot"), (at(1), at(1)), Ok(partial));
+    inbox.on_read(&server("bot"), (at(1), at(1)), Ok(partial), &[]);
     let stale: Vec<_> = inbox.listing().rows.iter().map(|row| row.as_of).collect();
     assert_eq!(
         (ids(&inbox), stale),
         (vec!["a".into(), "b".into()], vec![None, Some(at(0))])
     );
-    inbox.on_read(&server("bot"), (at(2), at(2)), Err(refused()));
+    inbox.on_read(&server("bot"), (at(2), at(2)), Err(refused()), &[]);
     assert!(
         inbox
             .listing()
@@ -262,7 +267,7 @@ fn an_open_page_and_the_list_make_one_event() {
     assert_eq!(page(&waiting, 6), Some(NotifyWhen::Waiting));
     assert_eq!(ids(&inbox), ["a"], "the page is newer than the list");
     // A poll that began before the question was asked doesn't know it yet, and doesn't make it news again.
-    let early = inbox.on_read(&server("bot"), (at(5), at(7)), listing(vec![]));
+    let early = inbox.on_read(&server("bot"), (at(5), at(7)), listing(vec![]), &[]);
     assert_eq!(early, []);
     assert_eq!(read(&mut inbox, 8, vec![asking("a", "q", 6)]), []);
 }
@@ -364,7 +369,7 @@ fn new_rows_join_at_the_end_of_their_group_once_the_cursor_was_moved() {
     };
     assert_eq!(shown(&page), ["b", "f"]);
     let older = listing(vec![asking("a", "q", 1), failed("e", 1)]);
-    inbox.on_read(&server("other"), (at(0), at(0)), older);
+    inbox.on_read(&server("other"), (at(0), at(0)), older, &[]);
     let mut untouched = page.clone();
     untouched.update_listing(inbox.listing());
     assert_eq!(shown(&untouched), ["a", "b", "e", "f"]);
@@ -432,7 +437,7 @@ fn a_wanted_row_is_selected_when_it_arrives_unless_a_key_was_pressed() {
             failed("oldest", 1),
             asking("older", "q2", 4),
         ];
-        inbox.on_read(&server("desk"), (at(6), at(6)), listing(rows));
+        inbox.on_read(&server("desk"), (at(6), at(6)), listing(rows), &[]);
         page.update_listing(inbox.listing());
         assert_eq!(
             select(&mut page).as_deref(),
@@ -446,6 +451,7 @@ fn a_wanted_row_is_selected_when_it_arrives_unless_a_key_was_pressed() {
         &server("desk"),
         (at(6), at(6)),
         listing(vec![failed("failed", 1)]),
+        &[],
     );
     let mut page = InboxPage::new(inbox.listing().clone());
     page.prefer(server("desk"));

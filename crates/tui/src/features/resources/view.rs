@@ -2,11 +2,13 @@
 
 use super::browse::Browse;
 use super::sign_in::SignIn;
+use crate::session::loaded::Loaded;
 use crate::session::page::{draw_lines, overlay_frame};
 use crate::session::{Cx, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
+use runtail_api::ApiError;
 use runtail_core::text;
 
 /// Draws a list.
@@ -83,24 +85,30 @@ fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
     if !list.filter.is_empty() {
         line.push_accent(&format!("   /{}", list.filter));
     }
-    let (tone, state) = match (&list.rows.error, &list.incomplete) {
-        _ if list.loading => (Tone::Moving, "loading…".to_string()),
-        (Some(error), _) if list.rows.value.is_some() => {
-            (Tone::Bad, format!("outdated: {}; r retries", error.badge()))
-        }
-        (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
-        _ if list.rows.unread.is_some() => (
-            Tone::Bad,
-            text::clean(list.rows.unread.as_deref().unwrap_or_default()).into_owned(),
-        ),
-        _ => (Tone::Dim, String::new()),
-    };
+    let (tone, state) = loading_state(&list.rows, list.loading, list.incomplete.as_ref());
     overlay_frame(
         cx,
         canvas,
         &text::capitalized(list.of.plural()),
         &line.right(tone, &state),
     );
+}
+
+/// Returns what the title says of the newest request for a list, and of rows that couldn't be read.
+pub(super) fn loading_state<T>(
+    rows: &Loaded<Vec<T>>,
+    is_loading: bool,
+    incomplete: Option<&ApiError>,
+) -> (Tone, String) {
+    match (&rows.error, incomplete, &rows.unread) {
+        _ if is_loading => (Tone::Moving, "loading…".to_string()),
+        (Some(error), ..) if rows.value.is_some() => {
+            (Tone::Bad, format!("outdated: {}; r retries", error.badge()))
+        }
+        (_, Some(error), _) => (Tone::Moving, format!("incomplete: {}", error.badge())),
+        (.., Some(unread)) => (Tone::Bad, text::clean(unread).into_owned()),
+        _ => (Tone::Dim, String::new()),
+    }
 }
 
 /// Returns the text to show if there are no rows.

@@ -4,6 +4,7 @@ use super::Records;
 use crate::features::resources::browse::ago;
 use crate::session::record_list::RecordList;
 use jiff::Timestamp;
+use runtail_api::ApiError;
 use runtail_core::model::parse_time;
 use runtail_core::text::{clean, short_id};
 use serde_json::Value;
@@ -174,8 +175,13 @@ impl Records {
         let Some(loaded) = self.items.get(namespace) else {
             return note("loading…".into());
         };
-        if let Some(error) = &loaded.error {
-            note(error.cause());
+        if let Some(problem) = loaded
+            .error
+            .as_ref()
+            .map(ApiError::cause)
+            .or(loaded.unread.clone())
+        {
+            note(clean(&problem).into_owned());
         }
         // A search also returns the items of the namespaces in it.
         let own =

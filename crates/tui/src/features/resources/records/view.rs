@@ -3,7 +3,7 @@
 use super::Records;
 use super::rows::RowOf;
 use crate::features::resources::browse::{GAP, shrunk};
-use crate::features::resources::view::joined;
+use crate::features::resources::view::{joined, loading_state};
 use crate::session::Cx;
 use crate::session::page::overlay_frame;
 use crate::session::record_list::RecordList;
@@ -116,13 +116,7 @@ fn head(cx: &Cx<'_>, page: &Records, canvas: &mut Canvas<'_>) {
     if !page.filter.is_empty() {
         line.push_accent(&format!("   /{}", page.filter));
     }
-    let (tone, state) = match &page.rows.error {
-        _ if !page.waiting.is_empty() => (Tone::Moving, "loading…".to_string()),
-        Some(error) if page.rows.value.is_some() => {
-            (Tone::Bad, format!("outdated: {}; r retries", error.badge()))
-        }
-        _ => (Tone::Dim, String::new()),
-    };
+    let (tone, state) = loading_state(&page.rows, !page.waiting.is_empty(), None);
     overlay_frame(cx, canvas, title, &line.right(tone, &state));
 }
 

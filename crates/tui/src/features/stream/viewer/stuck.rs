@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::widgets::line::Line;
 use crate::widgets::status::STUCK;
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{Activity, SilenceSource, StuckSign, ThreadRecords, stuck_signs};
+use runtail_core::model::{Activity, SilenceSource, StuckSign, stuck_signs};
 use runtail_stream::projection::Loaded;
 
 /// How long loaded records count as current without a live stream: a page reloads them more often.
@@ -53,8 +53,9 @@ impl Viewer {
         }
         // The page may be younger than the silence. The inbox judges by the same records.
         let is_current = |loaded: Loaded| session.now.duration_since(loaded.at) < CURRENT;
-        let changed =
-            last_change(records).filter(|_| is_live || status.loaded().is_some_and(is_current));
+        let changed = records
+            .last_change()
+            .filter(|_| is_live || status.loaded().is_some_and(is_current));
         signs(changed.map(|at| {
             (
                 event.map_or(at, |event| at.max(event)),
@@ -82,15 +83,4 @@ impl Viewer {
         }
         badge
     }
-}
-
-/// Returns when the records of a running run last changed, by the clock of the server.
-fn last_change(records: ThreadRecords<'_>) -> Option<Timestamp> {
-    let active = records.runs?.iter().filter(|run| run.is_active());
-    let of_runs = active.filter_map(|run| run.updated_at.max(run.created_at));
-    let of_thread = records
-        .thread
-        .and_then(|thread| thread.updated_at.max(thread.state_updated_at));
-    let of_state = records.state.and_then(|state| state.created_at);
-    of_runs.chain(of_thread).chain(of_state).max()
 }
