@@ -52,7 +52,8 @@ fn main() -> anyhow::Result<ExitCode> {
         _ => bail!(USAGE),
     };
     let sizes_of = |script: &Script| if script.opens_dashboard() { sizes } else { &sizes[..1] };
-    let runs: Vec<_> = scripts.iter().flat_map(|script| sizes_of(script).iter().map(move |size| (script, *size))).collect();
+    let runs: Vec<_> =
+        scripts.iter().flat_map(|script| sizes_of(script).iter().map(move |size| (script, *size))).collect();
     let (next, unsteady, found) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::<Difference>::new()));
     let work = || -> anyhow::Result<()> {
         while let Some((script, size)) = runs.get(next.fetch_add(1, Ordering::SeqCst)) {
