@@ -106,16 +106,25 @@ fn run<const N: usize>(sides: &mut [Side; N], action: &Action, size: (u16, u16))
         }
     }
     let until = Instant::now() + PATIENCE;
-    let seen = loop {
+    let mut seen: Vec<[Seen; N]> = Vec::new();
+    let shown = loop {
         sides.iter().for_each(wait_until_still);
-        let seen = sides.each_ref().map(Side::seen);
-        let is_equal = seen.iter().all(|one| *one == seen[0]);
-        if is_equal || matches!(action, Action::Command { .. }) || Instant::now() > until {
-            break seen;
+        seen.push(sides.each_ref().map(Side::seen));
+        let (first, last) = (&seen[0], &seen[seen.len() - 1]);
+        // Screens that become equal once different notices are gone differ nevertheless.
+        let meets = |side: usize| {
+            seen.iter().any(|all| (0..N).any(|other| (other != side || N == 1) && all[other] == first[side]))
+        };
+        let is_equal = last.iter().all(|one| *one == last[0]);
+        if is_equal && (0..N).any(meets) {
+            break last.clone();
+        }
+        if matches!(action, Action::Command { .. }) || Instant::now() > until {
+            break if is_equal { first.clone() } else { last.clone() };
         }
     };
     sides.iter_mut().for_each(Side::end);
-    Ok((seen, is_shown))
+    Ok((shown, is_shown))
 }
 
 /// Waits until the dashboard draws nothing, uses no processor and waits for no answer, for at most `PATIENCE`.

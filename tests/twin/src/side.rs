@@ -7,6 +7,7 @@ use crate::world::World;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -120,6 +121,7 @@ impl Side {
 
     fn spawn(&self, words: &[String], input: &str, until_still: bool) -> anyhow::Result<Running> {
         let mut child = Command::new(&self.binary)
+            .arg0("runtail")
             .args(words)
             .env_clear()
             .envs(self.environment())
