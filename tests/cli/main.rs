@@ -33,5 +33,6 @@ mod revisions;
 mod run_options;
 mod services;
 mod streams;
+mod twin;
 mod wait;
 mod wait_end;
