@@ -76,6 +76,11 @@ impl StillWorld {
         StillWorld { port, state }
     }
 
+    /// Returns its URL.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Lets another client act, after each path has been read this often.
     pub fn change(&self, since: Since, after: HashMap<String, usize>) {
         let mut state = lock(&self.state);
@@ -101,7 +106,7 @@ impl StillWorld {
     pub fn config(&self, more: &str) -> (tempfile::TempDir, String) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("config.toml");
-        let url = format!("http://127.0.0.1:{}", self.port);
+        let url = self.url();
         let text = format!(
             "[profiles.plane]\ncontrol_plane = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n{more}\n\
              [profiles.agent]\nagent_server = {{ bot = \"{url}\" }}\n{more}\n\
@@ -146,7 +151,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
             if matches!(fate, Fate::Done | Fate::HalfAnswer) {
                 state.made.note(&method, path, &body);
             }
-            (answer(since, &state.made, (&method, path, &body)), fate)
+            (answer(since, &state.made, (&method, &target.replacen(whole, path, 1), &body)), fate)
         };
         let Answer { status, kind, body, location } = match fate {
             Fate::Refused(status) => {

@@ -106,8 +106,9 @@ impl Made {
     }
 }
 
-/// Answers a request: its method, its path and its body.
-pub fn answer(since: Since, made: &Made, (method, path, body): (&str, &str, &str)) -> Answer {
+/// Answers a request: its method, its target and its body.
+pub fn answer(since: Since, made: &Made, (method, target, body): (&str, &str, &str)) -> Answer {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let sent: Value = serde_json::from_str(body).unwrap_or_default();
     let is_changed = since == Since::Changed;
@@ -115,7 +116,8 @@ pub fn answer(since: Since, made: &Made, (method, path, body): (&str, &str, &str
         return stream(Some(thread));
     }
     if let ["threads", thread, "runs", run, "stream"] = parts[..] {
-        return Answer { location: Some(format!("/threads/{thread}/runs/{run}")), ..stream(Some(thread)) };
+        let answer = stream(Some(thread));
+        return Answer { body: answer.body.replace(id("$STARTED"), run), location: None, ..answer };
     }
     if parts == ["runs", "stream"] {
         return stream(None);
@@ -123,6 +125,7 @@ pub fn answer(since: Since, made: &Made, (method, path, body): (&str, &str, &str
     let found = match parts.first() {
         Some(&"v2") => of_plane(is_changed, method, &parts[1..], &sent),
         Some(&"threads") => of_threads((since, made), method, &parts[1..], &sent),
+        Some(&"store") if query.contains("key=new") => Some(Value::Null),
         _ => of_agent(is_changed, method, &parts, &sent),
     };
     let status = match (method, &found) {
@@ -297,7 +300,11 @@ fn of_threads((since, made): (Since, &Made), method: &str, parts: &[&str], sent:
     {
         return None;
     }
-    let kind = |thread: &str| known(thread).unwrap_or(Kind::New);
+    let kind = |thread: &str| match known(thread).unwrap_or(Kind::New) {
+        // An update releases it.
+        Kind::Stuck if made.states.iter().any(|own| own == thread) => Kind::Idle,
+        kind => kind,
+    };
     let is_empty = |thread: &str| {
         let has_run = made.runs.iter().any(|(on, _)| on == thread);
         kind(thread) == Kind::New && !has_run && !made.states.iter().any(|own| own == thread)
