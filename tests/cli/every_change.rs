@@ -16,16 +16,36 @@ const WORKERS: usize = 6;
 /// that are broken where not all are.
 const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("plane", "", "deployments create -f new.json", ""),
-    ("plane", "", "deployments update $DEP --build-on-push false", ""),
+    (
+        "plane",
+        "",
+        "deployments update $DEP --build-on-push false",
+        "",
+    ),
     ("plane", "", "deployments delete $DEP --confirm bot", ""),
     ("plane", "", "revisions redeploy $DEP $SERVING", ""),
     ("plane", "", "revisions rollback $DEP $FIRST --yes", ""),
     ("plane", "", "revisions interrupt $DEP $NEWEST --yes", ""),
     ("plane", "", "integrations forge link", ""),
-    ("plane", "", "integrations forge select $SESSION --install-new", ""),
-    ("plane", "", "listeners create --compute-id new --namespace a", ""),
+    (
+        "plane",
+        "",
+        "integrations forge select $SESSION --install-new",
+        "",
+    ),
+    (
+        "plane",
+        "",
+        "listeners create --compute-id new --namespace a",
+        "",
+    ),
     ("plane", "", "listeners update $LISTENER --namespace b", ""),
-    ("plane", "", "listeners delete $LISTENER --confirm cluster", ""),
+    (
+        "plane",
+        "",
+        "listeners delete $LISTENER --confirm cluster",
+        "",
+    ),
     ("plane", "", "auth authenticate --provider github", ""),
     (
         "plane",
@@ -33,15 +53,50 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
         "auth providers create --provider-id new --name N --client-id c --auth-url https://a.example --token-url https://t.example",
         "",
     ),
-    ("plane", "", "auth providers discover --provider-id new --name N --mcp-server-url https://m.example", ""),
+    (
+        "plane",
+        "",
+        "auth providers discover --provider-id new --name N --mcp-server-url https://m.example",
+        "",
+    ),
     ("plane", "", "auth providers update github --name N", ""),
-    ("plane", "", "auth providers delete github --confirm github", ""),
+    (
+        "plane",
+        "",
+        "auth providers delete github --confirm github",
+        "",
+    ),
     ("plane", "", "auth tokens metadata $TOKEN --label mine", ""),
-    ("plane", "one", "auth tokens delete $TOKEN --confirm ana", ""),
-    ("plane", "of a provider", "auth tokens delete --provider github --confirm github", ""),
-    ("plane", "of Slack", "auth tokens delete --workspace-slack --confirm slack", ""),
-    ("plane", "", "auth connections create $AGENT --token $TOKEN", ""),
-    ("plane", "", "auth connections delete $AGENT $LINK --confirm ana", ""),
+    (
+        "plane",
+        "one",
+        "auth tokens delete $TOKEN --confirm ana",
+        "",
+    ),
+    (
+        "plane",
+        "of a provider",
+        "auth tokens delete --provider github --confirm github",
+        "",
+    ),
+    (
+        "plane",
+        "of Slack",
+        "auth tokens delete --workspace-slack --confirm slack",
+        "",
+    ),
+    (
+        "plane",
+        "",
+        "auth connections create $AGENT --token $TOKEN",
+        "",
+    ),
+    (
+        "plane",
+        "",
+        "auth connections delete $AGENT $LINK --confirm ana",
+        "",
+    ),
     ("agent", "", "threads create", ""),
     ("agent", "", "threads copy $IDLE", ""),
     ("agent", "", "threads label $IDLE --name mine", ""),
@@ -49,12 +104,32 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("agent", "", "threads delete $IDLE --yes", ""),
     ("agent", "", "threads prune $IDLE --yes", ""),
     ("agent", "", "threads retry $FAILED --yes", ""),
-    ("agent", "edit, 1st", "threads retry $FAILED --values {\"note\":\"y\"} --yes", "/state"),
-    ("agent", "edit, 2nd", "threads retry $FAILED --values {\"note\":\"y\"} --yes", "/runs"),
+    (
+        "agent",
+        "edit, 1st",
+        "threads retry $FAILED --values {\"note\":\"y\"} --yes",
+        "/state",
+    ),
+    (
+        "agent",
+        "edit, 2nd",
+        "threads retry $FAILED --values {\"note\":\"y\"} --yes",
+        "/runs",
+    ),
     ("agent", "", "assistants restore $ASSISTANT 1 --yes", ""),
     ("agent", "", "crons create $ASSISTANT --schedule @daily", ""),
-    ("agent", "of a thread", "crons create $ASSISTANT --schedule @daily --thread $IDLE", ""),
-    ("agent", "", "crons update $CRON --timezone Europe/Berlin", ""),
+    (
+        "agent",
+        "of a thread",
+        "crons create $ASSISTANT --schedule @daily --thread $IDLE",
+        "",
+    ),
+    (
+        "agent",
+        "",
+        "crons update $CRON --timezone Europe/Berlin",
+        "",
+    ),
     ("agent", "", "crons pause $CRON", ""),
     ("agent", "", "crons resume $PAUSED", ""),
     ("agent", "", "crons delete $CRON --yes", ""),
@@ -62,28 +137,83 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("agent", "", "store delete a k --yes", ""),
     ("agent", "one", "runs cancel $BUSY $RUN --yes", ""),
     ("agent", "all", "runs cancel $BUSY --all --yes", ""),
-    ("agent", "roll back", "runs cancel $BUSY $RUN --action rollback --yes", ""),
+    (
+        "agent",
+        "roll back",
+        "runs cancel $BUSY $RUN --action rollback --yes",
+        "",
+    ),
     ("agent", "1st", "run agent --input {}", "/threads"),
     ("agent", "2nd", "run agent --input {}", "/stream"),
     ("agent", "thread", "run agent --input {} --thread $IDLE", ""),
-    ("agent", "over another", "run agent --input {} --thread $BUSY --on-conflict interrupt --yes", ""),
-    ("agent", "resume", "run agent --resume {\"decisions\":[{\"type\":\"approve\"}]} --thread $ASKING", ""),
+    (
+        "agent",
+        "over another",
+        "run agent --input {} --thread $BUSY --on-conflict interrupt --yes",
+        "",
+    ),
+    (
+        "agent",
+        "resume",
+        "run agent --resume {\"decisions\":[{\"type\":\"approve\"}]} --thread $ASKING",
+        "",
+    ),
     ("agent", "stateless", "run agent --input {} --stateless", ""),
     ("agent", "", "answer $ASKING --approve", ""),
     ("agent", "rules", "answer --rules --yes", ""),
     ("agent", "", "fork $IDLE --checkpoint $C2", ""),
-    ("agent", "input", "fork $IDLE --checkpoint $C2 --input {}", ""),
-    ("agent", "edit, 1st", "fork $IDLE --checkpoint $C2 --update {\"note\":\"y\"}", "/state"),
-    ("agent", "edit, 2nd", "fork $IDLE --checkpoint $C2 --update {\"note\":\"y\"}", "/runs"),
+    (
+        "agent",
+        "input",
+        "fork $IDLE --checkpoint $C2 --input {}",
+        "",
+    ),
+    (
+        "agent",
+        "edit, 1st",
+        "fork $IDLE --checkpoint $C2 --update {\"note\":\"y\"}",
+        "/state",
+    ),
+    (
+        "agent",
+        "edit, 2nd",
+        "fork $IDLE --checkpoint $C2 --update {\"note\":\"y\"}",
+        "/runs",
+    ),
     ("agent", "", "rerun $IDLE $RUN", ""),
     ("agent", "", "reproduce $IDLE --to there/bot", ""),
-    ("agent", "state, 1st", "reproduce $IDLE --to there/bot --state", "/threads"),
-    ("agent", "state, 2nd", "reproduce $IDLE --to there/bot --state", "/state"),
+    (
+        "agent",
+        "state, 1st",
+        "reproduce $IDLE --to there/bot --state",
+        "/threads",
+    ),
+    (
+        "agent",
+        "state, 2nd",
+        "reproduce $IDLE --to there/bot --state",
+        "/state",
+    ),
     ("agent", "", "state set $IDLE --values {\"note\":\"y\"}", ""),
-    ("agent", "end", "state set $ASKING --values null --as-node __end__", ""),
+    (
+        "agent",
+        "end",
+        "state set $ASKING --values null --as-node __end__",
+        "",
+    ),
     ("agent", "release", "state set $STUCK --values null", ""),
-    ("", "1st", "compare agent/bot there/bot --run agent --input {}", "/threads"),
-    ("", "2nd", "compare agent/bot there/bot --run agent --input {}", "/runs"),
+    (
+        "",
+        "1st",
+        "compare agent/bot there/bot --run agent --input {}",
+        "/threads",
+    ),
+    (
+        "",
+        "2nd",
+        "compare agent/bot there/bot --run agent --input {}",
+        "/runs",
+    ),
 ];
 
 /// Commands that send no changing request.
@@ -181,20 +311,35 @@ struct Ended {
 impl Ended {
     /// Returns the number of changing requests and the exit code.
     fn cell(&self) -> String {
-        let code = self.done.code.map_or("signal".to_string(), |code| code.to_string());
+        let code = self
+            .done
+            .code
+            .map_or("signal".to_string(), |code| code.to_string());
         format!("{}:{code}", self.world.writes().len())
     }
 }
 
 /// Runs a change in a situation. `planned` is how often its dry run reads each path.
-fn run(change: &(&str, &str, &str, &'static str), situation: Situation, planned: &HashMap<String, usize>) -> Ended {
+fn run(
+    change: &(&str, &str, &str, &'static str),
+    situation: Situation,
+    planned: &HashMap<String, usize>,
+) -> Ended {
     let (profile, _, words, broken) = *change;
-    let fate = if let Situation::Server(fate) = situation { fate } else { Fate::Done };
+    let fate = if let Situation::Server(fate) = situation {
+        fate
+    } else {
+        Fate::Done
+    };
     let world = StillWorld::start(fate, broken);
     if let Situation::Since(since) = situation {
         world.change(since, planned.clone());
     }
-    let (folder, config) = world.config(if situation == Situation::ReadOnly { "read_only = true" } else { "" });
+    let (folder, config) = world.config(if situation == Situation::ReadOnly {
+        "read_only = true"
+    } else {
+        ""
+    });
     let mut args = vec!["--config".to_string(), config];
     if !profile.is_empty() {
         args.extend(["-p".to_string(), profile.to_string()]);
@@ -206,7 +351,9 @@ fn run(change: &(&str, &str, &str, &'static str), situation: Situation, planned:
         _ => {}
     }
     let mut command = command(args.into_iter().chain(words));
-    command.current_dir(folder.path()).env("RUNTAIL_TEST_KEY", "a-key");
+    command
+        .current_dir(folder.path())
+        .env("RUNTAIL_TEST_KEY", "a-key");
     let done = launch(command, "").wait();
     Ended { done, world }
 }
@@ -224,7 +371,11 @@ fn unconfirmed(mut words: Vec<String>) -> Vec<String> {
 fn line(change: &(&str, &str, &str, &'static str)) -> String {
     let (_, name, words, _) = change;
     let command = command_of(words);
-    let mut line = if name.is_empty() { command.to_string() } else { format!("{command} ({name})") };
+    let mut line = if name.is_empty() {
+        command.to_string()
+    } else {
+        format!("{command} ({name})")
+    };
     line = format!("{line:34}");
     let (mut planned, mut requests) = (None, Vec::new());
     for (title, situation) in SITUATIONS {
@@ -236,17 +387,20 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
         };
         let mut cell = "-".to_string();
         if !is_needless {
-            let ended = run(change, situation, planned.as_ref().unwrap_or(&HashMap::new()));
+            let ended = run(
+                change,
+                situation,
+                planned.as_ref().unwrap_or(&HashMap::new()),
+            );
             cell = ended.cell();
             match situation {
                 // The command has no such option.
-                Situation::DryRun if ended.done.stderr.contains("unexpected argument") => cell = "-".into(),
+                Situation::DryRun if ended.done.stderr.contains("unexpected argument") => {
+                    cell = "-".into()
+                }
                 Situation::DryRun => planned = Some(ended.world.reads()),
                 Situation::Server(Fate::Done) => requests = ended.world.writes(),
                 _ => {}
-            }
-            if std::env::var_os("RUNTAIL_TEST_SHOW").is_some() {
-                eprintln!("--- {line}{title}: {cell}\n{}", ended.done.stderr);
             }
         }
         let _ = write!(line, " {cell:>width$}", width = title.len().max(3));
@@ -257,24 +411,51 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
 
 /// Returns whether a change is about a thread that exists.
 fn is_of_thread(words: &str) -> bool {
-    words.contains("--rules") || ["$IDLE", "$FAILED", "$ASKING", "$BUSY", "$STUCK"].iter().any(|id| words.contains(id))
+    words.contains("--rules")
+        || ["$IDLE", "$FAILED", "$ASKING", "$BUSY", "$STUCK"]
+            .iter()
+            .any(|id| words.contains(id))
 }
 
 /// Returns the command that the words begin with: everything before the first argument.
 fn command_of(words: &str) -> &str {
-    let lengths = words.match_indices(' ').map(|(at, _)| at).chain([words.len()]);
+    let lengths = words
+        .match_indices(' ')
+        .map(|(at, _)| at)
+        .chain([words.len()]);
     let known = commands();
-    lengths.map(|at| &words[..at]).rfind(|start| known.iter().any(|command| command == start)).unwrap_or(words)
+    lengths
+        .map(|at| &words[..at])
+        .rfind(|start| known.iter().any(|command| command == start))
+        .unwrap_or(words)
 }
 
 /// Returns all commands, from the headings of the page that is generated from their help.
 fn commands() -> Vec<String> {
-    let headings = include_str!("../../docs/cli.md").split_once("\n## Commands\n").expect("the commands").1;
-    let names: Vec<&str> = headings.lines().filter(|line| line.starts_with("###")).collect();
-    let names: Vec<&str> = names.iter().map(|line| line.trim_start_matches('#').trim()).collect();
-    let is_group =
-        |name: &str| names.iter().any(|other| other.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
-    names.iter().filter(|name| !is_group(name)).map(|name| (*name).to_string()).collect()
+    let headings = include_str!("../../docs/cli.md")
+        .split_once("\n## Commands\n")
+        .expect("the commands")
+        .1;
+    let names: Vec<&str> = headings
+        .lines()
+        .filter(|line| line.starts_with("###"))
+        .collect();
+    let names: Vec<&str> = names
+        .iter()
+        .map(|line| line.trim_start_matches('#').trim())
+        .collect();
+    let is_group = |name: &str| {
+        names.iter().any(|other| {
+            other
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(' '))
+        })
+    };
+    names
+        .iter()
+        .filter(|name| !is_group(name))
+        .map(|name| (*name).to_string())
+        .collect()
 }
 
 #[test]
@@ -282,7 +463,10 @@ fn every_command_is_a_change_or_only_reads() {
     let changes: Vec<&str> = CHANGES.iter().map(|change| command_of(change.2)).collect();
     for command in commands() {
         let is_change = changes.contains(&command.as_str());
-        assert!(is_change != READING.contains(&command.as_str()), "{command}: in one of CHANGES and READING");
+        assert!(
+            is_change != READING.contains(&command.as_str()),
+            "{command}: in one of CHANGES and READING"
+        );
     }
 }
 
@@ -290,17 +474,16 @@ fn every_command_is_a_change_or_only_reads() {
 fn every_change_is_sent_once_or_not_at_all() {
     let next = AtomicUsize::new(0);
     let lines = Mutex::new(vec![String::new(); CHANGES.len()]);
-    let only = std::env::var("RUNTAIL_TEST_ONLY").unwrap_or_default();
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(change) = CHANGES.get(at) else { return };
-                    if change.2.contains(&only) {
-                        let line = line(change);
-                        lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = line;
-                    }
+                    let Some(change) = CHANGES.get(at) else {
+                        return;
+                    };
+                    let line = line(change);
+                    lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = line;
                 }
             });
         }
@@ -313,6 +496,12 @@ fn every_change_is_sent_once_or_not_at_all() {
         found += "\n";
         found += line.trim_end();
     }
-    let expected: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
-    assert!(expected == found.lines().collect::<Vec<_>>(), "every_change.txt differs; found:\n{found}");
+    let expected: Vec<&str> = TABLE
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    assert!(
+        expected == found.lines().collect::<Vec<_>>(),
+        "every_change.txt differs; found:\n{found}"
+    );
 }

@@ -7,6 +7,7 @@ use ratatui::backend::TestBackend;
 use runtail_core::config::Config;
 use runtail_testkit::still_world::{Fate, Since, StillWorld, with_ids};
 use runtail_tui::input::key::parse_keys;
+use runtail_tui::input::keymap::BINDINGS;
 use runtail_tui::runtime::{Dashboard, Options};
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{Effect, Msg};
@@ -30,8 +31,19 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 /// What the screen says of a change: that its result is unknown, that it was not made, that the connection broke and nothing else, or
 /// that it was made. The first that occurs in a new line counts.
 const OUTCOMES: [(&str, &[&str]); 4] = [
-    ("unknown", &["may have been", "may be running", "unknown whether", "an unknown result"]),
-    ("refused", &["othing was sent", "refused", "status 4", "status 5"]),
+    (
+        "unknown",
+        &[
+            "may have been",
+            "may be running",
+            "unknown whether",
+            "an unknown result",
+        ],
+    ),
+    (
+        "refused",
+        &["othing was sent", "refused", "status 4", "status 5"],
+    ),
     ("broken", &["without a response", "connection broke"]),
     (
         "done",
@@ -61,303 +73,110 @@ const DEPLOYMENT: &str = "name = \"new\"\nsource = \"github\"\n[source_config]\n
     [source_revision_config]\nrepo_ref = \"main\"\nlanggraph_config_path = \"langgraph.json\"\n";
 const PROVIDER: &str = "provider_id = \"new\"\nname = \"N\"\nclient_id = \"c\"\nauth_url = \"https://a.example\"\n\
     token_url = \"https://t.example\"\n";
-const CRON: &str = "{\"assistant_id\": \"a0000000-0000-4000-8000-000000000001\", \"schedule\": \"0 9 * * *\"}";
-const MCP_SERVER: &str = "provider_id = \"new\"\nname = \"N\"\nmcp_server_url = \"https://m.example\"\n";
+const CRON: &str =
+    "{\"assistant_id\": \"a0000000-0000-4000-8000-000000000001\", \"schedule\": \"0 9 * * *\"}";
+const MCP_SERVER: &str =
+    "provider_id = \"new\"\nname = \"N\"\nmcp_server_url = \"https://m.example\"\n";
 
-const PREVIEW: &str = "~▾ Request";
-const NAME: &str = "~to confirm";
-const VALID: &str = "~● ";
-const EDIT: &str = "<ctrl-e>";
-const NEXT: &str = "<F5>";
+/// The changes, one a line: the profiles, a name, the end of the path of the requests that are broken (all if it is empty), and the
+/// steps to Ctrl-S, which sends the request.
+const CHANGES: &str = r#"
+plane | create a deployment |  | ~Deployments · 1 | a | ~Not ready | <ctrl-t> | ~Missing | =*=>$FILE | <ctrl-e> | ~●  | <F5> | ~▾ Request
+plane | update a deployment |  | ~Deployments · 1 | u | ~Ready | <ctrl-t> | ~●  | =build_on_push = true=>build_on_push = false | <ctrl-e> | ~push = false | <F5> | ~▾ Request
+plane | delete a deployment |  | ~Deployments · 1 | D | ~to confirm | bot
+plane | redeploy a revision |  | ~Deployments · 1 | ~serving | R | ~▾ Request
+plane | roll back to a revision |  | ~Deployments · 1 | ~serving | <Tab>G | z | ~▾ Request
+plane | interrupt a revision |  | ~Deployments · 1 | ~serving | x | ~▾ Request
+plane | create a listener |  | ~Deployments · 1 | :listeners<Enter> | ~cluster | a | ~●  | <F5> | ~▾ Request
+plane | update a listener |  | ~Deployments · 1 | :listeners<Enter> | ~cluster | u | ~●  | ="a"=>"b" | <ctrl-e> | ~"b" | <F5> | ~▾ Request
+plane | delete a listener |  | ~Deployments · 1 | :listeners<Enter> | ~cluster | D | ~to confirm | cluster
+plane | create a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | a | ~Create | =*=>$PROVIDER | <ctrl-e> | ~●  | <F5> | ~▾ Request
+plane | discover a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | N | ~Discover | =*=>$SERVER | <ctrl-e> | ~●  | <F5> | ~▾ Request
+plane | update a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | u | ~●  | =GitHub=>Hub | <ctrl-e> | ~"Hub" | <F5> | ~▾ Request
+plane | delete a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | D | ~to confirm | github
+plane | update a token |  | ~Deployments · 1 | :tokens<Enter> | ~ana | u | ~●  | ="ana"=>"mine" | <ctrl-e> | ~"mine" | <F5> | ~▾ Request
+plane | revoke a token |  | ~Deployments · 1 | :tokens<Enter> | ~ana | D | ~to confirm | ana
+plane | revoke the tokens of a provider |  | ~Deployments · 1 | :tokens github<Enter> | ~ana | <ctrl-x> | ~to confirm | github
+plane | revoke the tokens of Slack |  | ~Deployments · 1 | :revoke-slack<Enter> | ~to confirm | slack
+plane | connect an agent |  | ~Deployments · 1 | :connections $AGENT<Enter> | ~ana | a | ~●  | =…=>$TOKEN | <ctrl-e> | ~$TOKEN | <F5> | ~▾ Request
+plane | disconnect an agent |  | ~Deployments · 1 | :connections $AGENT<Enter> | ~ana | D | ~to confirm | ana
+plane | request a link to install Forge |  | ~Deployments · 1 | :forge<Enter> | ~No Forge | a | ~▾ Request
+plane | choose in a session of Forge |  | ~Deployments · 1 | :forgeselect $SESSION<Enter> | ~●  | =ATTACH=>INSTALL_NEW | <ctrl-e> | ~"INSTALL_NEW" | <F5> | ~▾ Request
+plane | authenticate |  | ~Deployments · 1 | :authenticate github<Enter> | ~●  | <F5> | ~Nothing has been sent
+agent | name a thread |  | ~bot | :thread $IDLE<Enter> | ~finished | :name mine<Enter> | ~▾ Request
+agent | star a thread |  | ~bot | <Enter> | ~Threads 5 | :search id:$IDLE<Enter> | ~Threads 1 | * | ~▾ Request
+agent | cancel a run |  | ~bot | :thread $BUSY<Enter> | ~running | x | ~▾ Request
+agent | cancel a run, roll back |  | ~bot | :thread $BUSY<Enter> | ~running | X | ~▾ Request
+agent | delete a thread |  | ~bot | :thread $IDLE<Enter> | ~finished | D | ~to confirm | b0000000
+agent | retry a thread |  | ~bot | :thread $FAILED<Enter> | ~failed | R | ~▾ Request
+agent | run again |  | ~bot | :thread $IDLE<Enter> | ~finished | R | ~▾ Request
+agent | run from a checkpoint |  | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | jR | ~▾ Request
+agent | edit the state |  | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | u | ~Only changed keys | ="x"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Request
+agent | edit and run, 1st | /state | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | ju | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
+agent | edit and run, 2nd | /runs | ~bot | :thread $IDLE<Enter> | ~finished | 0 | ~__start__ | ju | ~Only changed keys | ="in"=>"y" | <ctrl-e> | ~"y" | <F5> | ~▾ Requests
+agent | answer |  | ~bot | :thread $ASKING<Enter> | ~waiting for you | A | ~The answer is valid
+agent | answer by rules |  | ~bot | i | ~Approve send | <ctrl-r> | ~1 answer, one request
+agent | end a thread |  | ~bot | i | ~Approve send | x | ~▾ Request
+agent | release a thread |  | ~bot | :thread $STUCK<Enter> | ~finished | e | ~isn't moving | U | ~▾ Request
+agent | start on a new thread, 1st | /threads | ~bot | n | ~Ready
+agent | start on a new thread, 2nd | /stream | ~bot | n | ~Ready
+agent | start on a thread |  | ~bot | :thread $IDLE<Enter> | ~finished | n | ~Ready
+agent | delete threads |  | ~bot | <Enter> | ~Threads 5 | :search id:$IDLE<Enter> | ~Threads 1 | mD | ~to confirm | delete 1
+agent | prune threads |  | ~bot | <Enter> | ~Threads 5 | :search id:$IDLE<Enter> | ~Threads 1 | mD | ~to confirm | <ctrl-t> | ~prune 1 | prune 1
+agent | cancel the runs of threads |  | ~bot | <Enter> | ~Threads 5 | :search id:$BUSY<Enter> | ~Threads 1 | mx | ~1 thread to cancel
+agent | retry threads |  | ~bot | <Enter> | ~Threads 5 | :search id:$FAILED<Enter> | ~Threads 1 | mR | ~1 thread to retry
+agent | restore a version |  | ~bot | <Enter> | ~Threads 5 | 2 | ~second | v | ~current | jz | ~▾ Request
+agent | create a cron |  | ~bot | :crons<Enter> | ~enabled | a | ~Cron | =*=>$RUNS | <ctrl-e> | ~●  | <F5> | ~▾ Request
+agent | update a cron |  | ~bot | :crons<Enter> | ~enabled | u | ~●  | =0 9 * * *=>0 8 * * * | <ctrl-e> | ~0 8 | <F5> | ~▾ Request
+agent | pause a cron |  | ~bot | :crons<Enter> | ~enabled | <ctrl-p> | ~▾ Request
+agent | resume a cron |  | ~bot | :crons<Enter> | ~enabled | j<ctrl-p> | ~▾ Request
+agent | delete a cron |  | ~bot | :crons<Enter> | ~enabled | D | ~▾ Request
+agent | create an item |  | ~bot | :store<Enter> | ~▸ a | a | ~Item | ="key": ""=>"key": "new" | <ctrl-e> | ~●  | <F5> | ~▾ Request
+agent | write an item |  | ~bot | :store<Enter> | ~▸ a | <Enter> | ~{"x":1} | ju | ~●  | =1=>2 | <ctrl-e> | ~: 2 | <F5> | ~▾ Request
+agent | delete an item |  | ~bot | :store<Enter> | ~▸ a | <Enter> | ~{"x":1} | jD | ~▾ Request
+agent there | reproduce a thread |  | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :reproduce there/bot<Enter> | ~▾ Request
+agent there | reproduce a state, 1st | /threads | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :reproduce there/bot --state<Enter> | ~▾ Request
+agent there | reproduce a state, 2nd | /state | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :reproduce there/bot --state<Enter> | ~▾ Request
+agent there | run on two servers, 1st | /threads | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :compare-run there/bot<Enter> | ~▾ Request
+agent there | run on two servers, 2nd | /runs | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :compare-run there/bot<Enter> | ~▾ Request
+"#;
 
-/// The changes: the profiles, a name, the end of the path of the requests that are broken where not all are, and the steps to the key
-/// that sends the request, which is Ctrl-S.
-type Change = (&'static str, &'static str, &'static str, &'static [&'static str]);
+/// The keys that change something, or lead to the preview of a change. Each one's change is in CHANGES, maybe from another screen.
+const KEYS: &str = "deployments.new_run deployments.create deployments.update deployments.delete deployments.redeploy \
+    deployments.rollback deployments.interrupt revisions.redeploy revisions.interrupt revisions.rollback \
+    card.redeploy card.interrupt card.rollback composer.start editor.preview confirm.send confirm.edit \
+    answer.send signin.send save.write why.answer why.approve why.new_run why.cancel why.again \
+    why.release why.restore why.edit_state browse.create browse.update browse.delete browse.delete_all \
+    server.answer server.approve server.new_run server.cancel server.rollback server.delete server.retry \
+    server.star inbox.answer inbox.approve inbox.answer_rules inbox.end records.restore records.create \
+    records.update records.pause records.delete stream.answer stream.approve stream.new_run \
+    stream.cancel stream.rollback stream.again stream.edit_state stream.delete";
 
-const DEPLOYMENTS: &str = "~Deployments · 1";
-const SERVER: &str = "~Threads 5";
+struct Change {
+    profiles: &'static str,
+    name: &'static str,
+    broken: &'static str,
+    steps: Vec<&'static str>,
+}
 
-const CHANGES: &[Change] = &[
-    (
-        "plane",
-        "create a deployment",
-        "",
-        &[DEPLOYMENTS, "a", "~Not ready", "<ctrl-t>", "~Missing", "=*=>$FILE", EDIT, VALID, NEXT, PREVIEW],
-    ),
-    (
-        "plane",
-        "update a deployment",
-        "",
-        &[
-            DEPLOYMENTS,
-            "u",
-            "~Ready",
-            "<ctrl-t>",
-            VALID,
-            "=build_on_push = true=>build_on_push = false",
-            EDIT,
-            "~push = false",
-            NEXT,
-            PREVIEW,
-        ],
-    ),
-    ("plane", "delete a deployment", "", &[DEPLOYMENTS, "D", NAME, "bot"]),
-    ("plane", "redeploy a revision", "", &[DEPLOYMENTS, "~serving", "R", PREVIEW]),
-    ("plane", "roll back to a revision", "", &[DEPLOYMENTS, "~serving", "<Tab>G", "z", PREVIEW]),
-    ("plane", "interrupt a revision", "", &[DEPLOYMENTS, "~serving", "x", PREVIEW]),
-    ("plane", "create a listener", "", &[DEPLOYMENTS, ":listeners<Enter>", "~cluster", "a", VALID, NEXT, PREVIEW]),
-    (
-        "plane",
-        "update a listener",
-        "",
-        &[DEPLOYMENTS, ":listeners<Enter>", "~cluster", "u", VALID, "=\"a\"=>\"b\"", EDIT, "~\"b\"", NEXT, PREVIEW],
-    ),
-    ("plane", "delete a listener", "", &[DEPLOYMENTS, ":listeners<Enter>", "~cluster", "D", NAME, "cluster"]),
-    (
-        "plane",
-        "create a provider",
-        "",
-        &[DEPLOYMENTS, ":providers<Enter>", "~GitHub", "a", "~Create", "=*=>$PROVIDER", EDIT, VALID, NEXT, PREVIEW],
-    ),
-    (
-        "plane",
-        "discover a provider",
-        "",
-        &[DEPLOYMENTS, ":providers<Enter>", "~GitHub", "N", "~Discover", "=*=>$SERVER", EDIT, VALID, NEXT, PREVIEW],
-    ),
-    (
-        "plane",
-        "update a provider",
-        "",
-        &[DEPLOYMENTS, ":providers<Enter>", "~GitHub", "u", VALID, "=GitHub=>Hub", EDIT, "~\"Hub\"", NEXT, PREVIEW],
-    ),
-    ("plane", "delete a provider", "", &[DEPLOYMENTS, ":providers<Enter>", "~GitHub", "D", NAME, "github"]),
-    (
-        "plane",
-        "update a token",
-        "",
-        &[DEPLOYMENTS, ":tokens<Enter>", "~ana", "u", VALID, "=\"ana\"=>\"mine\"", EDIT, "~\"mine\"", NEXT, PREVIEW],
-    ),
-    ("plane", "revoke a token", "", &[DEPLOYMENTS, ":tokens<Enter>", "~ana", "D", NAME, "ana"]),
-    (
-        "plane",
-        "revoke the tokens of a provider",
-        "",
-        &[DEPLOYMENTS, ":tokens github<Enter>", "~ana", "<ctrl-x>", NAME, "github"],
-    ),
-    ("plane", "revoke the tokens of Slack", "", &[DEPLOYMENTS, ":revoke-slack<Enter>", NAME, "slack"]),
-    (
-        "plane",
-        "connect an agent",
-        "",
-        &[DEPLOYMENTS, ":connections $AGENT<Enter>", "~ana", "a", VALID, "=…=>$TOKEN", EDIT, "~$TOKEN", NEXT, PREVIEW],
-    ),
-    ("plane", "disconnect an agent", "", &[DEPLOYMENTS, ":connections $AGENT<Enter>", "~ana", "D", NAME, "ana"]),
-    ("plane", "request a link to install Forge", "", &[DEPLOYMENTS, ":forge<Enter>", "~No Forge", "a", PREVIEW]),
-    (
-        "plane",
-        "choose in a session of Forge",
-        "",
-        &[
-            DEPLOYMENTS,
-            ":forgeselect $SESSION<Enter>",
-            VALID,
-            "=ATTACH=>INSTALL_NEW",
-            EDIT,
-            "~\"INSTALL_NEW\"",
-            NEXT,
-            PREVIEW,
-        ],
-    ),
-    ("plane", "authenticate", "", &[DEPLOYMENTS, ":authenticate github<Enter>", VALID, NEXT, "~Nothing has been sent"]),
-    ("agent", "name a thread", "", &["~bot", ":thread $IDLE<Enter>", "~finished", ":name mine<Enter>", PREVIEW]),
-    ("agent", "star a thread", "", &["~bot", "<Enter>", SERVER, ":search id:$IDLE<Enter>", "~Threads 1", "*", PREVIEW]),
-    ("agent", "cancel a run", "", &["~bot", ":thread $BUSY<Enter>", "~running", "x", PREVIEW]),
-    ("agent", "cancel a run, roll back", "", &["~bot", ":thread $BUSY<Enter>", "~running", "X", PREVIEW]),
-    ("agent", "delete a thread", "", &["~bot", ":thread $IDLE<Enter>", "~finished", "D", NAME, "b0000000"]),
-    ("agent", "retry a thread", "", &["~bot", ":thread $FAILED<Enter>", "~failed", "R", PREVIEW]),
-    ("agent", "run again", "", &["~bot", ":thread $IDLE<Enter>", "~finished", "R", PREVIEW]),
-    (
-        "agent",
-        "run from a checkpoint",
-        "",
-        &["~bot", ":thread $IDLE<Enter>", "~finished", "0", "~__start__", "jR", PREVIEW],
-    ),
-    (
-        "agent",
-        "edit the state",
-        "",
-        &[
-            "~bot",
-            ":thread $IDLE<Enter>",
-            "~finished",
-            "0",
-            "~__start__",
-            "u",
-            "~Only changed keys",
-            "=\"x\"=>\"y\"",
-            EDIT,
-            "~\"y\"",
-            NEXT,
-            PREVIEW,
-        ],
-    ),
-    (
-        "agent",
-        "edit and run, 1st",
-        "/state",
-        &[
-            "~bot",
-            ":thread $IDLE<Enter>",
-            "~finished",
-            "0",
-            "~__start__",
-            "ju",
-            "~Only changed keys",
-            "=\"in\"=>\"y\"",
-            EDIT,
-            "~\"y\"",
-            NEXT,
-            "~▾ Requests",
-        ],
-    ),
-    (
-        "agent",
-        "edit and run, 2nd",
-        "/runs",
-        &[
-            "~bot",
-            ":thread $IDLE<Enter>",
-            "~finished",
-            "0",
-            "~__start__",
-            "ju",
-            "~Only changed keys",
-            "=\"in\"=>\"y\"",
-            EDIT,
-            "~\"y\"",
-            NEXT,
-            "~▾ Requests",
-        ],
-    ),
-    ("agent", "answer", "", &["~bot", ":thread $ASKING<Enter>", "~waiting for you", "A", "~The answer is valid"]),
-    ("agent", "answer by rules", "", &["~bot", "i", "~Approve send", "<ctrl-r>", "~1 answer, one request"]),
-    ("agent", "end a thread", "", &["~bot", "i", "~Approve send", "x", PREVIEW]),
-    (
-        "agent",
-        "release a thread",
-        "",
-        &["~bot", ":thread $STUCK<Enter>", "~finished", "e", "~isn't moving", "U", PREVIEW],
-    ),
-    ("agent", "start on a new thread, 1st", "/threads", &["~bot", "n", "~Ready"]),
-    ("agent", "start on a new thread, 2nd", "/stream", &["~bot", "n", "~Ready"]),
-    ("agent", "start on a thread", "", &["~bot", ":thread $IDLE<Enter>", "~finished", "n", "~Ready"]),
-    (
-        "agent",
-        "delete threads",
-        "",
-        &["~bot", "<Enter>", SERVER, ":search id:$IDLE<Enter>", "~Threads 1", "mD", NAME, "delete 1"],
-    ),
-    (
-        "agent",
-        "prune threads",
-        "",
-        &[
-            "~bot",
-            "<Enter>",
-            SERVER,
-            ":search id:$IDLE<Enter>",
-            "~Threads 1",
-            "mD",
-            NAME,
-            "<ctrl-t>",
-            "~prune 1",
-            "prune 1",
-        ],
-    ),
-    (
-        "agent",
-        "cancel the runs of threads",
-        "",
-        &["~bot", "<Enter>", SERVER, ":search id:$BUSY<Enter>", "~Threads 1", "mx", "~1 thread to cancel"],
-    ),
-    (
-        "agent",
-        "retry threads",
-        "",
-        &["~bot", "<Enter>", SERVER, ":search id:$FAILED<Enter>", "~Threads 1", "mR", "~1 thread to retry"],
-    ),
-    ("agent", "restore a version", "", &["~bot", "<Enter>", SERVER, "2", "~second", "v", "~current", "jz", PREVIEW]),
-    (
-        "agent",
-        "create a cron",
-        "",
-        &["~bot", ":crons<Enter>", "~enabled", "a", "~Cron", "=*=>$RUNS", EDIT, VALID, NEXT, PREVIEW],
-    ),
-    (
-        "agent",
-        "update a cron",
-        "",
-        &["~bot", ":crons<Enter>", "~enabled", "u", VALID, "=0 9 * * *=>0 8 * * *", EDIT, "~0 8", NEXT, PREVIEW],
-    ),
-    ("agent", "pause a cron", "", &["~bot", ":crons<Enter>", "~enabled", "<ctrl-p>", PREVIEW]),
-    ("agent", "resume a cron", "", &["~bot", ":crons<Enter>", "~enabled", "j<ctrl-p>", PREVIEW]),
-    ("agent", "delete a cron", "", &["~bot", ":crons<Enter>", "~enabled", "D", PREVIEW]),
-    (
-        "agent",
-        "create an item",
-        "",
-        &[
-            "~bot",
-            ":store<Enter>",
-            "~▸ a",
-            "a",
-            "~Item",
-            "=\"key\": \"\"=>\"key\": \"new\"",
-            EDIT,
-            VALID,
-            NEXT,
-            PREVIEW,
-        ],
-    ),
-    (
-        "agent",
-        "write an item",
-        "",
-        &["~bot", ":store<Enter>", "~▸ a", "<Enter>", "~{\"x\":1}", "ju", VALID, "=1=>2", EDIT, "~: 2", NEXT, PREVIEW],
-    ),
-    ("agent", "delete an item", "", &["~bot", ":store<Enter>", "~▸ a", "<Enter>", "~{\"x\":1}", "jD", PREVIEW]),
-    (
-        "agent there",
-        "reproduce a thread",
-        "",
-        &["~bot", ":$URL/threads/$IDLE<Enter>", "~finished", ":reproduce there/bot<Enter>", PREVIEW],
-    ),
-    (
-        "agent there",
-        "reproduce a state, 1st",
-        "/threads",
-        &["~bot", ":$URL/threads/$IDLE<Enter>", "~finished", ":reproduce there/bot --state<Enter>", PREVIEW],
-    ),
-    (
-        "agent there",
-        "reproduce a state, 2nd",
-        "/state",
-        &["~bot", ":$URL/threads/$IDLE<Enter>", "~finished", ":reproduce there/bot --state<Enter>", PREVIEW],
-    ),
-    (
-        "agent there",
-        "run on two servers, 1st",
-        "/threads",
-        &["~bot", ":$URL/threads/$IDLE<Enter>", "~finished", ":compare-run there/bot<Enter>", PREVIEW],
-    ),
-    (
-        "agent there",
-        "run on two servers, 2nd",
-        "/runs",
-        &["~bot", ":$URL/threads/$IDLE<Enter>", "~finished", ":compare-run there/bot<Enter>", PREVIEW],
-    ),
-];
+fn changes() -> Vec<Change> {
+    let change = |line: &'static str| {
+        let mut words = line.split(" | ");
+        let mut next = || words.next().expect("a change").trim();
+        let (profiles, name, broken) = (next(), next(), next());
+        Change {
+            profiles,
+            name,
+            broken,
+            steps: words.collect(),
+        }
+    };
+    CHANGES
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(change)
+        .collect()
+}
 
 /// The columns of the table.
 const SITUATIONS: [(&str, Situation); 12] = [
@@ -403,18 +222,34 @@ impl Desk {
         let (folder, file) = world.config(if is_read_only { "read_only = true" } else { "" });
         let key = folder.path().join("key");
         std::fs::write(&key, "a-key").expect("written");
-        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .expect("permissions");
         let text = std::fs::read_to_string(&file).expect("a configuration");
-        std::fs::write(&file, text.replace("api_key_env = \"RUNTAIL_TEST_KEY\"", "api_key_file = \"key\""))
-            .expect("written");
+        std::fs::write(
+            &file,
+            text.replace(
+                "api_key_env = \"RUNTAIL_TEST_KEY\"",
+                "api_key_file = \"key\"",
+            ),
+        )
+        .expect("written");
         let mut config = Config::load(Some(Path::new(&file))).expect("a configuration");
         config.seal(false, false);
         let names: Vec<String> = profiles.split(' ').map(str::to_string).collect();
         let chosen = config.choose(&names).expect("profiles");
         let mut options = Options::new(&config, chosen, TimeZone::UTC);
-        options.origin = Origin { file: Some(file.into()), ..Origin::default() };
+        options.origin = Origin {
+            file: Some(file.into()),
+            ..Origin::default()
+        };
         let (dashboard, first) = Dashboard::new(options, SIZE).expect("a dashboard");
-        let mut desk = Desk { dashboard, edit: Default::default(), world, label: String::new(), _folder: folder };
+        let mut desk = Desk {
+            dashboard,
+            edit: Default::default(),
+            world,
+            label: String::new(),
+            _folder: folder,
+        };
         desk.perform(first);
         desk.dashboard.reconcile();
         desk
@@ -434,7 +269,11 @@ impl Desk {
                     };
                     self.apply(Msg::Edited(Ok(edited)));
                 }
-                Effect::Suspend | Effect::Redraw | Effect::Copy(_) | Effect::Alert(..) | Effect::OpenLink(_) => {}
+                Effect::Suspend
+                | Effect::Redraw
+                | Effect::Copy(_)
+                | Effect::Alert(..)
+                | Effect::OpenLink(_) => {}
                 effect => self.dashboard.perform(effect),
             }
         }
@@ -451,9 +290,13 @@ impl Desk {
 
     fn screen(&mut self) -> String {
         let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a terminal");
-        terminal.draw(|frame| self.dashboard.draw(frame)).expect("a frame");
+        terminal
+            .draw(|frame| self.dashboard.draw(frame))
+            .expect("a frame");
         let cells = &terminal.backend().buffer().content;
-        let rows = cells.chunks(SIZE.0.into()).map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
+        let rows = cells
+            .chunks(SIZE.0.into())
+            .map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
         rows.map(|row| row.trim_end().to_string() + "\n").collect()
     }
 
@@ -489,14 +332,22 @@ impl Desk {
         let step = with_ids(step, true).replace("$URL", &self.world.url());
         if let Some(text) = step.strip_prefix('~') {
             return self
-                .wait(text, |screen| match SEALED.iter().any(|words| screen.contains(words)) {
-                    true => Some(true),
-                    false => screen.contains(text).then_some(false),
+                .wait(text, |screen| {
+                    match SEALED.iter().any(|words| screen.contains(words)) {
+                        true => Some(true),
+                        false => screen.contains(text).then_some(false),
+                    }
                 })
                 .await;
-        } else if let Some((old, new)) = step.strip_prefix('=').and_then(|step| step.split_once("=>")) {
+        } else if let Some((old, new)) = step
+            .strip_prefix('=')
+            .and_then(|step| step.split_once("=>"))
+        {
             self.edit = (old.to_string(), new.to_string());
-        } else if let Some(line) = step.strip_prefix(':').and_then(|step| step.strip_suffix("<Enter>")) {
+        } else if let Some(line) = step
+            .strip_prefix(':')
+            .and_then(|step| step.strip_suffix("<Enter>"))
+        {
             self.keys(":");
             self.apply(Msg::Paste(line.to_string()));
             self.keys("<Enter>");
@@ -510,19 +361,43 @@ impl Desk {
 /// The lines of a screen that were not on it before, without their frames.
 fn new_lines<'a>(before: &str, after: &'a str) -> Vec<&'a str> {
     let known: Vec<&str> = before.lines().collect();
-    after.lines().filter(|line| !known.contains(line)).map(|line| line.trim_matches(['│', ' '])).collect()
+    after
+        .lines()
+        .filter(|line| !known.contains(line))
+        .map(|line| line.trim_matches(['│', ' ']))
+        .collect()
 }
 
 fn outcome_of(lines: &[&str]) -> Option<&'static str> {
-    let is_in = |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
-    OUTCOMES.iter().find(|(_, words)| is_in(words)).map(|(outcome, _)| *outcome)
+    let is_in = |words: &[&str]| {
+        lines
+            .iter()
+            .any(|line| words.iter().any(|word| line.contains(word)))
+    };
+    OUTCOMES
+        .iter()
+        .find(|(_, words)| is_in(words))
+        .map(|(outcome, _)| *outcome)
 }
 
 /// Makes a change in a situation. Returns the number of changing requests and the outcome on the screen, and the requests.
 async fn cell(change: &Change, situation: Situation) -> (String, Vec<String>) {
-    let (profiles, name, broken, steps) = *change;
-    let fate = if let Situation::Server(fate) = situation { fate } else { Fate::Done };
-    let mut desk = Desk::open(profiles, StillWorld::start(fate, broken), situation == Situation::ReadOnly);
+    let Change {
+        profiles,
+        name,
+        broken,
+        ref steps,
+    } = *change;
+    let fate = if let Situation::Server(fate) = situation {
+        fate
+    } else {
+        Fate::Done
+    };
+    let mut desk = Desk::open(
+        profiles,
+        StillWorld::start(fate, broken),
+        situation == Situation::ReadOnly,
+    );
     desk.label = format!("{name}, {situation:?}");
     for step in steps {
         if desk.step(step).await {
@@ -533,14 +408,17 @@ async fn cell(change: &Change, situation: Situation) -> (String, Vec<String>) {
     assert_eq!(desk.world.writes(), [""; 0], "{name}: sent before Ctrl-S");
     if situation == Situation::Cancelled {
         desk.keys("<Esc>");
-        desk.wait("change", |screen| (screen != before).then_some(())).await;
+        desk.wait("change", |screen| (screen != before).then_some(()))
+            .await;
         return (desk.world.writes().len().to_string(), Vec::new());
     }
     if let Situation::Since(since) = situation {
         desk.world.change_now(since);
     }
     desk.keys("<ctrl-s>");
-    let decided = |screen: &str| outcome_of(&new_lines(&before, screen)).filter(|_| !screen.contains(UNDECIDED));
+    let decided = |screen: &str| {
+        outcome_of(&new_lines(&before, screen)).filter(|_| !screen.contains(UNDECIDED))
+    };
     let outcome = desk.wait("outcome", decided).await;
     let writes = desk.world.writes();
     (format!("{} {outcome}", writes.len()), writes)
@@ -548,9 +426,14 @@ async fn cell(change: &Change, situation: Situation) -> (String, Vec<String>) {
 
 /// Returns the line of a change.
 fn line(change: &Change) -> String {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let (_, name, _, steps) = change;
-    let is_of_thread = steps.iter().any(|step| *step == "i" || THREADS.iter().any(|thread| step.contains(thread)));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let Change { name, steps, .. } = change;
+    let is_of_thread = steps
+        .iter()
+        .any(|step| *step == "i" || THREADS.iter().any(|thread| step.contains(thread)));
     let (mut line, mut requests) = (format!("{name:31}"), Vec::new());
     for (title, situation) in SITUATIONS {
         let is_needless = match situation {
@@ -558,8 +441,11 @@ fn line(change: &Change) -> String {
             Situation::Since(_) => *name == "authenticate" || name.starts_with("start on a new"),
             _ => false,
         };
-        let (cell, writes) =
-            if is_needless { ("-".into(), Vec::new()) } else { runtime.block_on(cell(change, situation)) };
+        let (cell, writes) = if is_needless {
+            ("-".into(), Vec::new())
+        } else {
+            runtime.block_on(cell(change, situation))
+        };
         if title == "done" {
             requests = writes;
         }
@@ -579,15 +465,20 @@ fn width_of(title: &str) -> usize {
 
 #[test]
 fn every_change_of_the_dashboard_is_sent_once_or_not_at_all() {
-    rustls::crypto::ring::default_provider().install_default().ok();
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
+    let changes = changes();
     let next = AtomicUsize::new(0);
-    let lines = Mutex::new(vec![String::new(); CHANGES.len()]);
+    let lines = Mutex::new(vec![String::new(); changes.len()]);
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(change) = CHANGES.get(at) else { return };
+                    let Some(change) = changes.get(at) else {
+                        return;
+                    };
                     let line = line(change);
                     lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = line;
                 }
@@ -601,6 +492,27 @@ fn every_change_of_the_dashboard_is_sent_once_or_not_at_all() {
     for line in lines.into_inner().unwrap_or_else(PoisonError::into_inner) {
         found = format!("{}\n{}", found.trim_end(), line.trim_end());
     }
-    let expected: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
-    assert!(expected == found.lines().collect::<Vec<_>>(), "every_change.txt differs; found:\n{found}");
+    let expected: Vec<&str> = TABLE
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    assert!(
+        expected == found.lines().collect::<Vec<_>>(),
+        "every_change.txt differs; found:\n{found}"
+    );
+}
+
+#[test]
+fn every_key_that_changes_something_is_known() {
+    let keys: Vec<&str> = KEYS.split_whitespace().collect();
+    let found: Vec<&str> = BINDINGS
+        .iter()
+        .filter(|binding| binding.writes)
+        .map(|binding| binding.id)
+        .collect();
+    let missing: Vec<&&str> = found.iter().filter(|id| !keys.contains(id)).collect();
+    assert!(
+        missing.is_empty(),
+        "add a line to CHANGES, and the key to KEYS: {missing:?}"
+    );
 }

@@ -126,14 +126,24 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 /// Returns whether a request only reads.
 fn is_read(method: &str, path: &str) -> bool {
-    const READING_POSTS: [&str; 7] =
-        ["/search", "/count", "/history", "/namespaces", "/versions", "/state/checkpoint", "_logs"];
-    matches!(method, "GET" | "HEAD") || method == "POST" && READING_POSTS.iter().any(|end| path.ends_with(end))
+    const READING_POSTS: [&str; 7] = [
+        "/search",
+        "/count",
+        "/history",
+        "/namespaces",
+        "/versions",
+        "/state/checkpoint",
+        "_logs",
+    ];
+    matches!(method, "GET" | "HEAD")
+        || method == "POST" && READING_POSTS.iter().any(|end| path.ends_with(end))
 }
 
 /// Answers the requests of one connection.
 fn serve(mut stream: TcpStream, state: &Mutex<State>) {
-    let Ok(mut reader) = stream.try_clone().map(BufReader::new) else { return };
+    let Ok(mut reader) = stream.try_clone().map(BufReader::new) else {
+        return;
+    };
     let _ = stream.set_nodelay(true);
     while let Some((method, target, body)) = request(&mut reader) {
         let whole = target.split('?').next().unwrap_or_default();
@@ -141,30 +151,82 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
         let (answered, fate) = {
             let mut state = lock(state);
             let (since, fate) = if is_read(&method, path) {
-                let count = *state.reads.entry(path.to_string()).and_modify(|count| *count += 1).or_insert(1);
-                let is_unchanged = state.unchanged.get(path).is_some_and(|limit| count <= *limit);
-                (if is_unchanged { Since::Nothing } else { state.since }, Fate::Done)
+                let count = *state
+                    .reads
+                    .entry(path.to_string())
+                    .and_modify(|count| *count += 1)
+                    .or_insert(1);
+                let is_unchanged = state
+                    .unchanged
+                    .get(path)
+                    .is_some_and(|limit| count <= *limit);
+                (
+                    if is_unchanged {
+                        Since::Nothing
+                    } else {
+                        state.since
+                    },
+                    Fate::Done,
+                )
             } else {
-                state.writes.push(format!("{method} {}", with_ids(whole, false)));
-                (state.since, if path.ends_with(state.broken) { state.fate } else { Fate::Done })
+                state
+                    .writes
+                    .push(format!("{method} {}", with_ids(whole, false)));
+                (
+                    state.since,
+                    if path.ends_with(state.broken) {
+                        state.fate
+                    } else {
+                        Fate::Done
+                    },
+                )
             };
             if matches!(fate, Fate::Done | Fate::HalfAnswer) {
                 state.made.note(&method, path, &body);
             }
-            (answer(since, &state.made, (&method, &target.replacen(whole, path, 1), &body)), fate)
+            (
+                answer(
+                    since,
+                    &state.made,
+                    (&method, &target.replacen(whole, path, 1), &body),
+                ),
+                fate,
+            )
         };
-        let Answer { status, kind, body, location } = match fate {
-            Fate::Refused(status) => {
-                Answer { status, body: format!("{{\"detail\":\"status {status}\"}}"), ..Answer::default() }
-            }
+        let Answer {
+            status,
+            kind,
+            body,
+            location,
+        } = match fate {
+            Fate::Refused(status) => Answer {
+                status,
+                body: format!("{{\"detail\":\"status {status}\"}}"),
+                ..Answer::default()
+            },
             _ => answered,
         };
-        let location = location.map(|at| format!("content-location: {at}\r\n")).unwrap_or_default();
-        let retry = if status == 429 { "retry-after: 1\r\n" } else { "" };
-        let length = if status == 204 { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-        let mut response = format!("HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\n{location}{retry}{length}\r\n");
+        let location = location
+            .map(|at| format!("content-location: {at}\r\n"))
+            .unwrap_or_default();
+        let retry = if status == 429 {
+            "retry-after: 1\r\n"
+        } else {
+            ""
+        };
+        let length = if status == 204 {
+            String::new()
+        } else {
+            format!("content-length: {}\r\n", body.len())
+        };
+        let mut response =
+            format!("HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\n{location}{retry}{length}\r\n");
         // A response without a body breaks in its head.
-        let half = if body.is_empty() { response.len() / 2 } else { response.len() + body.len() / 2 };
+        let half = if body.is_empty() {
+            response.len() / 2
+        } else {
+            response.len() + body.len() / 2
+        };
         response += &body;
         let sent = match fate {
             Fate::NoAnswer => "",

@@ -35,11 +35,19 @@ pub const IDS: &[(&str, &str)] = &[
 pub fn with_ids(text: &str, by_ids: bool) -> String {
     let mut text = text.to_string();
     for (name, id) in IDS {
-        text = if by_ids { replace_word(&text, name, id) } else { text.replace(id, name) };
+        text = if by_ids {
+            replace_word(&text, name, id)
+        } else {
+            text.replace(id, name)
+        };
     }
     if !by_ids {
-        let other = regex::Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
-        text = other.expect("a pattern").replace_all(&text, "$$NEW").into_owned();
+        let other =
+            regex::Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
+        text = other
+            .expect("a pattern")
+            .replace_all(&text, "$$NEW")
+            .into_owned();
     }
     text
 }
@@ -50,7 +58,10 @@ fn replace_word(text: &str, name: &str, id: &str) -> String {
 }
 
 fn id(name: &str) -> &'static str {
-    IDS.iter().find(|(known, _)| *known == name).expect("a known id").1
+    IDS.iter()
+        .find(|(known, _)| *known == name)
+        .expect("a known id")
+        .1
 }
 
 /// The document of a new deployment.
@@ -69,7 +80,12 @@ pub struct Answer {
 
 impl Default for Answer {
     fn default() -> Answer {
-        Answer { status: 200, kind: "application/json", body: String::new(), location: None }
+        Answer {
+            status: 200,
+            kind: "application/json",
+            body: String::new(),
+            location: None,
+        }
     }
 }
 
@@ -90,14 +106,25 @@ impl Made {
     /// Notes what a request makes.
     pub fn note(&mut self, method: &str, path: &str, body: &str) {
         let sent: Value = serde_json::from_str(body).unwrap_or_default();
-        match (method, path.trim_matches('/').split('/').collect::<Vec<_>>().as_slice()) {
+        match (
+            method,
+            path.trim_matches('/')
+                .split('/')
+                .collect::<Vec<_>>()
+                .as_slice(),
+        ) {
             ("POST", ["threads"]) => {
-                let thread = sent["thread_id"].as_str().unwrap_or(id("$OTHER")).to_string();
-                self.states.extend(sent["supersteps"].is_array().then(|| thread.clone()));
+                let thread = sent["thread_id"]
+                    .as_str()
+                    .unwrap_or(id("$OTHER"))
+                    .to_string();
+                self.states
+                    .extend(sent["supersteps"].is_array().then(|| thread.clone()));
                 self.threads.push(thread);
             }
             ("POST", ["threads", thread, "runs"] | ["threads", thread, "runs", "stream"]) => {
-                self.runs.push(((*thread).to_string(), sent["metadata"].clone()));
+                self.runs
+                    .push(((*thread).to_string(), sent["metadata"].clone()));
             }
             ("POST", ["threads", thread, "state"]) => self.states.push((*thread).to_string()),
             ("POST", [.., "cancel"]) => self.is_cancelled = true,
@@ -117,7 +144,11 @@ pub fn answer(since: Since, made: &Made, (method, target, body): (&str, &str, &s
     }
     if let ["threads", thread, "runs", run, "stream"] = parts[..] {
         let answer = stream(Some(thread));
-        return Answer { body: answer.body.replace(id("$STARTED"), run), location: None, ..answer };
+        return Answer {
+            body: answer.body.replace(id("$STARTED"), run),
+            location: None,
+            ..answer
+        };
     }
     if parts == ["runs", "stream"] {
         return stream(None);
@@ -131,13 +162,24 @@ pub fn answer(since: Since, made: &Made, (method, target, body): (&str, &str, &s
     let status = match (method, &found) {
         (_, None) => 404,
         ("DELETE" | "PUT", Some(Value::Null)) => 204,
-        ("POST", _) if matches!(parts[..], ["v2", "deployments" | "listeners"]) || path.ends_with("/connections") => {
+        ("POST", _)
+            if matches!(parts[..], ["v2", "deployments" | "listeners"])
+                || path.ends_with("/connections") =>
+        {
             201
         }
         _ => 200,
     };
     let body = found.unwrap_or_else(|| json!({"detail": "Not Found"}));
-    Answer { status, body: if status == 204 { String::new() } else { body.to_string() }, ..Answer::default() }
+    Answer {
+        status,
+        body: if status == 204 {
+            String::new()
+        } else {
+            body.to_string()
+        },
+        ..Answer::default()
+    }
 }
 
 /// The stream of a run that ends well.
@@ -155,14 +197,24 @@ fn stream(thread: Option<&str>) -> Answer {
 }
 
 fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Option<Value> {
-    let other = |was: &str| if is_changed { "other".to_string() } else { was.to_string() };
+    let other = |was: &str| {
+        if is_changed {
+            "other".to_string()
+        } else {
+            was.to_string()
+        }
+    };
     let revision = |name: &str, status: &str| {
         let status = if is_changed { "DEPLOYED" } else { status };
         json!({"id": id(name), "status": status, "created_at": AT, "updated_at": AT, "source": "github",
                "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json",
                                           "repo_commit_sha": format!("9fceb02d0ae598e95dc970b74767f19372d6{:.4}", id(name))}})
     };
-    let revisions = [revision("$NEWEST", "BUILDING"), revision("$SERVING", "DEPLOYED"), revision("$FIRST", "DEPLOYED")];
+    let revisions = [
+        revision("$NEWEST", "BUILDING"),
+        revision("$SERVING", "DEPLOYED"),
+        revision("$FIRST", "DEPLOYED"),
+    ];
     let deployment = json!({
         "id": id("$DEP"), "name": other("bot"), "source": "github", "status": "READY", "created_at": AT, "updated_at": AT,
         "latest_revision_id": id(if is_changed { "$OTHER" } else { "$NEWEST" }), "active_revision_id": id("$SERVING"),
@@ -181,7 +233,9 @@ fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
     let rows = |rows: &[Value]| Some(json!({"resources": rows, "offset": 0}));
     let is = |one: &str, name: &str| one == id(name);
     match (method, parts) {
-        ("DELETE", ["auth", "tokens"] | ["auth", "tokens", "workspace", ..]) => Some(json!({"deleted": 1})),
+        ("DELETE", ["auth", "tokens"] | ["auth", "tokens", "workspace", ..]) => {
+            Some(json!({"deleted": 1}))
+        }
         ("DELETE", _) => Some(Value::Null),
         ("GET", ["deployments"]) => rows(&[deployment]),
         ("POST", ["deployments"]) => {
@@ -192,8 +246,19 @@ fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
         }
         ("GET" | "PATCH", ["deployments", one]) if is(one, "$DEP") => Some(deployment),
         ("GET", ["deployments", _, "revisions"]) => rows(&revisions),
-        ("GET", ["deployments", _, "revisions", one]) => revisions.into_iter().find(|row| row["id"] == *one),
-        ("POST", ["deployments", _, "revisions", _, "redeploy" | "interruption"]) => Some(deployment),
+        ("GET", ["deployments", _, "revisions", one]) => {
+            revisions.into_iter().find(|row| row["id"] == *one)
+        }
+        (
+            "POST",
+            [
+                "deployments",
+                _,
+                "revisions",
+                _,
+                "redeploy" | "interruption",
+            ],
+        ) => Some(deployment),
         ("GET", ["listeners"]) => rows(&[listener]),
         ("POST", ["listeners"]) => Some(listener),
         ("GET" | "PATCH", ["listeners", one]) if is(one, "$LISTENER") => Some(listener),
@@ -205,10 +270,12 @@ fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
         ("PATCH", ["auth", "tokens", ..]) => Some(token),
         ("GET", ["auth", "agents", _, "connections"]) => Some(json!([link])),
         ("POST", ["auth", "agents", _, "connections"]) => Some(link),
-        ("POST", ["auth", "authenticate"]) => {
-            Some(json!({"status": "completed", "token": "canary", "auth_id": id("$LINK"), "url": null}))
-        }
-        ("GET", ["integrations", "forge-github", "picker-sessions", one]) if is(one, "$SESSION") => {
+        ("POST", ["auth", "authenticate"]) => Some(
+            json!({"status": "completed", "token": "canary", "auth_id": id("$LINK"), "url": null}),
+        ),
+        ("GET", ["integrations", "forge-github", "picker-sessions", one])
+            if is(one, "$SESSION") =>
+        {
             Some(json!({"id": one, "installations": [{"installation_id": 7, "account": "acme"}]}))
         }
         ("GET", ["integrations", ..]) => Some(json!([])),
@@ -220,7 +287,13 @@ fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
 }
 
 fn of_agent(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Option<Value> {
-    let other = |was: &str| if is_changed { "other".to_string() } else { was.to_string() };
+    let other = |was: &str| {
+        if is_changed {
+            "other".to_string()
+        } else {
+            was.to_string()
+        }
+    };
     let assistant = |version: i64| {
         json!({"assistant_id": id("$ASSISTANT"), "graph_id": "agent", "name": "agent", "version": version,
                "description": other(if version == 1 { "first" } else { "second" }), "config": {}, "context": {},
@@ -231,7 +304,12 @@ fn of_agent(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
                               "enabled": name == "$CRON", "on_run_completed": "delete", "end_time": null, "timezone": null,
                               "metadata": {"owner": other("ana")}, "payload": {"input": {}, "assistant_id": id("$ASSISTANT")},
                               "next_run_date": AT, "created_at": AT, "updated_at": AT});
-        for (field, value) in sent.as_object().into_iter().flatten().filter(|_| method == "PATCH") {
+        for (field, value) in sent
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|_| method == "PATCH")
+        {
             cron[field] = value.clone();
         }
         cron
@@ -254,14 +332,20 @@ fn of_agent(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
         })),
         ("GET", ["assistants", _, "schemas"]) => {
             let schema = json!({"type": "object", "properties": {"note": {"type": "string"}}});
-            Some(json!({"graph_id": "agent", "input_schema": schema, "output_schema": schema, "state_schema": schema,
-                        "config_schema": {"type": "object"}, "context_schema": {"type": "object"}}))
+            Some(
+                json!({"graph_id": "agent", "input_schema": schema, "output_schema": schema, "state_schema": schema,
+                        "config_schema": {"type": "object"}, "context_schema": {"type": "object"}}),
+            )
         }
-        ("GET", ["assistants", one]) if *one == id("$ASSISTANT") || *one == "agent" => Some(assistant(2)),
+        ("GET", ["assistants", one]) if *one == id("$ASSISTANT") || *one == "agent" => {
+            Some(assistant(2))
+        }
         ("POST", ["runs", "crons", "search"]) => Some(json!([cron("$CRON"), cron("$PAUSED")])),
         ("POST", ["runs", "crons"]) => Some(cron("$CRON")),
         ("GET" | "PATCH", ["runs", "crons", one]) => {
-            let known = ["$CRON", "$PAUSED"].into_iter().find(|name| *one == id(name))?;
+            let known = ["$CRON", "$PAUSED"]
+                .into_iter()
+                .find(|name| *one == id(name))?;
             Some(cron(known))
         }
         ("GET", ["store", "items"]) => Some(item),
@@ -284,7 +368,12 @@ enum Kind {
     New,
 }
 
-fn of_threads((since, made): (Since, &Made), method: &str, parts: &[&str], sent: &Value) -> Option<Value> {
+fn of_threads(
+    (since, made): (Since, &Made),
+    method: &str,
+    parts: &[&str],
+    sent: &Value,
+) -> Option<Value> {
     let kinds = [
         ("$IDLE", Kind::Idle),
         ("$FAILED", Kind::Failed),
@@ -292,7 +381,12 @@ fn of_threads((since, made): (Since, &Made), method: &str, parts: &[&str], sent:
         ("$BUSY", Kind::Busy),
         ("$STUCK", Kind::Stuck),
     ];
-    let known = |thread: &str| kinds.iter().find(|(name, _)| thread == id(name)).map(|(_, kind)| *kind);
+    let known = |thread: &str| {
+        kinds
+            .iter()
+            .find(|(name, _)| thread == id(name))
+            .map(|(_, kind)| *kind)
+    };
     if let [thread, ..] = parts
         && thread.contains('-')
         && known(thread).is_none()
@@ -311,9 +405,18 @@ fn of_threads((since, made): (Since, &Made), method: &str, parts: &[&str], sent:
     };
     match (method, parts) {
         ("POST", ["search"]) => {
-            let of_status = |(_, kind): &&(&str, Kind)| sent["status"].is_null() || sent["status"] == status(*kind);
-            let found = kinds.iter().filter(of_status).map(|(name, kind)| thread_record(since, id(name), *kind));
-            Some(if sent["offset"].as_u64().unwrap_or(0) == 0 { found.collect() } else { json!([]) })
+            let of_status = |(_, kind): &&(&str, Kind)| {
+                sent["status"].is_null() || sent["status"] == status(*kind)
+            };
+            let found = kinds
+                .iter()
+                .filter(of_status)
+                .map(|(name, kind)| thread_record(since, id(name), *kind));
+            Some(if sent["offset"].as_u64().unwrap_or(0) == 0 {
+                found.collect()
+            } else {
+                json!([])
+            })
         }
         ("POST", ["count"]) => Some(json!(kinds.len())),
         ("POST", ["prune"]) => Some(json!({"pruned_count": 1})),
@@ -336,26 +439,36 @@ fn of_threads((since, made): (Since, &Made), method: &str, parts: &[&str], sent:
             let at = json!({"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id("$C4")});
             Some(json!({"checkpoint": at, "checkpoint_id": id("$C4"), "configurable": at}))
         }
-        ("GET", [thread, "state"]) if is_empty(thread) => {
-            Some(json!({"values": {}, "next": [], "tasks": [], "metadata": {}, "checkpoint": null, "interrupts": []}))
-        }
+        ("GET", [thread, "state"]) if is_empty(thread) => Some(
+            json!({"values": {}, "next": [], "tasks": [], "metadata": {}, "checkpoint": null, "interrupts": []}),
+        ),
         ("GET" | "POST", [thread, "history"]) if is_empty(thread) => Some(json!([])),
         ("GET", [thread, "state"]) => Some(states(since, thread, kind(thread)).swap_remove(0)),
         ("POST", [thread, "state", "checkpoint"]) => Some(state_at(
             since,
             thread,
             kind(thread),
-            sent["checkpoint"]["checkpoint_id"].as_str().unwrap_or_default(),
+            sent["checkpoint"]["checkpoint_id"]
+                .as_str()
+                .unwrap_or_default(),
         )),
-        ("GET", [thread, "state", checkpoint]) => Some(state_at(since, thread, kind(thread), checkpoint)),
+        ("GET", [thread, "state", checkpoint]) => {
+            Some(state_at(since, thread, kind(thread), checkpoint))
+        }
         ("GET" | "POST", [thread, "history"]) => Some(states(since, thread, kind(thread)).into()),
         ("GET", [thread, "runs"]) => Some(runs((since, made), thread, kind(thread)).into()),
         ("POST", [thread, "runs"]) => Some(run_record(thread, "$STARTED", "pending")),
-        ("POST", [thread, "runs", "crons"]) => Some(json!({"cron_id": id("$CRON"), "thread_id": thread})),
+        ("POST", [thread, "runs", "crons"]) => {
+            Some(json!({"cron_id": id("$CRON"), "thread_id": thread}))
+        }
         ("GET", [thread, "runs", one]) => {
             // A run that another client started is over when it is cancelled.
             let other = (*one == id("$OTHER")).then(|| run_record(thread, "$OTHER", "interrupted"));
-            other.or_else(|| runs((since, made), thread, kind(thread)).into_iter().find(|run| run["run_id"] == *one))
+            other.or_else(|| {
+                runs((since, made), thread, kind(thread))
+                    .into_iter()
+                    .find(|run| run["run_id"] == *one)
+            })
         }
         ("POST", [_, "runs", _, "cancel"]) | ("DELETE", _) => Some(Value::Null),
         _ => None,
@@ -372,7 +485,11 @@ fn status(kind: Kind) -> &'static str {
 }
 
 fn question(since: Since) -> Value {
-    let (of, to) = if since == Since::Changed { ("q-2", 2) } else { ("q-1", 1) };
+    let (of, to) = if since == Since::Changed {
+        ("q-2", 2)
+    } else {
+        ("q-1", 1)
+    };
     let allowed = json!(["approve", "edit", "reject", "respond"]);
     json!({"id": of, "value": {"action_requests": [{"name": "send", "args": {"to": to}, "description": "?"}],
                                "review_configs": [{"action_name": "send", "allowed_decisions": allowed}]}})
@@ -384,9 +501,16 @@ fn thread_record(since: Since, thread: &str, kind: Kind) -> Value {
     if since == Since::Changed {
         (metadata["name"], metadata["starred"]) = ("other".into(), true.into());
     }
-    let interrupts = if kind == Kind::Asking && !is_busy { json!({"t1": [question(since)]}) } else { json!({}) };
-    let error =
-        if kind == Kind::Failed && !is_busy { json!({"error": "ValueError", "message": "boom"}) } else { Value::Null };
+    let interrupts = if kind == Kind::Asking && !is_busy {
+        json!({"t1": [question(since)]})
+    } else {
+        json!({})
+    };
+    let error = if kind == Kind::Failed && !is_busy {
+        json!({"error": "ValueError", "message": "boom"})
+    } else {
+        Value::Null
+    };
     json!({"thread_id": thread, "created_at": AT, "updated_at": AT, "state_updated_at": AT, "metadata": metadata,
            "status": if is_busy { "busy" } else { status(kind) }, "config": {}, "values": {"note": "x"}, "error": error,
            "interrupts": interrupts})
@@ -398,21 +522,53 @@ fn states(since: Since, thread: &str, kind: Kind) -> Vec<Value> {
         json!({"id": format!("t-{name}"), "name": name, "path": ["__pregel_pull", name], "error": null, "interrupts": [],
                "checkpoint": null, "state": null, "result": result})
     };
-    let at = |name: &str| json!({"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id(name)});
-    let run = if kind == Kind::New { "$STARTED" } else { "$RUN" };
-    let state = |own: &str, parent: Option<&str>, step: i64, values: Value, next: Value, tasks: Value| {
+    let at =
+        |name: &str| json!({"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id(name)});
+    let run = if kind == Kind::New {
+        "$STARTED"
+    } else {
+        "$RUN"
+    };
+    let state = |own: &str,
+                 parent: Option<&str>,
+                 step: i64,
+                 values: Value,
+                 next: Value,
+                 tasks: Value| {
         json!({"values": values, "next": next, "tasks": tasks, "created_at": AT, "checkpoint": at(own), "checkpoint_id": id(own),
                "parent_checkpoint": parent.map(at), "parent_checkpoint_id": parent.map(id), "interrupts": [],
                "metadata": {"source": if step < 0 { "input" } else { "loop" }, "step": step, "run_id": id(run),
                             "graph_id": "agent", "assistant_id": id("$ASSISTANT"), "parents": {}}})
     };
-    let first =
-        state("$C1", None, -1, json!({}), json!(["__start__"]), json!([task("__start__", json!({"note": "in"}))]));
-    let open = |task: Value| state("$C2", Some("$C1"), 0, json!({"note": "in"}), json!(["work"]), json!([task]));
+    let first = state(
+        "$C1",
+        None,
+        -1,
+        json!({}),
+        json!(["__start__"]),
+        json!([task("__start__", json!({"note": "in"}))]),
+    );
+    let open = |task: Value| {
+        state(
+            "$C2",
+            Some("$C1"),
+            0,
+            json!({"note": "in"}),
+            json!(["work"]),
+            json!([task]),
+        )
+    };
     let mut unfinished = task("work", Value::Null);
     let mut states = match kind {
         Kind::Idle | Kind::Stuck | Kind::New => {
-            let last = state("$C3", Some("$C2"), 1, json!({"note": "x"}), json!([]), json!([]));
+            let last = state(
+                "$C3",
+                Some("$C2"),
+                1,
+                json!({"note": "x"}),
+                json!([]),
+                json!([]),
+            );
             vec![last, open(task("work", json!({"note": "x"}))), first]
         }
         Kind::Busy => vec![open(unfinished), first],
@@ -439,7 +595,9 @@ fn states(since: Since, thread: &str, kind: Kind) -> Vec<Value> {
 
 /// The state at a checkpoint. The one that an edit made leads on to `work`.
 fn state_at(since: Since, thread: &str, kind: Kind, checkpoint: &str) -> Value {
-    let known = states(since, thread, kind).into_iter().find(|state| state["checkpoint_id"] == checkpoint);
+    let known = states(since, thread, kind)
+        .into_iter()
+        .find(|state| state["checkpoint_id"] == checkpoint);
     known.unwrap_or_else(|| {
         let mut edited = states(since, thread, Kind::Busy).swap_remove(0);
         edited["checkpoint_id"] = checkpoint.into();
@@ -459,15 +617,23 @@ fn runs((since, made): (Since, &Made), thread: &str, kind: Kind) -> Vec<Value> {
         Kind::Busy => Some("running"),
         Kind::New => None,
     };
-    let started = made.runs.iter().filter(|(on, _)| on == thread).map(|(_, metadata)| {
-        let mut run = run_record(thread, "$STARTED", "success");
-        for (key, value) in metadata.as_object().into_iter().flatten() {
-            run["metadata"][key] = value.clone();
-        }
-        run
-    });
+    let started = made
+        .runs
+        .iter()
+        .filter(|(on, _)| on == thread)
+        .map(|(_, metadata)| {
+            let mut run = run_record(thread, "$STARTED", "success");
+            for (key, value) in metadata.as_object().into_iter().flatten() {
+                run["metadata"][key] = value.clone();
+            }
+            run
+        });
     let other = (since == Since::RunStarted).then(|| run_record(thread, "$OTHER", "running"));
-    other.into_iter().chain(started).chain(own.map(|status| run_record(thread, "$RUN", status))).collect()
+    other
+        .into_iter()
+        .chain(started)
+        .chain(own.map(|status| run_record(thread, "$RUN", status)))
+        .collect()
 }
 
 fn run_record(thread: &str, run: &str, status: &str) -> Value {
