@@ -16,6 +16,7 @@ mod compare;
 mod doctor;
 mod documents;
 mod ended;
+mod every_change;
 mod find;
 mod fork;
 mod hidden_keys;

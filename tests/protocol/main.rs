@@ -6,6 +6,7 @@ mod api_errors;
 mod authentication;
 mod contract_only;
 mod doctor;
+mod every_change;
 mod http2;
 mod journal;
 mod logs;

@@ -18,6 +18,7 @@ pub mod screen_checks;
 pub mod scripted;
 pub mod server;
 pub mod slow;
+pub mod still_world;
 pub mod term;
 #[cfg(unix)]
 pub mod tmux;
