@@ -2,9 +2,10 @@
 
 use crate::commands::{
     answer, assistants, auth, bisect, compare, completions, config, crons, deployments, doctor,
-    fork, inbox, integrations, join, listeners, logs, redact, replay, reproduce, rerun, revisions,
-    run, runs, sim, state, store, tail, threads, verify,
+    fork, inbox, integrations, join, listeners, logs, man, redact, replay, reproduce, rerun,
+    revisions, run, runs, sim, state, store, tail, threads, verify,
 };
+use crate::help;
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use runtail_core::model::shell_option;
@@ -16,7 +17,7 @@ const PROFILES: &str = "profiles";
 
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
 #[derive(Debug, Parser)]
-#[command(name = "runtail", version, about, max_term_width = 100)]
+#[command(name = "runtail", version, about, max_term_width = 100, help_template = help::template())]
 pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
@@ -281,8 +282,8 @@ pub enum Command {
     Sim(sim::Options),
     /// Print completions for a shell
     Completions(completions::Options),
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write the pages of all commands
+    Man(man::Options),
 }
 
 impl Args {

@@ -105,7 +105,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
         Some(Command::Config(command)) => config::run(&globals, command).await,
         Some(Command::Completions(options)) => completions::run(&options),
-        Some(Command::Man) => man::run(),
+        Some(Command::Man(options)) => man::run(&options),
     }
 }
 

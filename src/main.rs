@@ -7,6 +7,7 @@ mod context;
 mod dispatch;
 mod evidence;
 mod exit;
+mod help;
 mod input;
 mod log;
 mod output;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 const FILES: usize = 32;
 
 fn main() -> ExitCode {
+    commands::completions::complete();
     let args = args::Args::read();
     #[cfg(unix)]
     if let Err(e) = (0..FILES)

@@ -4,16 +4,33 @@ use crate::args::Args;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use clap::CommandFactory;
+use std::path::PathBuf;
 
-pub(crate) fn run() -> Result<Exit, Failure> {
-    let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(Args::command()).render(&mut page);
-    rendered.map_err(|e| {
-        Failure::new(
-            Exit::Failed,
-            format!("could not generate the manual page: {e}"),
-        )
-    })?;
-    output::print(&String::from_utf8_lossy(&page), false)?;
+/// Options of `man`.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Write a page for each command to this folder, which is created
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
+    let grammar = Args::command();
+    let Some(folder) = &options.dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(grammar)
+            .render(&mut page)
+            .map_err(|e| Failure::new(Exit::Failed, format!("no manual page: {e}")))?;
+        output::print(&String::from_utf8_lossy(&page), false)?;
+        return Ok(Exit::Done);
+    };
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(grammar, folder))
+        .map_err(|e| {
+            Failure::new(
+                Exit::Failed,
+                format!("cannot write manual pages to {}: {e}", folder.display()),
+            )
+        })?;
     Ok(Exit::Done)
 }

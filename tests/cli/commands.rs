@@ -383,6 +383,44 @@ async fn usage_errors_and_shell_completions() {
     assert!(ended.code == 0 && ended.out.contains("_runtail"));
 }
 
+#[tokio::test]
+async fn completions_offer_names_and_man_writes_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let offered = async |words: &[&str]| {
+        let output = command(folder.path())
+            .env("COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+            .args(["--", "runtail"])
+            .args(words)
+            .output()
+            .await
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(offered(&["revis"]).await, "revisions");
+    assert_eq!(offered(&["--demo", "-p", ""]).await, "prod-eu\nprod-us");
+    assert_eq!(
+        offered(&["--demo", "deployments", "get", "supp"]).await,
+        "support-bot"
+    );
+    assert_eq!(
+        offered(&["--demo", "-p", "prod-eu", "-d", "s"]).await,
+        "support-bot"
+    );
+    // Nothing answers there.
+    assert_eq!(
+        offered(&["--url", "http://127.0.0.1:9", "-d", "supp"]).await,
+        ""
+    );
+    let pages = folder.path().join("pages");
+    let ended = runtail(folder.path(), &["man", "--dir", pages.to_str().unwrap()]).await;
+    assert_eq!((ended.code, ended.out.as_str()), (0, ""), "{}", ended.err);
+    assert!(pages.join("runtail-threads-retry.1").is_file());
+    let ended = runtail(folder.path(), &["man", "--dir", "/dev/null/x"]).await;
+    assert!(ended.code == 1 && ended.err.contains("/dev/null/x"));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_closed_pipe_ends_a_list_quietly() {

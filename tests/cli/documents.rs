@@ -34,8 +34,8 @@ struct Help {
     notes: Vec<String>,
 }
 
-/// Parses the output of `--help`, which clap wraps at 100 columns.
-fn parse(text: &str) -> Help {
+/// Parses the output of `--help`, which clap wraps at 100 columns. The first page has groups of commands.
+fn parse(text: &str, is_first: bool) -> Help {
     let mut help = Help::default();
     let (mut heading, mut paragraph, mut is_note) = (String::new(), String::new(), false);
     for line in text.lines().chain([""]) {
@@ -72,15 +72,11 @@ fn parse(text: &str) -> Help {
                 false => " ",
             };
             paragraph += words;
-        } else if heading == "Commands" {
-            // The description of a command is at its own heading.
-            help.commands.extend(
-                words
-                    .split(' ')
-                    .next()
-                    .filter(|_| indent == 2)
-                    .map(String::from),
-            );
+        } else if heading == "Commands" || is_first && heading != "Options" {
+            // The description of a command is at its own heading. Notes on a group begin with a quoted name.
+            let name = words.split(' ').next();
+            let name = name.filter(|name| indent == 2 && !name.starts_with('`'));
+            help.commands.extend(name.map(String::from));
         } else if !words.is_empty() {
             let (_, entries) = help.sections.last_mut().expect("a heading");
             match (indent < 10, entries.last_mut()) {
@@ -96,7 +92,7 @@ fn parse(text: &str) -> Help {
     }
     help.commands.retain(|name| name != "help");
     help.sections
-        .retain(|(heading, _)| heading != "Commands" && heading != "Global options");
+        .retain(|(heading, _)| !is_first && heading != "Commands" && heading != "Global options");
     for (_, entries) in &mut help.sections {
         entries.retain(|entry| {
             !EVERYWHERE.contains(&entry.name.as_str()) && !OUTPUT.contains(&entry.text.as_str())
@@ -132,7 +128,7 @@ fn cell(text: &str) -> String {
 /// Writes the section of a command and of its subcommands.
 fn write(page: &mut String, path: &[&str]) {
     let words: Vec<&str> = path.iter().copied().chain(["--help"]).collect();
-    let help = parse(&process::run(&words).expect(0).stdout);
+    let help = parse(&process::run(&words).expect(0).stdout, path.is_empty());
     if !path.is_empty() {
         let usage = help.usage.replace(" [OPTIONS]", "");
         let marks = "#".repeat(path.len().min(2) + 2);
@@ -204,9 +200,7 @@ fn cli_page_describes_every_global_option() {
         .split_once(MARK)
         .expect("the mark of the generated part");
     let help = process::run(["--help"]).expect(0).stdout;
-    let (_, globals) = help
-        .split_once("Global options:")
-        .expect("the global options");
+    let (_, globals) = help.split_once("Options:").expect("the global options");
     let names: Vec<&str> = globals
         .split_whitespace()
         .filter(|word| word.starts_with("--"))
