@@ -5,7 +5,6 @@ mod checkpoints;
 mod compose;
 mod find;
 mod health;
-mod quirks;
 mod runs;
 mod threads;
 
@@ -14,13 +13,13 @@ pub use compose::{GraphFacts, PastInput};
 use find::put_filter;
 pub use find::{FoundThread, FoundThreads, ThreadPage};
 pub use health::{ServerHealth, ServerLoad};
-pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 
 use super::answer::Service;
 use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::lost_start::MARK;
 use super::pages::{NextPage, Page, PageRequest, Pages};
+use super::quirks::Quirks;
 use super::response::Answer;
 use super::{ApiError, EventStream, Kind, Listing, Retry};
 use reqwest::{Method, Url};

@@ -2,7 +2,6 @@
 
 use super::answer::Service;
 use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
-use super::logs::LogCalls;
 use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
 use super::response::Answer;
 use super::rows::{Row, UnreadRows};
@@ -21,6 +20,15 @@ pub struct ControlPlane {
     pub(super) retry: Retry,
     /// Which log calls this server has, once known; shared by all clones.
     pub(super) log_calls: Arc<OnceLock<LogCalls>>,
+}
+
+/// The generations of the log calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogCalls {
+    /// `POST /v1/projects/…/{build,deploy}_logs`.
+    V1,
+    /// `GET /v2/deployments/…/logs` and `GET /v2/deployment-logs`.
+    V2,
 }
 
 /// A query for deployments. Unset fields are not sent.

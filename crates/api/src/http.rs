@@ -1,12 +1,12 @@
 //! The HTTP client: which hosts may receive a key, headers of every request, limits of responses.
 
-use super::agent_server::Quirks;
 use super::answer::{self, About, Service, Shown};
 use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
 use super::journal::{Journal, OpenEntry, Outcome};
 use super::keyless::SecretRedactor;
-use super::response::{Answer, Head, clock_skew};
+use super::quirks::Quirks;
+use super::response::{Answer, Head, MAX_REFUSAL, clock_skew};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use bytes::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
@@ -28,8 +28,6 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// No limit besides `max_answer`, which applies to all calls.
 pub(super) const MAX_BODY: usize = usize::MAX;
-/// Maximum bytes of an error's body to read.
-pub(super) const MAX_REFUSAL: usize = 64 << 10;
 /// Time over which the requests that waited for a rate limit are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// The headers with credentials (contract §5).

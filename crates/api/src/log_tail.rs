@@ -8,7 +8,8 @@
 //! - A poll starts some time before the newest line, for lines that the server publishes late. Only the lines in that
 //!   window are remembered. All times are the server's own.
 
-use super::logs::{LogAsk, LogFilter, LogPage};
+use super::logs::{LogAsk, LogFilter, LogKind, LogPage, LogScope, PAGE};
+use super::{ApiError, ControlPlane};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{LogLine, Severity};
 use serde_json::Value;
@@ -423,6 +424,76 @@ impl Reading {
         let nth = self.found.get(MOST - 1).and_then(|(mark, _)| mark.at);
         let recent = recent(nth, self.newest);
         self.backwards && self.passed >= self.wanted && self.edge.is_some() && self.edge < recent
+    }
+}
+
+/// Follows a log: the newest lines first, then new lines, each once; see this module.
+#[derive(Debug, Clone)]
+pub struct LogFollower {
+    control: ControlPlane,
+    scope: LogScope,
+    filter: LogFilter,
+    tail: Tail,
+}
+
+impl LogFollower {
+    /// Creates a follower that starts with the newest `tail` lines; `usize::MAX` means all.
+    pub fn new(
+        control: ControlPlane,
+        scope: LogScope,
+        filter: LogFilter,
+        tail: usize,
+    ) -> LogFollower {
+        let tail = Tail::new(&filter, tail, PAGE);
+        LogFollower {
+            control,
+            scope,
+            filter,
+            tail,
+        }
+    }
+
+    /// Returns the newest lines on the first call, and new lines later, sorted by time, except for lines that the server
+    /// publishes late.
+    ///
+    /// A build log without a revision is pinned to the newest revision on the first call.
+    ///
+    /// # Errors
+    /// A failed call has no effect and can be repeated.
+    pub async fn poll(&mut self) -> Result<Vec<LogLine>, ApiError> {
+        Ok(self
+            .poll_rows()
+            .await?
+            .into_iter()
+            .map(LogLine::from)
+            .collect())
+    }
+
+    /// Like [`LogFollower::poll`], with the lines as received.
+    pub async fn poll_rows(&mut self) -> Result<Vec<Value>, ApiError> {
+        if self.scope.kind == LogKind::Build && self.scope.revision.is_none() {
+            self.scope.revision = Some(self.control.newest_revision(&self.scope.deployment).await?);
+        }
+        let mut reading = self.tail.read();
+        while let Some(ask) = reading.ask() {
+            let page = self
+                .control
+                .log_page(&self.scope, &self.filter, ask)
+                .await?;
+            reading.take(page);
+        }
+        Ok(self.tail.keep(reading))
+    }
+
+    /// Whether the server may have more matching lines that could not be read: more than are read at once, or more in one
+    /// millisecond than fit on a page of a server without cursors.
+    pub fn is_incomplete(&self) -> bool {
+        self.tail.is_incomplete()
+    }
+
+    /// Returns the log; a build log's revision is known after the first call.
+    pub fn scope(&self) -> &LogScope {
+        &self.scope
     }
 }
 

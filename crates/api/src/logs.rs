@@ -1,18 +1,18 @@
-//! The log calls of the control plane in both their generations (control-plane reference §2 and §8), and following a log.
+//! The log calls of the control plane in both their generations (control-plane reference §2 and §8).
 
 use super::answer::Service;
+use super::control_plane::{ControlPlane, LogCalls};
 use super::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
-use super::log_tail::Tail;
 use super::newest::LOOKED_THROUGH;
 use super::response::Answer;
-use super::{ApiError, ControlPlane, Kind, Place};
+use super::{ApiError, Kind, Place};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
-use runtail_core::model::{LogLine, Severity};
+use runtail_core::model::Severity;
 use serde_json::{Map, Value};
 
 /// Page size: the maximum of `deployment-logs`, and what the official clients use for the older calls.
-const PAGE: usize = 100;
+pub(super) const PAGE: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {
@@ -68,15 +68,6 @@ pub struct LogPage {
     pub rows: Vec<Value>,
     /// The cursor of the next page, if the server sends one. Some always do, some never.
     pub cursor: Option<String>,
-}
-
-/// The generations of the log calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogCalls {
-    /// `POST /v1/projects/…/{build,deploy}_logs`.
-    V1,
-    /// `GET /v2/deployments/…/logs` and `GET /v2/deployment-logs`.
-    V2,
 }
 
 impl ControlPlane {
@@ -329,76 +320,6 @@ fn clearer(newer: ApiError, older: ApiError) -> ApiError {
         clearer.hint = Some(hint.to_string());
     }
     clearer
-}
-
-/// Follows a log: the newest lines first, then new lines, each once; see `log_tail`.
-#[derive(Debug, Clone)]
-pub struct LogFollower {
-    control: ControlPlane,
-    scope: LogScope,
-    filter: LogFilter,
-    tail: Tail,
-}
-
-impl LogFollower {
-    /// Creates a follower that starts with the newest `tail` lines; `usize::MAX` means all.
-    pub fn new(
-        control: ControlPlane,
-        scope: LogScope,
-        filter: LogFilter,
-        tail: usize,
-    ) -> LogFollower {
-        let tail = Tail::new(&filter, tail, PAGE);
-        LogFollower {
-            control,
-            scope,
-            filter,
-            tail,
-        }
-    }
-
-    /// Returns the newest lines on the first call, and new lines later, sorted by time, except for lines that the server
-    /// publishes late.
-    ///
-    /// A build log without a revision is pinned to the newest revision on the first call.
-    ///
-    /// # Errors
-    /// A failed call has no effect and can be repeated.
-    pub async fn poll(&mut self) -> Result<Vec<LogLine>, ApiError> {
-        Ok(self
-            .poll_rows()
-            .await?
-            .into_iter()
-            .map(LogLine::from)
-            .collect())
-    }
-
-    /// Like [`LogFollower::poll`], with the lines as received.
-    pub async fn poll_rows(&mut self) -> Result<Vec<Value>, ApiError> {
-        if self.scope.kind == LogKind::Build && self.scope.revision.is_none() {
-            self.scope.revision = Some(self.control.newest_revision(&self.scope.deployment).await?);
-        }
-        let mut reading = self.tail.read();
-        while let Some(ask) = reading.ask() {
-            let page = self
-                .control
-                .log_page(&self.scope, &self.filter, ask)
-                .await?;
-            reading.take(page);
-        }
-        Ok(self.tail.keep(reading))
-    }
-
-    /// Whether the server may have more matching lines that could not be read: more than are read at once, or more in one
-    /// millisecond than fit on a page of a server without cursors.
-    pub fn is_incomplete(&self) -> bool {
-        self.tail.is_incomplete()
-    }
-
-    /// Returns the log; a build log's revision is known after the first call.
-    pub fn scope(&self) -> &LogScope {
-        &self.scope
-    }
 }
 
 #[cfg(test)]

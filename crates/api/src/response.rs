@@ -1,7 +1,6 @@
 //! Responses: their heads, and the bodies of successful ones as JSON.
 
 use super::answer;
-use super::http::MAX_REFUSAL;
 use super::rows::Row;
 use super::{ApiError, Kind, Place};
 use bytes::Bytes;
@@ -13,6 +12,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
 
+/// Maximum bytes of an error's body to read.
+pub(super) const MAX_REFUSAL: usize = 64 << 10;
 /// Minimum clock offset to report, in seconds.
 const SKEW: i64 = 20;
 

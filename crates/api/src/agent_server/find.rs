@@ -1,8 +1,8 @@
 //! Finds threads: a search becomes one request, and each page says what the server did with it (acting reference §4).
 
-use super::quirks::ValuesSearch;
 use super::{AgentServer, ServerKind, ThreadQuery};
 use crate::pages::{NextPage, Page, PageRequest, Pages};
+use crate::quirks::ValuesSearch;
 use crate::rows::{Row, UnreadRows};
 use crate::{ApiError, Kind};
 use runtail_core::json;

@@ -1,9 +1,9 @@
 //! The runs of a thread: lists, newest first on every server, and cancelling runs.
 
 use super::AgentServer;
-use super::quirks::{RunOrder, RunTail, SAFE_PAGE};
 use crate::http::MAX_BODY;
 use crate::pages::{NextPage, Page, PageRequest, Pages};
+use crate::quirks::{RunOrder, RunTail, SAFE_PAGE};
 use crate::response::Answer;
 use crate::rows::{Row, UnreadRows};
 use crate::{ApiError, Kind, Listing};

@@ -4,7 +4,7 @@ use super::reach;
 use super::regions::Refused;
 use super::{Check, Fault, Probe, Reporter, Seen};
 use crate::answer::Service;
-use crate::logs::LogCalls;
+use crate::control_plane::LogCalls;
 use crate::{
     ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope,
 };
