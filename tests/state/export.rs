@@ -40,10 +40,7 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
         }
         effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
-    panic!(
-        "the file was never finished: {:?}",
-        dash.app.session.notices.last()
-    );
+    panic!("the file was never finished: {:?}", dash.newest_notice());
 }
 
 fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
@@ -58,11 +55,7 @@ fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
+    dash.newest_notice()
 }
 
 #[test]
@@ -171,7 +164,6 @@ fn jsonl_export_is_a_recording() {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    let viewer = dash.app.viewer().unwrap();
     let events: Vec<&Event> = records
         .iter()
         .filter_map(|r| {
@@ -182,12 +174,7 @@ fn jsonl_export_is_a_recording() {
             }
         })
         .collect();
-    assert!(
-        events
-            .into_iter()
-            .cloned()
-            .eq(viewer.event_log.iter_from(Seq(0)))
-    );
+    assert!(events.into_iter().cloned().eq(dash.events()));
     assert!(
         matches!(records[0], Record::Open { .. }),
         "other records are included too"

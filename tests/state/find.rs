@@ -8,7 +8,7 @@ use runtail_core::model::{
     Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort,
 };
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
     ThreadsWanted,
@@ -65,7 +65,7 @@ fn receive(dash: &mut Dash, read: ThreadsRead) {
 }
 
 fn wanted(dash: &Dash) -> Arc<ThreadsWanted> {
-    let subs = subscriptions(&dash.app);
+    let subs = dash.subscriptions();
     let sub = subs
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Threads(_)));
@@ -79,7 +79,7 @@ fn opened(size: (u16, u16), read: ThreadsRead) -> Dash {
 
 fn opened_in_order(order: &str, size: (u16, u16), read: ThreadsRead) -> Dash {
     let mut dash = Dash::new(CONFIG, size);
-    dash.app.agent.set_order(order);
+    dash.set_threads_order(order);
     // The list has the whole width.
     dash.keys("<Enter>f");
     dash.assistants();
@@ -88,24 +88,12 @@ fn opened_in_order(order: &str, size: (u16, u16), read: ThreadsRead) -> Dash {
 }
 
 fn shown(dash: &mut Dash) -> Vec<String> {
-    dash.app.relayout();
-    dash.app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .threads
-        .shown()
-        .to_vec()
+    dash.relayout();
+    dash.shown_threads().to_vec()
 }
 
 fn notice(dash: &Dash) -> String {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map(|notice| notice.text.clone())
-        .unwrap_or_default()
+    dash.newest_notice().to_string()
 }
 
 fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
@@ -262,15 +250,7 @@ fn pages_are_merged_and_threads_that_are_gone_disappear() {
         .collect();
     assert_eq!(shown(&mut dash), ids(expected));
     // The selection follows its thread.
-    let selected = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .thread_selection
-        .selected
-        .clone();
+    let selected = dash.selected_thread();
     assert_eq!(selected, Some(id(99)));
 }
 
@@ -290,12 +270,7 @@ fn ten_thousand_threads_are_listed_from_pages() {
     }
     assert_eq!(shown(&mut dash).len(), 10_000);
     dash.keys("G");
-    let selected = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .and_then(|server| server.thread_selection.selected.clone());
+    let selected = dash.selected_thread();
     assert!(
         selected.is_some_and(|id| id.starts_with("0000270f")),
         "the last row"
@@ -426,7 +401,7 @@ fn acted(
     thread: &str,
     result: Result<Acted, StartError>,
 ) -> Vec<Effect> {
-    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let server = dash.server();
     let thread = runtail_tui::session::msg::ThreadRef {
         server,
         id: thread.into(),
@@ -754,7 +729,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     insta::assert_snapshot!("find_edited_and_retried_140x40", dash.screen());
     dash.keys("<Esc>");
     assert!(
-        dash.app.overlays.is_empty(),
+        dash.dialog().is_none(),
         "the editor of an edit that was made is closed: {}",
         dash.screen()
     );
@@ -832,52 +807,19 @@ fn problems_are_first_among_the_loaded_threads() {
     );
     // While keys are pressed, a page is added below, and the cursor's row stays where it is.
     dash.keys("<Down>");
-    let before = (
-        order,
-        dash.app
-            .agent
-            .server
-            .as_ref()
-            .unwrap()
-            .thread_selection
-            .cursor(),
-    );
+    let before = (order, dash.threads_cursor());
     receive(&mut dash, page_of(&[(6, "idle"), (7, "error")], 5, true));
     let now = shown(&mut dash);
-    let cursor = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .thread_selection
-        .cursor();
+    let cursor = dash.threads_cursor();
     assert_eq!((now[..5].to_vec(), cursor), before);
     assert_eq!(now[5..], ids([7, 6]));
     // After a pause they are in order, and the cursor follows its thread.
-    let selected = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .thread_selection
-        .selected
-        .clone();
+    let selected = dash.selected_thread();
     dash.later(11_000);
     dash.feed(Msg::Tick);
     let now = shown(&mut dash);
     assert_eq!(now[..2], ids([3, 7]));
-    assert_eq!(
-        dash.app
-            .agent
-            .server
-            .as_ref()
-            .unwrap()
-            .thread_selection
-            .selected,
-        selected
-    );
+    assert_eq!(dash.selected_thread(), selected);
     assert!(
         !dash.screen().contains("problems first, of"),
         "everything is loaded: {}",
@@ -903,9 +845,9 @@ fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
         name: "other".into(),
         url: "http://127.0.0.1:2025".into(),
     };
-    dash.app.open_server(other);
+    dash.open_server_of(other);
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);
-    assert_eq!(dash.app.agent.order_word(), Some("created"));
+    assert_eq!(dash.threads_order(), Some("created"));
 }
 
 #[test]
@@ -916,15 +858,7 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
     let selected = |dash: &mut Dash| {
         let order = shown(dash);
-        let picked = dash
-            .app
-            .agent
-            .server
-            .as_ref()
-            .unwrap()
-            .thread_selection
-            .selected
-            .clone();
+        let picked = dash.selected_thread();
         (
             order.iter().position(|row| Some(row) == picked.as_ref()),
             picked,
@@ -967,7 +901,7 @@ fn the_selection_stays_on_its_thread_from_the_first_frame() {
             .to_string()
     };
     let first = line(&screen);
-    dash.app.on_drawn();
+    dash.on_drawn();
     // Another thread becomes the first row before the key, which still acts on the one that was read.
     receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
     let effects = dash.typed_ahead("x");

@@ -7,7 +7,6 @@ use runtail_core::model::{
     SpecForm,
 };
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
 use runtail_tui::features::changes::deployment_form::Stop;
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::first_run::LocalServer;
@@ -19,17 +18,11 @@ const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profile
 const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
 
 fn document(dash: &Dash) -> String {
-    match dash.app.overlays.last() {
-        Some(Overlay::Edit(editor)) => editor.text.text(),
-        _ => panic!("no editor is open"),
-    }
+    dash.document()
 }
 
 fn focus(dash: &Dash) -> Stop {
-    match dash.app.overlays.last() {
-        Some(Overlay::Edit(editor)) => editor.form.as_ref().unwrap().focus,
-        _ => panic!("no editor is open"),
-    }
+    dash.editor().form.as_ref().unwrap().focus
 }
 
 /// Answers the requests for lists and for secrets in the effects, and those that follow.
@@ -374,7 +367,7 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
             dash.screen()
         );
         let later = dash.screen();
-        let state = format!("{:?}{screen}{later}", dash.app);
+        let state = format!("{}{screen}{later}", dash.all_that_is_kept());
         assert!(!state.contains("s3cr3t"), "{later}");
         press(&mut dash, "<Backspace>env:B<Enter>");
         assert!(
@@ -420,7 +413,7 @@ fn existing_deployment_is_updated_in_the_same_form() {
         current: SpecForm::of_record(&record),
     };
     let what = Described::Deployment("us".into(), "d".into(), "bot".into());
-    dash.app.pending_record = Some(what);
+    dash.expect_record(what);
     let effects = dash.done(EffectResult::Written(
         "us".into(),
         "d".into(),
@@ -482,14 +475,14 @@ fn profile_is_a_form_with_regions_and_key_places() {
     press(&mut dash, "<Esc>");
     let subject = Subject::Profile(Some("us".into()));
     assert!(
-        dash.app.profile_text(Some("us")).contains("api_key_env"),
+        dash.profile_text(Some("us")).contains("api_key_env"),
         "{subject:?}"
     );
 }
 
 pub(crate) fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
-    dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash.set_config_file("/home/me/.config/runtail/config.toml".into());
     dash
 }
 
@@ -509,11 +502,11 @@ fn first_run_opens_the_local_server_that_was_found() {
     assert_eq!(profile.name, "local");
     dash.feed(Msg::done(EffectResult::Tried(*number, Ok(()))));
     assert!(
-        dash.app.overlays.is_empty() && dash.app.agent.server.is_some(),
+        dash.dialog().is_none() && dash.has_server(),
         "its threads are shown"
     );
     assert!(
-        dash.app.session.catalog.is_unsaved(),
+        dash.has_unsaved_profiles(),
         "nothing is written without a request"
     );
 }
@@ -547,9 +540,9 @@ fn first_run_looks_again_and_opens_an_address() {
         dash.screen()
     );
     dash.keys("<Esc>4bot.example.com<Enter>");
-    let known = dash.app.session.catalog.known("bot").expect("a profile");
+
     assert_eq!(
-        known.profile.agent_servers[0].1.as_str(),
+        dash.definition("bot").agent_servers[0].1.as_str(),
         "https://bot.example.com/"
     );
 }
@@ -593,7 +586,7 @@ fn first_run_offers_its_keys_where_they_work() {
     let error = dash.error("local", Kind::NoConnection);
     dash.feed(Msg::done(EffectResult::Tried(number + 1, Err(error))));
     dash.keys("U");
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
 }
 
 #[test]
@@ -646,7 +639,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
         project: None,
     };
     let mut dash = first_run((140, 40));
-    dash.app.session.catalog.origin.file = Some(file.clone());
+    dash.set_config_file(file.clone());
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
     assert!(!dash.screen().contains("Import"), "{}", dash.screen());
     assert_eq!(
@@ -768,7 +761,7 @@ fn import_that_adds_nothing_says_why() {
     std::fs::write(&tool, r#"{"profiles": {"us": {"api_key": "canary"}}}"#).unwrap();
     std::fs::write(&file, TWO).unwrap();
     let mut dash = Dash::new(TWO, (140, 40));
-    dash.app.session.catalog.origin.file = Some(file.clone());
+    dash.set_config_file(file.clone());
     assert_eq!(
         dash.keys(":import<Enter>"),
         [Effect::DraftImport(file.clone())]
@@ -780,7 +773,7 @@ fn import_that_adds_nothing_says_why() {
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("Nothing to import."),
+        dash.dialog().is_none() && dash.screen().contains("Nothing to import."),
         "{}",
         dash.screen()
     );
@@ -820,7 +813,7 @@ fn first_run_starts_the_demo_and_ignores_files_then() {
         "{effects:?}"
     );
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("DEMO"),
+        dash.dialog().is_none() && dash.screen().contains("DEMO"),
         "{}",
         dash.screen()
     );

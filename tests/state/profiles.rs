@@ -4,13 +4,12 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::{App, Overlay, Pane, subscriptions};
+use runtail_tui::app::Pane;
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId,
     SubscriptionKind,
 };
-use runtail_tui::widgets::selection::Selection;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,21 +31,13 @@ fn has_check(effects: &[Effect]) -> bool {
     effects.iter().any(|e| matches!(e, Effect::Try(..)))
 }
 
-/// Returns the selection on the profiles page.
-fn selection(app: &mut App) -> &mut Selection {
-    match app.overlays.last_mut() {
-        Some(Overlay::Profiles(page)) => &mut page.selection,
-        _ => panic!("the page is not open"),
-    }
-}
-
 /// Opens the profiles page and selects a profile.
 fn choose(dash: &mut Dash, name: &str) {
-    dash.app.open_profiles();
-    dash.app.relayout();
+    dash.keys(":profiles<Enter>");
+    dash.relayout();
     dash.keys("<Home>");
     for _ in 0..20 {
-        if selection(&mut dash.app).selected.as_deref() == Some(name) {
+        if dash.selected_profile() == Some(name) {
             return;
         }
         dash.keys("<Down>");
@@ -67,7 +58,7 @@ fn reload(dash: &mut Dash, toml: &str) -> Vec<Effect> {
 }
 
 fn used(dash: &Dash) -> Vec<&str> {
-    dash.app.session.profiles.iter().map(|p| &*p.name).collect()
+    dash.profiles()
 }
 
 fn deployment(dash: &mut Dash, profile: &str, name: &str) {
@@ -90,7 +81,7 @@ fn switching_requires_a_reachable_profile() {
     assert!(check_finished(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
     assert_eq!(used(&dash), ["us"]);
     assert!(
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .any(|s| s.key == SubscriptionId::Deployments("us".into())),
         "us is still polled"
@@ -147,7 +138,8 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     let effects = dash.keys("t");
     assert_eq!(started_check(&effects).1.name, "eu");
     // A profile that is not in use is checked too, and no other one.
-    let check = subscriptions(&dash.app)
+    let check = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Doctor(_)))
         .unwrap();
@@ -182,8 +174,7 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     dash.pass(60);
     insta::assert_snapshot!("profile_details_140x40", dash.screen());
     // A new definition was not checked yet.
-    dash.app
-        .profile_edited("[profiles.eu]\nregion = \"apac\"\n")
+    dash.profile_edited("[profiles.eu]\nregion = \"apac\"\n")
         .unwrap();
     assert!(!dash.screen().contains("env:K is set"), "{}", dash.screen());
 }
@@ -193,7 +184,7 @@ fn the_profiles_page_marks_production_and_the_selected_row() {
     let toml = "[profiles.a-prod]\nregion = \"us\"\napi_key_env = \"K\"\nlabel = \"production\"\n\
                 [profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
     let mut dash = Dash::new(toml, (140, 40));
-    dash.app.open_profiles();
+    dash.keys(":profiles<Enter>");
     choose(&mut dash, "local");
     let (screen, buffer) = (dash.screen(), dash.buffer());
     let row = |name: &str| {
@@ -254,43 +245,31 @@ fn removing_a_profile_closes_only_its_streams_and_lists() {
     dash.open_thread();
     dash.capture("agent-values");
     let subscriptions_of_us = |dash: &Dash| {
-        let subs = subscriptions(&dash.app).into_iter();
+        let subs = dash.subscriptions().into_iter();
         let of_us = subs.filter(
             |s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"),
         );
         of_us.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
     let rows = |dash: &Dash| {
-        dash.app
-            .deployments
-            .list
-            .rows
+        dash.rows()
             .iter()
-            .filter(|r| &*r.profile_name == "prod-us")
+            .filter(|row| &*row.profile_name == "prod-us")
             .count()
     };
     let (before, kept) = (subscriptions_of_us(&dash), rows(&dash));
-    assert!(dash.app.viewer().is_some() && dash.app.deployments.watches.len() == 1);
+    assert!(dash.has_stream() && dash.watches().len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
     assert_eq!(used(&dash), ["prod-us"]);
-    assert!(
-        dash.app.viewer().is_none()
-            && dash.app.agent.server.is_none()
-            && dash.app.deployments.watches.is_empty()
-    );
-    assert!(dash.app.deployments.histories.is_empty() && dash.app.focus == Pane::Deployments);
+    assert!(!dash.has_stream() && !dash.has_server() && dash.watches().is_empty());
+    assert!(dash.deployments_with_revisions().is_empty() && dash.focus() == Pane::Deployments);
     assert_eq!((subscriptions_of_us(&dash), rows(&dash)), (before, kept));
     assert!(
-        dash.app
-            .deployments
-            .list
-            .rows
-            .iter()
-            .all(|r| r.profile == 0),
+        dash.rows().iter().all(|row| row.profile == 0),
         "rows refer to their profile by its new index"
     );
-    let notice = &dash.app.session.notices.last().unwrap().text;
+    let notice = dash.newest_notice();
     assert_eq!(
         notice,
         "prod-eu is no longer used; closed: the stream of support-bot (its run continues), the threads of support-bot, a watch."
@@ -308,7 +287,7 @@ fn streams_of_remaining_profiles_continue() {
     dash.open_thread();
     dash.capture("agent-values");
     let stream = |dash: &Dash| {
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .into_iter()
             .find(|s| matches!(s.key, SubscriptionId::Stream(_)))
     };
@@ -324,7 +303,7 @@ fn streams_of_remaining_profiles_continue() {
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
     assert_eq!(used(&dash), ["prod-eu", "new"]);
     assert!(
-        dash.app.is_read_only("prod-eu"),
+        dash.is_read_only("prod-eu"),
         "a production label applies immediately"
     );
 }
@@ -383,7 +362,7 @@ fn reload_adds_removes_and_changes_profiles() {
     let Some(Effect::UseProfiles(_, list)) = effects.first() else {
         panic!("{effects:?}")
     };
-    assert_eq!(list[0], *dash.app.session.catalog.used("us").unwrap());
+    assert_eq!(list[0], *dash.definition("us"));
     assert!(
         !dash.screen().contains("support-bot"),
         "the rows of the old definition are removed: {}",
@@ -394,12 +373,12 @@ fn reload_adds_removes_and_changes_profiles() {
 #[test]
 fn read_only_applies_before_the_new_definition_is_reachable() {
     let mut dash = Dash::new(TWO, (140, 40));
-    assert!(!dash.app.is_read_only("us"));
+    assert!(!dash.is_read_only("us"));
     let effects = reload(
         &mut dash,
         "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\nread_only = true\n",
     );
-    assert!(dash.app.is_read_only("us"));
+    assert!(dash.is_read_only("us"));
     let active = effects.iter().find_map(|e| match e {
         Effect::UseProfiles(_, list) => Some(list),
         _ => None,
@@ -412,42 +391,27 @@ fn read_only_applies_before_the_new_definition_is_reachable() {
         (140, 40),
     );
     let effects = reload(&mut dash, "[profiles.us]\nregion = \"eu\"\n");
-    assert!(dash.app.is_read_only("us"));
+    assert!(dash.is_read_only("us"));
     check_finished(&mut dash, &effects, Ok(()));
-    assert!(!dash.app.is_read_only("us"));
+    assert!(!dash.is_read_only("us"));
 }
 
 #[test]
 fn reload_respects_the_command_lines_profiles_and_read_only() {
-    let mut dash = Dash::new(TWO, (140, 40));
     let config = Config::parse(TWO, None).unwrap();
     let origin = Origin {
         names: vec!["us".into()],
         read_only: true,
         ..Origin::default()
     };
-    let (mut app, _) = runtail_tui::app::App::new(
-        &config.profiles[..1],
-        dash.app.session.settings.clone(),
-        (140, 40),
-        dash.app.session.now,
-    );
-    app.configured(&config, origin);
-    dash.app = app;
+    let mut dash = Dash::of_profiles(&config.profiles[..1], (140, 40));
+    dash.configured(&config, origin);
     let effects = reload(
         &mut dash,
         &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"),
     );
     assert_eq!(used(&dash), ["us"]);
-    assert!(
-        dash.app
-            .session
-            .catalog
-            .all
-            .iter()
-            .all(|k| k.profile.is_read_only()),
-        "{effects:?}"
-    );
+    assert!(dash.is_sealed(), "{effects:?}");
     for effect in effects {
         if let Effect::UseProfiles(_, list) = effect {
             assert!(list.iter().all(Profile::is_read_only));
@@ -464,26 +428,19 @@ fn reloaded_keys_and_settings_apply_immediately() {
             "{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_rows = 5\n[pol]\n"
         ),
     );
-    assert!(dash.keys("p").is_empty() && dash.app.overlays.is_empty());
+    assert!(dash.keys("p").is_empty() && dash.dialog().is_none());
     dash.keys("<F2>");
     assert!(dash.screen().contains("Profiles · "), "{}", dash.screen());
-    assert!(dash.app.session.settings.ascii && dash.app.session.settings.event_log.max_rows == 5);
-    let notice: Vec<&str> = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .map(|n| n.text.as_str())
-        .collect();
-    let notice = notice.join("\n");
+    assert!(dash.screen().is_ascii() && dash.kept_events() == 5);
+    let notice = dash.notices().join("\n");
     assert!(
         notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"),
         "{notice}"
     );
     // A new poll interval restarts the polls, but no stream.
-    let epoch = dash.app.session.profiles[0].epoch;
+    let epoch = dash.epoch_of("us");
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));
-    assert!(dash.app.session.profiles[0].epoch > epoch);
+    assert!(dash.epoch_of("us") > epoch);
     assert!(
         matches!(effects.first(), Some(Effect::Configure(config)) if config.poll.interval.as_secs() == 5)
     );
@@ -496,54 +453,44 @@ fn reloaded_keys_and_settings_apply_immediately() {
 fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
-    let text = dash.app.profile_text(Some("us"));
+    let text = dash.profile_text(Some("us"));
     assert_eq!(
         text,
         "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n"
     );
     assert!(
-        dash.app
-            .profile_edited("[profiles.us]\nregion = \"mars\"\n")
+        dash.profile_edited("[profiles.us]\nregion = \"mars\"\n")
             .is_err()
     );
     let effects = dash
-        .app
         .profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n")
         .unwrap();
     assert!(dash.screen().contains("support-bot"));
-    assert!(dash.app.session.catalog.is_unsaved());
+    assert!(dash.has_unsaved_profiles());
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
-    dash.app.open_profiles();
+    dash.keys(":profiles<Enter>");
     let screen = dash.screen();
     assert!(
         screen.contains("✗ 401 0s ago: the server rejected the key · U uses it anyway")
             && screen.contains("not saved; s shows"),
         "{screen}"
     );
-    let notice = &dash.app.session.notices.last().unwrap().text;
+    let notice = dash.newest_notice();
     assert!(notice.contains("us is unchanged"), "{notice}");
     // The file changes elsewhere: the edit is kept.
     let effects = reload(
         &mut dash,
         &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"),
     );
-    assert!(dash.app.session.catalog.is_unsaved());
+    assert!(dash.has_unsaved_profiles());
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
-        dash.app
-            .session
-            .catalog
-            .used("us")
-            .unwrap()
-            .key
-            .as_ref()
-            .unwrap()
-            .to_string(),
+        dash.definition("us").key.as_ref().unwrap().to_string(),
         "the environment variable NEW"
     );
     // Once the file contains the edit, it is saved.
     reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
-    assert!(!dash.app.session.catalog.is_unsaved());
+    assert!(!dash.has_unsaved_profiles());
 }
 
 /// A random step of a dashboard whose profiles change.
@@ -655,7 +602,7 @@ impl Simulation {
             }
         }
         // Like the runtime, starts new subscriptions with the active profiles.
-        let wanted = subscriptions(&self.dash.app);
+        let wanted = self.dash.subscriptions();
         self.subscribed
             .retain(|key, epoch| wanted.iter().any(|s| s.key == *key && s.epoch == *epoch));
         for sub in wanted {
@@ -798,50 +745,20 @@ impl Simulation {
             used(&self.dash),
             "the runtime and the dashboard use the same profiles"
         );
-        let app = &self.dash.app;
-        for row in &app.deployments.list.rows {
-            let name = row.deployment.as_ref().map(|_| row.name.clone());
-            assert!(
-                name.iter().all(|n| active_keys.contains(n)),
-                "a row of {name:?}; active: {active_keys:?}"
-            );
-            assert_eq!(
-                Some(&*row.profile_name),
-                app.session.profiles.get(row.profile).map(|p| &*p.name)
-            );
-            if let Some(newest) = &row.newest {
-                assert!(
-                    active_keys.contains(&newest.status),
-                    "{newest:?} of a row; active: {active_keys:?}"
-                );
-            }
+        let is_active = |text: &String| active_keys.contains(text);
+        for (name, status) in self.dash.shown_rows() {
+            let shown = (&name, &status);
+            let has_active = name.iter().chain(&status).all(is_active);
+            assert!(has_active, "{shown:?} of a row; active: {active_keys:?}");
         }
-        for history in app.deployments.histories.values() {
-            for revision in &history.revisions {
-                assert!(
-                    active_keys.contains(&revision.status),
-                    "{revision:?}; active: {active_keys:?}"
-                );
-            }
-            assert!(
-                history
-                    .error
-                    .iter()
-                    .all(|e| active_keys.iter().any(|m| e.detail.ends_with(m)))
-            );
+        for status in self.dash.statuses() {
+            assert!(is_active(&status), "{status:?}; active: {active_keys:?}");
         }
-        for profile in &app.session.profiles {
-            let infos = app
-                .agent
-                .infos
-                .values()
-                .filter_map(|info| info.error.as_ref());
-            for error in profile.error.iter().chain(&profile.partial).chain(infos) {
-                assert!(
-                    active_keys.iter().any(|m| error.detail.ends_with(m)),
-                    "{error:?}; active: {active_keys:?}"
-                );
-            }
+        for error in self.dash.errors() {
+            assert!(
+                active_keys.iter().any(|m| error.detail.ends_with(m)),
+                "{error:?}; active: {active_keys:?}"
+            );
         }
     }
 }
@@ -855,11 +772,11 @@ proptest! {
     fn late_responses_of_old_definitions_never_change_the_screen(steps in steps()) {
         let toml: String = NAMES.iter().map(|name| definition(name, 0)).collect();
         let dash = Dash::new(&toml, (140, 40));
-        let active = (Epoch(0), dash.app.session.catalog.in_use().to_vec());
+        let active = (Epoch(0), dash.definitions().to_vec());
         let mut simulation = Simulation { dash, active, pending: Vec::new(), subscribed: BTreeMap::new() };
         simulation.run(Vec::new());
         for step in steps {
-            let notices_before = simulation.dash.app.session.notices.len();
+            let notices_before = simulation.dash.notices().len();
             let active_keys: Vec<String> = simulation.active.1.iter().map(key_name_of).collect();
             let mut by_response = false;
             match step {
@@ -869,13 +786,13 @@ proptest! {
                     simulation.run(effects);
                 }
                 Step::Edit(which, number) => {
-                    let effects = simulation.dash.app.profile_edited(&definition(NAMES[which], number)).unwrap();
+                    let effects = simulation.dash.profile_edited(&definition(NAMES[which], number)).unwrap();
                     simulation.run(effects);
                 }
                 Step::Press(which, keys) => {
-                    simulation.dash.app.open_profiles();
-                    selection(&mut simulation.dash.app).prefer(NAMES[which].into());
-                    simulation.dash.app.relayout();
+                    simulation.dash.keys(":profiles<Enter>");
+                    simulation.dash.select_profile(NAMES[which]);
+                    simulation.dash.relayout();
                     // A test opens a page with its checks.
                     let keys = if keys == "t" { "t<Esc>" } else { keys };
                     let effects = simulation.dash.keys(keys);
@@ -899,8 +816,8 @@ proptest! {
             }
             simulation.check();
             if by_response {
-                for notice in simulation.dash.app.session.notices.iter().skip(notices_before) {
-                    let first = notice.text.lines().next().unwrap_or_default();
+                for notice in &simulation.dash.notices()[notices_before..] {
+                    let first = notice.lines().next().unwrap_or_default();
                     prop_assert!(active_keys.iter().any(|m| first.ends_with(m)), "{first}; active: {active_keys:?}");
                 }
             }
@@ -923,7 +840,7 @@ fn documents_requested_before_a_switch_are_not_shown() {
         epoch: Epoch(0),
         result: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
     let server = ServerRef {
         profile: "us".into(),
         name: "support-bot".into(),
@@ -934,7 +851,7 @@ fn documents_requested_before_a_switch_are_not_shown() {
         epoch: Epoch(0),
         result: EffectResult::Info(server, Err(error)),
     });
-    assert!(dash.app.agent.infos.is_empty());
+    assert!(dash.errors().is_empty());
 }
 
 #[test]
@@ -954,7 +871,7 @@ fn profiles_page_matches_the_snapshots() {
     insta::assert_snapshot!("profiles_failed_140x40", dash.screen());
     dash.resize(80, 24);
     insta::assert_snapshot!("profiles_80x24", dash.screen());
-    dash.ascii = true;
+    dash.set_ascii(true);
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
 
@@ -1004,7 +921,7 @@ fn profile_is_edited_checked_used_and_saved() {
     let file = format!("# mine\n{TWO}");
     std::fs::write(&path, &file).unwrap();
     let mut dash = Dash::new(&file, (100, 30));
-    dash.app.session.catalog.origin.file = Some(path.clone());
+    dash.set_config_file(path.clone());
     choose(&mut dash, "eu");
     assert!(dash.keys("s").is_empty());
     assert!(
@@ -1034,7 +951,7 @@ fn profile_is_edited_checked_used_and_saved() {
         dash.screen()
     );
     check_finished(&mut dash, &effects, Ok(()));
-    assert!(dash.app.is_read_only("eu"), "production");
+    assert!(dash.is_read_only("eu"), "production");
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         file,
@@ -1060,7 +977,7 @@ fn profile_is_edited_checked_used_and_saved() {
     };
     draft.write().unwrap();
     dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
-    assert!(!dash.app.session.catalog.is_unsaved());
+    assert!(!dash.has_unsaved_profiles());
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(
         saved,
@@ -1083,9 +1000,8 @@ fn file_changed_by_another_program_is_not_overwritten() {
     let path = folder.path().join("config.toml");
     std::fs::write(&path, TWO).unwrap();
     let mut dash = Dash::new(TWO, (100, 30));
-    dash.app.session.catalog.origin.file = Some(path.clone());
-    dash.app
-        .profile_edited("[profiles.eu]\nregion = \"apac\"\n")
+    dash.set_config_file(path.clone());
+    dash.profile_edited("[profiles.eu]\nregion = \"apac\"\n")
         .unwrap();
     choose(&mut dash, "eu");
     let effects = dash.keys("s");
@@ -1102,7 +1018,7 @@ fn file_changed_by_another_program_is_not_overwritten() {
         "{}",
         dash.screen()
     );
-    assert!(dash.app.session.catalog.is_unsaved());
+    assert!(dash.has_unsaved_profiles());
     assert!(
         std::fs::read_to_string(&path)
             .unwrap()
@@ -1115,7 +1031,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     let mut dash = Dash::new(TWO, (100, 30));
     dash.keys("p");
     dash.keys("a<ctrl-t><End><Backspace><Backspace>w2]<Esc>");
-    assert!(!dash.app.session.catalog.is_unsaved());
+    assert!(!dash.has_unsaved_profiles());
     dash.keys("a");
     assert!(dash.screen().contains("[ new"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-r>");
@@ -1143,7 +1059,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
 
 fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
-    dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash.set_config_file("/home/me/.config/runtail/config.toml".into());
     dash
 }
 
@@ -1171,9 +1087,9 @@ fn first_run_offers_setup_and_connects() {
     let effects = dash.keys("<ctrl-r>");
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["us"]);
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
     assert!(
-        dash.app.session.catalog.is_unsaved(),
+        dash.has_unsaved_profiles(),
         "nothing is written without a request"
     );
 }
@@ -1190,10 +1106,10 @@ fn first_run_ends_when_a_file_appears() {
     );
     let effects = reload(&mut dash, TWO);
     assert!(matches!(effects.last(), Some(Effect::UseProfiles(_, list)) if list.len() == 2));
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     let mut dash = first_run((100, 30));
     dash.keys("q");
-    assert!(dash.app.quit);
+    assert!(dash.has_ended());
 }
 
 #[test]
@@ -1219,7 +1135,7 @@ fn production_is_always_visible() {
     deployment(&mut dash, "eu", "triage");
     for (size, ascii) in [((140, 40), false), ((80, 24), false), ((60, 12), true)] {
         dash.resize(size.0, size.1);
-        dash.ascii = ascii;
+        dash.set_ascii(ascii);
         let screen = dash.screen();
         assert!(
             screen
@@ -1248,18 +1164,12 @@ fn in_memory_key_survives_an_edit_and_is_never_shown() {
     let key = secrecy::SecretString::from("canary".to_string());
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
     profile.key = Some(runtail_core::config::SecretSource::Given(key));
-    let dash = Dash::new(TWO, (140, 40));
-    let (mut app, _) = runtail_tui::app::App::new(
-        &[profile],
-        dash.app.session.settings.clone(),
-        (140, 40),
-        dash.app.session.now,
-    );
-    let text = app.profile_text(Some("us"));
+    let mut dash = Dash::of_profiles(&[profile], (140, 40));
+    let text = dash.profile_text(Some("us"));
     assert!(!text.contains("canary"));
-    let effects = app
+    let effects = dash
         .profile_edited(&format!("{text}label = \"mine\"\n"))
         .unwrap();
     assert!(!has_check(&effects), "only the label changed: {effects:?}");
-    assert!(!format!("{app:?}{effects:?}").contains("canary"));
+    assert!(!format!("{}{effects:?}", dash.all_that_is_kept()).contains("canary"));
 }

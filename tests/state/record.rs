@@ -2,7 +2,7 @@
 
 use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
 use std::path::PathBuf;
@@ -68,7 +68,8 @@ impl Disk {
 
 /// Sends items to the shown stream and returns the effects.
 fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         .unwrap();
@@ -116,11 +117,7 @@ fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
+    dash.newest_notice()
 }
 
 #[test]
@@ -185,14 +182,11 @@ fn recording_is_complete_however_it_ends() {
         let effects = match how {
             "off" => run_command(&mut dash, "record off"),
             "close" => dash.keys("q"),
-            _ => dash.app.end_recordings(),
+            _ => dash.end_recordings(),
         };
         disk.run(&mut dash, late);
         disk.run(&mut dash, effects);
-        assert!(
-            disk.finished && dash.app.unfinished_files().is_empty(),
-            "{how}"
-        );
+        assert!(disk.finished && dash.unfinished_files().is_empty(), "{how}");
         assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
         let Some(Record::End(end)) = disk.records.last() else {
             panic!("{how}: {:?}", disk.records.last())
@@ -225,7 +219,7 @@ fn recording_stops_while_the_stream_keeps_sending() {
             effects.extend(dash.done(done));
         }
     }
-    assert!(disk.finished && dash.app.unfinished_files().is_empty());
+    assert!(disk.finished && dash.unfinished_files().is_empty());
     assert_eq!(disk.events(), [1, 2, 3]);
 }
 
@@ -235,7 +229,8 @@ fn recording_ends_when_the_stream_task_panics() {
     let mut disk = Disk::default();
     let effects = run_command(&mut dash, "record");
     disk.run(&mut dash, effects);
-    let key = subscriptions(&dash.app)
+    let key = dash
+        .subscriptions()
         .into_iter()
         .map(|sub| sub.key)
         .find(|key| matches!(key, SubscriptionId::Stream(_)));
@@ -244,7 +239,7 @@ fn recording_ends_when_the_stream_task_panics() {
         text: "oh".into(),
     });
     disk.run(&mut dash, effects);
-    assert!(disk.finished && dash.app.unfinished_files().is_empty());
+    assert!(disk.finished && dash.unfinished_files().is_empty());
     let Some(Record::End(end)) = disk.records.last() else {
         panic!("{:?}", disk.records.last())
     };
@@ -261,7 +256,7 @@ fn recording_ends_when_the_stream_task_panics() {
 #[test]
 fn evicted_events_are_counted_and_recorded() {
     let mut dash = demo_like((140, 40));
-    dash.app.session.settings.event_log.max_rows = 100;
+    dash.keep_events(100);
     dash.open_thread();
     let open = Item::Record(Record::Open {
         at: dash.now,
@@ -282,7 +277,7 @@ fn evicted_events_are_counted_and_recorded() {
         let effects = receive(&mut dash, items);
         disk.run(&mut dash, effects);
     }
-    let newest = dash.app.viewer().unwrap().event_log.newest_seq().0;
+    let newest = dash.newest_event().0;
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
@@ -344,7 +339,7 @@ fn file_errors_end_only_the_recording() {
         .is_empty()
     );
     assert!(
-        last_notice(&dash).contains("Couldn't record to") && dash.app.unfinished_files().is_empty(),
+        last_notice(&dash).contains("Couldn't record to") && dash.unfinished_files().is_empty(),
         "{}",
         last_notice(&dash)
     );
@@ -365,7 +360,7 @@ fn file_errors_end_only_the_recording() {
     );
     let item = event(&dash, 4);
     assert!(receive(&mut dash, vec![item]).is_empty());
-    assert_eq!(dash.app.viewer().unwrap().event_log.last_seq(), Seq(4));
+    assert_eq!(dash.newest_event(), Seq(4));
 }
 
 #[test]
@@ -373,7 +368,7 @@ fn stream_pauses_for_a_slow_disk() {
     let mut dash = opened();
     run_command(&mut dash, "record x");
     let is_held = |dash: &Dash| {
-        let subs = subscriptions(&dash.app);
+        let subs = dash.subscriptions();
         subs.into_iter()
             .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
             .unwrap()
@@ -385,7 +380,7 @@ fn stream_pauses_for_a_slow_disk() {
     receive(&mut dash, items);
     assert!(is_held(&dash));
     let mut disk = Disk::default();
-    let number = dash.app.session.next_change.last();
+    let number = dash.newest_change();
     let effects = dash.done(EffectResult::FileStepped(number, Ok(0)));
     disk.run(&mut dash, effects);
     assert!(!is_held(&dash));

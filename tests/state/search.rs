@@ -4,10 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::features::stream::export::{Format, Part};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::input::keymap::Keymap;
-use runtail_tui::session::msg::Chunk;
 use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
@@ -57,7 +55,6 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
 fn finish(dash: &mut Dash) -> usize {
     let mut ticks = 0;
     while dash
-        .app
         .next_tick()
         .is_some_and(|pause| pause < Duration::from_millis(100))
     {
@@ -79,7 +76,7 @@ fn status_line(dash: &mut Dash) -> String {
 }
 
 fn anchor(dash: &Dash) -> Option<Seq> {
-    dash.app.viewer().unwrap().anchor()
+    dash.position()
 }
 
 #[test]
@@ -117,7 +114,7 @@ fn search_highlights_hits_and_steps_between_them() {
         !dash.screen().contains("/weather"),
         "Esc clears the search first"
     );
-    assert!(dash.app.viewer().is_some());
+    assert!(dash.has_stream());
 }
 
 #[test]
@@ -149,7 +146,7 @@ fn state_search_counts_hits_and_is_cleared_before_leaving() {
         status_line(&mut dash)
     );
     dash.keys("<Esc><Esc>");
-    assert!(dash.app.viewer().is_none(), "and the next Esc leaves");
+    assert!(!dash.has_stream(), "and the next Esc leaves");
 }
 
 #[test]
@@ -185,7 +182,7 @@ fn footer_lists_the_views_keys() {
 
 /// Returns the screen without colors, with highlighted text in brackets.
 fn highlights_without_color(dash: &mut Dash) -> String {
-    let (w, h) = dash.app.session.size;
+    let (w, h) = dash.size();
     dash.color = false;
     let buffer = dash.buffer();
     dash.color = true;
@@ -229,29 +226,20 @@ fn filtered_export_contains_only_matches() {
     dash.open_thread();
     dash.items(events(1, 5000, 1000));
     dash.keys("7&needle<Enter>");
-    let viewer = dash.app.viewer().unwrap();
-    let (mut next, end) = viewer.export_range(View::Raw, Format::Jsonl);
-    let (mut after, mut saved) = (Seq(1), Vec::new());
-    while next < end {
-        let mut part = Part::default();
-        let before = next;
-        (next, after) = viewer.export_part(View::Raw, Format::Jsonl, (next, end), after, &mut part);
-        assert!(next > before, "a part without matches advances too");
-        saved.extend(part.chunks.into_iter().filter_map(|chunk| match chunk {
-            Chunk::Record(record) => match *record {
-                Record::Event(event) => Some(event.seq.0),
-                _ => None,
-            },
+    let exported = dash.exported(View::Raw).into_iter();
+    let saved: Vec<u64> = exported
+        .filter_map(|record| match record {
+            Record::Event(event) => Some(event.seq.0),
             _ => None,
-        }));
-    }
+        })
+        .collect();
     assert_eq!(saved, [1000, 2000, 3000, 4000, 5000]);
 }
 
 #[test]
 fn navigation_continues_from_an_evicted_event() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.event_log.max_rows = 100;
+    dash.keep_events(100);
     dash.open_thread();
     let failures = |from: u64| {
         let mut items = events(from, 50, 1);
@@ -266,19 +254,16 @@ fn navigation_continues_from_an_evicted_event() {
     };
     dash.items(failures(1));
     dash.keys("7");
-    dash.app.viewer_mut().unwrap().go_to(Seq(5));
+    dash.go_to(Seq(5));
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
-    assert_eq!(
-        dash.app.viewer().unwrap().event_log.first_seq(),
-        Some(Seq(201))
-    );
+    assert_eq!(dash.events().first().map(|event| event.seq), Some(Seq(201)));
     dash.keys("]");
     assert_eq!(
         anchor(&dash),
         Some(Seq(210)),
         "the oldest failure still in memory"
     );
-    dash.app.viewer_mut().unwrap().go_to(Seq(1));
+    dash.go_to(Seq(1));
     dash.items(failures(301));
     dash.keys("[");
     assert!(
@@ -295,12 +280,12 @@ fn click_closes_the_search_prompt_and_keeps_the_position() {
     dash.keys("7/on_chain");
     finish(&mut dash);
     dash.feed(Msg::Click { x: 20, y: 12 });
-    assert!(dash.app.prompt.is_none());
+    assert!(!dash.is_typing());
     dash.keys("<Down><Down>");
     let here = anchor(&dash);
     // Clearing the search doesn't return to the position from before it.
     dash.keys("<Esc>");
-    assert!(dash.app.viewer().unwrap().finding().pattern.is_empty());
+    assert!(!dash.page().is_searched);
     assert_eq!(anchor(&dash), here);
 }
 
@@ -332,7 +317,7 @@ fn esc_restores_the_position_and_enter_keeps_it() {
 #[test]
 fn invalid_regex_is_reported_and_searched_as_text() {
     let mut dash = opened((120, 24), "agent-values");
-    dash.app.zoom = true;
+    dash.zoom();
     dash.keys("7/sunny(");
     let line = status_line(&mut dash);
     assert!(
@@ -436,7 +421,7 @@ fn following_works_with_a_filter() {
     dash.keys("7&needle<Enter>");
     finish(&mut dash);
     assert!(
-        dash.app.viewer().unwrap().follows() && status_line(&mut dash).contains("90 of 100 hidden"),
+        dash.follows() && status_line(&mut dash).contains("90 of 100 hidden"),
         "{}",
         dash.screen()
     );
@@ -468,7 +453,7 @@ fn following_works_with_a_filter() {
 #[test]
 fn search_continues_while_events_arrive_and_are_evicted() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.event_log.max_rows = 50_000;
+    dash.keep_events(50_000);
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
@@ -509,7 +494,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
 #[test]
 fn million_events_are_searched_in_short_steps_with_progress() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.event_log.max_bytes = 1 << 30;
+    dash.keep_bytes(1 << 30);
     dash.open_thread();
     for batch in 0..20 {
         dash.items(events(1 + batch * 50_000, 50_000, 1000));
@@ -566,7 +551,7 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
         "{}",
         dash.screen()
     );
-    dash.ascii = true;
+    dash.set_ascii(true);
     assert!(dash.screen().is_ascii());
 }
 
@@ -588,7 +573,7 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
             .collect(),
     );
     assert_eq!(problems, [""; 0]);
-    dash.app.session.keymap = keymap;
+    dash.set_keymap(keymap);
     dash.keys("7<Home>)");
     let first = anchor(&dash).unwrap();
     dash.keys("))");

@@ -15,8 +15,6 @@ use runtail_core::model::{
 use runtail_core::text;
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
-use runtail_tui::features::thread::answer::AnswerStage;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
@@ -104,7 +102,7 @@ pub(crate) fn snapshot(dash: &mut Dash, records: &Records) {
     let parts = parts
         .into_iter()
         .map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
-    let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
+    let seq = dash.newest_event().next();
     let event = ThreadSnapshot {
         at: dash.now,
         parts: parts.collect(),
@@ -134,11 +132,7 @@ fn thread() -> ThreadRef {
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
+    dash.newest_notice()
 }
 
 /// Returns the body of the run that an effect would start.
@@ -196,13 +190,6 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
             detail: "no response in time".into(),
             hint: None,
         },
-    }
-}
-
-fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
-    match dash.app.overlays.last() {
-        Some(Overlay::Answer(card)) => card,
-        other => panic!("no card is open: {other:?}"),
     }
 }
 
@@ -494,7 +481,7 @@ fn only_ctrl_s_sends_an_answer() {
         (&body["assistant_id"], &body["multitask_strategy"]),
         (&json!("a-support"), &json!("reject"))
     );
-    assert_eq!(dash.app.stream.tabs.all().len(), 1);
+    assert_eq!(dash.tabs().len(), 1);
     assert!(
         started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(),
         "the answer is sent only once"
@@ -505,9 +492,9 @@ fn only_ctrl_s_sends_an_answer() {
     });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
-    assert!(dash.app.overlays.is_empty());
-    assert_eq!(dash.app.stream.tabs.all().len(), 1, "no second tab");
-    assert!(dash.app.viewer().unwrap().refreshes > 0);
+    assert!(dash.dialog().is_none());
+    assert_eq!(dash.tabs().len(), 1, "no second tab");
+    assert!(dash.is_read_again());
     // A sent answer is no longer a draft.
     dash.keys("a");
     assert!(!dash.screen().contains("approved"), "{}", dash.screen());
@@ -529,7 +516,7 @@ fn typed_ahead_ctrl_s_does_not_send_an_answer() {
 fn answer_drafts_survive_closing_and_rejections() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved<Esc>");
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     dash.keys("a");
     assert!(
         dash.screen().contains("approved")
@@ -726,7 +713,7 @@ fn answer_key_without_a_question_suggests_other_actions() {
         let mut dash = page((140, 40), &records);
         assert!(dash.keys("a").is_empty());
         assert_eq!(last_notice(&dash), message);
-        assert!(dash.app.overlays.is_empty());
+        assert!(dash.dialog().is_none());
     }
     for case in ["breakpoint", "cancelled"] {
         let status = if case == "cancelled" {
@@ -755,9 +742,9 @@ fn answer_key_works_in_time_travel() {
     dash.event("custom", "{}");
     dash.event("custom", "{}");
     dash.keys("<Space>,,");
-    assert!(dash.app.viewer().unwrap().playhead().is_some());
+    assert!(dash.playhead().is_some());
     dash.keys("a");
-    assert_eq!(card(&dash).stage, AnswerStage::Editing);
+    assert!(dash.is_answering());
 }
 
 #[test]
@@ -784,12 +771,11 @@ fn answering_from_the_list_loads_the_thread_first() {
         was_found: true,
     });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
-    let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
     assert_eq!(
-        shown,
-        Some(StreamTarget::Tail {
+        dash.page().target,
+        StreamTarget::Tail {
             thread: THREAD.into()
-        }),
+        },
         "the page of the thread"
     );
     assert!(last_notice(&dash).contains("The server's reply was lost, but the run was started."));
@@ -847,7 +833,7 @@ fn a_question_that_only_the_stream_knows_is_awaited() {
             *number,
             Ok(Box::new(waiting("question").loaded())),
         ));
-        assert_eq!(card(&dash).stage, AnswerStage::Editing);
+        assert!(dash.is_answering());
     }
 }
 
@@ -993,7 +979,7 @@ fn cancel_outcomes_are_reported() {
             "No run is active on this thread.".into(),
         )),
     ));
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     assert_eq!(
         last_notice(&dash),
         "No run is active. To end the thread, press e, then x."
@@ -1066,7 +1052,7 @@ fn deleting_a_thread_requires_its_id() {
     assert_eq!(dash.keys("b5<ctrl-s>"), [Effect::Act(number, thread())]);
     dash.resize(140, 40);
     dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Deleted)));
-    assert!(dash.app.viewer().is_none(), "its tab is closed");
+    assert!(!dash.has_stream(), "its tab is closed");
     assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
     let has_row = screen
@@ -1142,7 +1128,7 @@ fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
     assert!(body.get("command").is_none());
-    assert_eq!(dash.app.stream.tabs.all().len(), 1);
+    assert_eq!(dash.tabs().len(), 1);
 }
 
 #[test]
@@ -1180,7 +1166,7 @@ fn read_only_profiles_refuse_thread_actions() {
     dash.seal();
     for key in ["a", "A", "x", "X", "R", "D", "n"] {
         assert!(dash.keys(key).is_empty(), "{key}");
-        assert!(dash.app.overlays.is_empty(), "{key}");
+        assert!(dash.dialog().is_none(), "{key}");
         assert!(
             last_notice(&dash).contains("is read-only; nothing was sent"),
             "{key}: {}",

@@ -2,6 +2,7 @@
 
 use super::*;
 use runtail_api::{ServerInfo, ServerKind, StartFailure, WriteKind, Written};
+use runtail_testkit::dash::Dialog;
 use runtail_tui::session::subject::Subject;
 
 fn runs_of(assistants: &[&str]) -> Value {
@@ -43,11 +44,7 @@ fn the_card_calls_a_run_that_stopped_early_paused() {
 /// Opens the card and presses a key.
 fn on_card(dash: &mut Dash, key: &str) -> Vec<Effect> {
     dash.keys("e");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
     dash.keys(key)
 }
 
@@ -91,7 +88,7 @@ fn a_stuck_thread_is_released_after_a_preview() {
             last_notice(&dash),
             "The thread was released. Its status is idle."
         );
-        assert!(dash.app.overlays.is_empty() && dash.app.viewer().unwrap().refreshes > 0);
+        assert!(dash.dialog().is_none() && dash.is_read_again());
         dash.done(EffectResult::Acted(number, thread(), Ok(written("busy"))));
         let expected = "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
         assert_eq!(last_notice(&dash), expected);
@@ -197,12 +194,7 @@ fn card_of(kind: ServerKind, records: &Records) -> Dash {
         version: "1".into(),
         raw: Value::Null,
     };
-    dash.app
-        .agent
-        .infos
-        .entry(thread().server)
-        .or_default()
-        .value = Some(info);
+    dash.done(EffectResult::Info(thread().server, Ok(info)));
     dash.keys("e");
     dash
 }
@@ -330,7 +322,7 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
             SnapshotPart::History,
         ];
         let parts = parts.into_iter().map(|part| (part, loaded(part))).collect();
-        let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
+        let seq = dash.newest_event().next();
         let event = ThreadSnapshot {
             at: dash.now,
             parts,
@@ -356,10 +348,7 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
         "{}",
         deleted.screen()
     );
-    assert!(
-        deleted.keys("<Enter>").is_empty()
-            && matches!(deleted.app.overlays.last(), Some(Overlay::Why(_)))
-    );
+    assert!(deleted.keys("<Enter>").is_empty() && deleted.has_dialog(Dialog::Why));
 }
 
 #[test]
@@ -380,7 +369,7 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     // `0` shows the checkpoints; `u` also opens the state of the newest one, once it is loaded.
     dash.keys("0");
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"),
+        dash.dialog().is_none() && dash.screen().contains("Loading the history"),
         "{}",
         dash.screen()
     );
@@ -389,9 +378,7 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     assert_eq!(last_notice(&dash), "Loading the state…");
     // The state may arrive before the history, which shows that it is the newest.
     crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
+    let editor = dash.editor();
     assert!(
         matches!(&editor.subject, Subject::State { is_head: true, .. }),
         "{:?}",
@@ -455,11 +442,7 @@ fn the_copy_of_a_waiting_thread_can_be_answered() {
         "{screen}"
     );
     assert!(dash.keys("<Enter>").is_empty());
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Answer), "{}", dash.screen());
 }
 
 #[test]
@@ -517,14 +500,7 @@ fn read_only_profiles_are_not_repaired() {
                 planned(&effects).is_none() && !sends(&effects),
                 "{key}: {effects:?}"
             );
-            assert!(
-                !dash
-                    .app
-                    .overlays
-                    .iter()
-                    .any(|overlay| matches!(overlay, Overlay::Confirm(_))),
-                "{key}"
-            );
+            assert!(!dash.dialogs().contains(&Dialog::Confirm), "{key}");
         }
     }
 }
@@ -614,7 +590,7 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a sent answer");
     dash.keys("<Esc>");
     assert!(
-        dash.keys("A").is_empty() && dash.app.overlays.is_empty(),
+        dash.keys("A").is_empty() && dash.dialog().is_none(),
         "{}",
         dash.screen()
     );
@@ -629,11 +605,7 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
         Err(failed(StartFailure::Busy, Kind::Conflict)),
     ));
     dash.keys("A");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Answer), "{}", dash.screen());
 }
 
 #[test]
