@@ -54,10 +54,6 @@ fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
     }
 }
 
-fn last_notice(dash: &Dash) -> &str {
-    dash.newest_notice()
-}
-
 #[test]
 fn messages_are_exported_as_markdown_and_text() {
     let mut dash = demo_like((140, 40));
@@ -71,9 +67,10 @@ fn messages_are_exported_as_markdown_and_text() {
     );
     assert_eq!(path.extension().unwrap(), "md");
     assert!(
-        last_notice(&dash).starts_with("Saved messages: 3 entries, "),
+        dash.newest_notice()
+            .starts_with("Saved messages: 3 entries, "),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
     let (path, file, _) = export(&mut dash, "own.txt");
@@ -423,9 +420,10 @@ fn large_exports_are_written_in_parts_while_events_arrive() {
     );
     assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
     assert!(
-        last_notice(&dash).starts_with("Saved raw: 100,000 entries"),
+        dash.newest_notice()
+            .starts_with("Saved raw: 100,000 entries"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -434,9 +432,9 @@ fn export_errors_are_reported() {
     let mut dash = demo_like((140, 40));
     dash.keys(":export md x<Enter>");
     assert!(
-        last_notice(&dash).contains("No stream is shown"),
+        dash.newest_notice().contains("No stream is shown"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.open_thread();
     dash.capture("agent-events");
@@ -453,18 +451,19 @@ fn export_errors_are_reported() {
     };
     dash.keys(":export md x<Enter>");
     assert!(
-        last_notice(&dash).contains("still being written"),
+        dash.newest_notice().contains("still being written"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.done(EffectResult::FileStepped(
         *number,
         Err("the file already exists and was not changed".into()),
     ));
     assert!(
-        last_notice(&dash).contains("the file already exists and was not changed"),
+        dash.newest_notice()
+            .contains("the file already exists and was not changed"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     // Closing the stream leaves an incomplete file, which is reported.
     let effects = dash.keys(":export md x<Enter>");
@@ -478,15 +477,15 @@ fn export_errors_are_reported() {
         "{effects:?}"
     );
     assert!(
-        last_notice(&dash).contains("is incomplete"),
+        dash.newest_notice().contains("is incomplete"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
     assert!(
-        last_notice(&dash).contains("is incomplete"),
+        dash.newest_notice().contains("is incomplete"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -507,9 +506,10 @@ fn time_travel_during_an_export_is_reported() {
         "{effects:?}"
     );
     assert!(
-        last_notice(&dash).contains("is incomplete: time travel moved to an earlier event"),
+        dash.newest_notice()
+            .contains("is incomplete: time travel moved to an earlier event"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -541,7 +541,7 @@ fn long_hidden_stretches_do_not_end_a_filtered_export() {
     for how in ["text x", "jsonl x", "md x"] {
         let (_, file, _) = export(&mut dash, how);
         let count = String::from_utf8(file).unwrap().matches("needle").count();
-        assert_eq!(count, 3, "{how}: {}", last_notice(&dash));
+        assert_eq!(count, 3, "{how}: {}", dash.newest_notice());
     }
 }
 

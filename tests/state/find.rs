@@ -92,10 +92,6 @@ fn shown(dash: &mut Dash) -> Vec<String> {
     dash.shown_threads().to_vec()
 }
 
-fn notice(dash: &Dash) -> String {
-    dash.newest_notice().to_string()
-}
-
 fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
     of.into_iter().map(id).collect()
 }
@@ -294,7 +290,7 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
     assert!(dash.screen().contains("sort status"));
     dash.keys("/sort:created<Enter>s");
     assert_eq!(
-        (wanted(&dash).sort, notice(&dash)),
+        (wanted(&dash).sort, dash.newest_notice()),
         (
             ThreadSort::Created,
             "The search sets the order; change its sort: term.".into()
@@ -433,7 +429,7 @@ fn marked_threads_are_deleted_after_one_preview_each_once() {
         acts(&dash.keys("<ctrl-s>delete 7<ctrl-s>")).is_empty(),
         "the count has to be right"
     );
-    assert!(notice(&dash).starts_with("Type delete 6 exactly"));
+    assert!(dash.newest_notice().starts_with("Type delete 6 exactly"));
     let mut sent = acts(&dash.keys("<Backspace>6<ctrl-s>"));
     assert_eq!(sent.len(), 4);
     assert!(
@@ -483,7 +479,7 @@ fn marked_threads_are_deleted_after_one_preview_each_once() {
             .is_empty()
         );
     }
-    assert_eq!(notice(&dash), "Delete: 5 threads done, 1 refused.");
+    assert_eq!(dash.newest_notice(), "Delete: 5 threads done, 1 refused.");
     insta::assert_snapshot!("find_deleted_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(shown(&mut dash).len(), 7);
@@ -517,7 +513,7 @@ fn an_action_on_marked_threads_stops_before_the_next_request() {
             .clone();
         assert!(acts(&acted(&mut dash, number, &thread, Ok(Acted::Deleted))).is_empty());
     }
-    assert_eq!(notice(&dash), "Delete: 4 threads done, 8 not sent.");
+    assert_eq!(dash.newest_notice(), "Delete: 4 threads done, 8 not sent.");
 }
 
 #[test]
@@ -534,7 +530,7 @@ fn leaving_the_preview_sends_nothing() {
                 .any(|effect| matches!(effect, Effect::Forget(_))),
         "{effects:?}"
     );
-    assert_eq!(notice(&dash), "Nothing was sent.");
+    assert_eq!(dash.newest_notice(), "Nothing was sent.");
 }
 
 #[test]
@@ -546,9 +542,9 @@ fn read_only_profiles_plan_no_action_on_marked_threads() {
         let effects = dash.keys(key);
         assert!(effects.is_empty(), "{key}: {effects:?}");
         assert!(
-            notice(&dash).contains("read-only; nothing was sent"),
+            dash.newest_notice().contains("read-only; nothing was sent"),
             "{key}: {}",
-            notice(&dash)
+            dash.newest_notice()
         );
     }
 }
@@ -652,9 +648,9 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     );
     assert!(dash.keys("<F5>").is_empty());
     assert!(
-        notice(&dash).starts_with("Type a key and its value"),
+        dash.newest_notice().starts_with("Type a key and its value"),
         "{}",
-        notice(&dash)
+        dash.newest_notice()
     );
     dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
     let effects = dash.keys("<F5>");
@@ -722,7 +718,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
         assert!(acts(&acted(&mut dash, *number, thread, result)).is_empty());
     }
     assert_eq!(
-        notice(&dash),
+        dash.newest_notice(),
         "Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result."
     );
     dash.resize(140, 40);

@@ -17,10 +17,6 @@ use serde_json::json;
 const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
 const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
 
-fn document(dash: &Dash) -> String {
-    dash.document()
-}
-
 fn focus(dash: &Dash) -> Stop {
     dash.editor().form.as_ref().unwrap().focus
 }
@@ -191,7 +187,7 @@ fn new_deployment_is_filled_in_from_the_servers_lists() {
     insta::assert_snapshot!("new_deployment_140x40", dash.screen());
     dash.resize(80, 24);
     insta::assert_snapshot!("new_deployment_80x24", dash.screen());
-    let text = document(&dash);
+    let text = dash.document();
     for line in [
         "name = \"refund-agent\"",
         &format!("integration_id = \"{INTEGRATION}\""),
@@ -251,9 +247,9 @@ fn form_and_document_are_one_draft() {
     );
     press(&mut dash, "<BackTab><BackTab>");
     assert!(
-        document(&dash).contains("route_through_gateway = true"),
+        dash.document().contains("route_through_gateway = true"),
         "{}",
-        document(&dash)
+        dash.document()
     );
     // A document that is no TOML stays, and the notice says why.
     press(&mut dash, "<ctrl-t>[<ctrl-t>");
@@ -282,7 +278,7 @@ fn form_and_document_are_one_draft() {
 fn fields_of_another_source_are_kept_aside() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<BackTab><BackTab><BackTab><Right>");
-    let text = document(&dash);
+    let text = dash.document();
     assert!(
         text.contains("external_docker") && !text.contains("\nrepo_ref"),
         "{text}"
@@ -298,9 +294,10 @@ fn fields_of_another_source_are_kept_aside() {
     );
     press(&mut dash, "<Left>");
     assert!(
-        document(&dash).contains("repo_url = \"https://github.com/acme/refund-agent\""),
+        dash.document()
+            .contains("repo_url = \"https://github.com/acme/refund-agent\""),
         "{}",
-        document(&dash)
+        dash.document()
     );
 }
 
@@ -329,7 +326,7 @@ fn secrets_are_references_that_can_be_read() {
     );
     press(&mut dash, "aKEY sk-canary<Enter>");
     assert!(dash.screen().contains("not the value"), "{}", dash.screen());
-    assert!(!document(&dash).contains("canary"), "{}", document(&dash));
+    assert!(!dash.document().contains("canary"), "{}", dash.document());
     assert!(dash.keys("<ctrl-s>").is_empty());
     assert!(
         dash.screen()
@@ -339,9 +336,9 @@ fn secrets_are_references_that_can_be_read() {
     );
     press(&mut dash, "<Esc>");
     assert!(
-        document(&dash).contains("A = \"env:B\"") && !document(&dash).contains("UNSET"),
+        dash.document().contains("A = \"env:B\"") && !dash.document().contains("UNSET"),
         "{}",
-        document(&dash)
+        dash.document()
     );
 }
 
@@ -371,9 +368,9 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
         assert!(!state.contains("s3cr3t"), "{later}");
         press(&mut dash, "<Backspace>env:B<Enter>");
         assert!(
-            document(&dash).contains("MY_KEY = \"env:B\""),
+            dash.document().contains("MY_KEY = \"env:B\""),
             "{}",
-            document(&dash)
+            dash.document()
         );
     }
 }
@@ -395,9 +392,9 @@ fn lists_that_fail_are_typed_by_hand() {
     );
     dash.keys("<Tab>a<Tab><Tab>my-id");
     assert!(
-        document(&dash).contains("integration_id = \"my-id\""),
+        dash.document().contains("integration_id = \"my-id\""),
         "{}",
-        document(&dash)
+        dash.document()
     );
 }
 
@@ -428,7 +425,7 @@ fn existing_deployment_is_updated_in_the_same_form() {
         screen.contains("now main") && screen.contains("- removed") && screen.contains("kept"),
         "{screen}"
     );
-    let text = document(&dash);
+    let text = dash.document();
     assert!(
         text.contains("repo_ref = \"dev\"") && text.contains("remove_secrets = [\"OLD\"]"),
         "{text}"
@@ -461,7 +458,7 @@ fn profile_is_a_form_with_regions_and_key_places() {
     );
     press(&mut dash, "<BackTab><Right><Right>");
     insta::assert_snapshot!("profile_form_140x40", dash.screen());
-    let text = document(&dash);
+    let text = dash.document();
     assert!(
         text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""),
         "{text}"

@@ -9,7 +9,7 @@ use runtail_tui::app::Pane;
 use runtail_tui::features::palette::{COMMANDS, Group};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::input::action::{Action, Context};
-use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::key::Key;
 use runtail_tui::input::keymap::BINDINGS;
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg, StreamTarget};
 use runtail_tui::session::msg::{Found, Source};
@@ -23,17 +23,6 @@ fn completions(dash: &Dash, text: &str) -> Vec<String> {
         .into_iter()
         .map(|offer| offer.line)
         .collect()
-}
-
-fn last_notice(dash: &Dash) -> &str {
-    dash.newest_notice()
-}
-
-fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
-    dash.keys(":");
-    line.chars()
-        .for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
-    dash.feed(Msg::Key(Key::plain(Code::Enter)))
 }
 
 /// The names and lines of the rows of a group.
@@ -157,24 +146,24 @@ fn actions_are_found_by_name_description_key_id_and_place() {
 fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(run_command(&mut dash, "revisions.build_log").is_empty());
+    assert!(dash.command("revisions.build_log").is_empty());
     assert_eq!(
-        (dash.focus(), last_notice(&dash)),
+        (dash.focus(), dash.newest_notice()),
         (Pane::Revisions, "Press b to follow the build log.")
     );
-    run_command(&mut dash, "why.again");
+    dash.command("why.again");
     assert_eq!(
-        (dash.focus(), last_notice(&dash)),
+        (dash.focus(), dash.newest_notice()),
         (
             Pane::Stream,
             "Press e to explain the thread, then R to run it again."
         )
     );
     // Enter runs what works here as its key would.
-    run_command(&mut dash, "stream.raw");
+    dash.command("stream.raw");
     assert_eq!(dash.view(), View::Raw);
     // Enter never sends.
-    run_command(&mut dash, "save.write");
+    dash.command("save.write");
     assert!(!dash.dialogs().contains(&Dialog::Save));
 }
 
@@ -195,8 +184,8 @@ fn the_selected_row_works_here_and_enter_runs_it() {
     assert!(!screen.contains("view Graph"), "{screen}");
     assert!(selected(&screen).contains("graph ASSISTANT"), "{screen}");
     dash.keys("<Enter>");
-    assert!(dash.has_server(), "{}", last_notice(&dash));
-    assert_eq!(last_notice(&dash), "Press : and type graph.");
+    assert!(dash.has_server(), "{}", dash.newest_notice());
+    assert_eq!(dash.newest_notice(), "Press : and type graph.");
     // What a read-only profile can't do is not listed as working here.
     let mut dash = demo_like((140, 40));
     let here = |dash: &Dash| {
@@ -277,14 +266,14 @@ fn actions_with_one_name_are_told_apart() {
 #[test]
 fn an_action_on_a_thread_opens_the_threads_of_the_selected_deployment() {
     let mut dash = demo_like((140, 40));
-    run_command(&mut dash, "stream.cancel");
+    dash.command("stream.cancel");
     assert!(
         dash.has_server() && dash.focus() == Pane::Stream,
         "{}",
         dash.screen()
     );
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Press ⏎ to open thread, run or assistant, then x to cancel the run."
     );
 }
@@ -326,7 +315,7 @@ fn enter_on_a_command_without_its_argument_lists_the_choices() {
         );
         dash.keys("<Esc>");
     }
-    assert_eq!(dash.notices().len(), notices, "{}", last_notice(&dash));
+    assert_eq!(dash.notices().len(), notices, "{}", dash.newest_notice());
     dash.keys(":theme<Enter><Down>");
     let screen = dash.screen();
     assert!(
@@ -350,7 +339,7 @@ fn the_last_actions_are_listed_first() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
-        run_command(&mut dash, line);
+        dash.command(line);
     }
     let recent: Vec<String> = rows(&dash, "", Group::Recent)
         .into_iter()
@@ -376,7 +365,7 @@ fn dead_keys_say_what_they_do_and_where() {
         .unwrap()
         .does();
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         format!("M {does}: press it in a thread.")
     );
     dash.keys("MM");
@@ -387,7 +376,7 @@ fn dead_keys_say_what_they_do_and_where() {
     );
     dash.keys("<ctrl-k>");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Ctrl-K has no action. Press ? for keys."
     );
     // Not for movement, not in a text field, not while frozen.
@@ -401,7 +390,7 @@ fn dead_keys_say_what_they_do_and_where() {
     );
     // Pasted text is not a sequence of keys.
     dash.feed(Msg::Paste("M".into()));
-    assert!(!last_notice(&dash).starts_with("M "));
+    assert!(!dash.newest_notice().starts_with("M "));
 }
 
 #[test]
@@ -609,7 +598,7 @@ fn a_command_with_an_argument_is_not_guessed() {
     let mut dash = demo_like((100, 30));
     for line in ["foo abc", "t abc", "delete abc"] {
         assert!(completions(&dash, line).is_empty(), "{line}");
-        assert_eq!(run_command(&mut dash, line), [], "{line}");
+        assert_eq!(dash.command(line), [], "{line}");
         dash.keys("<Esc><Esc>");
     }
     assert!(
@@ -626,7 +615,7 @@ fn a_command_with_an_argument_is_not_guessed() {
     );
     // An unambiguous beginning is enough.
     assert_eq!(completions(&dash, "them mon"), ["theme mono"]);
-    let effects = run_command(&mut dash, "forgeses s-1");
+    let effects = dash.command("forgeses s-1");
     assert!(
         matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"),
         "{effects:?}"
@@ -639,9 +628,10 @@ fn a_command_with_an_argument_is_not_guessed() {
         Err(failure(Kind::NotFound, "no such session")),
     ));
     assert!(
-        last_notice(&dash).starts_with("session s-1 was not found.\n"),
+        dash.newest_notice()
+            .starts_with("session s-1 was not found.\n"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -747,7 +737,7 @@ fn pasted_lines_are_joined_and_control_characters_are_dropped() {
 fn command_history_is_remembered() {
     let mut dash = demo_like((100, 30));
     for line in ["wrap on", "timestamps delta", "wrap on"] {
-        run_command(&mut dash, line);
+        dash.command(line);
     }
     assert!(dash.wraps());
     assert_eq!(dash.timestamps(), Timestamps::Delta);
@@ -779,7 +769,7 @@ fn themes_are_previewed_while_typing() {
     assert_eq!(dash.theme(), "light");
     dash.keys("<Enter>");
     assert_eq!((dash.theme(), dash.dialogs().len()), ("light", 0));
-    run_command(&mut dash, "mouse off");
+    dash.command("mouse off");
     assert_eq!(dash.mouse(), Mouse::Off);
 }
 
@@ -803,7 +793,7 @@ fn pasted_ids_open_their_target() {
         Some("66666666-6666-4666-8666-666666666666")
     );
     // A thread that is open already is shown, not opened twice.
-    run_command(&mut dash, THREAD);
+    dash.command(THREAD);
     assert_eq!((dash.tabs().len(), dash.focus()), (1, Pane::Stream));
     // An assistant.
     dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
@@ -836,7 +826,7 @@ fn ids_in_the_stream_select_their_event() {
     let at = |dash: &Dash| dash.position();
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(at(&dash), Some(Seq(2)));
-    run_command(&mut dash, message);
+    dash.command(message);
     assert_eq!(at(&dash), Some(Seq(3)), "where the message began");
 }
 
@@ -854,7 +844,7 @@ fn ids_after_a_snapshot_select_their_event() {
     dash.event("custom", "2");
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(dash.position(), Some(Seq(3)));
-    run_command(&mut dash, "#3");
+    dash.command("#3");
     assert_eq!(
         dash.position(),
         Some(Seq(4)),
@@ -917,11 +907,11 @@ fn respond_to_all(
 fn unknown_ids_are_searched_on_all_servers() {
     let mut dash = demo_like((140, 40));
     // No agent server was opened before.
-    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (number, sources) = search_requests(&dash.command(UNKNOWN));
     assert!(
-        last_notice(&dash).starts_with("Searching prod-") && last_notice(&dash).ends_with('…'),
+        dash.newest_notice().starts_with("Searching prod-") && dash.newest_notice().ends_with('…'),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     for profile in ["prod-us", "prod-eu"] {
         assert!(
@@ -950,9 +940,10 @@ fn unknown_ids_are_searched_on_all_servers() {
         ("triage", Some(UNKNOWN))
     );
     assert!(
-        last_notice(&dash).contains("Found thread 99999999…9999 on prod-us › triage"),
+        dash.newest_notice()
+            .contains("Found thread 99999999…9999 on prod-us › triage"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     for late in &others[1..] {
         assert_eq!(
@@ -970,7 +961,7 @@ fn unknown_ids_are_searched_on_all_servers() {
 #[test]
 fn failed_searches_name_the_servers() {
     let mut dash = demo_like((140, 40));
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     let mut revisions = 0;
     respond_to_all(&mut dash, effects, |source| match source {
         Source::Server(server) if &*server.name == "triage" => {
@@ -989,7 +980,7 @@ fn failed_searches_name_the_servers() {
             .filter(|row| row.deployment.is_some())
             .count()
     );
-    let text = last_notice(&dash);
+    let text = dash.newest_notice();
     assert!(
         text.starts_with("99999999…9999 was not found on prod-"),
         "{text}"
@@ -1003,9 +994,9 @@ fn failed_searches_name_the_servers() {
     }
     assert!(dash.is_error_noticed());
     // Pressing a key stops the search.
-    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (number, sources) = search_requests(&dash.command(UNKNOWN));
     dash.keys("<Down>");
-    assert_eq!(last_notice(&dash), "Stopped searching for 99999999…9999.");
+    assert_eq!(dash.newest_notice(), "Stopped searching for 99999999…9999.");
     dash.done(EffectResult::Found(
         number,
         sources[0].clone(),
@@ -1018,15 +1009,15 @@ fn failed_searches_name_the_servers() {
             (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
         }
     });
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     respond_to_all(&mut dash, effects, |source| {
         assert_ne!(source.profile(), "prod-us");
         Ok(None)
     });
     assert!(
-        last_notice(&dash).contains("; prod-us: 401."),
+        dash.newest_notice().contains("; prod-us: 401."),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -1034,7 +1025,7 @@ fn failed_searches_name_the_servers() {
 fn the_demo_searches_only_simulated_servers() {
     let mut dash = demo_like((140, 40));
     dash.set_demo();
-    let (_, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (_, sources) = search_requests(&dash.command(UNKNOWN));
     let is_control_plane = |source: &Source| matches!(source, Source::Deployments(_));
     assert!(
         !sources.is_empty() && sources.iter().all(is_control_plane),
@@ -1046,7 +1037,7 @@ fn the_demo_searches_only_simulated_servers() {
 fn search_results_are_opened() {
     // A deployment that is not in any list.
     let mut dash = demo_like((140, 40));
-    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (number, sources) = search_requests(&dash.command(UNKNOWN));
     let deployments = sources
         .iter()
         .find(|source| matches!(source, Source::Deployments(_)))
@@ -1063,7 +1054,7 @@ fn search_results_are_opened() {
         "{effects:?}"
     );
     // Revisions are searched after everything else.
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     let mut expected = None;
     respond_to_all(&mut dash, effects, |source| match source {
         Source::Revisions(profile, id, name) if &**name == "invoice-agent" => {
@@ -1078,7 +1069,7 @@ fn search_results_are_opened() {
     );
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
-    let (number, sources) = search_requests(&run_command(&mut dash, &line));
+    let (number, sources) = search_requests(&dash.command(&line));
     assert!(
         sources
             .iter()
@@ -1099,16 +1090,16 @@ fn search_results_are_opened() {
     let effects = dash.feed(Msg::Paste(studio));
     respond_to_all(&mut dash, effects, |_| Ok(None));
     assert!(
-        last_notice(&dash)
+        dash.newest_notice()
             .contains("No profile in use has the agent server https://other.example/"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     // A run alone can't be found.
     let mut dash = demo_like((140, 40));
-    run_command(&mut dash, &format!("run {UNKNOWN}"));
+    dash.command(&format!("run {UNKNOWN}"));
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "A run id needs its thread: paste THREAD/RUN or a URL."
     );
 }
@@ -1119,16 +1110,16 @@ fn contract_only_servers_open_threads_unchecked() {
         "[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n",
         (120, 40),
     );
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     assert_eq!(
         respond_to_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))),
         1
     );
     assert_eq!(dash.thread_id(), Some(UNKNOWN));
     assert!(
-        last_notice(&dash).contains("lab can't search threads"),
+        dash.newest_notice().contains("lab can't search threads"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -1139,7 +1130,7 @@ fn deployments_are_selected_by_profile_and_name() {
         completions(&dash, "dep prod-us/tri"),
         ["dep prod-us/triage"]
     );
-    run_command(&mut dash, "dep prod-us/triage");
+    dash.command("dep prod-us/triage");
     assert_eq!(dash.selected_deployment(), Some("prod-us/d4"));
     for (typed, message) in [
         (
@@ -1154,7 +1145,7 @@ fn deployments_are_selected_by_profile_and_name() {
     ] {
         assert_eq!(dash.no_completion(typed), message);
     }
-    let (_, sources) = search_requests(&run_command(&mut dash, &format!("dep {UNKNOWN}")));
+    let (_, sources) = search_requests(&dash.command(&format!("dep {UNKNOWN}")));
     assert!(sources.len() > 2, "an id is searched");
 }
 
@@ -1194,9 +1185,9 @@ fn pasted_urls_open_their_target() {
     ] {
         dash.feed(Msg::Paste(address.into()));
         assert!(
-            last_notice(&dash).contains(why),
+            dash.newest_notice().contains(why),
             "{address}: {}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
     }
 }
@@ -1204,23 +1195,24 @@ fn pasted_urls_open_their_target() {
 #[test]
 fn event_numbers_and_times_select_events() {
     let mut dash = demo_like((140, 40));
-    run_command(&mut dash, "#3");
+    dash.command("#3");
     assert!(
-        last_notice(&dash).contains("No stream is open"),
+        dash.newest_notice().contains("No stream is open"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.open_thread();
     dash.capture("agent-events");
-    run_command(&mut dash, "#3");
+    dash.command("#3");
     assert_eq!(dash.position(), Some(Seq(3)));
-    run_command(&mut dash, "view raw");
+    dash.command("view raw");
     assert_eq!(dash.view(), View::Raw);
-    run_command(&mut dash, "4000");
+    dash.command("4000");
     assert!(
-        last_notice(&dash).contains("No event 4000 yet. The newest is 42."),
+        dash.newest_notice()
+            .contains("No event 4000 yet. The newest is 42."),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     let (seq, at) = dash
         .events()
@@ -1232,7 +1224,7 @@ fn event_numbers_and_times_select_events() {
         .to_zoned(jiff::tz::TimeZone::UTC)
         .strftime("%H:%M:%S")
         .to_string();
-    run_command(&mut dash, &whole);
+    dash.command(&whole);
     let anchor = dash.position().unwrap();
     assert!(
         anchor <= seq && anchor + 10 > seq,
@@ -1250,7 +1242,7 @@ fn event_numbers_and_times_select_events() {
     let mut events = dash.events().into_iter();
     let selected = events.find(|event| Some(event.seq) == at).unwrap();
     assert_eq!(selected.id.as_deref(), Some(&*id));
-    run_command(&mut dash, "stream 1");
+    dash.command("stream 1");
     assert_eq!(dash.tab(), Some(0));
 }
 
@@ -1258,7 +1250,7 @@ fn event_numbers_and_times_select_events() {
 fn keys_page_lists_the_current_bindings() {
     let text = "[profiles.a]\nagent_server = \"http://localhost:1\"\n[keys]\n\"app.help\" = \"F1\"\n\"app.zoom\" = \"q\"\n\"app.copy\" = \"q\"\n";
     let mut dash = Dash::new(text, (120, 40));
-    run_command(&mut dash, "keys");
+    dash.command("keys");
     insta::assert_snapshot!("keys_120x40", dash.screen());
 }
 
@@ -1270,7 +1262,7 @@ proptest! {
         let mut dash = demo_like((80, 24));
         dash.open_server();
         for line in [text, word] {
-            run_command(&mut dash, &line);
+            dash.command(&line);
             dash.screen();
             dash.keys("<Esc>");
         }

@@ -57,10 +57,6 @@ fn reload(dash: &mut Dash, toml: &str) -> Vec<Effect> {
     dash.feed(Msg::Configured(read))
 }
 
-fn used(dash: &Dash) -> Vec<&str> {
-    dash.profiles()
-}
-
 fn deployment(dash: &mut Dash, profile: &str, name: &str) {
     let list =
         serde_json::from_value(json!([{"id": name, "name": name, "latest_revision_id": "r"}]))
@@ -75,11 +71,11 @@ fn switching_requires_a_reachable_profile() {
     deployment(&mut dash, "us", "support-bot");
     choose(&mut dash, "eu");
     let effects = dash.keys("U");
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(dash.screen().contains("checking eu…"), "{}", dash.screen());
     // The profile can't be reached: nothing changes, and the reason is shown.
     assert!(check_finished(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(
         dash.subscriptions()
             .iter()
@@ -101,7 +97,7 @@ fn switching_requires_a_reachable_profile() {
     check_finished(&mut dash, &effects, Ok(()));
     let effects = dash.keys("<Esc>U");
     let effects = check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["eu"]);
+    assert_eq!(dash.profiles(), ["eu"]);
     assert!(
         matches!(&effects[..], [Effect::UseProfiles(_, list)] if list.len() == 1 && list[0].name == "eu")
     );
@@ -115,15 +111,15 @@ fn unreachable_profile_is_used_only_on_explicit_request() {
     choose(&mut dash, "eu");
     let effects = dash.keys("<Space>");
     check_finished(&mut dash, &effects, Err(Kind::Network));
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     dash.keys("U");
-    assert_eq!(used(&dash), ["us", "eu"]);
+    assert_eq!(dash.profiles(), ["us", "eu"]);
     // It can be removed again, but the last profile stays.
     dash.keys("<Space>");
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     choose(&mut dash, "us");
     dash.keys("<Space>");
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(
         dash.screen().contains("is the only profile in use"),
         "{}",
@@ -228,14 +224,14 @@ fn aborted_checks_change_nothing() {
     let effects = dash.keys("<Space>");
     dash.keys("<Space>");
     assert!(check_finished(&mut dash, &effects, Ok(())).is_empty());
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     // Only the newest check counts.
     let first = dash.keys("t");
     let second = dash.keys("<Esc>U");
     assert!(check_finished(&mut dash, &first, Ok(())).is_empty());
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     check_finished(&mut dash, &second, Ok(()));
-    assert_eq!(used(&dash), ["eu"]);
+    assert_eq!(dash.profiles(), ["eu"]);
 }
 
 #[test]
@@ -261,7 +257,7 @@ fn removing_a_profile_closes_only_its_streams_and_lists() {
     assert!(dash.has_stream() && dash.watches().len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
-    assert_eq!(used(&dash), ["prod-us"]);
+    assert_eq!(dash.profiles(), ["prod-us"]);
     assert!(!dash.has_stream() && !dash.has_server() && dash.watches().is_empty());
     assert!(dash.deployments_with_revisions().is_empty() && dash.focus() == Pane::Deployments);
     assert_eq!((subscriptions_of_us(&dash), rows(&dash)), (before, kept));
@@ -294,14 +290,14 @@ fn streams_of_remaining_profiles_continue() {
     let before = stream(&dash).map(|s| (s.key, s.epoch));
     choose(&mut dash, "prod-us");
     dash.keys("<Space><Esc>");
-    assert_eq!(used(&dash), ["prod-eu"]);
+    assert_eq!(dash.profiles(), ["prod-eu"]);
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
     // Another profile in the file, or a new label for this one, doesn't affect the stream.
     let toml = "[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\nlabel = \"PROD\"\n[profiles.new]\nregion = \"apac\"\n";
     let effects = reload(&mut dash, toml);
     assert!(!has_check(&effects), "{effects:?}");
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
-    assert_eq!(used(&dash), ["prod-eu", "new"]);
+    assert_eq!(dash.profiles(), ["prod-eu", "new"]);
     assert!(
         dash.is_read_only("prod-eu"),
         "a production label applies immediately"
@@ -319,7 +315,7 @@ fn invalid_file_keeps_the_profiles_and_shows_the_error() {
             && screen.contains("support-bot"),
         "{screen}"
     );
-    assert_eq!(used(&dash), ["us", "eu"]);
+    assert_eq!(dash.profiles(), ["us", "eu"]);
     dash.keys("p");
     let screen = dash.screen();
     assert!(
@@ -329,7 +325,7 @@ fn invalid_file_keeps_the_profiles_and_shows_the_error() {
     );
     // A file without profiles is rejected too.
     reload(&mut dash, "[ui]\nascii = true\n");
-    assert_eq!(used(&dash), ["us", "eu"]);
+    assert_eq!(dash.profiles(), ["us", "eu"]);
     assert!(
         dash.screen().contains("it has no profiles any more"),
         "{}",
@@ -347,7 +343,7 @@ fn reload_adds_removes_and_changes_profiles() {
     // us has a new key, eu is removed, apac is new.
     let toml = "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\n[profiles.apac]\nregion = \"apac\"\n";
     let effects = reload(&mut dash, toml);
-    assert_eq!(used(&dash), ["us", "apac"]);
+    assert_eq!(dash.profiles(), ["us", "apac"]);
     let screen = dash.screen();
     assert!(
         screen.contains("support-bot") && !screen.contains("triage"),
@@ -410,7 +406,7 @@ fn reload_respects_the_command_lines_profiles_and_read_only() {
         &mut dash,
         &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"),
     );
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(dash.is_sealed(), "{effects:?}");
     for effect in effects {
         if let Effect::UseProfiles(_, list) = effect {
@@ -742,7 +738,7 @@ impl Simulation {
                 .iter()
                 .map(|p| p.name.clone())
                 .collect::<Vec<_>>(),
-            used(&self.dash),
+            self.dash.profiles(),
             "the runtime and the dashboard use the same profiles"
         );
         let is_active = |text: &String| active_keys.contains(text);
@@ -1039,7 +1035,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     let name = profile.name.clone();
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
-        used(&dash),
+        dash.profiles(),
         ["us", "eu"],
         "a new profile is used only on request"
     );
@@ -1051,10 +1047,10 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     choose(&mut dash, &name);
     let effects = dash.keys("<Space>");
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash).len(), 3);
+    assert_eq!(dash.profiles().len(), 3);
     // It stays after a reload of the file.
     reload(&mut dash, &format!("{TWO}[ui]\nascii = true\n"));
-    assert_eq!(used(&dash).len(), 3);
+    assert_eq!(dash.profiles().len(), 3);
 }
 
 fn first_run(size: (u16, u16)) -> Dash {
@@ -1086,7 +1082,7 @@ fn first_run_offers_setup_and_connects() {
     assert!(dash.screen().contains("[profiles.us]"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-r>");
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(dash.dialog().is_none(), "{}", dash.screen());
     assert!(
         dash.has_unsaved_profiles(),
@@ -1154,9 +1150,9 @@ fn removed_profile_falls_back_to_the_files_default() {
     choose(&mut dash, "apac");
     let effects = dash.keys("U");
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["apac"]);
+    assert_eq!(dash.profiles(), ["apac"]);
     reload(&mut dash, &file(""));
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
 }
 
 #[test]

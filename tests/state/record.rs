@@ -110,21 +110,11 @@ fn opened() -> Dash {
     dash
 }
 
-fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
-    let mut effects = dash.keys(&format!(":{line}"));
-    effects.extend(dash.keys("<Enter>"));
-    effects
-}
-
-fn last_notice(dash: &Dash) -> &str {
-    dash.newest_notice()
-}
-
 #[test]
 fn recording_contains_earlier_and_later_events() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record x.jsonl");
+    let effects = dash.command("record x.jsonl");
     assert_eq!(effects.len(), 1, "{effects:?}");
     disk.run(&mut dash, effects);
     assert_eq!(
@@ -136,11 +126,11 @@ fn recording_contains_earlier_and_later_events() {
         "recorded_head",
         dash.screen().lines().take(5).collect::<Vec<_>>().join("\n")
     );
-    assert!(run_command(&mut dash, "record y").is_empty());
+    assert!(dash.command("record y").is_empty());
     assert!(
-        last_notice(&dash).contains("Already"),
+        dash.newest_notice().contains("Already"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 
     // Only one part is written at a time, and nothing is lost.
@@ -163,9 +153,9 @@ fn recording_contains_earlier_and_later_events() {
             && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success)
     );
     assert!(
-        last_notice(&dash).starts_with("Recorded 5 events"),
+        dash.newest_notice().starts_with("Recorded 5 events"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     assert!(!dash.screen().contains("REC"));
 }
@@ -175,12 +165,12 @@ fn recording_is_complete_however_it_ends() {
     for how in ["off", "close", "quit"] {
         let mut dash = opened();
         let mut disk = Disk::default();
-        let effects = run_command(&mut dash, "record");
+        let effects = dash.command("record");
         disk.run(&mut dash, effects);
         let item = event(&dash, 4);
         let late = receive(&mut dash, vec![item]);
         let effects = match how {
-            "off" => run_command(&mut dash, "record off"),
+            "off" => dash.command("record off"),
             "close" => dash.keys("q"),
             _ => dash.end_recordings(),
         };
@@ -205,9 +195,9 @@ fn recording_is_complete_however_it_ends() {
 fn recording_stops_while_the_stream_keeps_sending() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record");
+    let effects = dash.command("record");
     disk.run(&mut dash, effects);
-    let mut effects = run_command(&mut dash, "record off");
+    let mut effects = dash.command("record off");
     let mut next = 4;
     // Another event arrives before each step.
     while let Some(effect) = effects.pop() {
@@ -227,7 +217,7 @@ fn recording_stops_while_the_stream_keeps_sending() {
 fn recording_ends_when_the_stream_task_panics() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record");
+    let effects = dash.command("record");
     disk.run(&mut dash, effects);
     let key = dash
         .subscriptions()
@@ -269,7 +259,7 @@ fn evicted_events_are_counted_and_recorded() {
         .collect();
     receive(&mut dash, items);
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record");
+    let effects = dash.command("record");
     disk.run(&mut dash, effects);
     // The recording keeps up with the source.
     for from in (21..1_000).step_by(20) {
@@ -296,12 +286,12 @@ fn evicted_events_are_counted_and_recorded() {
     dash.resize(80, 24);
     assert!(dash.screen().contains("900 evicted  "), "{}", dash.screen());
     // A recording that starts now contains the rest, reports the missing events and counts its own.
-    let effects = run_command(&mut dash, "record off");
+    let effects = dash.command("record off");
     disk.run(&mut dash, effects);
     let mut late = Disk::default();
-    let effects = run_command(&mut dash, "record late.jsonl");
+    let effects = dash.command("record late.jsonl");
     late.run(&mut dash, effects);
-    let effects = run_command(&mut dash, "record off");
+    let effects = dash.command("record off");
     late.run(&mut dash, effects);
     let why = |record: &Record| {
         if let Record::Gap { why, .. } = record {
@@ -327,7 +317,7 @@ fn evicted_events_are_counted_and_recorded() {
 #[test]
 fn file_errors_end_only_the_recording() {
     let mut dash = opened();
-    let effects = run_command(&mut dash, "record x");
+    let effects = dash.command("record x");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else {
         panic!("{effects:?}")
     };
@@ -339,12 +329,12 @@ fn file_errors_end_only_the_recording() {
         .is_empty()
     );
     assert!(
-        last_notice(&dash).contains("Couldn't record to") && dash.unfinished_files().is_empty(),
+        dash.newest_notice().contains("Couldn't record to") && dash.unfinished_files().is_empty(),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 
-    let effects = run_command(&mut dash, "record y");
+    let effects = dash.command("record y");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else {
         panic!("{effects:?}")
     };
@@ -354,9 +344,10 @@ fn file_errors_end_only_the_recording() {
         Err("no space left on device".into()),
     ));
     assert!(
-        last_notice(&dash).contains("the stream continues: no space left"),
+        dash.newest_notice()
+            .contains("the stream continues: no space left"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     let item = event(&dash, 4);
     assert!(receive(&mut dash, vec![item]).is_empty());
@@ -366,7 +357,7 @@ fn file_errors_end_only_the_recording() {
 #[test]
 fn stream_pauses_for_a_slow_disk() {
     let mut dash = opened();
-    run_command(&mut dash, "record x");
+    dash.command("record x");
     let is_held = |dash: &Dash| {
         let subs = dash.subscriptions();
         subs.into_iter()

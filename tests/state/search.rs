@@ -75,10 +75,6 @@ fn status_line(dash: &mut Dash) -> String {
         .to_string()
 }
 
-fn anchor(dash: &Dash) -> Option<Seq> {
-    dash.position()
-}
-
 #[test]
 fn search_highlights_hits_and_steps_between_them() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
@@ -86,17 +82,17 @@ fn search_highlights_hits_and_steps_between_them() {
     insta::assert_snapshot!("search_typed", dash.screen());
     dash.keys("<Enter>");
     finish(&mut dash);
-    let first = anchor(&dash).unwrap();
+    let first = dash.position().unwrap();
     let place = status_line(&mut dash);
     assert!(
         place.starts_with("/weather  ") && place.contains(" of "),
         "{place}"
     );
     dash.keys("]");
-    let next = anchor(&dash).unwrap();
+    let next = dash.position().unwrap();
     assert_ne!(first, next);
     dash.keys("[");
-    assert_eq!(anchor(&dash), Some(first));
+    assert_eq!(dash.position(), Some(first));
     // Hits are reversed, which is visible without color.
     let buffer = dash.buffer();
     let highlighted = buffer
@@ -259,7 +255,7 @@ fn navigation_continues_from_an_evicted_event() {
     assert_eq!(dash.events().first().map(|event| event.seq), Some(Seq(201)));
     dash.keys("]");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(210)),
         "the oldest failure still in memory"
     );
@@ -282,36 +278,36 @@ fn click_closes_the_search_prompt_and_keeps_the_position() {
     dash.feed(Msg::Click { x: 20, y: 12 });
     assert!(!dash.is_typing());
     dash.keys("<Down><Down>");
-    let here = anchor(&dash);
+    let here = dash.position();
     // Clearing the search doesn't return to the position from before it.
     dash.keys("<Esc>");
     assert!(!dash.page().is_searched);
-    assert_eq!(anchor(&dash), here);
+    assert_eq!(dash.position(), here);
 }
 
 #[test]
 fn esc_restores_the_position_and_enter_keeps_it() {
     let mut dash = opened((100, 24), "agent-events");
     dash.keys("7<Up><Up><Up>");
-    let (before, body) = (anchor(&dash), dash.body());
+    let (before, body) = (dash.position(), dash.body());
     dash.keys("/on_chain_start");
     finish(&mut dash);
-    assert_ne!(anchor(&dash), before);
+    assert_ne!(dash.position(), before);
     dash.keys("<Esc>");
-    assert_eq!((anchor(&dash), dash.body()), (before, body));
+    assert_eq!((dash.position(), dash.body()), (before, body));
     dash.keys("/on_chain_start<Enter>");
     finish(&mut dash);
-    let found = anchor(&dash);
+    let found = dash.position();
     assert_ne!(found, before);
     dash.keys("/<Esc>");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         found,
         "Esc returns to the position that Enter kept"
     );
     // Following continues after a canceled search.
     dash.keys("<Esc><End>/on_chain<Esc>");
-    assert_eq!(anchor(&dash), None);
+    assert_eq!(dash.position(), None);
 }
 
 #[test]
@@ -364,7 +360,7 @@ fn distant_hit_in_a_long_line_is_shown() {
     );
     let screen = dash.screen();
     assert!(screen.contains("the needle is hereyyy"), "{screen}");
-    assert_eq!(anchor(&dash), Some(Seq(2)));
+    assert_eq!(dash.position(), Some(Seq(2)));
 }
 
 #[test]
@@ -463,7 +459,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
         status_line(&mut dash)
     );
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(100)),
         "the nearest hit is selected at once"
     );
@@ -485,7 +481,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
     );
     dash.keys("<Home>[");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(70_000)),
         "wraps at the start to the last hit"
     );
@@ -503,7 +499,7 @@ fn million_events_are_searched_in_short_steps_with_progress() {
     let line = status_line(&mut dash);
     assert!(line.contains("searching") && line.contains("%"), "{line}");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(1_000_000)),
         "the nearest hit is selected at once"
     );
@@ -516,7 +512,7 @@ fn million_events_are_searched_in_short_steps_with_progress() {
     );
     dash.keys("]");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(1000)),
         "wraps at the end to the first hit"
     );
@@ -526,7 +522,7 @@ fn million_events_are_searched_in_short_steps_with_progress() {
 fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>m<Down><Down><Down><Down>m");
-    let (screen, here) = (dash.screen(), anchor(&dash));
+    let (screen, here) = (dash.screen(), dash.position());
     assert_eq!(
         screen.lines().filter(|line| line.starts_with('◆')).count(),
         2,
@@ -534,9 +530,9 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     );
     assert!(screen.contains("2 marked  ‖ paused · G"), "{screen}");
     dash.keys("\"");
-    assert_ne!(anchor(&dash), here);
+    assert_ne!(dash.position(), here);
     dash.keys("'");
-    assert_eq!(anchor(&dash), here);
+    assert_eq!(dash.position(), here);
     dash.keys("'");
     assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
     dash.keys("1");
@@ -575,12 +571,12 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     assert_eq!(problems, [""; 0]);
     dash.set_keymap(keymap);
     dash.keys("7<Home>)");
-    let first = anchor(&dash).unwrap();
+    let first = dash.position().unwrap();
     dash.keys("))");
-    let third = anchor(&dash).unwrap();
+    let third = dash.position().unwrap();
     assert!(first < third);
     dash.keys("((");
-    assert_eq!(anchor(&dash), Some(first));
+    assert_eq!(dash.position(), Some(first));
     dash.keys("]");
     assert!(
         dash.screen()
@@ -590,22 +586,24 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     );
     let mut dash = opened((100, 30), "broken-values");
     dash.keys("1[");
-    let failed = anchor(&dash).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let failed = dash
+        .position()
+        .unwrap_or_else(|| panic!("{}", dash.screen()));
     dash.keys("7");
     let screen = dash.screen();
     let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
     assert!(marked.contains("error"), "{failed}: {screen}");
     dash.keys("G]");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(failed),
         "while following, the newest failure is the next one"
     );
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>)");
-    let first = anchor(&dash).unwrap();
+    let first = dash.position().unwrap();
     dash.keys(")");
-    assert!(anchor(&dash).unwrap() > first);
+    assert!(dash.position().unwrap() > first);
     dash.keys("(");
-    assert_eq!(anchor(&dash), Some(first));
+    assert_eq!(dash.position(), Some(first));
 }

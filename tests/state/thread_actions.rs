@@ -131,10 +131,6 @@ fn thread() -> ThreadRef {
     }
 }
 
-fn last_notice(dash: &Dash) -> &str {
-    dash.newest_notice()
-}
-
 /// Returns the body of the run that an effect would start.
 fn started(effects: &[Effect]) -> Option<(u64, Value)> {
     effects.iter().find_map(|effect| match effect {
@@ -313,7 +309,7 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     let mut dash = page((140, 40), &records);
     dash.keys("a4 <ctrl-s>");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Nothing was sent. Action 1 needs the text of the response."
     );
     let mut records = waiting_agent("captures/agents/aegra-percall-state");
@@ -322,7 +318,7 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>4<ctrl-s>");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Nothing was sent. Action 2 needs the text of the response."
     );
     assert!(
@@ -464,7 +460,7 @@ fn only_ctrl_s_sends_an_answer() {
     assert!(started(&dash.keys("<Enter><ctrl-r><ctrl-r>")).is_none());
     assert!(
         started(&dash.keys("<ctrl-s>")).is_none()
-            && last_notice(&dash).contains("Nothing is answered yet")
+            && dash.newest_notice().contains("Nothing is answered yet")
     );
     dash.keys("approved");
     let (number, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
@@ -491,7 +487,7 @@ fn only_ctrl_s_sends_an_answer() {
         was_found: false,
     });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
-    assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
+    assert_eq!(dash.newest_notice(), "Answer sent. Following run 2.");
     assert!(dash.dialog().is_none());
     assert_eq!(dash.tabs().len(), 1, "no second tab");
     assert!(dash.is_read_again());
@@ -520,7 +516,7 @@ fn answer_drafts_survive_closing_and_rejections() {
     dash.keys("a");
     assert!(
         dash.screen().contains("approved")
-            && last_notice(&dash).contains("Restored your earlier draft")
+            && dash.newest_notice().contains("Restored your earlier draft")
     );
     for (failure, message) in [
         (
@@ -557,7 +553,7 @@ fn answer_drafts_survive_closing_and_rejections() {
         started(&dash.keys("x<ctrl-s>")).is_none(),
         "an answer that may have been received is not sent again"
     );
-    assert!(last_notice(&dash).contains("may have been received"));
+    assert!(dash.newest_notice().contains("may have been received"));
     dash.keys("<ctrl-n><Esc>a");
     assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
 }
@@ -626,7 +622,7 @@ fn answer_card_names_the_questions_that_stay_open() {
     // The draft of the closed question is not sent.
     assert!(
         started(&dash.keys("<ctrl-s>")).is_none()
-            && last_notice(&dash).contains("Nothing is answered yet")
+            && dash.newest_notice().contains("Nothing is answered yet")
     );
     dash.keys("<Down><Down>yes");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
@@ -679,7 +675,7 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Not every question can be approved. Answer the rest yourself."
     );
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
@@ -712,7 +708,7 @@ fn answer_key_without_a_question_suggests_other_actions() {
     ] {
         let mut dash = page((140, 40), &records);
         assert!(dash.keys("a").is_empty());
-        assert_eq!(last_notice(&dash), message);
+        assert_eq!(dash.newest_notice(), message);
         assert!(dash.dialog().is_none());
     }
     for case in ["breakpoint", "cancelled"] {
@@ -778,7 +774,10 @@ fn answering_from_the_list_loads_the_thread_first() {
         },
         "the page of the thread"
     );
-    assert!(last_notice(&dash).contains("The server's reply was lost, but the run was started."));
+    assert!(
+        dash.newest_notice()
+            .contains("The server's reply was lost, but the run was started.")
+    );
     // Threads without a question and threads that fail to load are reported.
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
@@ -789,13 +788,14 @@ fn answering_from_the_list_loads_the_thread_first() {
         number,
         Ok(Box::new(idle.loaded())),
     ));
-    assert!(last_notice(&dash).starts_with("No question is open"));
+    assert!(dash.newest_notice().starts_with("No question is open"));
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
         panic!()
     };
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::default())));
     assert!(
-        last_notice(&dash).starts_with("This server has no call that reads a thread's questions.")
+        dash.newest_notice()
+            .starts_with("This server has no call that reads a thread's questions.")
     );
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
         panic!()
@@ -917,13 +917,13 @@ fn cancel_is_previewed_tracked_and_reported() {
     );
     target.state = CancelState::Stopped;
     dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
-    assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
+    assert_eq!(dash.newest_notice(), "Run 1 was cancelled.");
     assert!(!dash.screen().contains("cancelling"));
     // A cancellation that can't be verified is reported with its request.
     target.state = CancelState::Stopping;
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
-    let message = last_notice(&dash);
+    let message = dash.newest_notice();
     assert!(
         message.starts_with("Couldn't verify that run 1 stopped: no response in time."),
         "{message}"
@@ -968,7 +968,7 @@ fn cancel_outcomes_are_reported() {
             thread(),
             Ok(Acted::Cancelling(vec![target])),
         ));
-        assert_eq!(last_notice(&dash), message);
+        assert_eq!(dash.newest_notice(), message);
     }
     // Without an active run, no dialog opens.
     let mut dash = page((140, 40), &waiting("question"));
@@ -981,7 +981,7 @@ fn cancel_outcomes_are_reported() {
     ));
     assert!(dash.dialog().is_none());
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "No run is active. To end the thread, press e, then x."
     );
     // A thread that has nothing to end.
@@ -996,7 +996,7 @@ fn cancel_outcomes_are_reported() {
             "No run is active on this thread.".into(),
         )),
     ));
-    assert_eq!(last_notice(&dash), "No run is active on this thread.");
+    assert_eq!(dash.newest_notice(), "No run is active on this thread.");
     // A server without rollback.
     let mut dash = page((140, 40), &running);
     let (number, _) = planned(&dash.keys("X")).expect("a plan");
@@ -1053,7 +1053,7 @@ fn deleting_a_thread_requires_its_id() {
     dash.resize(140, 40);
     dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Deleted)));
     assert!(!dash.has_stream(), "its tab is closed");
-    assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
+    assert_eq!(dash.newest_notice(), "Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
     let has_row = screen
         .lines()
@@ -1168,9 +1168,10 @@ fn read_only_profiles_refuse_thread_actions() {
         assert!(dash.keys(key).is_empty(), "{key}");
         assert!(dash.dialog().is_none(), "{key}");
         assert!(
-            last_notice(&dash).contains("is read-only; nothing was sent"),
+            dash.newest_notice()
+                .contains("is read-only; nothing was sent"),
             "{key}: {}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
     }
 }

@@ -257,9 +257,9 @@ fn every_symbol_has_an_ascii_version() {
     for (position, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
-            dash.set_ascii(false);
+            dash.set_ascii_symbols(false);
             let rich = dash.buffer();
-            dash.set_ascii(true);
+            dash.set_ascii_symbols(true);
             let plain = dash.buffer();
             for (rich, plain) in rich.content.iter().zip(&plain.content) {
                 assert!(plain.symbol().is_ascii(), "{name}, {position}: {plain:?}");

@@ -25,10 +25,6 @@ fn conversation() -> Vec<Value> {
     (0..5).rev().map(entry).collect()
 }
 
-fn view(dash: &Dash) -> View {
-    dash.view()
-}
-
 /// Opens the history of a conversation whose newest state is loaded.
 fn of_conversation(size: (u16, u16)) -> (Dash, Vec<Value>) {
     let history = conversation();
@@ -51,7 +47,7 @@ fn enter_shows_a_checkpoint_in_all_views() {
     let (mut dash, history) = of_conversation((140, 40));
     dash.keys("<Down><Down><Enter>");
     serve(&mut dash, &history);
-    assert_eq!(view(&dash), View::State);
+    assert_eq!(dash.view(), View::State);
     let screen = dash.screen();
     assert!(
         screen.contains("at step 2 · G") && screen.contains("4 Timeline"),
@@ -92,13 +88,13 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     let (mut dash, history) = of_conversation((80, 24));
     dash.keys("<Down><Enter>");
     serve(&mut dash, &history);
-    assert_eq!(view(&dash), View::History, "the difference opens first");
+    assert_eq!(dash.view(), View::History, "the difference opens first");
     dash.keys("<Enter>");
-    assert_eq!(view(&dash), View::State);
+    assert_eq!(dash.view(), View::State);
     insta::assert_snapshot!("checkpoint_state_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(
-        (view(&dash), cursor(&dash)),
+        (dash.view(), cursor(&dash)),
         (View::History, id(&history[1]).to_string())
     );
     assert!(dash.shown_checkpoint().is_none());
@@ -109,7 +105,7 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     dash.keys("0<Down><Enter>");
     serve(&mut dash, &history);
     assert!(
-        dash.screen().contains("at step 1") && view(&dash) == View::State,
+        dash.screen().contains("at step 1") && dash.view() == View::State,
         "{}",
         dash.screen()
     );

@@ -85,13 +85,13 @@ fn a_stuck_thread_is_released_after_a_preview() {
         };
         dash.done(EffectResult::Acted(number, thread(), Ok(written("idle"))));
         assert_eq!(
-            last_notice(&dash),
+            dash.newest_notice(),
             "The thread was released. Its status is idle."
         );
         assert!(dash.dialog().is_none() && dash.is_read_again());
         dash.done(EffectResult::Acted(number, thread(), Ok(written("busy"))));
         let expected = "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
-        assert_eq!(last_notice(&dash), expected);
+        assert_eq!(dash.newest_notice(), expected);
     }
     let mut dash = page((80, 24), &stuck());
     dash.keys("e");
@@ -126,9 +126,10 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
             Ok(Acted::Written(ended)),
         ));
         assert!(
-            last_notice(&dash).contains("The server still lists it as interrupted."),
+            dash.newest_notice()
+                .contains("The server still lists it as interrupted."),
             "{}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
     }
     // A run that is active is cancelled, and where nothing is left to run there is nothing to end.
@@ -375,7 +376,7 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     );
     let mut dash = page((140, 40), &waiting("breakpoint"));
     on_card(&mut dash, "u");
-    assert_eq!(last_notice(&dash), "Loading the state…");
+    assert_eq!(dash.newest_notice(), "Loading the state…");
     // The state may arrive before the history, which shows that it is the newest.
     crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
     let editor = dash.editor();
@@ -568,9 +569,9 @@ fn nothing_is_opened_while_an_action_has_no_result() {
     for key in ["U", "x"] {
         assert!(planned(&on_card(&mut dash, key)).is_none(), "{key}");
         assert!(
-            last_notice(&dash).contains("has no result yet"),
+            dash.newest_notice().contains("has no result yet"),
             "{key}: {}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
         dash.keys("<Esc>");
     }
@@ -595,9 +596,9 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
         dash.screen()
     );
     assert!(
-        last_notice(&dash).contains("has no result yet"),
+        dash.newest_notice().contains("has no result yet"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.done(EffectResult::Acted(
         number,

@@ -18,7 +18,7 @@ use runtail_stream::{
 };
 use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::app::{App, Settings, subscriptions, update};
-use runtail_tui::input::key::parse_keys;
+use runtail_tui::input::key::{Key, parse_keys};
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead,
@@ -37,7 +37,7 @@ fn start() -> Timestamp {
 
 pub struct Dash {
     app: App,
-    ascii: bool,
+    has_ascii_symbols: bool,
     /// False simulates `NO_COLOR`.
     pub color: bool,
     frozen: FrozenFrame,
@@ -70,7 +70,7 @@ impl Dash {
     fn of(app: App) -> Dash {
         Dash {
             app,
-            ascii: false,
+            has_ascii_symbols: false,
             color: true,
             frozen: FrozenFrame::default(),
             now: start(),
@@ -118,6 +118,16 @@ impl Dash {
             .collect()
     }
 
+    /// Types a command, and returns the effects.
+    pub fn command(&mut self, line: &str) -> Vec<Effect> {
+        let mut effects = self.keys(":");
+        for char in line.chars() {
+            effects.extend(self.feed(Msg::Key(Key::char(char))));
+        }
+        effects.extend(self.keys("<Enter>"));
+        effects
+    }
+
     pub fn resize(&mut self, w: u16, h: u16) {
         self.feed(Msg::Resize(w, h));
     }
@@ -142,7 +152,7 @@ impl Dash {
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme {
             color: self.color,
-            ascii: self.ascii,
+            ascii: self.has_ascii_symbols || self.app.session.settings.ascii,
             ..Theme::default()
         };
         terminal

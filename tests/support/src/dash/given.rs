@@ -85,8 +85,12 @@ impl Dash {
 
     /// Draws only ASCII characters.
     pub fn set_ascii(&mut self, ascii: bool) {
-        self.ascii = ascii;
         self.app.session.settings.ascii = ascii;
+    }
+
+    /// Draws the symbols in ASCII, but not the names of keys, so that everything stays in its cells.
+    pub fn set_ascii_symbols(&mut self, ascii: bool) {
+        self.has_ascii_symbols = ascii;
     }
 
     /// Simulates the servers, like `runtail demo`.

@@ -558,8 +558,9 @@ impl Dash {
     /// Returns the shown stream.
     #[track_caller]
     pub fn page(&self) -> Tab {
-        let tab = self.tab().expect("no stream is shown");
-        self.tabs().swap_remove(tab)
+        let mut tabs = self.tabs().into_iter();
+        let shown = tabs.find(|tab| Some(tab.id) == self.stream());
+        shown.expect("no stream is shown")
     }
 
     /// Returns whether two streams are side by side.
