@@ -844,13 +844,13 @@ fn a_page_with_newer_events_corrects_the_row_and_the_notice_of_a_poll() {
         "[[notify]]\nwhen = \"stuck\"\n",
         active_run("2026-11-21T14:00:00Z", "running"),
     );
-    let at = dash.app.viewer().unwrap().server.clone();
+    let at = dash.page().server;
     answer(&mut dash, &at, listed(vec![]));
     dash.pass(290);
     dash.event("updates", "{}");
     dash.pass(20);
     dash.feed(Msg::Focus(false));
-    let thread = dash.app.viewer().unwrap().thread_id.clone().unwrap();
+    let thread = dash.page().thread.unwrap();
     let stuck = |thread: &str| {
         let sign = InboxThread {
             status: "busy".into(),
