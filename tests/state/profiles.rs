@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
-use runtail_testkit::dash::{Dash, demo_like, listed};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, listed};
 use runtail_tui::app::Pane;
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
@@ -426,7 +426,7 @@ fn reloaded_keys_and_settings_apply_immediately() {
     );
     assert!(dash.keys("p").is_empty() && dash.dialog().is_none());
     dash.keys("<F2>");
-    assert!(dash.screen().contains("Profiles · "), "{}", dash.screen());
+    assert!(dash.has_dialog(Dialog::Profiles), "{}", dash.screen());
     assert!(dash.screen().is_ascii() && dash.kept_events() == 5);
     let notice = dash.notices().join("\n");
     assert!(
