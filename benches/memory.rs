@@ -238,7 +238,7 @@ fn deployments(count: usize) -> Built {
 /// The same after each was selected once, with twenty revisions.
 fn histories(count: usize) -> Built {
     let mut built = deployments(count);
-    built.dash.app.relayout();
+    built.dash.relayout();
     let now = built.dash.now;
     for n in 0..count {
         let rows = (0..20).map(|k| revision(&uuid(4 + 1_000 * k, n), "DEPLOYED").to_string());
@@ -320,7 +320,7 @@ fn tabs(count: usize) -> Built {
     );
     for tab in 0..count {
         built.dash.feed(Msg::Paste(uuid(9, tab)));
-        let id = built.dash.app.viewer().expect("a stream").id;
+        let id = built.dash.stream().unwrap();
         let (mut framer, mut decoder, mut seq) = (Framer::new(64 << 20), Decoder::default(), 0);
         let open = Record::Open {
             at: built.dash.now,
@@ -355,6 +355,6 @@ fn tabs(count: usize) -> Built {
         }
         assert_eq!(seq, EVENTS as u64);
     }
-    assert_eq!(built.dash.app.stream.tabs.all().len(), count);
+    assert_eq!(built.dash.tabs().len(), count);
     built
 }

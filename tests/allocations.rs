@@ -77,12 +77,7 @@ fn filter_work_per_turn_does_not_grow_with_the_number_of_messages() {
         dash.event("values", &format!(r#"{{"messages":[{}]}}"#, all.join(",")));
         dash.keys("1&");
         let count = allocations(|| drop(dash.keys("w")));
-        assert!(
-            dash.app
-                .viewer()
-                .is_some_and(|viewer| viewer.finding().is_scanning()),
-            "the filter finished in one turn"
-        );
+        assert!(dash.is_searching(), "the filter finished in one turn");
         count
     };
     let (few, many) = (first_turn(2_000), first_turn(10_000));
@@ -122,7 +117,7 @@ fn deployments_list_keeps_only_the_shown_fields() {
             |key| matches!(key, SubscriptionId::Deployments(_)),
             listed((0..ROWS).map(row).collect()),
         );
-        dash.app.relayout();
+        dash.relayout();
     }) / ROWS;
     assert!((400..2_000).contains(&each), "{each} bytes per deployment");
 }
@@ -163,7 +158,7 @@ fn streams_of_repeated_text_stay_within_their_memory_budget() {
     const BUDGET: usize = 2 << 20;
     let most_held = |size: usize, make: hostile_stream::MakeEvent| {
         let mut dash = demo_like((140, 40));
-        dash.app.session.settings.event_log.max_bytes = BUDGET as u64;
+        dash.keep_bytes(BUDGET as u64);
         dash.open_thread();
         let before = HELD_BYTES.get();
         let mut most = 0;

@@ -20,7 +20,6 @@ use runtail_core::model::{
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
 use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
-use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
@@ -770,7 +769,7 @@ impl World {
     /// Answers all pending requests, successfully or not.
     pub fn answer_all(&mut self, text: &str, well: bool) {
         self.answer_once(text, well);
-        for sub in subscriptions(&self.dash.app) {
+        for sub in self.dash.subscriptions() {
             self.tell(&sub, text, well);
         }
         self.answer_once(text, well);
@@ -781,15 +780,17 @@ impl World {
         // A response may cause more requests and more work.
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
-                if let Some(done) = done(&effect, text, well, self.dash.app.session.now) {
+                if let Some(done) = done(&effect, text, well, self.dash.now) {
                     self.feed(Msg::Effect {
-                        epoch: self.dash.app.session.epoch,
+                        epoch: self.dash.epoch(),
                         result: done,
                     });
                 }
             }
-            self.dash.app.relayout();
-            let jobs = subscriptions(&self.dash.app)
+            self.dash.relayout();
+            let jobs = self
+                .dash
+                .subscriptions()
                 .into_iter()
                 .filter(|sub| matches!(sub.key, SubscriptionId::Job(_)));
             jobs.for_each(|sub| self.tell(&sub, text, well));
@@ -798,7 +799,7 @@ impl World {
 
     /// Answers one subscription.
     pub fn tell(&mut self, sub: &Subscription, text: &str, well: bool) {
-        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.session.now) else {
+        let Some(answer) = answer(sub, text, well, self.seq, self.dash.now) else {
             return;
         };
         if matches!(answer, SubscriptionEvent::Items(_)) {
@@ -818,7 +819,9 @@ impl World {
 
     /// Sends items of the open stream; the closure gets the next event's number.
     pub fn items(&mut self, items: impl FnOnce(u64) -> Vec<Item>) {
-        let Some(sub) = subscriptions(&self.dash.app)
+        let Some(sub) = self
+            .dash
+            .subscriptions()
             .into_iter()
             .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
@@ -835,7 +838,9 @@ impl World {
 
     /// Sends bytes of the open stream, as a server would.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        let Some(sub) = subscriptions(&self.dash.app)
+        let Some(sub) = self
+            .dash
+            .subscriptions()
             .into_iter()
             .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
@@ -851,7 +856,7 @@ impl World {
             };
             items.push(Item::Record(Record::Event(decoded.at(
                 Seq(self.seq),
-                self.dash.app.session.now,
+                self.dash.now,
                 1,
                 false,
             ))));
@@ -866,7 +871,7 @@ impl World {
 
     /// Checks every cell. Returns whether a marked bidi control is shown.
     pub fn look(&mut self) -> bool {
-        let (width, height) = self.dash.app.session.size;
+        let (width, height) = self.dash.size();
         let buffer = self.dash.buffer();
         let mut is_marked = false;
         for y in 0..height {
@@ -1002,8 +1007,8 @@ pub fn update(data: &[u8]) {
             11 | 12 => {
                 let (well, which) = (script.byte() % 4 > 0, usize::from(script.byte()));
                 let text = script.text();
-                world.dash.app.relayout();
-                let subs = subscriptions(&world.dash.app);
+                world.dash.relayout();
+                let subs = world.dash.subscriptions();
                 if let Some(sub) = subs.get(which % subs.len().max(1)) {
                     world.tell(sub, &text, well);
                 }
@@ -1042,7 +1047,7 @@ pub fn update(data: &[u8]) {
             }
         }
         world.look();
-        if world.dash.app.quit {
+        if world.dash.has_ended() {
             break;
         }
     }

@@ -10,7 +10,6 @@ use runtail_api::{
 };
 use runtail_core::config::Profile;
 use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
-use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId,
     SubscriptionKind, ThreadsRead,
@@ -146,8 +145,8 @@ impl Clients {
                 world.dash.done(done);
             }
         }
-        world.dash.app.relayout();
-        for sub in subscriptions(&world.dash.app) {
+        world.dash.relayout();
+        for sub in world.dash.subscriptions() {
             if let Some(answer) = self.answer(&sub, world).await {
                 world
                     .dash
@@ -225,7 +224,7 @@ impl Clients {
     }
 
     async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<SubscriptionEvent> {
-        let at = world.dash.app.session.now;
+        let at = world.dash.now;
         let next = NextPoll::At(at + SignedDuration::from_secs(4));
         Some(match (&sub.key, &sub.what) {
             (SubscriptionId::Deployments(_), _) => {

@@ -21,7 +21,7 @@ pub fn views(data: &[u8]) {
     for (n, chunk) in chunks.into_iter().enumerate() {
         framer.push(chunk);
         while let Some(frame) = framer.next_frame() {
-            let at = world.dash.app.session.now;
+            let at = world.dash.now;
             let Frame::Block(block) = frame else {
                 world.items(|_| vec![Item::Heartbeat { at }]);
                 continue;
@@ -51,7 +51,7 @@ fn show(world: &mut World, view: usize) {
         world.keys(keys);
         world.answer_once("", true);
         world.look();
-        if !world.dash.app.overlays.is_empty() {
+        if world.dash.dialog().is_some() {
             world.keys("<Esc>");
         }
     }

@@ -41,7 +41,7 @@ fn no_screen_shows_control_characters() {
         for (m, key) in KEYS.chars().enumerate() {
             let text = HOSTILE[(n + m) % HOSTILE.len()];
             // A new dashboard now and then, in case a key closed it.
-            if m % 6 == 0 || world.dash.app.quit {
+            if m % 6 == 0 || world.dash.has_ended() {
                 world = World::new((130, 36));
                 world.keys(place);
                 world.answer_all(text, m % 4 > 0);
@@ -164,7 +164,7 @@ fn deeply_nested_json_is_shown_in_every_view() {
             world.answer_once("plain", true);
             world.look();
         }
-        while !world.dash.app.overlays.is_empty() {
+        while world.dash.dialog().is_some() {
             world.keys("<Esc>");
         }
     }

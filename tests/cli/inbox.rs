@@ -7,7 +7,7 @@ use runtail_core::config::{Config, Profile, Stuck};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{CANARY, Seen, Server, json};
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json as value};
 use std::path::Path;
@@ -282,7 +282,8 @@ async fn the_dashboard_has_the_same_rows() {
         // The dashboard polls the server in the same way.
         let mut dash = Dash::new(&config, (140, 40));
         let id = SubscriptionId::Inbox("lab".into());
-        let sub = subscriptions(&dash.app)
+        let sub = dash
+            .subscriptions()
             .into_iter()
             .find(|sub| sub.key == id)
             .expect("the inbox is polled");
@@ -311,14 +312,7 @@ async fn the_dashboard_has_the_same_rows() {
             epoch: sub.epoch,
             event,
         });
-        let mut listed: Vec<Value> = dash
-            .app
-            .inbox
-            .listing()
-            .rows
-            .iter()
-            .map(|row| row.row.to_json())
-            .collect();
+        let mut listed = dash.inbox();
         assert_eq!(listed.len(), 3, "{scenario:?}");
         // Only the command line has options that select the server.
         for row in printed.iter_mut().chain(&mut listed) {
@@ -346,7 +340,8 @@ async fn servers_that_cannot_be_reached_have_no_connection() {
     );
     let mut dash = Dash::new(&config, (140, 40));
     let id = SubscriptionId::Inbox("lab".into());
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| sub.key == id)
         .expect("the inbox is polled");

@@ -6,10 +6,9 @@ use runtail_api::doctor::{Check, Fault};
 use runtail_api::{Kind, LoadedThread};
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Seq};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_testkit::screen_checks as hostile;
-use runtail_tui::app::{Overlay, Pane, subscriptions};
-use runtail_tui::features::stream::tabs::MAX_TABS;
+use runtail_tui::app::Pane;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
@@ -102,7 +101,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn is_subscribed(dash: &Dash, matches_id: fn(&SubscriptionId) -> bool) -> bool {
-    subscriptions(&dash.app).iter().any(|s| matches_id(&s.key))
+    dash.subscriptions().iter().any(|s| matches_id(&s.key))
 }
 
 fn apply_step(dash: &mut Dash, step: Step) -> Vec<Effect> {
@@ -164,16 +163,8 @@ fn is_user_input(step: &Step) -> bool {
 
 /// Returns the cursor of each stream without a search, because a search moves the cursor when it finds a match.
 fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
-    let unsearched = dash
-        .app
-        .stream
-        .tabs
-        .all()
-        .iter()
-        .filter(|viewer| viewer.finding().pattern.is_empty());
-    unsearched
-        .map(|viewer| (viewer.id, viewer.anchor()))
-        .collect()
+    let unsearched = dash.tabs().into_iter().filter(|tab| !tab.is_searched);
+    unsearched.map(|tab| (tab.id, tab.position)).collect()
 }
 
 /// Checks the invariants of every state: drawing is deterministic and contains nothing that a terminal would interpret,
@@ -197,59 +188,7 @@ fn check_invariants(dash: &mut Dash) {
             cell.symbol()
         );
     }
-    let streams = &dash.app.stream.tabs;
-    assert!(streams.all().len() <= MAX_TABS);
-    assert!(streams.at().is_none_or(|at| at < streams.all().len()));
-    assert_eq!(
-        streams.shown().map(|viewer| viewer.id),
-        dash.app.viewer().map(|viewer| viewer.id)
-    );
-    for viewer in streams.all() {
-        let shown = viewer.shown();
-        // A split view that is zoomed shows one half.
-        assert!(
-            (1..=1 + usize::from(viewer.is_split())).contains(&shown.len()),
-            "{shown:?}"
-        );
-        let focused: Vec<View> = shown
-            .iter()
-            .filter(|(_, focused)| *focused)
-            .map(|(view, _)| *view)
-            .collect();
-        assert_eq!(focused, [viewer.view()]);
-        assert!(
-            shown
-                .iter()
-                .all(|(view, focused)| *focused || *view != viewer.view()),
-            "{shown:?}"
-        );
-        assert!(
-            viewer
-                .anchor()
-                .is_none_or(|at| at <= viewer.event_log.last_seq()),
-            "{:?}",
-            viewer.anchor()
-        );
-    }
-    // The raw view's cursor is on its anchor, or on the oldest event if the anchor was evicted.
-    // Only a pane that is shown is laid out.
-    let is_seen = dash.app.overlays.is_empty()
-        && !dash.app.frozen
-        && dash.app.focus == Pane::Stream
-        && dash.app.session.size.0 >= 60
-        && dash.app.session.size.1 >= 12;
-    if let Some(viewer) = dash
-        .app
-        .viewer()
-        .filter(|viewer| is_seen && viewer.finding().filter.is_empty())
-        && let (View::Raw, Some(at), Some(first)) =
-            (viewer.view(), viewer.anchor(), viewer.event_log.first_seq())
-    {
-        assert_eq!(
-            viewer.event_under_cursor().map(|event| event.seq),
-            Some(at.max(first))
-        );
-    }
+    dash.check_streams();
 }
 
 /// Applies a step and checks the invariants. Only user input may move a cursor.
@@ -280,7 +219,7 @@ proptest! {
         rows in select(vec![7, 40, 1_000_000]),
     ) {
         let mut dash = demo_like((120, 30));
-        dash.app.session.settings.event_log.max_rows = rows;
+        dash.keep_events(rows);
         dash.open_thread();
         dash.capture(first);
         for step in steps {
@@ -294,7 +233,7 @@ proptest! {
         dash.seal();
         for step in steps {
             apply_step(&mut dash, step);
-            for sub in subscriptions(&dash.app) {
+            for sub in dash.subscriptions() {
                 let writes = matches!(&sub.what, SubscriptionKind::Stream(_, target) if target.is_write());
                 prop_assert!(!writes, "a run would be started");
             }
@@ -338,11 +277,7 @@ fn malformed_events_do_not_hide_others_in_any_view() {
             dash.resize(size.0, size.1);
             dash.keys(&format!("{view}<Home><Down><PageDown>"));
             check_invariants(&mut dash);
-            assert!(
-                dash.app
-                    .viewer()
-                    .is_some_and(|viewer| viewer.view() == VIEWS[view - 1])
-            );
+            assert!(dash.view() == VIEWS[view - 1]);
         }
     }
 }
@@ -362,16 +297,12 @@ fn five_megabyte_lines_work_in_every_view() {
             // Opens the JSON too, if it is in memory.
             dash.keys("<Enter>");
             check_invariants(&mut dash);
-            if !dash.app.overlays.is_empty() {
+            if dash.dialog().is_some() {
                 dash.keys("<Esc>");
             }
             // Timeline and Delivery go to the event in another view.
             dash.keys(&format!("{}<End>", view.digit()));
-            assert!(
-                dash.app
-                    .viewer()
-                    .is_some_and(|viewer| viewer.view() == view)
-            );
+            assert!(dash.view() == view);
         }
     }
 }
@@ -380,7 +311,8 @@ fn five_megabyte_lines_work_in_every_view() {
 fn outdated_responses_are_ignored() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|s| matches!(s.key, SubscriptionId::Threads(_)))
         .unwrap();
@@ -419,49 +351,27 @@ fn streams_keep_running_until_their_tab_is_closed() {
     );
     // Reopening the thread shows the same stream and keeps it; another thread opens a new one.
     dash.keys("<Enter>");
-    assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
+    assert_eq!(dash.stream(), Some(1));
     dash.keys("<Esc><Down><Enter>");
-    assert_eq!(
-        (
-            dash.app.stream.tabs.all().len(),
-            dash.app.viewer().map(|v| v.id)
-        ),
-        (2, Some(2))
-    );
+    assert_eq!((dash.tabs().len(), dash.stream()), (2, Some(2)));
     // A thread that was only looked at is replaced by the next one.
     dash.keys("<Esc><Up><Up><Enter>");
-    let ids: Vec<u64> = dash
-        .app
-        .stream
-        .tabs
-        .all()
-        .iter()
-        .map(|viewer| viewer.id)
-        .collect();
+    let ids: Vec<u64> = dash.tabs().iter().map(|tab| tab.id).collect();
     assert_eq!(ids, [1, 3]);
     // From the last tab to the deployments and the list of threads, then to the first stream.
     dash.keys("}");
-    assert_eq!(
-        (dash.app.focus, dash.app.viewer().map(|v| v.id)),
-        (Pane::Deployments, Some(3))
-    );
+    assert_eq!((dash.focus(), dash.stream()), (Pane::Deployments, Some(3)));
     dash.keys("}");
-    assert_eq!(
-        (dash.app.focus, dash.app.viewer().map(|v| v.id)),
-        (Pane::Stream, None)
-    );
+    assert_eq!((dash.focus(), dash.stream()), (Pane::Stream, None));
     dash.keys("}");
-    assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
+    assert_eq!(dash.stream(), Some(1));
     dash.keys("q");
     assert!(!is_subscribed(&dash, |k| matches!(
         k,
         SubscriptionId::Stream(1)
     )));
     // Closing a tab returns to its list; the other stream stays open.
-    assert!(
-        dash.app.viewer().is_none()
-            && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(3)))
-    );
+    assert!(!dash.has_stream() && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(3))));
     dash.keys("}q");
     assert!(!is_subscribed(&dash, |k| matches!(
         k,
@@ -479,8 +389,7 @@ fn opening_a_recording_shows_no_connection_status() {
         "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n",
         (100, 30),
     );
-    dash.app
-        .open_recording("tests/fixtures/support-run.jsonl".into());
+    dash.open_recording("tests/fixtures/support-run.jsonl".into());
     let screen = dash.screen();
     assert!(
         screen.contains("◐ reading") && screen.contains("Reading the recording…"),
@@ -498,12 +407,12 @@ fn idle_dashboard_needs_no_ticks() {
         (100, 30),
     );
     dash.threads();
-    assert_eq!(dash.app.next_tick(), None);
+    assert_eq!(dash.next_tick(), None);
     // A stream counts seconds until it has ended and its notice is gone.
     dash.keys("<Enter>");
-    assert!(dash.app.next_tick().is_some());
+    assert!(dash.next_tick().is_some());
     dash.end(runtail_stream::Outcome::Success);
-    assert_eq!(dash.app.next_tick(), None);
+    assert_eq!(dash.next_tick(), None);
 }
 
 #[test]
@@ -589,28 +498,20 @@ fn a_thread_is_explained_from_the_list() {
     dash.open_server();
     dash.keys("<Up>e");
     assert_eq!(
-        dash.app.viewer().unwrap().thread_id.as_deref(),
+        dash.thread_id(),
         Some("01a1fbb6-05bd-7362-97d9-fb3f813b715e")
     );
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
     // From its runs too; assistants have no status.
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("ve");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("2e");
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("Press 1 to show them."),
+        dash.dialog().is_none() && dash.screen().contains("Press 1 to show them."),
         "{}",
         dash.screen()
     );
@@ -625,7 +526,7 @@ fn refresh_reopens_a_failed_stream() {
     dash.items(vec![Item::Failed(Box::new(error.clone()))]);
     assert!(dash.screen().contains("r to retry"), "{}", dash.screen());
     dash.keys("r");
-    let again = dash.app.viewer().map(|viewer| viewer.id);
+    let again = dash.stream();
     assert_ne!(again, Some(1));
     assert!(
         is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_)))
@@ -635,7 +536,7 @@ fn refresh_reopens_a_failed_stream() {
     dash.items(vec![Item::Failed(Box::new(error))]);
     dash.later(2000);
     dash.keys("r");
-    assert_eq!(dash.app.viewer().map(|viewer| viewer.id), again);
+    assert_eq!(dash.stream(), again);
     assert!(
         dash.screen().contains("bring 日焼け止め."),
         "{}",
@@ -682,18 +583,12 @@ fn doctor_runs_while_its_page_is_open() {
         let of = |sub: runtail_tui::session::msg::Subscription| {
             matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub)
         };
-        subscriptions(&dash.app).into_iter().find_map(of)
+        dash.subscriptions().into_iter().find_map(of)
     };
     assert!(doctor_subscription(&dash).is_none());
-    dash.app.open_doctor(None);
+    dash.open_doctor();
     let sub = doctor_subscription(&dash).expect("a subscription");
-    let profiles: Vec<_> = dash
-        .app
-        .session
-        .profiles
-        .iter()
-        .map(|p| p.name.clone())
-        .collect();
+    let profiles: Vec<std::sync::Arc<str>> = dash.profiles().into_iter().map(Into::into).collect();
     assert_eq!(sub.what, SubscriptionKind::Profiles(profiles));
     assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
     let send_check = |dash: &mut Dash, check: Option<Check>| {
@@ -736,7 +631,7 @@ fn doctor_runs_while_its_page_is_open() {
     );
     // Late results of the first check don't affect the second.
     dash.keys("<Esc>");
-    dash.app.open_doctor(None);
+    dash.open_doctor();
     send_check(&mut dash, Some(Check::good("network", "late")));
     assert!(!dash.screen().contains("late"), "{}", dash.screen());
     dash.keys("<Esc>");
@@ -753,7 +648,7 @@ fn leaving_time_travel_leaves_no_empty_row() {
         .map(View::digit)
     {
         let mut dash = demo_like((120, 30));
-        dash.app.session.settings.event_log.max_rows = 7;
+        dash.keep_events(7);
         dash.open_thread();
         dash.capture("fanout-many-subgraphs");
         dash.keys(&format!("{view}<Space>"));
@@ -763,18 +658,14 @@ fn leaving_time_travel_leaves_no_empty_row() {
         for _ in 0..200 {
             apply_and_check(&mut dash, Step::Tick);
         }
-        assert!(
-            dash.app.viewer().unwrap().playhead().is_none(),
-            "{}",
-            dash.screen()
-        );
+        assert!(dash.playhead().is_none(), "{}", dash.screen());
     }
 }
 
 #[test]
 fn playing_to_the_end_keeps_the_cursor() {
     let mut dash = demo_like((120, 30));
-    dash.app.session.settings.event_log.max_rows = 40;
+    dash.keep_events(40);
     dash.open_thread();
     // These events have no server times, so playback uses arrival times.
     dash.capture("js-agent-debug");
@@ -784,8 +675,7 @@ fn playing_to_the_end_keeps_the_cursor() {
     for _ in 0..20 {
         apply_and_check(&mut dash, Step::Tick);
     }
-    let viewer = dash.app.viewer().unwrap();
-    let (playhead, anchor) = (viewer.playhead(), viewer.anchor());
+    let (playhead, anchor) = (dash.playhead(), dash.position());
     assert!(
         playhead.is_none() && anchor.is_some(),
         "{playhead:?} {anchor:?}\n{}",
@@ -806,7 +696,7 @@ fn a_row_that_cannot_be_read_costs_only_itself() {
     }
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let server = dash.server();
     let assistant =
         r#"{"assistant_id":"a","graph_id":"agent","name":"desk","description":"Ship \ud83d"}"#;
     dash.done(EffectResult::Assistants(

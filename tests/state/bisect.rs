@@ -3,8 +3,7 @@
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::model::Checkpoint;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError, HistoryStates};
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::checkpoints::CheckpointPage;
 use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use serde_json::{Value, json};
@@ -65,7 +64,7 @@ pub(crate) fn opened(size: (u16, u16)) -> Dash {
 
 /// Returns the request of the page, and its question.
 fn request(dash: &Dash) -> Option<(SubscriptionId, Option<String>, BisectQuery)> {
-    subscriptions(&dash.app)
+    dash.subscriptions()
         .into_iter()
         .find_map(|sub| match sub.what {
             SubscriptionKind::Bisect(_, tip, query) => Some((sub.key, tip, *query)),
@@ -116,16 +115,13 @@ fn page_shows_the_first_wrong_step_and_enter_goes_there() {
                 .collect(),
             is_last: true,
         };
-        dash.app.relayout();
+        dash.relayout();
         // The history is loaded only now.
         dash.answer(
             |key| matches!(key, SubscriptionId::History(_)),
             SubscriptionEvent::Checkpoints(Ok(page)),
         );
-        assert_eq!(
-            dash.app.viewer().unwrap().history.id_under_cursor(),
-            Some("1f1e6200-0002")
-        );
+        assert_eq!(dash.checkpoint(), Some("1f1e6200-0002"));
         // From a checkpoint of the History view, only its branch is checked.
         dash.keys(":bisect amount =1300<Enter>");
         let (_, tip, _) = request(&dash).expect("a request");
@@ -141,10 +137,7 @@ fn page_shows_the_first_wrong_step_and_enter_goes_there() {
             .join(" ");
         assert!(words.contains(says), "{words}");
         dash.keys("<Enter>");
-        assert_eq!(
-            dash.app.viewer().unwrap().history.id_under_cursor(),
-            Some("1f1e6200-0001")
-        );
+        assert_eq!(dash.checkpoint(), Some("1f1e6200-0001"));
     }
 }
 
@@ -248,10 +241,7 @@ fn answers_other_than_a_step_and_failures_are_shown() {
     ] {
         dash.keys(command);
         assert!(dash.screen().contains(says), "{command}: {}", dash.screen());
-        assert!(
-            !matches!(dash.app.overlays.last(), Some(Overlay::Bisect(_))),
-            "{command}"
-        );
+        assert!(!dash.has_dialog(Dialog::Bisect), "{command}");
         dash.keys("<Esc><Esc>");
     }
 }
@@ -259,7 +249,7 @@ fn answers_other_than_a_step_and_failures_are_shown() {
 #[test]
 fn states_of_a_recording_are_bisected_without_a_server() {
     let mut dash = demo_like((140, 40));
-    dash.app.open_recording("invoice.jsonl".into());
+    dash.open_recording("invoice.jsonl".into());
     for (name, data) in [
         (
             "metadata",
@@ -277,13 +267,6 @@ fn states_of_a_recording_are_bisected_without_a_server() {
     let says = "amount became wrong at event 4 (round); it was right until event 2 (input).";
     assert!(screen.contains(says), "{screen}");
     dash.keys("<Enter>");
-    assert!(!matches!(
-        dash.app.overlays.last(),
-        Some(Overlay::Bisect(_))
-    ));
-    let viewer = dash.app.viewer().unwrap();
-    assert_eq!(
-        viewer.event_under_cursor().map(|event| event.seq.0),
-        Some(4)
-    );
+    assert!(!dash.has_dialog(Dialog::Bisect));
+    assert_eq!(dash.event_under_cursor(), Some(runtail_stream::Seq(4)));
 }

@@ -4,9 +4,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
 use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use runtail_testkit::dash;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
-use runtail_tui::app::subscriptions;
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
+
 use runtail_tui::features::changes::confirm::{Proposal, Stage};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::msg::{
@@ -164,7 +163,7 @@ fn open_previews_check_their_target_and_show_when() {
         "Checked 2s ago: the deployment hasn't changed since you opened it.",
     );
     assert_eq!(
-        dash.app.next_tick(),
+        dash.next_tick(),
         Some(std::time::Duration::from_secs(1)),
         "the age is redrawn each second"
     );
@@ -309,9 +308,7 @@ fn deletion_target_is_fixed_when_the_dialog_opens() {
         dash::listed(other),
     );
     dash.keys("support-bot");
-    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else {
-        panic!()
-    };
+    let confirm = dash.preview().expect("a preview");
     assert_eq!(
         (&confirm.profile, &confirm.proposal),
         (&profile, &Proposal::Service((*intent).clone()))
@@ -338,7 +335,7 @@ fn closed_dialogs_send_nothing_and_ignore_late_plans() {
         [Effect::Forget(number)],
         "the request may contain secrets, so it is dropped"
     );
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     // Closed after the plan arrived.
     let effects = dash.keys("D");
     let number = planned(&mut dash, &effects);
@@ -354,14 +351,12 @@ fn closed_dialogs_send_nothing_and_ignore_late_plans() {
 fn commands_over_a_dialog_drop_the_change_and_keep_the_draft() {
     let mut dash = demo_like((100, 30));
     dash.keys("a");
-    let Some(Overlay::Edit(_)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
+    assert!(dash.has_dialog(Dialog::Edit), "{}", dash.screen());
     dash.keys("<Right><ctrl-t># mine<Enter>");
     let effects = dash.keys("<ctrl-r>");
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys(":deployments<Enter>"), [Effect::Forget(number)]);
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     dash.keys("a<ctrl-t>");
     assert!(dash.screen().contains("# mine"), "{}", dash.screen());
 }
@@ -414,10 +409,9 @@ fn new_revision_of_a_change_is_watched() {
     let effects = dash.keys("R");
     let number = planned(&mut dash, &effects);
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
-    let row = dash.app.deployments.list.selected().unwrap().clone();
     let of = RevisionRef {
-        profile: row.profile_name.clone(),
-        deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
+        profile: "prod-eu".into(),
+        deployment: "d1".into(),
         revision: "made-1".into(),
     };
     let made = Applied {
@@ -426,21 +420,15 @@ fn new_revision_of_a_change_is_watched() {
         ..Applied::default()
     };
     dash.done(EffectResult::Sent(number, Ok(made)));
-    assert!(dash.app.overlays.is_empty());
-    assert!(dash.app.deployments.watches.contains_key(&of));
+    assert!(dash.dialog().is_none());
+    assert!(dash.watches().contains(&&of));
     assert!(
         dash.screen().contains("Watching revision"),
         "{}",
         dash.screen()
     );
     // One notice says both.
-    let notices: Vec<&String> = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .map(|notice| &notice.text)
-        .collect();
+    let notices = dash.notices();
     assert_eq!(
         notices
             .iter()
@@ -450,7 +438,7 @@ fn new_revision_of_a_change_is_watched() {
         "{notices:?}"
     );
     assert!(
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .any(|s| s.key == SubscriptionId::Watch(of.clone()))
     );
@@ -459,23 +447,22 @@ fn new_revision_of_a_change_is_watched() {
 #[test]
 fn deletion_is_tracked_until_finished() {
     let mut dash = demo_like((140, 40));
-    let row = dash.app.deployments.list.selected().unwrap().clone();
-    let id = row.deployment.as_ref().unwrap().id.clone();
+    let id = "d1";
     let key = (
-        row.profile_name.clone(),
-        std::sync::Arc::<str>::from(id.as_str()),
+        std::sync::Arc::<str>::from("prod-eu"),
+        std::sync::Arc::<str>::from(id),
     );
     let made = Applied {
         said: "Delete: done.".into(),
         revision: None,
-        deleting: Some((key.0.clone(), key.1.clone(), row.name)),
+        deleting: Some((key.0.clone(), key.1.clone(), "support-bot".into())),
         page: None,
     };
     dash.done(EffectResult::Sent(9, Ok(made)));
     let is = |k: &SubscriptionId| *k == SubscriptionId::Deletion(key.0.clone(), key.1.clone());
     let record =
         serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
-    let next = NextPoll::At(dash.app.session.now);
+    let next = NextPoll::At(dash.now);
     dash.answer(is, SubscriptionEvent::Deleting(Ok(record), next));
     assert!(dash.screen().contains("deleting"), "{}", dash.screen());
     let error = dash.error(&key.0, Kind::NotFound);
@@ -484,7 +471,7 @@ fn deletion_is_tracked_until_finished() {
         SubscriptionEvent::Deleting(Err(error), NextPoll::Stopped),
     );
     assert!(dash.screen().contains("is deleted"), "{}", dash.screen());
-    assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
+    assert!(!dash.subscriptions().iter().any(|s| is(&s.key)));
 }
 
 #[test]
@@ -495,9 +482,7 @@ fn expired_key_is_reported_and_nothing_is_resent() {
     assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
     let error = dash.error("prod-eu", Kind::Unauthorized);
     dash.done(EffectResult::Sent(number, Err(error)));
-    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
+    let confirm = dash.preview().expect("a preview");
     assert!(matches!(
         &confirm.stage,
         Stage::Failed(
@@ -509,14 +494,7 @@ fn expired_key_is_reported_and_nothing_is_resent() {
         )
     ));
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
-    assert!(
-        dash.app
-            .session
-            .profiles
-            .iter()
-            .any(|p| &*p.name == "prod-eu" && p.halted),
-        "no more requests use the key"
-    );
+    assert!(dash.is_halted("prod-eu"), "no more requests use the key");
 }
 
 #[test]
@@ -580,7 +558,7 @@ fn palette_completes_and_rejects_commands() {
         dash.screen()
     );
     dash.keys("<Esc>");
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
 }
 
 #[test]
@@ -590,7 +568,7 @@ fn dialogs_label_production_profiles() {
             "[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n"
         );
         let mut dash = Dash::new(&text, size);
-        dash.app.session.profiles[0].read_only = false; // as with --write
+        dash.each_profile(|profile| profile.read_only = false); // as with --write
         let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
         dash.answer(
             |k| matches!(k, SubscriptionId::Deployments(_)),
@@ -659,10 +637,8 @@ fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
     let mut all = Vec::new();
     for key in runtail_tui::input::key::parse_keys(keys).unwrap() {
         // A request may be sent only if its preview can be confirmed at this key.
-        let confirmable = match dash.app.overlays.last() {
-            Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
-            _ => None,
-        };
+        let confirm = dash.preview().filter(|confirm| confirm.may_be_sent());
+        let confirmable = confirm.map(|confirm| confirm.number);
         let effects = dash.feed(Msg::Key(key));
         for number in sent(&effects) {
             assert_eq!(Some(number), confirmable, "{key:?}");
@@ -707,7 +683,7 @@ proptest! {
             let effects = press(&mut dash, &step);
             let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
             prop_assert!(!writes, "{step}: {effects:?}");
-            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::session::msg::SubscriptionKind::Stream(_, target) if target.is_write()));
+            let runs = dash.subscriptions().iter().any(|s| matches!(&s.what, runtail_tui::session::msg::SubscriptionKind::Stream(_, target) if target.is_write()));
             prop_assert!(!runs);
         }
     }

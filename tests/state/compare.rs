@@ -2,8 +2,7 @@
 
 use crate::thread_actions::{page, records};
 use runtail_stream::comparison::{FileContents, read_pair};
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::compare::{SideContents, SideLoaded, SideRef};
 use runtail_tui::session::msg::{
@@ -188,8 +187,7 @@ fn both_sides_are_aligned_and_the_cursor_is_on_the_first_difference() {
         insta::assert_snapshot!(name, compared(size).screen());
     }
     let mut dash = compared((140, 40));
-    dash.ascii = true;
-    dash.app.session.settings.ascii = true;
+    dash.set_ascii(true);
     let screen = dash.screen();
     assert!(screen.contains("!=  calls"), "{screen}");
 }
@@ -214,11 +212,7 @@ fn sides_are_named_by_their_region_like_other_screens() {
         "{screen}"
     );
     // In one region, only the profiles tell two deployments of the same name apart.
-    dash.app
-        .session
-        .profiles
-        .iter_mut()
-        .for_each(|profile| profile.region = Some("us".into()));
+    dash.each_profile(|profile| profile.region = Some("us".into()));
     let screen = dash.screen();
     let whole = "A prod-eu › support-bot › support 9775, run 3   B prod-us › support-bot › t-2";
     assert!(screen.contains(whole), "{screen}");
@@ -279,8 +273,8 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
     dash.keys("<Tab>");
     assert!(marked(&mut dash) > left + 60);
     dash.keys("<Enter>");
-    assert!(dash.app.overlays.is_empty());
-    let tail = subscriptions(&dash.app).into_iter().any(
+    assert!(dash.dialog().is_none());
+    let tail = dash.subscriptions().into_iter().any(
         |sub| matches!(&sub.what, SubscriptionKind::Stream(server, _) if &*server.profile == "us"),
     );
     assert!(tail, "the thread of B is followed");
@@ -295,16 +289,13 @@ fn a_step_is_opened_at_its_checkpoint() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, one(&b));
     dash.keys("<Tab><Enter>");
-    let viewer = dash.app.viewer().expect("the thread of B");
-    assert_eq!(
-        (viewer.view(), &*viewer.server.profile),
-        (View::History, "us")
-    );
+    let page = dash.page();
+    assert_eq!((page.view, &*page.server.profile), (View::History, "us"));
     // A side that doesn't know its checkpoints opens its thread.
     let mut dash = compared((140, 40));
     dash.keys("<Enter>");
-    let viewer = dash.app.viewer().expect("the thread of A");
-    assert!(viewer.view() != View::History && &*viewer.server.profile == "eu");
+    let page = dash.page();
+    assert!(page.view != View::History && &*page.server.profile == "eu");
 }
 
 #[test]
@@ -314,14 +305,7 @@ fn a_comparison_is_saved_to_a_new_file() {
         effects.extend(dash.keys("<Enter>"));
         effects
     };
-    let last = |dash: &Dash| {
-        dash.app
-            .session
-            .notices
-            .last()
-            .map(|notice| notice.text.clone())
-            .unwrap_or_default()
-    };
+    let last = |dash: &Dash| dash.newest_notice().to_string();
     let mut dash = loading((140, 40));
     assert!(save(&mut dash, "jsonl a.jsonl").is_empty());
     assert!(
@@ -544,13 +528,7 @@ fn the_steps_of_a_side_are_shown_if_the_other_one_failed() {
             );
             dash.keys("<Enter>");
             let profile = if good == 0 { "eu" } else { "us" };
-            assert_eq!(
-                dash.app
-                    .viewer()
-                    .map(|viewer| viewer.server.profile.to_string())
-                    .as_deref(),
-                Some(profile)
-            );
+            assert_eq!(&*dash.page().server.profile, profile);
         }
     }
 }
@@ -603,7 +581,7 @@ fn a_narrow_list_says_how_many_rows_are_below() {
 fn a_saved_comparison_needs_one_name() {
     let mut dash = Dash::new(SERVERS, (140, 40));
     dash.keys(":compare saved.jsonl<Enter>");
-    let subs = subscriptions(&dash.app);
+    let subs = dash.subscriptions();
     let sides: Vec<&SubscriptionKind> = subs
         .iter()
         .filter(|sub| matches!(sub.key, SubscriptionId::Side(..)))
@@ -633,7 +611,7 @@ fn marked_threads_are_compared() {
     let screen = dash.screen();
     assert!(screen.lines().any(|line| line.contains("▌+")), "{screen}");
     dash.keys("=");
-    let is_asking = |dash: &Dash| matches!(dash.app.overlays.last(), Some(Overlay::Command(_)));
+    let is_asking = |dash: &Dash| dash.has_dialog(Dialog::Command);
     assert!(
         is_asking(&dash),
         "with one marked row it asks for the other"
@@ -641,7 +619,7 @@ fn marked_threads_are_compared() {
     dash.keys("<Esc>");
     dash.keys("<Up>=");
     let sides = |dash: &Dash| -> Vec<String> {
-        let subs = subscriptions(&dash.app);
+        let subs = dash.subscriptions();
         subs.iter()
             .filter_map(|sub| match &sub.what {
                 SubscriptionKind::Side(SideRef::Thread(thread, _)) => Some(thread.id.clone()),
@@ -684,7 +662,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
     let runs = json!([run("r3", 52), run("r2", 51), run("r1", 50)]);
     let mut dash = page((140, 40), &records("idle", "finished-state", runs));
     let sides = |dash: &Dash| -> Vec<String> {
-        let subs = subscriptions(&dash.app);
+        let subs = dash.subscriptions();
         let run = |sub: &runtail_tui::session::msg::Subscription| match &sub.what {
             SubscriptionKind::Side(SideRef::Thread(_, Some(run))) => Some(run.clone()),
             _ => None,
@@ -706,11 +684,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
     assert!(marked.contains("run 1"), "{screen}");
     // With one marked row it asks for the other.
     dash.keys("=");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Command(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Command), "{}", dash.screen());
     dash.keys("<Esc><Down>=");
     assert_eq!(sides(&dash), ["r1", "r2"]);
     // Two marked ones, whichever is selected; Space marks, too.
@@ -718,7 +692,7 @@ fn runs_are_marked_and_compared_in_the_thread() {
     assert_eq!(sides(&dash), ["r1", "r3"]);
     // The mark is the same as in the list of runs, and is removed with the same key.
     dash.keys("q<Home><Space>");
-    assert_eq!(dash.app.agent.marked_sides().len(), 1);
+    assert_eq!(dash.marked_sides(), 1);
     dash.keys("<Down><Space><Space>=");
     assert_eq!(sides(&dash), ["r3", "r2"]);
     let mut dash = page((140, 40), &records("idle", "finished-state", json!([])));

@@ -1,8 +1,7 @@
 //! The page that compares the configurations of revisions and deployments.
 
 use runtail_core::model::Configuration;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::compare::{SideContents, SideRef};
 use runtail_tui::session::msg::{Effect, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use serde_json::{Value, json};
@@ -77,7 +76,7 @@ fn sides(dash: &Dash) -> Vec<String> {
             of.revision.as_deref().map_or("newest", |id| &id[..1])
         ))
     };
-    let subs = subscriptions(&dash.app);
+    let subs = dash.subscriptions();
     let sides = subs.iter().filter_map(|sub| match &sub.what {
         SubscriptionKind::Side(side) => of(side),
         _ => None,
@@ -121,19 +120,12 @@ fn deployments_of_two_regions_are_compared_with_the_names_of_their_secrets() {
         // support-bot of eu, and that of us.
         dash.keys("m<Home>");
         let row = dash
-            .app
-            .deployments
-            .list
-            .rows
-            .iter()
+            .rows()
+            .into_iter()
             .find(|row| row.id == "prod-us/d2")
             .expect("support-bot of us");
         assert_eq!(row.name, "support-bot");
-        dash.app
-            .deployments
-            .list
-            .selection
-            .prefer("prod-us/d2".into());
+        dash.select_deployment("prod-us/d2");
         dash.keys("=");
         assert_eq!(sides(&dash), ["prod-eu d1 newest", "prod-us d2 newest"]);
         let mut of_us = deployment("d2", "dev", &["OPENAI_API_KEY", "ZENDESK_TOKEN"]);
@@ -241,13 +233,9 @@ fn keys_go_to_differences_hide_equal_ones_and_open_records() {
     assert!(effects.contains(NEWEST), "{effects}");
     // Runs have final states, and can be saved.
     dash.keys("ds");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Compare(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Compare), "{}", dash.screen());
     dash.keys("q");
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
 }
 
 #[test]
@@ -380,11 +368,7 @@ fn marks_choose_the_deployments() {
     assert_eq!(sides(&dash), ["prod-eu d1 5", "prod-eu d1 4"]);
     // With one marked row it asks for the other.
     dash.keys("qm<Up>=");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Command(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Command), "{}", dash.screen());
     dash.keys("prod-us/support-bot<Enter>");
     assert_eq!(sides(&dash), ["prod-eu d1 newest", "prod-us d2 newest"]);
     assert!(
@@ -394,7 +378,7 @@ fn marks_choose_the_deployments() {
         dash.screen()
     );
     dash.keys("q<Home>m");
-    let marked = dash.app.deployments.list.marked.len();
+    let marked = dash.marked();
     assert_eq!(marked, 2, "{}", dash.screen());
     dash.keys("=");
     assert_eq!(sides(&dash).len(), 2);

@@ -5,8 +5,7 @@ use runtail_api::{Acted, RunStart};
 use runtail_api::{
     ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent,
 };
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ThreadRef};
 use serde_json::{Value, json};
 
@@ -214,10 +213,7 @@ fn a_run_that_cancels_others_is_previewed() {
         panic!("{intent:?}")
     };
     assert_eq!(body.extra["multitask_strategy"], "interrupt");
-    assert!(matches!(
-        dash.app.overlays.last(),
-        Some(Overlay::Confirm(_))
-    ));
+    assert!(dash.has_dialog(Dialog::Confirm));
     // Leaving the preview keeps the composer with its draft.
     dash.keys("<Esc>");
     assert!(
@@ -271,11 +267,7 @@ fn a_refused_run_keeps_the_draft() {
     };
     dash.done(EffectResult::Acted(number, thread, Ok(Acted::Started(run))));
     assert!(
-        !dash
-            .app
-            .overlays
-            .iter()
-            .any(|overlay| matches!(overlay, Overlay::Compose(_))),
+        !dash.dialogs().contains(&Dialog::Compose),
         "{}",
         dash.screen()
     );
@@ -289,11 +281,7 @@ fn the_draft_of_a_thread_is_not_offered_on_another_one() {
     // Back to the list, and the next thread.
     dash.keys("<Esc><Esc><Esc>");
     dash.keys("<Down><Enter>n");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Compose(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Compose), "{}", dash.screen());
     assert!(!dash.screen().contains("Hello"), "{}", dash.screen());
 }
 
@@ -424,10 +412,7 @@ fn earlier_inputs_come_from_the_servers_records() {
 #[test]
 fn without_a_schema_the_last_input_is_offered_as_json() {
     let mut dash = composer((140, 40), None);
-    let Some(Overlay::Compose(composer)) = dash.app.overlays.last() else {
-        panic!()
-    };
-    let server = composer.server.clone();
+    let server = dash.server();
     let input = json!({"topic": "tides"});
     let past = PastInput {
         input,

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, WantedRevision,
 };
@@ -54,7 +54,8 @@ fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
 }
 
 fn wanted(dash: &Dash) -> Vec<WantedRevision> {
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|s| newest_of(US)(&s.key))
         .unwrap();
@@ -62,22 +63,15 @@ fn wanted(dash: &Dash) -> Vec<WantedRevision> {
 }
 
 fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
-    let newest = dash
-        .app
-        .deployments
-        .list
-        .row(&format!("{US}/{deployment}"))?
-        .newest
-        .as_ref()?;
-    Some((newest.id.clone(), newest.status.clone()))
+    dash.newest_revision(&format!("{US}/{deployment}"))
 }
 
 #[test]
 fn partial_lists_remove_no_rows() {
     let mut dash = demo_like((140, 40));
     dash.keys("m<Up>");
-    let selected = dash.app.deployments.list.selection.selected.clone();
-    let rows = dash.app.deployments.list.rows.len();
+    let selected = dash.selected_deployment().map(str::to_string);
+    let rows = dash.deployments().len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
         let is_truncated = Listing {
@@ -87,15 +81,12 @@ fn partial_lists_remove_no_rows() {
         };
         dash.answer(list_of(profile), deployments_response(is_truncated, 0));
     }
-    assert_eq!(dash.app.deployments.list.rows.len(), rows);
+    assert_eq!(dash.deployments().len(), rows);
     assert_eq!(
-        (
-            dash.app.deployments.list.selection.selected.clone(),
-            dash.app.deployments.list.marked.len()
-        ),
-        (selected, 1)
+        (dash.selected_deployment(), dash.marked()),
+        (selected.as_deref(), 1)
     );
-    assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
+    assert!(dash.revisions() > Some(0));
     let screen = dash.screen();
     assert!(screen.contains("us ◐ partial  eu ◐ partial"), "{screen}");
     // A failed request then marks the list as outdated, and the age replaces the partial mark.
@@ -109,12 +100,9 @@ fn partial_lists_remove_no_rows() {
     // A complete list removes rows that are not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
     assert_eq!(
-        dash.app
-            .deployments
-            .list
-            .rows
+        dash.rows()
             .iter()
-            .filter(|r| &*r.profile_name == US)
+            .filter(|row| &*row.profile_name == US)
             .count(),
         1
     );
@@ -178,13 +166,11 @@ fn clock_skew_is_reported_once() {
         dash.answer(list_of(US), deployments_response(listing, seconds));
     }
     let reported = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .filter(|n| n.text.contains("ahead of ours"))
+        .notices()
+        .into_iter()
+        .filter(|n| n.contains("ahead of ours"))
         .count();
-    assert_eq!(reported, 1, "{:?}", dash.app.session.notices);
+    assert_eq!(reported, 1, "{:?}", dash.notices());
 }
 
 #[test]
@@ -204,10 +190,7 @@ fn only_the_last_requested_document_is_shown() {
         )));
     };
     answer(&mut dash, first);
-    assert!(
-        dash.app.overlays.is_empty(),
-        "the first response is outdated"
-    );
+    assert!(dash.dialog().is_none(), "the first response is outdated");
     answer(&mut dash, second);
     assert!(
         dash.screen().contains("of: deployment triage"),
@@ -231,7 +214,8 @@ fn refresh_reloads_open_logs_without_duplicates() {
 fn watches_survive_a_rejected_key() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|s| matches!(s.key, SubscriptionId::Watch(_)))
         .unwrap();
@@ -242,14 +226,14 @@ fn watches_survive_a_rejected_key() {
         epoch: sub.epoch,
         event: answer,
     });
-    assert_eq!(dash.app.deployments.watches.len(), 1);
+    assert_eq!(dash.watches().len(), 1);
     assert!(
         dash.screen().contains("✗ 401, r retries"),
         "{}",
         dash.screen()
     );
     dash.keys("r");
-    assert!(dash.watched("BUILDING").is_empty() && dash.app.deployments.watches.len() == 1);
+    assert!(dash.watched("BUILDING").is_empty() && dash.watches().len() == 1);
 }
 
 #[test]
@@ -273,12 +257,9 @@ fn complete_lists_with_a_malformed_record_remove_missing_rows() {
         },
     );
     assert_eq!(
-        dash.app
-            .deployments
-            .list
-            .rows
+        dash.rows()
             .iter()
-            .filter(|r| &*r.profile_name == US)
+            .filter(|row| &*row.profile_name == US)
             .count(),
         1
     );
@@ -297,7 +278,7 @@ fn agent_server_rejections_do_not_stop_the_control_plane() {
     dash.feed(Msg::done(EffectResult::Described(what.clone(), Err(error))));
     assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
     assert!(
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .any(|s| list_of("prod-eu")(&s.key))
     );
@@ -317,7 +298,7 @@ fn revisions_are_cached_for_recently_selected_rows() {
         .map(|(id, newest)| (id.as_str(), newest.as_str()))
         .collect();
     dash.answer(list_of(US), listed(deployments(&rows)));
-    dash.app.relayout();
+    dash.relayout();
     for (_, newest) in &ids {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
         let list = runtail_api::Revisions {
@@ -331,7 +312,7 @@ fn revisions_are_cached_for_recently_selected_rows() {
             SubscriptionEvent::Revisions(Ok(list), next),
         );
         assert_eq!(
-            dash.app.history().map(|history| history.revisions.len()),
+            dash.revisions(),
             Some(1),
             "the selected row's revisions are kept"
         );
@@ -339,11 +320,8 @@ fn revisions_are_cached_for_recently_selected_rows() {
         dash.keys("<Down>");
     }
     let (first, last) = (format!("{US}/d000"), format!("{US}/d299"));
-    assert!(
-        dash.app.deployments.histories.len() <= 200
-            && !dash.app.deployments.histories.contains_key(&first)
-    );
-    assert!(dash.app.deployments.histories.contains_key(&last));
+    let kept = dash.deployments_with_revisions();
+    assert!(kept.len() <= 200 && !kept.contains(&&*first) && kept.contains(&&*last));
 }
 
 /// Gives the newest revision of support-bot in prod-eu a commit, and its deployment a workspace.
@@ -367,11 +345,12 @@ fn with_commit(dash: &mut Dash, reference: &str) {
     );
     // The first row has no list of revisions, whose commits are needed too.
     dash.keys("<Home>");
-    dash.app.relayout();
+    dash.relayout();
 }
 
 fn wanted_subjects(dash: &Dash) -> Vec<(String, bool)> {
-    let subs = subscriptions(&dash.app)
+    let subs = dash
+        .subscriptions()
         .into_iter()
         .filter(|sub| matches!(sub.key, SubscriptionId::Past(_)));
     subs.flat_map(|sub| sub.params.subjects.to_vec())
@@ -446,21 +425,13 @@ fn a_deployment_opens_in_the_browser() {
     with_commit(&mut dash, "main");
     let page = "https://eu.smith.langchain.com/o/w1/host/deployments/d1";
     for keys in ["o", "<Tab>o"] {
-        let row = dash
-            .app
-            .deployments
-            .list
-            .rows
-            .iter()
-            .find(|row| row.is("d1"))
-            .map(|row| row.id.clone());
-        dash.app.deployments.list.selection.selected = row;
+        dash.select_deployment("prod-eu/d1");
         let effects = dash.keys(keys);
         assert!(
             matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == page),
             "{effects:?}"
         );
-        assert!(dash.app.session.notices.last().unwrap().text.contains(page));
+        assert!(dash.newest_notice().contains(page));
     }
     // The server reports no workspace for this one.
     let mut dash = demo_like((140, 40));
@@ -502,7 +473,7 @@ fn a_build_log_ends_with_its_build() {
         "{screen}"
     );
     let is_polled = |dash: &Dash| {
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .any(|sub| matches!(sub.key, SubscriptionId::Log(..)))
     };
@@ -644,7 +615,7 @@ fn a_key_does_not_act_on_a_row_that_no_frame_showed_as_selected() {
         "{}",
         dash.screen()
     );
-    dash.app.on_drawn();
+    dash.on_drawn();
     // The selected deployment disappears between the frame and the key.
     dash.answer(list_of(US), listed(deployments(&[("beta", "b1")])));
     // The order of the list concerns no row.
@@ -687,7 +658,7 @@ fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
     }
     dash.keys("<Home>");
     for (id, has_server, has_build) in [("a", true, true), ("b", false, false)] {
-        dash.app.relayout();
+        dash.relayout();
         let revisions = json!([{"id": format!("{id}1"), "status": "DEPLOYED", "created_at": "2026-11-20T14:00:00Z"}]);
         let list = runtail_api::Revisions {
             items: serde_json::from_value(revisions).unwrap(),

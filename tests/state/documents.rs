@@ -6,7 +6,6 @@ use runtail_tui::features::stream::find::StreamFilter;
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::Key;
 use runtail_tui::input::keymap::{BINDINGS, Binding, Keymap};
-use runtail_tui::session::Lookup;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -217,7 +216,7 @@ fn keys_page_lists_every_action_with_its_keys() {
 #[test]
 fn documented_commands_exist() {
     let dash = runtail_testkit::dash::demo_like((80, 24));
-    let screens = dash.app.screens();
+    let screens = dash.screens();
     for (name, document) in documents() {
         for text in code(&document) {
             let Some(command) = text

@@ -27,7 +27,7 @@ fn delivery_lists_received_events_and_selects_them() {
         // Selecting a row of an event selects the event in all views.
         dash.keys("<PageDown><PageDown><PageDown><End>");
         insta::assert_snapshot!(format!("delivery_end_{}x{}", size.0, size.1), dash.screen());
-        assert!(dash.app.viewer().unwrap().anchor().is_some());
+        assert!(dash.position().is_some());
     }
 }
 
@@ -47,7 +47,7 @@ fn delivery_of_a_finished_run_does_not_change() {
         body,
         "the view of a finished run doesn't change"
     );
-    dash.ascii = true;
+    dash.set_ascii(true);
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
 
@@ -60,7 +60,7 @@ fn raw_shows_events_summarized_or_as_received() {
     insta::assert_snapshot!("raw_as_received_80x24", dash.screen());
     let mut dash = opened((140, 40), "agent-messages-tuple");
     dash.keys("7<Home>");
-    dash.ascii = true;
+    dash.set_ascii(true);
     let screen = dash.screen();
     assert!(screen.is_ascii(), "{screen}");
     insta::assert_snapshot!("raw_ascii_140x40", screen);
@@ -91,7 +91,7 @@ fn custom_events_are_shown() {
         dash.screen()
     );
     dash.keys("v");
-    dash.ascii = true;
+    dash.set_ascii(true);
     let screen = dash.screen();
     assert!(
         screen.is_ascii() && screen.contains("===------- 3 of 10"),
@@ -195,16 +195,7 @@ fn heartbeat_and_event_ages_are_shown() {
         dash.screen()
     );
     // An idle thread may be silent.
-    let run = dash
-        .app
-        .viewer()
-        .unwrap()
-        .projections
-        .status
-        .runs()
-        .last()
-        .and_then(|run| run.run_id.clone())
-        .unwrap();
+    let run = dash.newest_run();
     dash.event(
         "metadata",
         &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#),

@@ -40,10 +40,7 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
         }
         effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
-    panic!(
-        "the file was never finished: {:?}",
-        dash.app.session.notices.last()
-    );
+    panic!("the file was never finished: {:?}", dash.newest_notice());
 }
 
 fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
@@ -55,14 +52,6 @@ fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
         }
         Chunk::Record(record) => write_record(out, record).unwrap(),
     }
-}
-
-fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
 }
 
 #[test]
@@ -78,9 +67,10 @@ fn messages_are_exported_as_markdown_and_text() {
     );
     assert_eq!(path.extension().unwrap(), "md");
     assert!(
-        last_notice(&dash).starts_with("Saved messages: 3 entries, "),
+        dash.newest_notice()
+            .starts_with("Saved messages: 3 entries, "),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
     let (path, file, _) = export(&mut dash, "own.txt");
@@ -171,7 +161,6 @@ fn jsonl_export_is_a_recording() {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    let viewer = dash.app.viewer().unwrap();
     let events: Vec<&Event> = records
         .iter()
         .filter_map(|r| {
@@ -182,12 +171,7 @@ fn jsonl_export_is_a_recording() {
             }
         })
         .collect();
-    assert!(
-        events
-            .into_iter()
-            .cloned()
-            .eq(viewer.event_log.iter_from(Seq(0)))
-    );
+    assert!(events.into_iter().cloned().eq(dash.events()));
     assert!(
         matches!(records[0], Record::Open { .. }),
         "other records are included too"
@@ -436,9 +420,10 @@ fn large_exports_are_written_in_parts_while_events_arrive() {
     );
     assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
     assert!(
-        last_notice(&dash).starts_with("Saved raw: 100,000 entries"),
+        dash.newest_notice()
+            .starts_with("Saved raw: 100,000 entries"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -447,9 +432,9 @@ fn export_errors_are_reported() {
     let mut dash = demo_like((140, 40));
     dash.keys(":export md x<Enter>");
     assert!(
-        last_notice(&dash).contains("No stream is shown"),
+        dash.newest_notice().contains("No stream is shown"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.open_thread();
     dash.capture("agent-events");
@@ -466,18 +451,19 @@ fn export_errors_are_reported() {
     };
     dash.keys(":export md x<Enter>");
     assert!(
-        last_notice(&dash).contains("still being written"),
+        dash.newest_notice().contains("still being written"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.done(EffectResult::FileStepped(
         *number,
         Err("the file already exists and was not changed".into()),
     ));
     assert!(
-        last_notice(&dash).contains("the file already exists and was not changed"),
+        dash.newest_notice()
+            .contains("the file already exists and was not changed"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     // Closing the stream leaves an incomplete file, which is reported.
     let effects = dash.keys(":export md x<Enter>");
@@ -491,15 +477,15 @@ fn export_errors_are_reported() {
         "{effects:?}"
     );
     assert!(
-        last_notice(&dash).contains("is incomplete"),
+        dash.newest_notice().contains("is incomplete"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
     assert!(
-        last_notice(&dash).contains("is incomplete"),
+        dash.newest_notice().contains("is incomplete"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -520,9 +506,10 @@ fn time_travel_during_an_export_is_reported() {
         "{effects:?}"
     );
     assert!(
-        last_notice(&dash).contains("is incomplete: time travel moved to an earlier event"),
+        dash.newest_notice()
+            .contains("is incomplete: time travel moved to an earlier event"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -554,7 +541,7 @@ fn long_hidden_stretches_do_not_end_a_filtered_export() {
     for how in ["text x", "jsonl x", "md x"] {
         let (_, file, _) = export(&mut dash, how);
         let count = String::from_utf8(file).unwrap().matches("needle").count();
-        assert_eq!(count, 3, "{how}: {}", last_notice(&dash));
+        assert_eq!(count, 3, "{how}: {}", dash.newest_notice());
     }
 }
 

@@ -8,7 +8,7 @@ use runtail_core::model::{
     Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort,
 };
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
     ThreadsWanted,
@@ -65,7 +65,7 @@ fn receive(dash: &mut Dash, read: ThreadsRead) {
 }
 
 fn wanted(dash: &Dash) -> Arc<ThreadsWanted> {
-    let subs = subscriptions(&dash.app);
+    let subs = dash.subscriptions();
     let sub = subs
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Threads(_)));
@@ -79,7 +79,7 @@ fn opened(size: (u16, u16), read: ThreadsRead) -> Dash {
 
 fn opened_in_order(order: &str, size: (u16, u16), read: ThreadsRead) -> Dash {
     let mut dash = Dash::new(CONFIG, size);
-    dash.app.agent.set_order(order);
+    dash.set_threads_order(order);
     // The list has the whole width.
     dash.keys("<Enter>f");
     dash.assistants();
@@ -88,24 +88,8 @@ fn opened_in_order(order: &str, size: (u16, u16), read: ThreadsRead) -> Dash {
 }
 
 fn shown(dash: &mut Dash) -> Vec<String> {
-    dash.app.relayout();
-    dash.app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .threads
-        .shown()
-        .to_vec()
-}
-
-fn notice(dash: &Dash) -> String {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map(|notice| notice.text.clone())
-        .unwrap_or_default()
+    dash.relayout();
+    dash.shown_threads().to_vec()
 }
 
 fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
@@ -262,15 +246,7 @@ fn pages_are_merged_and_threads_that_are_gone_disappear() {
         .collect();
     assert_eq!(shown(&mut dash), ids(expected));
     // The selection follows its thread.
-    let selected = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .thread_selection
-        .selected
-        .clone();
+    let selected = dash.selected_thread();
     assert_eq!(selected, Some(id(99)));
 }
 
@@ -290,12 +266,7 @@ fn ten_thousand_threads_are_listed_from_pages() {
     }
     assert_eq!(shown(&mut dash).len(), 10_000);
     dash.keys("G");
-    let selected = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .and_then(|server| server.thread_selection.selected.clone());
+    let selected = dash.selected_thread();
     assert!(
         selected.is_some_and(|id| id.starts_with("0000270f")),
         "the last row"
@@ -319,7 +290,7 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
     assert!(dash.screen().contains("sort status"));
     dash.keys("/sort:created<Enter>s");
     assert_eq!(
-        (wanted(&dash).sort, notice(&dash)),
+        (wanted(&dash).sort, dash.newest_notice()),
         (
             ThreadSort::Created,
             "The search sets the order; change its sort: term.".into()
@@ -426,7 +397,7 @@ fn acted(
     thread: &str,
     result: Result<Acted, StartError>,
 ) -> Vec<Effect> {
-    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let server = dash.server();
     let thread = runtail_tui::session::msg::ThreadRef {
         server,
         id: thread.into(),
@@ -458,7 +429,7 @@ fn marked_threads_are_deleted_after_one_preview_each_once() {
         acts(&dash.keys("<ctrl-s>delete 7<ctrl-s>")).is_empty(),
         "the count has to be right"
     );
-    assert!(notice(&dash).starts_with("Type delete 6 exactly"));
+    assert!(dash.newest_notice().starts_with("Type delete 6 exactly"));
     let mut sent = acts(&dash.keys("<Backspace>6<ctrl-s>"));
     assert_eq!(sent.len(), 4);
     assert!(
@@ -508,7 +479,7 @@ fn marked_threads_are_deleted_after_one_preview_each_once() {
             .is_empty()
         );
     }
-    assert_eq!(notice(&dash), "Delete: 5 threads done, 1 refused.");
+    assert_eq!(dash.newest_notice(), "Delete: 5 threads done, 1 refused.");
     insta::assert_snapshot!("find_deleted_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(shown(&mut dash).len(), 7);
@@ -542,7 +513,7 @@ fn an_action_on_marked_threads_stops_before_the_next_request() {
             .clone();
         assert!(acts(&acted(&mut dash, number, &thread, Ok(Acted::Deleted))).is_empty());
     }
-    assert_eq!(notice(&dash), "Delete: 4 threads done, 8 not sent.");
+    assert_eq!(dash.newest_notice(), "Delete: 4 threads done, 8 not sent.");
 }
 
 #[test]
@@ -559,7 +530,7 @@ fn leaving_the_preview_sends_nothing() {
                 .any(|effect| matches!(effect, Effect::Forget(_))),
         "{effects:?}"
     );
-    assert_eq!(notice(&dash), "Nothing was sent.");
+    assert_eq!(dash.newest_notice(), "Nothing was sent.");
 }
 
 #[test]
@@ -571,9 +542,9 @@ fn read_only_profiles_plan_no_action_on_marked_threads() {
         let effects = dash.keys(key);
         assert!(effects.is_empty(), "{key}: {effects:?}");
         assert!(
-            notice(&dash).contains("read-only; nothing was sent"),
+            dash.newest_notice().contains("read-only; nothing was sent"),
             "{key}: {}",
-            notice(&dash)
+            dash.newest_notice()
         );
     }
 }
@@ -677,9 +648,9 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     );
     assert!(dash.keys("<F5>").is_empty());
     assert!(
-        notice(&dash).starts_with("Type a key and its value"),
+        dash.newest_notice().starts_with("Type a key and its value"),
         "{}",
-        notice(&dash)
+        dash.newest_notice()
     );
     dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
     let effects = dash.keys("<F5>");
@@ -747,14 +718,14 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
         assert!(acts(&acted(&mut dash, *number, thread, result)).is_empty());
     }
     assert_eq!(
-        notice(&dash),
+        dash.newest_notice(),
         "Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result."
     );
     dash.resize(140, 40);
     insta::assert_snapshot!("find_edited_and_retried_140x40", dash.screen());
     dash.keys("<Esc>");
     assert!(
-        dash.app.overlays.is_empty(),
+        dash.dialog().is_none(),
         "the editor of an edit that was made is closed: {}",
         dash.screen()
     );
@@ -832,52 +803,19 @@ fn problems_are_first_among_the_loaded_threads() {
     );
     // While keys are pressed, a page is added below, and the cursor's row stays where it is.
     dash.keys("<Down>");
-    let before = (
-        order,
-        dash.app
-            .agent
-            .server
-            .as_ref()
-            .unwrap()
-            .thread_selection
-            .cursor(),
-    );
+    let before = (order, dash.threads_cursor());
     receive(&mut dash, page_of(&[(6, "idle"), (7, "error")], 5, true));
     let now = shown(&mut dash);
-    let cursor = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .thread_selection
-        .cursor();
+    let cursor = dash.threads_cursor();
     assert_eq!((now[..5].to_vec(), cursor), before);
     assert_eq!(now[5..], ids([7, 6]));
     // After a pause they are in order, and the cursor follows its thread.
-    let selected = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .thread_selection
-        .selected
-        .clone();
+    let selected = dash.selected_thread();
     dash.later(11_000);
     dash.feed(Msg::Tick);
     let now = shown(&mut dash);
     assert_eq!(now[..2], ids([3, 7]));
-    assert_eq!(
-        dash.app
-            .agent
-            .server
-            .as_ref()
-            .unwrap()
-            .thread_selection
-            .selected,
-        selected
-    );
+    assert_eq!(dash.selected_thread(), selected);
     assert!(
         !dash.screen().contains("problems first, of"),
         "everything is loaded: {}",
@@ -903,9 +841,9 @@ fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
         name: "other".into(),
         url: "http://127.0.0.1:2025".into(),
     };
-    dash.app.open_server(other);
+    dash.open_server_of(other);
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);
-    assert_eq!(dash.app.agent.order_word(), Some("created"));
+    assert_eq!(dash.threads_order(), Some("created"));
 }
 
 #[test]
@@ -916,15 +854,7 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
     let selected = |dash: &mut Dash| {
         let order = shown(dash);
-        let picked = dash
-            .app
-            .agent
-            .server
-            .as_ref()
-            .unwrap()
-            .thread_selection
-            .selected
-            .clone();
+        let picked = dash.selected_thread();
         (
             order.iter().position(|row| Some(row) == picked.as_ref()),
             picked,
@@ -967,7 +897,7 @@ fn the_selection_stays_on_its_thread_from_the_first_frame() {
             .to_string()
     };
     let first = line(&screen);
-    dash.app.on_drawn();
+    dash.on_drawn();
     // Another thread becomes the first row before the key, which still acts on the one that was read.
     receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
     let effects = dash.typed_ahead("x");

@@ -7,7 +7,6 @@ use runtail_core::model::{
     SpecForm,
 };
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
 use runtail_tui::features::changes::deployment_form::Stop;
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::first_run::LocalServer;
@@ -18,18 +17,8 @@ use serde_json::json;
 const TWO: &str = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
 const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
 
-fn document(dash: &Dash) -> String {
-    match dash.app.overlays.last() {
-        Some(Overlay::Edit(editor)) => editor.text.text(),
-        _ => panic!("no editor is open"),
-    }
-}
-
 fn focus(dash: &Dash) -> Stop {
-    match dash.app.overlays.last() {
-        Some(Overlay::Edit(editor)) => editor.form.as_ref().unwrap().focus,
-        _ => panic!("no editor is open"),
-    }
+    dash.editor().form.as_ref().unwrap().focus
 }
 
 /// Answers the requests for lists and for secrets in the effects, and those that follow.
@@ -198,7 +187,7 @@ fn new_deployment_is_filled_in_from_the_servers_lists() {
     insta::assert_snapshot!("new_deployment_140x40", dash.screen());
     dash.resize(80, 24);
     insta::assert_snapshot!("new_deployment_80x24", dash.screen());
-    let text = document(&dash);
+    let text = dash.document();
     for line in [
         "name = \"refund-agent\"",
         &format!("integration_id = \"{INTEGRATION}\""),
@@ -258,9 +247,9 @@ fn form_and_document_are_one_draft() {
     );
     press(&mut dash, "<BackTab><BackTab>");
     assert!(
-        document(&dash).contains("route_through_gateway = true"),
+        dash.document().contains("route_through_gateway = true"),
         "{}",
-        document(&dash)
+        dash.document()
     );
     // A document that is no TOML stays, and the notice says why.
     press(&mut dash, "<ctrl-t>[<ctrl-t>");
@@ -289,7 +278,7 @@ fn form_and_document_are_one_draft() {
 fn fields_of_another_source_are_kept_aside() {
     let mut dash = filled((140, 40));
     press(&mut dash, "<BackTab><BackTab><BackTab><Right>");
-    let text = document(&dash);
+    let text = dash.document();
     assert!(
         text.contains("external_docker") && !text.contains("\nrepo_ref"),
         "{text}"
@@ -305,9 +294,10 @@ fn fields_of_another_source_are_kept_aside() {
     );
     press(&mut dash, "<Left>");
     assert!(
-        document(&dash).contains("repo_url = \"https://github.com/acme/refund-agent\""),
+        dash.document()
+            .contains("repo_url = \"https://github.com/acme/refund-agent\""),
         "{}",
-        document(&dash)
+        dash.document()
     );
 }
 
@@ -336,7 +326,7 @@ fn secrets_are_references_that_can_be_read() {
     );
     press(&mut dash, "aKEY sk-canary<Enter>");
     assert!(dash.screen().contains("not the value"), "{}", dash.screen());
-    assert!(!document(&dash).contains("canary"), "{}", document(&dash));
+    assert!(!dash.document().contains("canary"), "{}", dash.document());
     assert!(dash.keys("<ctrl-s>").is_empty());
     assert!(
         dash.screen()
@@ -346,9 +336,9 @@ fn secrets_are_references_that_can_be_read() {
     );
     press(&mut dash, "<Esc>");
     assert!(
-        document(&dash).contains("A = \"env:B\"") && !document(&dash).contains("UNSET"),
+        dash.document().contains("A = \"env:B\"") && !dash.document().contains("UNSET"),
         "{}",
-        document(&dash)
+        dash.document()
     );
 }
 
@@ -374,13 +364,13 @@ fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
             dash.screen()
         );
         let later = dash.screen();
-        let state = format!("{:?}{screen}{later}", dash.app);
+        let state = format!("{}{screen}{later}", dash.all_that_is_kept());
         assert!(!state.contains("s3cr3t"), "{later}");
         press(&mut dash, "<Backspace>env:B<Enter>");
         assert!(
-            document(&dash).contains("MY_KEY = \"env:B\""),
+            dash.document().contains("MY_KEY = \"env:B\""),
             "{}",
-            document(&dash)
+            dash.document()
         );
     }
 }
@@ -402,9 +392,9 @@ fn lists_that_fail_are_typed_by_hand() {
     );
     dash.keys("<Tab>a<Tab><Tab>my-id");
     assert!(
-        document(&dash).contains("integration_id = \"my-id\""),
+        dash.document().contains("integration_id = \"my-id\""),
         "{}",
-        document(&dash)
+        dash.document()
     );
 }
 
@@ -420,7 +410,7 @@ fn existing_deployment_is_updated_in_the_same_form() {
         current: SpecForm::of_record(&record),
     };
     let what = Described::Deployment("us".into(), "d".into(), "bot".into());
-    dash.app.pending_record = Some(what);
+    dash.expect_record(what);
     let effects = dash.done(EffectResult::Written(
         "us".into(),
         "d".into(),
@@ -435,7 +425,7 @@ fn existing_deployment_is_updated_in_the_same_form() {
         screen.contains("now main") && screen.contains("- removed") && screen.contains("kept"),
         "{screen}"
     );
-    let text = document(&dash);
+    let text = dash.document();
     assert!(
         text.contains("repo_ref = \"dev\"") && text.contains("remove_secrets = [\"OLD\"]"),
         "{text}"
@@ -468,7 +458,7 @@ fn profile_is_a_form_with_regions_and_key_places() {
     );
     press(&mut dash, "<BackTab><Right><Right>");
     insta::assert_snapshot!("profile_form_140x40", dash.screen());
-    let text = document(&dash);
+    let text = dash.document();
     assert!(
         text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""),
         "{text}"
@@ -482,14 +472,14 @@ fn profile_is_a_form_with_regions_and_key_places() {
     press(&mut dash, "<Esc>");
     let subject = Subject::Profile(Some("us".into()));
     assert!(
-        dash.app.profile_text(Some("us")).contains("api_key_env"),
+        dash.profile_text(Some("us")).contains("api_key_env"),
         "{subject:?}"
     );
 }
 
 pub(crate) fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
-    dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash.set_config_file("/home/me/.config/runtail/config.toml".into());
     dash
 }
 
@@ -509,11 +499,11 @@ fn first_run_opens_the_local_server_that_was_found() {
     assert_eq!(profile.name, "local");
     dash.feed(Msg::done(EffectResult::Tried(*number, Ok(()))));
     assert!(
-        dash.app.overlays.is_empty() && dash.app.agent.server.is_some(),
+        dash.dialog().is_none() && dash.has_server(),
         "its threads are shown"
     );
     assert!(
-        dash.app.session.catalog.is_unsaved(),
+        dash.has_unsaved_profiles(),
         "nothing is written without a request"
     );
 }
@@ -547,9 +537,9 @@ fn first_run_looks_again_and_opens_an_address() {
         dash.screen()
     );
     dash.keys("<Esc>4bot.example.com<Enter>");
-    let known = dash.app.session.catalog.known("bot").expect("a profile");
+
     assert_eq!(
-        known.profile.agent_servers[0].1.as_str(),
+        dash.definition("bot").agent_servers[0].1.as_str(),
         "https://bot.example.com/"
     );
 }
@@ -593,7 +583,7 @@ fn first_run_offers_its_keys_where_they_work() {
     let error = dash.error("local", Kind::NoConnection);
     dash.feed(Msg::done(EffectResult::Tried(number + 1, Err(error))));
     dash.keys("U");
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
 }
 
 #[test]
@@ -646,7 +636,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
         project: None,
     };
     let mut dash = first_run((140, 40));
-    dash.app.session.catalog.origin.file = Some(file.clone());
+    dash.set_config_file(file.clone());
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
     assert!(!dash.screen().contains("Import"), "{}", dash.screen());
     assert_eq!(
@@ -768,7 +758,7 @@ fn import_that_adds_nothing_says_why() {
     std::fs::write(&tool, r#"{"profiles": {"us": {"api_key": "canary"}}}"#).unwrap();
     std::fs::write(&file, TWO).unwrap();
     let mut dash = Dash::new(TWO, (140, 40));
-    dash.app.session.catalog.origin.file = Some(file.clone());
+    dash.set_config_file(file.clone());
     assert_eq!(
         dash.keys(":import<Enter>"),
         [Effect::DraftImport(file.clone())]
@@ -780,7 +770,7 @@ fn import_that_adds_nothing_says_why() {
     let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("Nothing to import."),
+        dash.dialog().is_none() && dash.screen().contains("Nothing to import."),
         "{}",
         dash.screen()
     );
@@ -820,7 +810,7 @@ fn first_run_starts_the_demo_and_ignores_files_then() {
         "{effects:?}"
     );
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("DEMO"),
+        dash.dialog().is_none() && dash.screen().contains("DEMO"),
         "{}",
         dash.screen()
     );

@@ -4,8 +4,7 @@ use crate::inbox::{answer, approval, full, listed};
 use ratatui::style::Modifier;
 use runtail_api::Kind;
 use runtail_stream::{Item, Record};
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::msg::{ServerRef, SubscriptionId};
 use std::time::Duration;
 
@@ -48,8 +47,7 @@ fn the_rate_of_the_open_streams_is_shown_with_what_it_covers() {
     assert!(screen.contains('▇'), "{screen}");
     // The screen changes when a second ends, and no longer when the strip is empty.
     assert!(
-        dash.app
-            .next_tick()
+        dash.next_tick()
             .is_some_and(|tick| tick <= Duration::from_secs(1))
     );
     let shown = dash.screen();
@@ -62,8 +60,7 @@ fn the_rate_of_the_open_streams_is_shown_with_what_it_covers() {
         "{screen}"
     );
     assert!(
-        dash.app
-            .next_tick()
+        dash.next_tick()
             .is_some_and(|tick| tick > Duration::from_secs(1))
     );
 }
@@ -161,24 +158,16 @@ fn a_tile_opens_what_it_is_about() {
     let mut dash = full((140, 40));
     choose(&mut dash, "invoice-agent");
     dash.keys("<Enter>");
-    let open = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .map(|open| open.server.name.to_string());
+    let open = dash.server().name.to_string();
     assert_eq!(
-        (open.as_deref(), dash.app.overlays.len()),
-        (Some("invoice-agent"), 0),
+        (open.as_str(), dash.dialogs().len()),
+        ("invoice-agent", 0),
         "failed threads: their list"
     );
     let mut dash = full((140, 40));
     choose(&mut dash, "support-bot");
     dash.keys("<Enter>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-        "waiting threads: the inbox"
-    );
+    assert!(dash.has_dialog(Dialog::Inbox), "waiting threads: the inbox");
 }
 
 #[test]
@@ -245,8 +234,7 @@ fn stuck_threads_are_reasons_and_in_the_details() {
 fn nothing_found_is_not_zero_while_a_profile_is_not_listed() {
     let toml = "[profiles.a]\nurl = \"http://127.0.0.1:2001\"\n";
     let zeros = |dash: &mut Dash| {
-        dash.ascii = true;
-        dash.app.session.settings.ascii = true;
+        dash.set_ascii(true);
         dash.keys("P");
         dash.screen()
             .lines()
@@ -271,10 +259,8 @@ fn nothing_found_is_not_zero_while_a_profile_is_not_listed() {
 fn tiles_have_the_order_of_the_list() {
     let mut dash = demo_like((140, 40));
     let order: Vec<String> = dash
-        .app
-        .deployments
-        .list
-        .all_shown()
+        .rows()
+        .into_iter()
         .map(|row| format!("{} {}", row.name, row.tag))
         .collect();
     for keys in ["PP", "PssPP"] {

@@ -5,7 +5,7 @@ use runtail_api::Kind;
 use runtail_core::graph::Graph;
 use runtail_stream::{Outcome, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_like, listing};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{
     Chunk, Described, Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId,
@@ -103,18 +103,15 @@ fn footer_line(dash: &mut Dash, from_end: usize) -> String {
 fn graph_shows_what_ran_beside_the_messages() {
     let mut dash = thread((140, 30));
     // It is requested with the page, because it gives the nodes their colors in all views.
-    assert!(
-        subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key))
-    );
+    assert!(dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
     dash.keys("9");
     assert!(
         dash.screen().contains("Loading the graph…"),
         "{}",
         dash.screen()
     );
-    let wanted = subscriptions(&dash.app)
+    let wanted = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| is_graph(&sub.key))
         .expect("a request");
@@ -138,17 +135,11 @@ fn graph_shows_what_ran_beside_the_messages() {
         dash.screen()
     );
     // Once per assistant.
-    assert!(
-        !subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key))
-    );
+    assert!(!dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
     dash.keys("r");
     dash.screen();
     assert!(
-        subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key)),
+        dash.subscriptions().iter().any(|sub| is_graph(&sub.key)),
         "r loads it again"
     );
 }
@@ -189,18 +180,14 @@ fn servers_without_graphs_are_asked_once_until_the_view_is_opened() {
     let mut dash = thread((140, 30));
     let lacking = dash.error("prod-eu", runtail_api::Kind::NotFound);
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(lacking)));
-    let is_requested = |dash: &Dash| {
-        subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key))
-    };
+    let is_requested = |dash: &Dash| dash.subscriptions().iter().any(|sub| is_graph(&sub.key));
     dash.keys("<Esc><Down><Enter>");
     let record = json!({"thread_id": "u", "status": "idle", "metadata": {"assistant_id": "a-2", "graph_id": "other"}});
     dash.snapshot(vec![(SnapshotPart::Thread, record)]);
-    dash.app.relayout();
+    dash.relayout();
     assert!(!is_requested(&dash));
     dash.keys("9");
-    dash.app.relayout();
+    dash.relayout();
     assert!(is_requested(&dash));
 }
 
@@ -235,8 +222,7 @@ fn groups_fold_and_the_cursor_follows_the_running_node() {
         dash.screen()
     );
     dash.keys("<Enter>");
-    let viewer = dash.app.viewer().unwrap();
-    assert!(viewer.view() == View::Messages && viewer.anchor().is_some());
+    assert!(dash.view() == View::Messages && dash.position().is_some());
     dash.keys("9G");
     assert!(
         footer_line(&mut dash, 1).contains("sub:read:"),
@@ -532,7 +518,8 @@ fn described() -> Graph {
 fn the_graph_of_an_assistant_is_a_page() {
     let mut dash = server((140, 24));
     dash.keys("9");
-    let wanted = subscriptions(&dash.app)
+    let wanted = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| is_graph(&sub.key))
         .expect("a request");
@@ -548,11 +535,7 @@ fn the_graph_of_an_assistant_is_a_page() {
         is_graph,
         SubscriptionEvent::Graph(Ok(Arc::new(described()))),
     );
-    assert!(
-        !subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key))
-    );
+    assert!(!dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
     dash.keys("<Down><Down>");
     insta::assert_snapshot!("graph_page_140x24", dash.screen());
     dash.resize(80, 24);
@@ -577,11 +560,7 @@ fn the_graph_of_an_assistant_is_a_page() {
         "{effects:?}"
     );
     dash.keys("r");
-    assert!(
-        subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key))
-    );
+    assert!(dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
     let error = dash.error("prod-us", Kind::Server(502));
     dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
     assert!(
@@ -644,7 +623,8 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         let mut dash = server((120, 30));
         dash.keys("1");
         dash.keys(&format!(":graph {name}<Enter>"));
-        let wanted = subscriptions(&dash.app)
+        let wanted = dash
+            .subscriptions()
             .into_iter()
             .find(|sub| is_graph(&sub.key))
             .expect("a request");
@@ -655,7 +635,7 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
     }
     // A whole name is not completed to a longer one, and equal names are shown with their ids.
     let mut dash = server((120, 30));
-    let of = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let of = dash.server();
     let assistants = json!([
         {"assistant_id": "a-1", "graph_id": "desk", "name": "agent-deep"},
         {"assistant_id": "a-2", "graph_id": "desk", "name": "agent"},
@@ -667,7 +647,8 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         Ok(listing(serde_json::from_value(assistants).unwrap())),
     ));
     dash.keys(":graph agent<Enter>");
-    let wanted = subscriptions(&dash.app)
+    let wanted = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| is_graph(&sub.key))
         .expect("a request");
@@ -695,15 +676,11 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
     );
     dash.keys(":graph nonsense<Enter>");
     assert!(dash.screen().contains("nonsense"), "{}", dash.screen());
-    assert!(
-        !subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_graph(&sub.key))
-    );
+    assert!(!dash.subscriptions().iter().any(|sub| is_graph(&sub.key)));
     // The shown thread.
     let mut dash = thread((120, 30));
     dash.keys(":graph<Enter>");
-    assert!(dash.app.viewer().unwrap().view() == View::Graph);
+    assert!(dash.view() == View::Graph);
 }
 
 #[test]

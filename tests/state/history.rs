@@ -12,8 +12,7 @@ use runtail_api::{
 };
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
@@ -42,7 +41,7 @@ fn requests(dash: &Dash) -> Vec<(SubscriptionId, HistoryRequest)> {
         SubscriptionKind::History(_, request) => Some((sub.key, request)),
         _ => None,
     };
-    subscriptions(&dash.app)
+    dash.subscriptions()
         .into_iter()
         .filter_map(request)
         .collect()
@@ -84,7 +83,7 @@ fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
 
 /// Responds to the requests for states, before those for pages.
 pub(crate) fn serve_states(dash: &mut Dash, history: &[Value]) {
-    dash.app.relayout();
+    dash.relayout();
     for (key, request) in requests(dash)
         .into_iter()
         .filter(|(_, request)| matches!(request, HistoryRequest::State { .. }))
@@ -97,7 +96,7 @@ pub(crate) fn serve_states(dash: &mut Dash, history: &[Value]) {
 pub(crate) fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
     let mut served = Vec::new();
     for _ in 0..100 {
-        dash.app.relayout();
+        dash.relayout();
         let Some((key, request)) = requests(dash).into_iter().next() else {
             return served;
         };
@@ -131,13 +130,7 @@ fn line(count: usize) -> Vec<Value> {
 }
 
 fn cursor(dash: &Dash) -> String {
-    dash.app
-        .viewer()
-        .unwrap()
-        .history
-        .id_under_cursor()
-        .unwrap_or_default()
-        .to_string()
+    dash.checkpoint().unwrap_or_default().to_string()
 }
 
 #[test]
@@ -152,11 +145,7 @@ fn screens_show_the_tree_and_the_difference() {
         dash.keys("<Down><Down> <Home>");
         serve(&mut dash, &history);
         insta::assert_snapshot!(format!("history_{name}"), dash.screen());
-        assert!(
-            runtail_tui::app::hints::hints(&dash.app).len() <= 6,
-            "{}",
-            dash.screen()
-        );
+        assert!(dash.hints().len() <= 6, "{}", dash.screen());
         if size.0 < 120 {
             dash.keys("<Enter>");
             serve(&mut dash, &history);
@@ -165,7 +154,7 @@ fn screens_show_the_tree_and_the_difference() {
     }
     let mut dash = opened((140, 40), &history);
     dash.keys("c");
-    dash.ascii = true;
+    dash.set_ascii(true);
     let screen = dash.screen();
     assert!(
         screen.is_ascii() && screen.contains("+-+-+-+-+-'") && screen.contains("= 2 equal keys"),
@@ -258,7 +247,7 @@ fn a_thousand_checkpoints_are_paged_without_their_states() {
         dash.screen()
     );
     // The values of all pages together have 130 kB; none are kept.
-    assert!(dash.app.viewer().unwrap().history.bytes() <= 1_000 * 512);
+    assert!(dash.bytes().1 <= 1_000 * 512);
 }
 
 #[test]
@@ -343,7 +332,7 @@ fn new_checkpoints_join_on_top_and_the_cursor_stays() {
     // So many new ones that those between are unknown: the tree begins anew.
     let more = line(200);
     dash.snapshot(vec![(SnapshotPart::Runs, json!([]))]);
-    dash.app.relayout();
+    dash.relayout();
     let (key, request) = requests(&dash)
         .into_iter()
         .find(|(_, of)| matches!(of, HistoryRequest::Page { .. }))
@@ -366,13 +355,13 @@ fn running_again_is_offered_only_where_the_server_can_do_it() {
         (ServerKind::EarlyAegra, false),
     ] {
         let mut dash = opened((140, 40), &capture("fork-history"));
-        let server = dash.app.viewer().unwrap().server.clone();
+        let server = dash.page().server;
         let info = ServerInfo {
             kind,
             version: "1".into(),
             raw: Value::Null,
         };
-        dash.app.agent.infos.entry(server).or_default().value = Some(info);
+        dash.done(EffectResult::Info(server, Ok(info)));
         let screen = dash.screen();
         assert_eq!(
             screen.contains("R run again from here"),
@@ -405,10 +394,7 @@ fn keys_open_previews_and_send_nothing() {
     for (keys, is_head) in [("u", false), ("<Home>u", true)] {
         dash.keys(keys);
         serve(&mut dash, &history);
-        let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-            panic!("{}", dash.screen())
-        };
-        let text = editor.text.text().replace("\"upd\"", "\"other\"");
+        let text = dash.document().replace("\"upd\"", "\"other\"");
         assert_eq!(dash.keys("<F5>"), [], "nothing is changed yet");
         dash.feed(Msg::Edited(Ok(text)));
         let effects = dash.keys("<F5>");
@@ -449,7 +435,7 @@ fn keys_open_previews_and_send_nothing() {
                 thread,
                 Ok(Acted::Written(written)),
             ));
-            assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+            assert!(dash.dialog().is_none(), "{}", dash.screen());
         } else {
             dash.keys("<Esc><Esc>");
         }
@@ -457,11 +443,7 @@ fn keys_open_previews_and_send_nothing() {
     // `d` opens the checkpoint as the server has it.
     dash.keys("d");
     serve(&mut dash, &history);
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inspect), "{}", dash.screen());
     assert!(
         dash.screen().contains("step 5 · checkpoint 1f1e6200"),
         "{}",
@@ -476,7 +458,7 @@ fn read_only_profiles_get_no_previews() {
     for key in ["R", "u"] {
         assert_eq!(dash.keys(key), [], "{key}");
         assert!(
-            dash.app.overlays.is_empty() && dash.screen().contains("read-only"),
+            dash.dialog().is_none() && dash.screen().contains("read-only"),
             "{key}: {}",
             dash.screen()
         );
@@ -583,7 +565,7 @@ fn runs_that_saved_only_their_last_checkpoint_are_explained() {
 #[test]
 fn recordings_show_the_checkpoints_of_their_snapshots() {
     let mut dash = demo_like((140, 40));
-    dash.app.open_recording("a.jsonl".into());
+    dash.open_recording("a.jsonl".into());
     dash.keys("0");
     assert!(
         dash.screen()

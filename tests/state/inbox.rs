@@ -4,8 +4,7 @@ use ratatui::style::{Color, Modifier};
 use runtail_api::{Kind, LoadedThread, ServerInbox};
 use runtail_core::model::{InboxCause, InboxThread, Question};
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, Pace, ServerRef, SubscriptionEvent, SubscriptionId,
 };
@@ -52,7 +51,8 @@ pub(crate) fn answer(
         result: result.map_err(error),
     };
     let id = SubscriptionId::Inbox(profile.clone());
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| sub.key == id)
         .expect("the inbox is polled");
@@ -206,8 +206,7 @@ fn rows_are_shown_with_the_selected_one_in_full() {
         insta::assert_snapshot!(name, dash.screen());
     }
     let mut dash = full((140, 40));
-    dash.ascii = true;
-    dash.app.session.settings.ascii = true;
+    dash.set_ascii(true);
     dash.keys("i<Down>");
     let screen = dash.screen();
     assert!(screen.is_ascii() || screen.contains("Söhne"), "{screen}");
@@ -408,7 +407,7 @@ fn three_keys_from_a_notification_to_a_sent_answer() {
         "ctrl-s sends, or reads the thread once more before: {effects:?}"
     );
     assert!(
-        matches!(dash.app.overlays.first(), Some(Overlay::Inbox(_))),
+        dash.dialogs()[0] == Dialog::Inbox,
         "the inbox stays open below"
     );
 }
@@ -423,24 +422,16 @@ fn keys_open_explain_and_show_the_record() {
         "{effects:?}"
     );
     dash.keys("e");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
     dash.keys("<Esc>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inbox), "{}", dash.screen());
     dash.keys("<Down><Enter>");
-    let viewer = dash.app.viewer().expect("the thread is open");
+    let page = dash.page();
     assert_eq!(
-        (viewer.thread_id.as_deref(), &*viewer.server.name),
+        (page.thread.as_deref(), &*page.server.name),
         (Some("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"), "support-bot")
     );
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     // The inbox opens again on the same row, from the stream and by command.
     dash.keys("i");
     assert!(
@@ -449,11 +440,7 @@ fn keys_open_explain_and_show_the_record() {
         dash.screen()
     );
     dash.keys("<Esc>:inbox<Enter>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inbox), "{}", dash.screen());
     dash.keys("<Up>");
     let footer = |dash: &mut Dash| {
         dash.screen()
@@ -492,7 +479,7 @@ fn the_filter_shows_some_rows_and_esc_shows_all() {
     );
     dash.keys("<Esc>");
     assert!(dash.screen().contains("approval 8c21"), "{}", dash.screen());
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))));
+    assert!(dash.has_dialog(Dialog::Inbox));
 }
 
 #[test]
@@ -544,17 +531,18 @@ fn answers_of_an_earlier_epoch_are_dropped() {
         }),
     };
     let key = SubscriptionId::Inbox("eu".into());
-    let epoch = dash.app.session.epoch;
+    let epoch = dash.epoch();
     dash.keys("r");
     dash.feed(Msg::Subscription { key, epoch, event });
-    assert_eq!(dash.app.inbox.listing().rows, []);
-    assert_ne!(epoch, dash.app.session.epoch);
+    assert_eq!(dash.inbox_rows(), 0);
+    assert_ne!(epoch, dash.epoch());
 }
 
 #[test]
 fn each_profile_has_one_poll_which_a_rejected_key_stops() {
     let polled = |dash: &Dash| -> Vec<(String, usize, Pace)> {
-        let subs = subscriptions(&dash.app)
+        let subs = dash
+            .subscriptions()
             .into_iter()
             .filter_map(|sub| match sub.key {
                 SubscriptionId::Inbox(profile) => Some((
@@ -633,7 +621,7 @@ fn failed_newest_revisions_are_rows_and_explained() {
         |key| *key == SubscriptionId::Newest("prod-us".into()),
         newest,
     );
-    assert_eq!(dash.app.inbox.listing().rows, []);
+    assert_eq!(dash.inbox_rows(), 0);
 }
 
 #[test]
@@ -730,11 +718,9 @@ fn rules_choose_events_and_programs_get_them_without_keys() {
         ));
     }
     let failures = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .filter(|notice| notice.text.contains("notify-me"));
+        .notices()
+        .into_iter()
+        .filter(|notice| notice.contains("notify-me"));
     assert_eq!(failures.count(), 1);
 }
 
@@ -764,13 +750,7 @@ fn many_events_make_one_notice_and_a_limited_number_of_programs() {
             .count(),
         20
     );
-    assert!(
-        dash.app
-            .session
-            .notices
-            .iter()
-            .any(|notice| notice.text == "support-bot: 50 wait for you")
-    );
+    assert!(dash.notices().contains(&"support-bot: 50 wait for you"));
 }
 
 /// Opens the thread `9775` of the local server and loads its records.
@@ -864,13 +844,13 @@ fn a_page_with_newer_events_corrects_the_row_and_the_notice_of_a_poll() {
         "[[notify]]\nwhen = \"stuck\"\n",
         active_run("2026-11-21T14:00:00Z", "running"),
     );
-    let at = dash.app.viewer().unwrap().server.clone();
+    let at = dash.page().server;
     answer(&mut dash, &at, listed(vec![]));
     dash.pass(290);
     dash.event("updates", "{}");
     dash.pass(20);
     dash.feed(Msg::Focus(false));
-    let thread = dash.app.viewer().unwrap().thread_id.clone().unwrap();
+    let thread = dash.page().thread.unwrap();
     let stuck = |thread: &str| {
         let sign = InboxThread {
             status: "busy".into(),
@@ -932,7 +912,7 @@ fn threads_on_open_pages_are_rows_where_the_server_cannot_search() {
             ..ServerInbox::default()
         }),
     );
-    assert_eq!(dash.app.inbox.listing().rows, []);
+    assert_eq!(dash.inbox_rows(), 0);
     let thread = json!({"status": "interrupted", "metadata": {"graph_id": "agent"}, "updated_at": "2026-11-21T14:00:30Z",
         "interrupts": {"t": [{"id": "i1", "value": {"question": "send 5 EUR?"}}]}});
     dash.feed(Msg::Focus(false));
@@ -940,14 +920,11 @@ fn threads_on_open_pages_are_rows_where_the_server_cannot_search() {
         (SnapshotPart::Thread, thread),
         (SnapshotPart::Runs, json!([])),
     ]);
-    let counts = dash.app.inbox.tally().counts;
-    assert_eq!((counts.waiting, counts.failed), (1, 0));
+    assert_eq!(dash.inbox_rows(), 1);
     assert!(
-        dash.app
-            .session
-            .notices
-            .iter()
-            .any(|notice| notice.text.ends_with("waits for you: send 5 EUR?"))
+        dash.notices()
+            .into_iter()
+            .any(|notice| notice.ends_with("waits for you: send 5 EUR?"))
     );
     dash.keys("i");
     let screen = dash.screen();
@@ -990,11 +967,7 @@ fn a_tile_opens_what_waits_on_its_deployment() {
     let screen = dash.screen();
     assert!(screen.contains("invoice-agent"), "{screen}");
     dash.keys("<Enter>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inbox), "{}", dash.screen());
     assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
     // A filter that would hide it is removed, and older rows don't take the cursor.
     dash.keys("/approval<Enter><Esc>");
@@ -1032,24 +1005,12 @@ fn a_tile_opens_what_waits_on_its_deployment() {
     );
     assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
     dash.keys("<Esc>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Glance), "{}", dash.screen());
     // Also back from a thread that was opened there.
     dash.keys("<Enter><Enter><Esc>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inbox), "{}", dash.screen());
     dash.keys("<Esc>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Glance), "{}", dash.screen());
 }
 
 #[test]
@@ -1059,16 +1020,12 @@ fn a_thread_that_the_inbox_opened_returns_to_it() {
         dash.keys("i<Down>");
         let before = selected(&mut dash);
         dash.keys("<Enter>");
-        assert!(dash.app.overlays.is_empty());
+        assert!(dash.dialog().is_none());
         dash.keys(leave);
-        assert!(
-            matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-            "{leave}: {}",
-            dash.screen()
-        );
+        assert!(dash.has_dialog(Dialog::Inbox), "{leave}: {}", dash.screen());
         assert_eq!(selected(&mut dash), before);
         dash.keys("<Esc>");
-        assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+        assert!(dash.dialog().is_none(), "{}", dash.screen());
     }
     // The first row stays selected although an older one arrives, and the filter is kept.
     let mut dash = full((140, 40));
@@ -1093,42 +1050,30 @@ fn a_thread_that_the_inbox_opened_returns_to_it() {
     );
     // Another page is left to its lists.
     dash.keys("<Esc><Enter>");
-    dash.app.open_server(support());
+    dash.open_server_of(support());
     dash.keys("<Esc>");
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
 }
 
 #[test]
 fn news_wait_until_an_answer_to_a_key_was_shown() {
     let news = |dash: &mut Dash| {
-        let id = format!(
-            "01a1fbb5-0000-7000-8000-0000000{:05}",
-            dash.app.session.notified
-        );
+        let id = format!("01a1fbb5-0000-7000-8000-0000000{:05}", dash.notices().len());
         let asked = thread(dash, &id, "extract", 0, Some(InboxCause::Breakpoint));
         let rows = vec![asked, refund(dash), approval(dash)];
         answer(dash, &support(), listed(rows));
     };
     let mut dash = full((140, 40));
-    dash.app.notify(false, "Answer sent.");
+    dash.notify("Answer sent.");
     dash.pass(1);
     news(&mut dash);
-    assert_eq!(
-        dash.app.notice().map(|notice| notice.text.as_str()),
-        Some("Answer sent.")
-    );
+    assert_eq!(dash.shown_notice(), Some("Answer sent."));
     assert!(
-        dash.app
-            .next_tick()
+        dash.next_tick()
             .is_some_and(|tick| tick <= std::time::Duration::from_secs(3))
     );
     dash.pass(3);
-    let said = |dash: &Dash| {
-        dash.app
-            .notice()
-            .map(|notice| notice.text.clone())
-            .unwrap_or_default()
-    };
+    let said = |dash: &Dash| dash.shown_notice().unwrap_or_default().to_string();
     assert!(
         said(&dash).contains("paused at a breakpoint"),
         "{}",
@@ -1143,7 +1088,7 @@ fn news_wait_until_an_answer_to_a_key_was_shown() {
     );
     dash.pass(1);
     assert_eq!(said(&dash), "");
-    dash.app.notify(false, "Answer sent.");
+    dash.notify("Answer sent.");
     news(&mut dash);
     dash.pass(3);
     dash.keys("<Down>");
@@ -1157,7 +1102,7 @@ fn news_wait_until_an_answer_to_a_key_was_shown() {
     news(&mut dash);
     assert_ne!(said(&dash), before);
     // An answer covers news.
-    dash.app.notify(false, "Answer sent.");
+    dash.notify("Answer sent.");
     assert_eq!(said(&dash), "Answer sent.");
 }
 

@@ -198,7 +198,7 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
         version: String::new(),
         raw: Value::Null,
     };
-    dash.app.agent.infos.entry(support()).or_default().value = Some(info);
+    dash.done(EffectResult::Info(support(), Ok(info)));
     dash.keys("i");
     assert!(
         !dash.screen().contains("x end the thread"),

@@ -6,8 +6,7 @@ use runtail_api::{Acted, Kind, PlanError, StartError, StartFailure, Started, Thr
 use runtail_core::model::{
     Consent, InboxCause, InboxThread, NewRevision, Note, PlainRequest, Preview, Question,
 };
-use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
+use runtail_testkit::dash::{Dash, Dialog};
 use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, ThreadRef};
 use serde_json::{Value, json};
 
@@ -201,11 +200,7 @@ fn rules_answer_the_threads_of_the_inbox_one_after_the_other() {
         assert!(acted(&mut dash, &open[0], started("1f0a-1")).is_empty());
         assert!(dash.keys("<ctrl-s>").is_empty());
         dash.keys("<Esc>");
-        assert!(
-            matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))),
-            "{}",
-            dash.screen()
-        );
+        assert!(dash.has_dialog(Dialog::Inbox), "{}", dash.screen());
     }
 }
 

@@ -2,11 +2,6 @@
 
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::hints::hints;
-use runtail_tui::input::action::Context;
-use runtail_tui::input::help::{HelpItem, Place, help_groups};
-use runtail_tui::input::keymap::Binding;
-use runtail_tui::session::Lookup;
 use runtail_tui::session::msg::Effect;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -26,9 +21,9 @@ fn thread((w, h): (u16, u16), view: &str) -> Dash {
     dash.capture_now("agent-tasks");
     dash.continue_capture_now("agent-messages");
     dash.keys(view);
-    dash.app.relayout();
+    dash.relayout();
     dash.keys("<PageUp>");
-    dash.app.relayout();
+    dash.relayout();
     dash
 }
 
@@ -49,9 +44,9 @@ fn graph(size: (u16, u16)) -> Dash {
     let mut dash = crate::graph::thread(size);
     crate::graph::run(&mut dash);
     dash.keys("9");
-    dash.app.relayout();
+    dash.relayout();
     crate::graph::load(&mut dash);
-    dash.app.relayout();
+    dash.relayout();
     dash
 }
 
@@ -187,19 +182,13 @@ const OTHERS: [Screen; 27] = [
 
 /// What a key may change: the screen without notices, and what is not on it.
 fn fingerprint(dash: &mut Dash) -> (String, [usize; 3], bool, String) {
-    dash.app.session.notice_until = None;
-    let (overlays, prompt) = (
-        dash.app.overlays.len(),
-        usize::from(dash.app.prompt.is_some()),
-    );
-    let epoch = format!(
-        "{:?} {:?}",
-        dash.app.session.epoch, dash.app.session.refreshed_at
-    );
+    dash.end_notice();
+    let (overlays, prompt) = (dash.dialogs().len(), usize::from(dash.is_typing()));
+    let epoch = format!("{:?}", dash.epoch());
     (
         dash.screen(),
-        [overlays, prompt, usize::from(dash.app.frozen)],
-        dash.app.quit,
+        [overlays, prompt, usize::from(dash.is_frozen())],
+        dash.has_ended(),
         epoch,
     )
 }
@@ -222,11 +211,11 @@ const SOMETIMES: [(&str, &str); 10] = [
 fn press(open: fn((u16, u16)) -> Dash, size: (u16, u16), key: &str) -> (bool, Vec<String>) {
     let mut dash = open(size);
     dash.later(5_000);
-    let (before, notices) = (fingerprint(&mut dash), dash.app.session.notices.len());
+    let (before, notices) = (fingerprint(&mut dash), dash.notices().len());
     let effects: Vec<Effect> = dash.keys(key);
-    let said = dash.app.session.notices[notices..]
+    let said = dash.notices()[notices..]
         .iter()
-        .map(|notice| notice.text.clone())
+        .map(ToString::to_string)
         .collect();
     (
         !effects.is_empty() || fingerprint(&mut dash) != before,
@@ -258,7 +247,7 @@ fn every_key_of_the_footer_does_something() {
         for size in SIZES {
             let mut dash = open(size);
             dash.screen();
-            for (shown, label) in hints(&dash.app) {
+            for (shown, label) in dash.hints() {
                 let keys = keys(&shown);
                 if !keys.iter().any(|key| press(*open, size, key).0) {
                     dead.push(format!("{name} {}x{}: {shown} {label}", size.0, size.1));
@@ -267,22 +256,6 @@ fn every_key_of_the_footer_does_something() {
         }
     }
     assert!(dead.is_empty(), "{}", dead.join("\n"));
-}
-
-/// Returns the lines of the help on a screen.
-fn help(dash: &Dash) -> (Context, Vec<HelpItem>) {
-    let works = |row: &Binding| dash.app.works(row);
-    let context = dash.app.page_context();
-    let place = Place {
-        context,
-        view: dash.app.shown_view(),
-        works: &works,
-    };
-    let groups = help_groups(&dash.app.session.keymap, place, false);
-    (
-        context,
-        groups.into_iter().flat_map(|group| group.items).collect(),
-    )
 }
 
 #[test]
@@ -299,7 +272,7 @@ fn every_key_of_the_help_does_something_and_is_listed_once() {
     {
         let mut dash = open(SIZES[0]);
         dash.screen();
-        let (context, items) = help(&dash);
+        let (context, items) = dash.help();
         let mut listed = BTreeSet::new();
         for item in items.iter().filter(|item| item.id.is_some()) {
             let id = item.id.unwrap_or_default();
@@ -307,7 +280,7 @@ fn every_key_of_the_help_does_something_and_is_listed_once() {
             for key in item.keys.split("  ").flat_map(keys) {
                 let parsed = runtail_tui::input::key::parse_keys(&key).unwrap()[0];
                 assert!(
-                    dash.app.session.keymap.action(context, parsed).is_some(),
+                    dash.has_action(context, parsed),
                     "{name}: {key} {}",
                     item.name
                 );

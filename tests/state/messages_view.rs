@@ -105,7 +105,7 @@ fn markdown_is_rendered_at_every_size_and_in_ascii() {
     insta::assert_snapshot!("markdown_80x24", with_reply((80, 24)).screen());
     insta::assert_snapshot!("markdown_140x40", with_reply((140, 40)).screen());
     let mut ascii = with_reply((140, 40));
-    ascii.ascii = true;
+    ascii.set_ascii(true);
     let screen = ascii.screen();
     insta::assert_snapshot!("markdown_ascii_140x40", screen);
     let mut narrow = with_reply((60, 12));

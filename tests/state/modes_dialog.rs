@@ -4,7 +4,7 @@ use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, Record, RunRecord, RunStreamOptions, Target};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Returns the modes that the source of the open stream receives.
 #[track_caller]
 fn source_modes(dash: &Dash) -> Vec<String> {
-    let subs = subscriptions(&dash.app);
+    let subs = dash.subscriptions();
     let stream = subs
         .iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
@@ -25,7 +25,7 @@ fn joined(size: (u16, u16), terms: Option<RunStreamOptions>) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     dash.keys("q");
-    dash.app.open_stream(StreamTarget::Join {
+    dash.open_stream(StreamTarget::Join {
         thread: "t-1".into(),
         run: "r-1".into(),
     });
@@ -43,7 +43,7 @@ fn terms(modes: &[&str]) -> RunStreamOptions {
 }
 
 fn set_server_kind(dash: &mut Dash, kind: ServerKind) {
-    let server = dash.app.viewer().expect("a stream").server.clone();
+    let server = dash.page().server;
     dash.done(EffectResult::Info(
         server,
         Ok(ServerInfo {
@@ -76,7 +76,7 @@ fn thread_streams_have_three_modes() {
         );
         // The next stream of a thread has the same modes.
         dash.keys("<Esc><Down><Enter>");
-        let shown = dash.app.viewer().expect("a stream").modes.wanted.len();
+        let shown = dash.modes().len();
         assert_eq!(shown, 3);
     }
 }
@@ -157,7 +157,7 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
         stream_mode: vec!["values".into()],
         ..RunCreate::default()
     };
-    dash.app.open_stream(StreamTarget::Start {
+    dash.open_stream(StreamTarget::Start {
         on: Target::Stateless,
         body: Arc::new(body),
     });
@@ -180,7 +180,7 @@ fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
         stream_mode: modes,
         ..RunCreate::default()
     };
-    dash.app.open_stream(StreamTarget::Start {
+    dash.open_stream(StreamTarget::Start {
         on: Target::Thread("t-1".into()),
         body: Arc::new(body),
     });
@@ -232,7 +232,7 @@ fn refused_mode_changes_are_reported() {
 #[test]
 fn mode_change_after_the_end_reloads_the_stream() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
-    let before = dash.app.viewer().expect("a stream").id;
+    let before = dash.stream().unwrap();
     dash.end(Outcome::Success);
     dash.keys("M<Down> ");
     assert!(
@@ -241,14 +241,14 @@ fn mode_change_after_the_end_reloads_the_stream() {
         dash.screen()
     );
     dash.keys("<Enter>");
-    assert!(dash.app.viewer().expect("a stream").id > before);
+    assert!(dash.stream().unwrap() > before);
     assert_eq!(source_modes(&dash), ["values"]);
 }
 
 #[test]
 fn mode_change_is_shown_in_runs() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
-    let at = dash.app.session.now;
+    let at = dash.now;
     let close = runtail_stream::Record::Close {
         at,
         conn: 1,
@@ -288,7 +288,7 @@ fn typed_ahead_ctrl_s_does_not_start_a_run() {
     assert!(!starts(dash.typed_ahead("n<ctrl-s>")));
     // Nor does a key typed before the composer is drawn again.
     dash.screen();
-    dash.app.on_drawn();
+    dash.on_drawn();
     assert!(!starts(dash.typed_ahead("<Esc>n<ctrl-s>")));
     assert!(starts(dash.keys("<ctrl-s>")), "{}", dash.screen());
 }
@@ -327,8 +327,5 @@ fn composer_offers_every_mode_and_remembers_the_choice() {
     assert!(!body.stream_subgraphs);
     // The next run starts with the same modes.
     dash.keys("q<Esc>n");
-    let Some(runtail_tui::app::Overlay::Compose(composer)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
-    assert_eq!(composer.options.chosen_modes(), all);
+    assert_eq!(dash.composed_modes(), all);
 }

@@ -3,7 +3,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::style::Modifier;
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::hints::hints;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (140, 40)];
 
@@ -38,17 +37,17 @@ fn row_of(buffer: &Buffer, text: &str) -> u16 {
 /// Shows a notice over a screen, and checks what it may not cover.
 #[track_caller]
 fn check(mut dash: Dash, name: &str) {
-    let (w, h) = dash.app.session.size;
-    dash.app.session.notice_until = None;
+    let (w, h) = dash.size();
+    dash.end_notice();
     let before = dash.buffer();
-    dash.app.notify(false, LONG);
+    dash.notify(LONG);
     let after = dash.buffer();
     let y = row_of(&after, LONG);
     let said = format!(
         "{name} {w}x{h}:\n{}",
         (0..h).map(|y| line(&after, y) + "\n").collect::<String>()
     );
-    for (key, label) in hints(&dash.app) {
+    for (key, label) in dash.hints() {
         // Narrow screens leave out some of them, with or without a notice.
         let hint = format!("{key} {label}");
         assert_eq!(
@@ -121,7 +120,7 @@ fn a_long_notice_covers_no_key_and_no_frame() {
         dash.card();
         check(dash, "explanation");
         let (mut dash, _) = crate::changes::deletion(size);
-        dash.app.relayout();
+        dash.relayout();
         check(dash, "preview");
     }
 }
@@ -132,7 +131,7 @@ fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
         let (mut dash, _) = crate::changes::deletion(size);
         let before = dash.screen();
         assert!(before.contains("to confirm"), "{before}");
-        dash.app.notify(false, LONGEST);
+        dash.notify(LONGEST);
         let after = dash.screen();
         assert!(
             after.contains("prod-us › invoice-agent › approval"),
@@ -164,7 +163,7 @@ fn the_failure_of_a_key_ends_with_the_next_key() {
         dash.screen()
     );
     // A failure that no key caused is read first.
-    dash.app.notify(true, "The server at prod-eu answered 503.");
+    dash.notify_error("The server at prod-eu answered 503.");
     dash.keys("<Tab>");
     assert!(dash.screen().contains("answered 503"), "{}", dash.screen());
 }

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_stream::Seq;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{App, Overlay, Pane};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_tui::app::Pane;
 use runtail_tui::features::palette::{COMMANDS, Group};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::input::action::{Action, Context};
-use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::key::Key;
 use runtail_tui::input::keymap::BINDINGS;
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg, StreamTarget};
 use runtail_tui::session::msg::{Found, Source};
@@ -18,31 +18,16 @@ use std::collections::BTreeSet;
 const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";
 
-fn completions(app: &App, text: &str) -> Vec<String> {
-    app.offers(text)
+fn completions(dash: &Dash, text: &str) -> Vec<String> {
+    dash.offers(text)
         .into_iter()
         .map(|offer| offer.line)
         .collect()
 }
 
-fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
-}
-
-fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
-    dash.keys(":");
-    line.chars()
-        .for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
-    dash.feed(Msg::Key(Key::plain(Code::Enter)))
-}
-
 /// The names and lines of the rows of a group.
-fn rows(app: &App, text: &str, group: Group) -> Vec<(String, String)> {
-    let offers = app
+fn rows(dash: &Dash, text: &str, group: Group) -> Vec<(String, String)> {
+    let offers = dash
         .offers(text)
         .into_iter()
         .filter(|offer| offer.group == group);
@@ -52,7 +37,7 @@ fn rows(app: &App, text: &str, group: Group) -> Vec<(String, String)> {
 #[test]
 fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
-    let starts = completions(&dash.app, "re");
+    let starts = completions(&dash, "re");
     assert!(
         ["revisions", "redeploy", "revoke-slack"]
             .iter()
@@ -60,25 +45,25 @@ fn prefix_matches_are_listed_first() {
         "{starts:?}"
     );
     assert!(
-        completions(&dash.app, "rvsns").contains(&"revisions".to_string()),
+        completions(&dash, "rvsns").contains(&"revisions".to_string()),
         "letters in order are enough"
     );
     assert_eq!(
-        completions(&dash.app, "redeploy")[0],
+        completions(&dash, "redeploy")[0],
         "redeploy",
         "a whole command comes first"
     );
-    assert!(completions(&dash.app, "nonsense").is_empty());
+    assert!(completions(&dash, "nonsense").is_empty());
     assert_eq!(
-        dash.app.no_completion("thme"),
+        dash.no_completion("thme"),
         "No action matches \"thme\". Did you mean theme?"
     );
     assert_eq!(
-        dash.app.no_completion("canx"),
+        dash.no_completion("canx"),
         "No action matches \"canx\". Did you mean cancel?"
     );
     assert_eq!(
-        dash.app.no_completion("theme mnoo"),
+        dash.no_completion("theme mnoo"),
         "There is no theme mnoo. Did you mean mono?"
     );
 }
@@ -87,7 +72,7 @@ fn prefix_matches_are_listed_first() {
 fn every_action_is_listed_once_with_its_key() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    let all = dash.app.offers("");
+    let all = dash.offers("");
     for row in BINDINGS
         .iter()
         .filter(|row| !row.is_movement() && row.context != Context::Command)
@@ -136,7 +121,7 @@ fn every_action_is_listed_once_with_its_key() {
 fn actions_are_found_by_name_description_key_id_and_place() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    let first = |text: &str| completions(&dash.app, text)[0].clone();
+    let first = |text: &str| completions(&dash, text)[0].clone();
     assert_eq!(first("can"), "stream.cancel");
     assert_eq!(first("cancel roll"), "stream.rollback");
     assert_eq!(
@@ -147,11 +132,11 @@ fn actions_are_found_by_name_description_key_id_and_place() {
     assert_eq!(first("x"), "stream.cancel", "by its key");
     assert_eq!(first("stream.cancel"), "stream.cancel");
     assert!(
-        rows(&dash.app, "redeploy revis", Group::Here)
+        rows(&dash, "redeploy revis", Group::Here)
             .iter()
             .any(|(_, line)| line == "redeploy")
     );
-    let elsewhere = rows(&dash.app, "interrupt", Group::Elsewhere);
+    let elsewhere = rows(&dash, "interrupt", Group::Elsewhere);
     assert!(elsewhere.is_empty() || elsewhere.iter().all(|(name, _)| !name.is_empty()));
     dash.keys(":can");
     insta::assert_snapshot!("palette_thread_140x40", dash.screen());
@@ -161,30 +146,25 @@ fn actions_are_found_by_name_description_key_id_and_place() {
 fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(run_command(&mut dash, "revisions.build_log").is_empty());
+    assert!(dash.command("revisions.build_log").is_empty());
     assert_eq!(
-        (dash.app.focus, last_notice(&dash)),
+        (dash.focus(), dash.newest_notice()),
         (Pane::Revisions, "Press b to follow the build log.")
     );
-    run_command(&mut dash, "why.again");
+    dash.command("why.again");
     assert_eq!(
-        (dash.app.focus, last_notice(&dash)),
+        (dash.focus(), dash.newest_notice()),
         (
             Pane::Stream,
             "Press e to explain the thread, then R to run it again."
         )
     );
     // Enter runs what works here as its key would.
-    run_command(&mut dash, "stream.raw");
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+    dash.command("stream.raw");
+    assert_eq!(dash.view(), View::Raw);
     // Enter never sends.
-    run_command(&mut dash, "save.write");
-    assert!(
-        dash.app
-            .overlays
-            .iter()
-            .all(|overlay| !matches!(overlay, Overlay::Save(_)))
-    );
+    dash.command("save.write");
+    assert!(!dash.dialogs().contains(&Dialog::Save));
 }
 
 /// The text of the selected row of the palette.
@@ -204,25 +184,25 @@ fn the_selected_row_works_here_and_enter_runs_it() {
     assert!(!screen.contains("view Graph"), "{screen}");
     assert!(selected(&screen).contains("graph ASSISTANT"), "{screen}");
     dash.keys("<Enter>");
-    assert!(dash.app.agent.server.is_some(), "{}", last_notice(&dash));
-    assert_eq!(last_notice(&dash), "Press : and type graph.");
+    assert!(dash.has_server(), "{}", dash.newest_notice());
+    assert_eq!(dash.newest_notice(), "Press : and type graph.");
     // What a read-only profile can't do is not listed as working here.
     let mut dash = demo_like((140, 40));
     let here = |dash: &Dash| {
-        rows(&dash.app, "redeploy", Group::Here)
+        rows(&dash, "redeploy", Group::Here)
             .into_iter()
             .any(|(_, line)| line == "deployments.mark")
     };
     assert!(!here(&dash));
     dash.open_thread();
     assert!(
-        rows(&dash.app, "cancel the run", Group::Here)
+        rows(&dash, "cancel the run", Group::Here)
             .iter()
             .any(|(_, line)| line == "stream.cancel")
     );
     dash.seal();
     assert!(
-        !rows(&dash.app, "cancel the run", Group::Here)
+        !rows(&dash, "cancel the run", Group::Here)
             .iter()
             .any(|(_, line)| line == "stream.cancel")
     );
@@ -233,7 +213,7 @@ fn the_counter_counts_each_match_once() {
     let mut dash = demo_like((140, 40));
     dash.keys(":cancel");
     let screen = dash.screen();
-    let all = dash.app.offers("cancel");
+    let all = dash.offers("cancel");
     let elsewhere = all
         .iter()
         .filter(|offer| offer.group == Group::Elsewhere)
@@ -242,7 +222,7 @@ fn the_counter_counts_each_match_once() {
         all.iter().all(|offer| !offer.line.contains(' ')),
         "only actions match"
     );
-    let count = dash.app.offers("").len();
+    let count = dash.offers("").len();
     assert!(
         screen.contains(&format!("{} of {count} · {elsewhere} elsewhere", all.len())),
         "{screen}"
@@ -253,7 +233,7 @@ fn the_counter_counts_each_match_once() {
 fn actions_with_one_name_are_told_apart() {
     let mut dash = demo_like((140, 40));
     for text in ["approve", "interrupt", "cancel", "open", "redeploy", "roll"] {
-        let all = dash.app.offers(text);
+        let all = dash.offers(text);
         let shown: Vec<(&str, &str)> = all
             .iter()
             .map(|offer| (offer.shown.as_str(), offer.note.as_str()))
@@ -280,24 +260,20 @@ fn actions_with_one_name_are_told_apart() {
         );
     }
     dash.keys(":interrupt<Enter>");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Confirm), "{}", dash.screen());
 }
 
 #[test]
 fn an_action_on_a_thread_opens_the_threads_of_the_selected_deployment() {
     let mut dash = demo_like((140, 40));
-    run_command(&mut dash, "stream.cancel");
+    dash.command("stream.cancel");
     assert!(
-        dash.app.agent.server.is_some() && dash.app.focus == Pane::Stream,
+        dash.has_server() && dash.focus() == Pane::Stream,
         "{}",
         dash.screen()
     );
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Press ⏎ to open thread, run or assistant, then x to cancel the run."
     );
 }
@@ -305,9 +281,9 @@ fn an_action_on_a_thread_opens_the_threads_of_the_selected_deployment() {
 #[test]
 fn actions_are_found_by_words_of_other_tools() {
     let mut dash = demo_like((140, 40));
-    assert!(completions(&dash.app, "cancel").contains(&"interrupt".to_string()));
+    assert!(completions(&dash, "cancel").contains(&"interrupt".to_string()));
     dash.open_thread();
-    let found = completions(&dash.app, "fork");
+    let found = completions(&dash, "fork");
     assert!(
         ["stream.again", "stream.edit_state"]
             .iter()
@@ -315,7 +291,7 @@ fn actions_are_found_by_words_of_other_tools() {
         "{found:?}"
     );
     dash.keys("0");
-    let names: Vec<String> = rows(&dash.app, "fork", Group::Here)
+    let names: Vec<String> = rows(&dash, "fork", Group::Here)
         .into_iter()
         .map(|(name, _)| name)
         .collect();
@@ -329,7 +305,7 @@ fn actions_are_found_by_words_of_other_tools() {
 fn enter_on_a_command_without_its_argument_lists_the_choices() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    let notices = dash.app.session.notices.len();
+    let notices = dash.notices().len();
     for command in ["theme", "wrap", "timestamps", "view", "dep", "stream"] {
         dash.keys(&format!(":{command}<Enter>"));
         let screen = dash.screen();
@@ -339,12 +315,7 @@ fn enter_on_a_command_without_its_argument_lists_the_choices() {
         );
         dash.keys("<Esc>");
     }
-    assert_eq!(
-        dash.app.session.notices.len(),
-        notices,
-        "{}",
-        last_notice(&dash)
-    );
+    assert_eq!(dash.notices().len(), notices, "{}", dash.newest_notice());
     dash.keys(":theme<Enter><Down>");
     let screen = dash.screen();
     assert!(
@@ -354,7 +325,7 @@ fn enter_on_a_command_without_its_argument_lists_the_choices() {
     // The next Enter chooses.
     dash.keys("<Esc>:wrap<Enter>off<Enter>");
     assert!(
-        dash.app.overlays.is_empty() && !dash.app.session.prefs.wrap,
+        dash.dialog().is_none() && !dash.wraps(),
         "{}",
         dash.screen()
     );
@@ -368,9 +339,9 @@ fn the_last_actions_are_listed_first() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
-        run_command(&mut dash, line);
+        dash.command(line);
     }
-    let recent: Vec<String> = rows(&dash.app, "", Group::Recent)
+    let recent: Vec<String> = rows(&dash, "", Group::Recent)
         .into_iter()
         .map(|(_, line)| line)
         .collect();
@@ -382,39 +353,36 @@ fn the_last_actions_are_listed_first() {
         dash.screen()
     );
     dash.keys("<Enter>");
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+    assert_eq!(dash.view(), View::Raw);
 }
 
 #[test]
 fn dead_keys_say_what_they_do_and_where() {
     let mut dash = demo_like((140, 40));
-    let notices = dash.app.session.notices.len();
+    let notices = dash.notices().len();
     dash.keys("M");
     let does = runtail_tui::input::keymap::binding("stream.modes")
         .unwrap()
         .does();
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         format!("M {does}: press it in a thread.")
     );
     dash.keys("MM");
     assert_eq!(
-        dash.app.session.notices.len(),
+        dash.notices().len(),
         notices + 1,
         "a repeated one is listed once"
     );
     dash.keys("<ctrl-k>");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Ctrl-K has no action. Press ? for keys."
     );
     // Not for movement, not in a text field, not while frozen.
-    let notices = dash.app.session.notices.len();
+    let notices = dash.notices().len();
     dash.keys("<Left><Right><ctrl-Left><Enter><Esc>/M<ctrl-k><Esc>:M<Esc>FM<ctrl-k>F");
-    let new: Vec<&str> = dash.app.session.notices[notices..]
-        .iter()
-        .map(|notice| notice.text.as_str())
-        .collect();
+    let new = &dash.notices()[notices..];
     assert!(
         new.iter()
             .all(|text| !text.contains("press it") && !text.contains("has no action")),
@@ -422,7 +390,7 @@ fn dead_keys_say_what_they_do_and_where() {
     );
     // Pasted text is not a sequence of keys.
     dash.feed(Msg::Paste("M".into()));
-    assert!(!last_notice(&dash).starts_with("M "));
+    assert!(!dash.newest_notice().starts_with("M "));
 }
 
 #[test]
@@ -430,7 +398,6 @@ fn every_action_of_another_screen_says_where_it_works() {
     let mut dash = demo_like((140, 40));
     let scopes = |dash: &Dash| {
         let offers = dash
-            .app
             .offers("")
             .into_iter()
             .filter(|offer| offer.group == Group::Elsewhere);
@@ -447,11 +414,7 @@ fn every_action_of_another_screen_says_where_it_works() {
         assert!(silent.is_empty(), "{keys}: {silent:?}");
     }
     let note = |dash: &Dash, line: &str| {
-        let found = dash
-            .app
-            .offers("")
-            .into_iter()
-            .find(|offer| offer.line == line);
+        let found = dash.offers("").into_iter().find(|offer| offer.line == line);
         found.map(|offer| offer.note).unwrap_or_default()
     };
     assert!(
@@ -490,10 +453,7 @@ fn every_action_of_another_screen_says_where_it_works() {
 fn the_mouse_works_in_the_palette_and_in_the_help() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(
-        !dash.app.uses_mouse(),
-        "the terminal selects text in streams"
-    );
+    assert!(!dash.uses_mouse(), "the terminal selects text in streams");
     let row_with = |dash: &mut Dash, text: &str| {
         let screen = dash.screen();
         let row = screen
@@ -506,7 +466,7 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
         (x as u16, y as u16)
     };
     dash.keys(":show");
-    assert!(dash.app.uses_mouse());
+    assert!(dash.uses_mouse());
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
     let screen = dash.screen();
@@ -514,23 +474,15 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
         screen.lines().any(|line| line.contains("▌ Show Raw")),
         "{screen}"
     );
-    assert_eq!(
-        dash.app.viewer().unwrap().view(),
-        View::Messages,
-        "a click chooses"
-    );
+    assert_eq!(dash.view(), View::Messages, "a click chooses");
     dash.feed(Msg::Wheel { lines: 3, x, y });
     assert!(!dash.screen().contains("▌ Show Raw"), "{}", dash.screen());
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
     let (x, y) = row_with(&mut dash, "Show Raw");
     dash.feed(Msg::Click { x, y });
-    assert_eq!(
-        dash.app.viewer().unwrap().view(),
-        View::Raw,
-        "a second one runs"
-    );
-    assert!(dash.app.overlays.is_empty());
+    assert_eq!(dash.view(), View::Raw, "a second one runs");
+    assert!(dash.dialog().is_none());
     dash.keys("?");
     let (x, y) = row_with(&mut dash, "Show Updates");
     dash.feed(Msg::Click { x, y });
@@ -539,12 +491,12 @@ fn the_mouse_works_in_the_palette_and_in_the_help() {
     for _ in 0..2 {
         dash.feed(Msg::Click { x, y });
     }
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Updates);
+    assert_eq!(dash.view(), View::Updates);
     // A click beside the lines does nothing.
     dash.keys("?");
     dash.feed(Msg::Click { x: 139, y: 38 });
     dash.feed(Msg::Click { x: 0, y: 1 });
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Help(_))));
+    assert!(dash.has_dialog(Dialog::Help));
 }
 
 #[test]
@@ -572,7 +524,7 @@ fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
     let mut dash = demo_like((140, 40));
     for keys in ["", "<Tab>", "<Esc>i", "<Esc>p", "<Esc>!", "<Esc>"] {
         dash.keys(keys);
-        let hints = runtail_tui::app::hints::hints(&dash.app);
+        let hints = dash.hints();
         let labels: Vec<&str> = hints.iter().map(|(_, label)| *label).collect();
         assert!(
             labels.len() <= 6 && labels.ends_with(&["commands", "help"]),
@@ -596,8 +548,8 @@ fn help_is_filtered_and_runs_the_selected_line() {
         dash.keys("<Down>");
     }
     dash.keys("<Enter>");
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
+    assert_eq!(dash.view(), View::Raw);
     // Tab shows other contexts, in the order of the table.
     dash.keys("?<Tab>");
     assert!(
@@ -645,26 +597,25 @@ fn help_shows_the_sentences_where_all_of_them_have_room() {
 fn a_command_with_an_argument_is_not_guessed() {
     let mut dash = demo_like((100, 30));
     for line in ["foo abc", "t abc", "delete abc"] {
-        assert!(completions(&dash.app, line).is_empty(), "{line}");
-        assert_eq!(run_command(&mut dash, line), [], "{line}");
+        assert!(completions(&dash, line).is_empty(), "{line}");
+        assert_eq!(dash.command(line), [], "{line}");
         dash.keys("<Esc><Esc>");
     }
     assert!(
-        dash.app
-            .no_completion("foo abc")
+        dash.no_completion("foo abc")
             .starts_with("No action matches \"foo abc\".")
     );
     assert_eq!(
-        dash.app.no_completion("thme abc"),
+        dash.no_completion("thme abc"),
         "No action matches \"thme abc\". Did you mean theme?"
     );
     assert_eq!(
-        dash.app.no_completion("delete abc"),
+        dash.no_completion("delete abc"),
         "delete takes no argument."
     );
     // An unambiguous beginning is enough.
-    assert_eq!(completions(&dash.app, "them mon"), ["theme mono"]);
-    let effects = run_command(&mut dash, "forgeses s-1");
+    assert_eq!(completions(&dash, "them mon"), ["theme mono"]);
+    let effects = dash.command("forgeses s-1");
     assert!(
         matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"),
         "{effects:?}"
@@ -677,9 +628,10 @@ fn a_command_with_an_argument_is_not_guessed() {
         Err(failure(Kind::NotFound, "no such session")),
     ));
     assert!(
-        last_notice(&dash).starts_with("session s-1 was not found.\n"),
+        dash.newest_notice()
+            .starts_with("session s-1 was not found.\n"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -687,24 +639,24 @@ fn a_command_with_an_argument_is_not_guessed() {
 fn arguments_are_completed() {
     let mut dash = demo_like((100, 30));
     dash.open_server();
-    assert_eq!(completions(&dash.app, "dep inv"), ["dep invoice-agent"]);
+    assert_eq!(completions(&dash, "dep inv"), ["dep invoice-agent"]);
     assert_eq!(
-        completions(&dash.app, "dep supp"),
+        completions(&dash, "dep supp"),
         ["dep prod-us/support-bot", "dep prod-eu/support-bot"],
         "two deployments have that name"
     );
     assert_eq!(
-        completions(&dash.app, "inv")[0],
+        completions(&dash, "inv")[0],
         "dep invoice-agent",
         "a name alone is enough"
     );
     assert_eq!(
-        completions(&dash.app, "thread erro"),
+        completions(&dash, "thread erro"),
         [format!("thread {THREAD}")],
         "by its status"
     );
     assert_eq!(
-        completions(&dash.app, "view r"),
+        completions(&dash, "view r"),
         [
             "view runs",
             "view raw",
@@ -722,39 +674,30 @@ fn arguments_are_completed() {
         dash.screen()
     );
     dash.keys("<Enter>");
-    assert_eq!(
-        dash.app.deployments.list.selected().unwrap().name,
-        "invoice-agent"
-    );
-    assert_eq!(dash.app.focus, Pane::Deployments);
+    assert_eq!(dash.selected_deployment(), Some("prod-us/d3"));
+    assert_eq!(dash.focus(), Pane::Deployments);
     // Tab completes a command, and Down moves to an argument.
     dash.keys(":prof<Tab>");
     assert!(dash.screen().contains("> profile"), "{}", dash.screen());
     dash.keys("<Down><Enter>");
-    assert!(
-        dash.app.overlays.is_empty()
-            || matches!(dash.app.overlays.last(), Some(Overlay::Profiles(_)))
-    );
+    assert!(dash.dialog().is_none() || dash.has_dialog(Dialog::Profiles));
 }
 
 #[test]
 fn command_line_supports_cursor_editing_and_undo() {
     let mut dash = demo_like((100, 30));
-    let typed = |dash: &Dash| match dash.app.overlays.last() {
-        Some(Overlay::Command(palette)) => palette.text(),
-        _ => panic!("the palette is closed"),
-    };
+
     dash.keys(":theme mono<ctrl-Left><ctrl-w>view <End>x<Backspace>");
-    assert_eq!(typed(&dash), "view mono");
+    assert_eq!(dash.command_line(), "view mono");
     dash.keys("<Left><Left>");
     assert!(dash.screen().contains("> view mo▏no"), "{}", dash.screen());
     dash.keys("<ctrl-u>");
-    assert_eq!(typed(&dash), "no");
+    assert_eq!(dash.command_line(), "no");
     dash.keys("<alt-u>");
-    assert_eq!(typed(&dash), "view mono");
+    assert_eq!(dash.command_line(), "view mono");
     dash.keys("<ctrl-u><ctrl-k><Backspace>");
     assert!(
-        dash.app.overlays.is_empty(),
+        dash.dialog().is_none(),
         "Backspace on an empty line closes it"
     );
 }
@@ -764,9 +707,9 @@ fn filters_support_the_same_editing_keys() {
     let mut dash = demo_like((100, 30));
     dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
     assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
-    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot");
+    assert_eq!(dash.deployments_filter(), "support-bot");
     dash.keys("<alt-u><Enter>");
-    assert_eq!(dash.app.deployments.list.filter().text(), "supportbot");
+    assert_eq!(dash.deployments_filter(), "supportbot");
 }
 
 #[test]
@@ -780,10 +723,7 @@ fn pasted_lines_are_joined_and_control_characters_are_dropped() {
         "{}",
         dash.screen()
     );
-    assert_eq!(
-        dash.app.deployments.list.filter().text(),
-        "support-bot prod"
-    );
+    assert_eq!(dash.deployments_filter(), "support-bot prod");
     dash.keys("<Esc>:dep ");
     dash.feed(pasted());
     assert!(
@@ -797,46 +737,40 @@ fn pasted_lines_are_joined_and_control_characters_are_dropped() {
 fn command_history_is_remembered() {
     let mut dash = demo_like((100, 30));
     for line in ["wrap on", "timestamps delta", "wrap on"] {
-        run_command(&mut dash, line);
+        dash.command(line);
     }
-    assert!(dash.app.session.prefs.wrap);
-    assert_eq!(dash.app.session.prefs.timestamps, Timestamps::Delta);
-    let typed = |dash: &Dash| match dash.app.overlays.last() {
-        Some(Overlay::Command(palette)) => palette.text(),
-        _ => panic!(),
-    };
+    assert!(dash.wraps());
+    assert_eq!(dash.timestamps(), Timestamps::Delta);
+
     dash.keys(":<Up>");
-    assert_eq!(typed(&dash), "wrap on");
+    assert_eq!(dash.command_line(), "wrap on");
     dash.keys("<Up>");
-    assert_eq!(typed(&dash), "timestamps delta");
+    assert_eq!(dash.command_line(), "timestamps delta");
     dash.keys("<Up>");
-    assert_eq!(typed(&dash), "timestamps delta", "there is no older one");
+    assert_eq!(
+        dash.command_line(),
+        "timestamps delta",
+        "there is no older one"
+    );
     dash.keys("<Down><Down>");
-    assert_eq!(typed(&dash), "");
+    assert_eq!(dash.command_line(), "");
     dash.keys("<Up><Enter>");
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
 }
 
 #[test]
 fn themes_are_previewed_while_typing() {
     let mut dash = demo_like((100, 30));
     dash.keys(":theme mono");
-    assert_eq!(dash.app.session.prefs.theme(), "mono");
+    assert_eq!(dash.theme(), "mono");
     dash.keys("<Esc>");
-    assert_eq!(
-        dash.app.session.prefs.theme(),
-        "auto",
-        "Esc restores the theme"
-    );
+    assert_eq!(dash.theme(), "auto", "Esc restores the theme");
     dash.keys(":theme <Down><Down><Down>");
-    assert_eq!(dash.app.session.prefs.theme(), "light");
+    assert_eq!(dash.theme(), "light");
     dash.keys("<Enter>");
-    assert_eq!(
-        (dash.app.session.prefs.theme(), dash.app.overlays.len()),
-        ("light", 0)
-    );
-    run_command(&mut dash, "mouse off");
-    assert_eq!(dash.app.session.prefs.mouse, Mouse::Off);
+    assert_eq!((dash.theme(), dash.dialogs().len()), ("light", 0));
+    dash.command("mouse off");
+    assert_eq!(dash.mouse(), Mouse::Off);
 }
 
 #[test]
@@ -845,35 +779,30 @@ fn pasted_ids_open_their_target() {
     dash.open_server();
     dash.keys("<Tab>");
     dash.feed(Msg::Paste(format!("  {THREAD}\n")));
-    let viewer = dash.app.viewer().unwrap();
     assert_eq!(
-        viewer.target,
+        dash.page().target,
         StreamTarget::Tail {
             thread: THREAD.into()
         }
     );
     // A listed revision.
     dash.feed(Msg::Paste("66666666-6666-4666-8666-666666666666".into()));
-    assert_eq!(dash.app.focus, Pane::Revisions);
+    assert_eq!(dash.focus(), Pane::Revisions);
     assert_eq!(
-        dash.app.deployments.revision_selection.selected.as_deref(),
+        dash.selected_revision(),
         Some("66666666-6666-4666-8666-666666666666")
     );
     // A thread that is open already is shown, not opened twice.
-    run_command(&mut dash, THREAD);
-    assert_eq!(
-        (dash.app.stream.tabs.all().len(), dash.app.focus),
-        (1, Pane::Stream)
-    );
+    dash.command(THREAD);
+    assert_eq!((dash.tabs().len(), dash.focus()), (1, Pane::Stream));
     // An assistant.
     dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
-    let server = dash.app.agent.server.as_ref().unwrap();
     assert_eq!(
-        server.assistant_selection.selected.as_deref(),
+        dash.selected_assistant(),
         Some("0d3403f7-5601-53d2-b2f6-e9cafe096781")
     );
     assert!(
-        dash.app.viewer().is_none(),
+        !dash.has_stream(),
         "the list is shown; the stream keeps running"
     );
 }
@@ -894,10 +823,10 @@ fn ids_in_the_stream_select_their_event() {
         "messages",
         &format!(r#"[{{"type":"AIMessageChunk","id":"{message}","content":"b"}},{{}}]"#),
     );
-    let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
+    let at = |dash: &Dash| dash.position();
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(at(&dash), Some(Seq(2)));
-    run_command(&mut dash, message);
+    dash.command(message);
     assert_eq!(at(&dash), Some(Seq(3)), "where the message began");
 }
 
@@ -914,10 +843,10 @@ fn ids_after_a_snapshot_select_their_event() {
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
     dash.event("custom", "2");
     dash.feed(Msg::Paste(run.into()));
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
-    run_command(&mut dash, "#3");
+    assert_eq!(dash.position(), Some(Seq(3)));
+    dash.command("#3");
     assert_eq!(
-        dash.app.viewer().unwrap().anchor(),
+        dash.position(),
         Some(Seq(4)),
         "numbers count the events of the stream"
     );
@@ -978,11 +907,11 @@ fn respond_to_all(
 fn unknown_ids_are_searched_on_all_servers() {
     let mut dash = demo_like((140, 40));
     // No agent server was opened before.
-    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (number, sources) = search_requests(&dash.command(UNKNOWN));
     assert!(
-        last_notice(&dash).starts_with("Searching prod-") && last_notice(&dash).ends_with('…'),
+        dash.newest_notice().starts_with("Searching prod-") && dash.newest_notice().ends_with('…'),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     for profile in ["prod-us", "prod-eu"] {
         assert!(
@@ -1005,15 +934,16 @@ fn unknown_ids_are_searched_on_all_servers() {
             .all(|effect| !matches!(effect, Effect::Find(..))),
         "{effects:?}"
     );
-    let viewer = dash.app.viewer().unwrap();
+    let page = dash.page();
     assert_eq!(
-        (&*viewer.server.name, viewer.thread_id.as_deref()),
+        (&*page.server.name, page.thread.as_deref()),
         ("triage", Some(UNKNOWN))
     );
     assert!(
-        last_notice(&dash).contains("Found thread 99999999…9999 on prod-us › triage"),
+        dash.newest_notice()
+            .contains("Found thread 99999999…9999 on prod-us › triage"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     for late in &others[1..] {
         assert_eq!(
@@ -1025,13 +955,13 @@ fn unknown_ids_are_searched_on_all_servers() {
             []
         );
     }
-    assert_eq!(dash.app.stream.tabs.all().len(), 1);
+    assert_eq!(dash.tabs().len(), 1);
 }
 
 #[test]
 fn failed_searches_name_the_servers() {
     let mut dash = demo_like((140, 40));
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     let mut revisions = 0;
     respond_to_all(&mut dash, effects, |source| match source {
         Source::Server(server) if &*server.name == "triage" => {
@@ -1045,15 +975,12 @@ fn failed_searches_name_the_servers() {
     });
     assert_eq!(
         revisions,
-        dash.app
-            .deployments
-            .list
-            .rows
+        dash.rows()
             .iter()
             .filter(|row| row.deployment.is_some())
             .count()
     );
-    let text = last_notice(&dash);
+    let text = dash.newest_notice();
     assert!(
         text.starts_with("99999999…9999 was not found on prod-"),
         "{text}"
@@ -1065,43 +992,40 @@ fn failed_searches_name_the_servers() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(dash.app.session.notices.last().unwrap().error && dash.app.palette.search.is_none());
+    assert!(dash.is_error_noticed());
     // Pressing a key stops the search.
-    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (number, sources) = search_requests(&dash.command(UNKNOWN));
     dash.keys("<Down>");
-    assert_eq!(last_notice(&dash), "Stopped searching for 99999999…9999.");
+    assert_eq!(dash.newest_notice(), "Stopped searching for 99999999…9999.");
     dash.done(EffectResult::Found(
         number,
         sources[0].clone(),
         Ok(Some(Found::Thread)),
     ));
-    assert!(dash.app.viewer().is_none());
+    assert!(!dash.has_stream());
     // A profile whose key was rejected is named, but not searched.
-    let profile = dash
-        .app
-        .session
-        .profiles
-        .iter_mut()
-        .find(|p| &*p.name == "prod-us")
-        .unwrap();
-    (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
-    let effects = run_command(&mut dash, UNKNOWN);
+    dash.each_profile(|profile| {
+        if &*profile.name == "prod-us" {
+            (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
+        }
+    });
+    let effects = dash.command(UNKNOWN);
     respond_to_all(&mut dash, effects, |source| {
         assert_ne!(source.profile(), "prod-us");
         Ok(None)
     });
     assert!(
-        last_notice(&dash).contains("; prod-us: 401."),
+        dash.newest_notice().contains("; prod-us: 401."),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
 #[test]
 fn the_demo_searches_only_simulated_servers() {
     let mut dash = demo_like((140, 40));
-    dash.app.session.settings.demo = true;
-    let (_, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    dash.set_demo();
+    let (_, sources) = search_requests(&dash.command(UNKNOWN));
     let is_control_plane = |source: &Source| matches!(source, Source::Deployments(_));
     assert!(
         !sources.is_empty() && sources.iter().all(is_control_plane),
@@ -1113,7 +1037,7 @@ fn the_demo_searches_only_simulated_servers() {
 fn search_results_are_opened() {
     // A deployment that is not in any list.
     let mut dash = demo_like((140, 40));
-    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let (number, sources) = search_requests(&dash.command(UNKNOWN));
     let deployments = sources
         .iter()
         .find(|source| matches!(source, Source::Deployments(_)))
@@ -1130,7 +1054,7 @@ fn search_results_are_opened() {
         "{effects:?}"
     );
     // Revisions are searched after everything else.
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     let mut expected = None;
     respond_to_all(&mut dash, effects, |source| match source {
         Source::Revisions(profile, id, name) if &**name == "invoice-agent" => {
@@ -1140,15 +1064,12 @@ fn search_results_are_opened() {
         _ => Ok(None),
     });
     assert_eq!(
-        (
-            dash.app.focus,
-            dash.app.deployments.list.selection.selected.clone()
-        ),
-        (Pane::Revisions, expected)
+        (dash.focus(), dash.selected_deployment()),
+        (Pane::Revisions, expected.as_deref())
     );
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
-    let (number, sources) = search_requests(&run_command(&mut dash, &line));
+    let (number, sources) = search_requests(&dash.command(&line));
     assert!(
         sources
             .iter()
@@ -1161,7 +1082,7 @@ fn search_results_are_opened() {
         thread: UNKNOWN.into(),
         run: THREAD.into(),
     };
-    assert_eq!(dash.app.viewer().unwrap().target, joined);
+    assert_eq!(dash.page().target, joined);
     // A Studio link to a server that is in no profile: the thread is searched anyway.
     let studio = format!(
         "https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}"
@@ -1169,16 +1090,16 @@ fn search_results_are_opened() {
     let effects = dash.feed(Msg::Paste(studio));
     respond_to_all(&mut dash, effects, |_| Ok(None));
     assert!(
-        last_notice(&dash)
+        dash.newest_notice()
             .contains("No profile in use has the agent server https://other.example/"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     // A run alone can't be found.
     let mut dash = demo_like((140, 40));
-    run_command(&mut dash, &format!("run {UNKNOWN}"));
+    dash.command(&format!("run {UNKNOWN}"));
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "A run id needs its thread: paste THREAD/RUN or a URL."
     );
 }
@@ -1189,19 +1110,16 @@ fn contract_only_servers_open_threads_unchecked() {
         "[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n",
         (120, 40),
     );
-    let effects = run_command(&mut dash, UNKNOWN);
+    let effects = dash.command(UNKNOWN);
     assert_eq!(
         respond_to_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))),
         1
     );
-    assert_eq!(
-        dash.app.viewer().unwrap().thread_id.as_deref(),
-        Some(UNKNOWN)
-    );
+    assert_eq!(dash.thread_id(), Some(UNKNOWN));
     assert!(
-        last_notice(&dash).contains("lab can't search threads"),
+        dash.newest_notice().contains("lab can't search threads"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 }
 
@@ -1209,15 +1127,11 @@ fn contract_only_servers_open_threads_unchecked() {
 fn deployments_are_selected_by_profile_and_name() {
     let mut dash = demo_like((140, 40));
     assert_eq!(
-        completions(&dash.app, "dep prod-us/tri"),
+        completions(&dash, "dep prod-us/tri"),
         ["dep prod-us/triage"]
     );
-    run_command(&mut dash, "dep prod-us/triage");
-    let selected = dash.app.deployments.list.selected().unwrap();
-    assert_eq!(
-        (&*selected.profile_name, &*selected.name),
-        ("prod-us", "triage")
-    );
+    dash.command("dep prod-us/triage");
+    assert_eq!(dash.selected_deployment(), Some("prod-us/d4"));
     for (typed, message) in [
         (
             "dep prod-us/triaeg",
@@ -1229,9 +1143,9 @@ fn deployments_are_selected_by_profile_and_name() {
         ),
         ("dep zzzzzz", "There is no deployment zzzzzz."),
     ] {
-        assert_eq!(dash.app.no_completion(typed), message);
+        assert_eq!(dash.no_completion(typed), message);
     }
-    let (_, sources) = search_requests(&run_command(&mut dash, &format!("dep {UNKNOWN}")));
+    let (_, sources) = search_requests(&dash.command(&format!("dep {UNKNOWN}")));
     assert!(sources.len() > 2, "an id is searched");
 }
 
@@ -1245,12 +1159,12 @@ fn pasted_urls_open_their_target() {
         thread: THREAD.into(),
         run: UNKNOWN.into(),
     };
-    assert_eq!(dash.app.viewer().unwrap().target, joined);
+    assert_eq!(dash.page().target, joined);
     let studio = format!(
         "https://smith.langchain.com/studio/?baseUrl=https://triage.us.langgraph.app&threadId={THREAD}"
     );
     dash.feed(Msg::Paste(studio));
-    assert_eq!(&*dash.app.viewer().unwrap().server.name, "triage");
+    assert_eq!(&*dash.page().server.name, "triage");
     for (address, why) in [
         (
             "http://localhost:2024/info",
@@ -1271,9 +1185,9 @@ fn pasted_urls_open_their_target() {
     ] {
         dash.feed(Msg::Paste(address.into()));
         assert!(
-            last_notice(&dash).contains(why),
+            dash.newest_notice().contains(why),
             "{address}: {}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
     }
 }
@@ -1281,70 +1195,62 @@ fn pasted_urls_open_their_target() {
 #[test]
 fn event_numbers_and_times_select_events() {
     let mut dash = demo_like((140, 40));
-    run_command(&mut dash, "#3");
+    dash.command("#3");
     assert!(
-        last_notice(&dash).contains("No stream is open"),
+        dash.newest_notice().contains("No stream is open"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.open_thread();
     dash.capture("agent-events");
-    run_command(&mut dash, "#3");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
-    run_command(&mut dash, "view raw");
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
-    run_command(&mut dash, "4000");
+    dash.command("#3");
+    assert_eq!(dash.position(), Some(Seq(3)));
+    dash.command("view raw");
+    assert_eq!(dash.view(), View::Raw);
+    dash.command("4000");
     assert!(
-        last_notice(&dash).contains("No event 4000 yet. The newest is 42."),
+        dash.newest_notice()
+            .contains("No event 4000 yet. The newest is 42."),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
-    let viewer = dash.app.viewer().unwrap();
-    let (seq, at) = viewer
-        .event_log
-        .iter_from(Seq(20))
+    let (seq, at) = dash
+        .events()
+        .iter()
         .map(|event| (event.seq, event.at))
-        .next()
+        .find(|(seq, _)| *seq >= Seq(20))
         .unwrap();
     let whole = at
         .to_zoned(jiff::tz::TimeZone::UTC)
         .strftime("%H:%M:%S")
         .to_string();
-    run_command(&mut dash, &whole);
-    let anchor = dash.app.viewer().unwrap().anchor().unwrap();
+    dash.command(&whole);
+    let anchor = dash.position().unwrap();
     assert!(
         anchor <= seq && anchor + 10 > seq,
         "{anchor} is in the second of {seq}"
     );
     dash.capture("aegra-agent-custom");
     let id = dash
-        .app
-        .viewer()
-        .unwrap()
-        .event_log
-        .iter_from(Seq(9))
-        .find_map(|event| event.id.clone())
+        .events()
+        .into_iter()
+        .filter(|event| event.seq >= Seq(9))
+        .find_map(|event| event.id)
         .unwrap();
     dash.feed(Msg::Paste(id.to_string()));
-    let viewer = dash.app.viewer().unwrap();
-    assert_eq!(
-        viewer
-            .event_log
-            .get(viewer.anchor().unwrap())
-            .unwrap()
-            .id
-            .as_deref(),
-        Some(&*id)
-    );
-    run_command(&mut dash, "stream 1");
-    assert_eq!(dash.app.stream.tabs.at(), Some(0));
+    let at = dash.position();
+    let mut events = dash.events().into_iter();
+    let selected = events.find(|event| Some(event.seq) == at).unwrap();
+    assert_eq!(selected.id.as_deref(), Some(&*id));
+    dash.command("stream 1");
+    assert_eq!(dash.tab(), Some(0));
 }
 
 #[test]
 fn keys_page_lists_the_current_bindings() {
     let text = "[profiles.a]\nagent_server = \"http://localhost:1\"\n[keys]\n\"app.help\" = \"F1\"\n\"app.zoom\" = \"q\"\n\"app.copy\" = \"q\"\n";
     let mut dash = Dash::new(text, (120, 40));
-    run_command(&mut dash, "keys");
+    dash.command("keys");
     insta::assert_snapshot!("keys_120x40", dash.screen());
 }
 
@@ -1356,7 +1262,7 @@ proptest! {
         let mut dash = demo_like((80, 24));
         dash.open_server();
         for line in [text, word] {
-            run_command(&mut dash, &line);
+            dash.command(&line);
             dash.screen();
             dash.keys("<Esc>");
         }

@@ -9,12 +9,12 @@ const SIZE: (u16, u16) = (132, 32);
 
 /// Compares the pictures `assets/NAME.svg` and `assets/NAME-light.svg` with the screen.
 pub fn assert_pictures(dash: &mut Dash, name: &str) {
-    let theme = std::mem::take(&mut dash.app.session.prefs.theme);
+    let theme = dash.theme().to_string();
     for (of, ground, suffix) in [
         ("dark", picture::DARK, ""),
         ("light", picture::LIGHT, "-light"),
     ] {
-        dash.app.session.prefs.theme = of.into();
+        dash.set_theme(of);
         let path = format!("assets/{name}{suffix}.svg");
         let svg = picture::svg(&dash.buffer(), ground);
         if std::env::var_os("UPDATE_PICTURE").is_some() {
@@ -25,7 +25,7 @@ pub fn assert_pictures(dash: &mut Dash, name: &str) {
             "{path} is outdated: UPDATE_PICTURE=1 updates it"
         );
     }
-    dash.app.session.prefs.theme = theme;
+    dash.set_theme(&theme);
 }
 
 /// Opens a thread with the run of the demo's support graph.

@@ -2,7 +2,6 @@
 
 use runtail_core::config::{Config, Draft};
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use std::path::PathBuf;
 
@@ -44,8 +43,8 @@ impl Opened {
         let path = folder.path().join("config.toml");
         std::fs::write(&path, file).unwrap();
         let mut dash = Dash::new(file, size);
-        dash.app.session.catalog.origin.file = Some(path.clone());
-        dash.app.session.catalog.all[0].filed = None;
+        dash.set_config_file(path.clone());
+        dash.set_unfiled();
         let mut opened = Opened {
             dash,
             path,
@@ -117,10 +116,7 @@ impl Opened {
     }
 
     fn document(&self) -> String {
-        match self.dash.app.overlays.last() {
-            Some(Overlay::Edit(editor)) => editor.text.text(),
-            _ => panic!("no editor is open"),
-        }
+        self.dash.document()
     }
 
     fn screen(&mut self) -> String {
@@ -179,7 +175,7 @@ fn a_change_is_shown_and_written_and_the_rest_of_the_file_stays() {
         .replace("read_only = true\n", "read_only = true\nlabel = \"lab\"\n")
         .replace('\n', "\r\n");
     assert_eq!(opened.text(), wanted);
-    assert!(!opened.dash.app.session.catalog.is_unsaved());
+    assert!(!opened.dash.has_unsaved_profiles());
 }
 
 #[test]
@@ -219,7 +215,7 @@ fn escape_keeps_the_draft_of_the_form() {
     let mut opened = Opened::new(FILE, (140, 40));
     opened.edit(0);
     opened.press("<Tab><Tab><Tab><Tab><Tab><End>-2<Esc>");
-    assert!(!opened.dash.app.session.catalog.is_unsaved());
+    assert!(!opened.dash.has_unsaved_profiles());
     opened.press("<Enter>");
     let screen = opened.screen();
     assert!(
@@ -274,21 +270,12 @@ fn a_renamed_profile_is_renamed_in_the_file() {
         .replace("profile:lab", "profile:lab-2");
     assert_eq!(opened.text(), wanted);
     opened.reload();
-    let names: Vec<&str> = opened
-        .dash
-        .app
-        .session
-        .profiles
-        .iter()
-        .map(|profile| &*profile.name)
-        .collect();
+    let names: Vec<&str> = opened.dash.profiles();
     assert!(
         names.contains(&"lab-2") && !names.contains(&"lab"),
         "{names:?}"
     );
-    assert!(
-        !opened.dash.app.session.catalog.is_unsaved() && opened.dash.app.changes.drafts.is_empty()
-    );
+    assert!(!opened.dash.has_unsaved_profiles() && !opened.dash.has_drafts());
 }
 
 #[test]
@@ -319,7 +306,7 @@ fn a_name_that_is_taken_or_chosen_on_the_command_line_is_refused() {
     );
     assert_eq!(opened.text(), FILE);
     let mut opened = Opened::new(FILE, (140, 40));
-    opened.dash.app.session.catalog.origin.names = vec!["lab".into()];
+    opened.dash.set_chosen("lab");
     opened.edit(0);
     opened.press("<Tab><Tab><Tab><Tab><End>2<ctrl-s>");
     assert!(
@@ -435,7 +422,7 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
         opened.press("<Tab><BackTab><ctrl-t>");
         let shown = opened.screen();
         opened.press("<Esc>");
-        let state = format!("{:?}{effects:?}{screen}{shown}", opened.dash.app);
+        let state = opened.dash.all_that_is_kept() + &format!("{effects:?}{screen}{shown}");
         assert!(!state.contains("s3cr3t"), "{shown}");
         assert_eq!(opened.text(), FILE);
     }
@@ -484,8 +471,8 @@ fn a_profile_that_is_not_in_the_file_says_so() {
             &file.replace("profiles.env", &format!("profiles.{name}")),
             (140, 40),
         );
-        dash.app.session.catalog.origin.file = Some(path.clone());
-        dash.app.session.catalog.all[0].filed = None;
+        dash.set_config_file(path.clone());
+        dash.set_unfiled();
         let mut opened = Opened {
             dash,
             path,

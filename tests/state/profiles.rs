@@ -3,14 +3,13 @@
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
-use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::{App, Overlay, Pane, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, listed};
+use runtail_tui::app::Pane;
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId,
     SubscriptionKind,
 };
-use runtail_tui::widgets::selection::Selection;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,21 +31,13 @@ fn has_check(effects: &[Effect]) -> bool {
     effects.iter().any(|e| matches!(e, Effect::Try(..)))
 }
 
-/// Returns the selection on the profiles page.
-fn selection(app: &mut App) -> &mut Selection {
-    match app.overlays.last_mut() {
-        Some(Overlay::Profiles(page)) => &mut page.selection,
-        _ => panic!("the page is not open"),
-    }
-}
-
 /// Opens the profiles page and selects a profile.
 fn choose(dash: &mut Dash, name: &str) {
-    dash.app.open_profiles();
-    dash.app.relayout();
+    dash.keys(":profiles<Enter>");
+    dash.relayout();
     dash.keys("<Home>");
     for _ in 0..20 {
-        if selection(&mut dash.app).selected.as_deref() == Some(name) {
+        if dash.selected_profile() == Some(name) {
             return;
         }
         dash.keys("<Down>");
@@ -66,10 +57,6 @@ fn reload(dash: &mut Dash, toml: &str) -> Vec<Effect> {
     dash.feed(Msg::Configured(read))
 }
 
-fn used(dash: &Dash) -> Vec<&str> {
-    dash.app.session.profiles.iter().map(|p| &*p.name).collect()
-}
-
 fn deployment(dash: &mut Dash, profile: &str, name: &str) {
     let list =
         serde_json::from_value(json!([{"id": name, "name": name, "latest_revision_id": "r"}]))
@@ -84,13 +71,13 @@ fn switching_requires_a_reachable_profile() {
     deployment(&mut dash, "us", "support-bot");
     choose(&mut dash, "eu");
     let effects = dash.keys("U");
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(dash.screen().contains("checking eu…"), "{}", dash.screen());
     // The profile can't be reached: nothing changes, and the reason is shown.
     assert!(check_finished(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .any(|s| s.key == SubscriptionId::Deployments("us".into())),
         "us is still polled"
@@ -110,7 +97,7 @@ fn switching_requires_a_reachable_profile() {
     check_finished(&mut dash, &effects, Ok(()));
     let effects = dash.keys("<Esc>U");
     let effects = check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["eu"]);
+    assert_eq!(dash.profiles(), ["eu"]);
     assert!(
         matches!(&effects[..], [Effect::UseProfiles(_, list)] if list.len() == 1 && list[0].name == "eu")
     );
@@ -124,15 +111,15 @@ fn unreachable_profile_is_used_only_on_explicit_request() {
     choose(&mut dash, "eu");
     let effects = dash.keys("<Space>");
     check_finished(&mut dash, &effects, Err(Kind::Network));
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     dash.keys("U");
-    assert_eq!(used(&dash), ["us", "eu"]);
+    assert_eq!(dash.profiles(), ["us", "eu"]);
     // It can be removed again, but the last profile stays.
     dash.keys("<Space>");
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     choose(&mut dash, "us");
     dash.keys("<Space>");
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     assert!(
         dash.screen().contains("is the only profile in use"),
         "{}",
@@ -147,7 +134,8 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     let effects = dash.keys("t");
     assert_eq!(started_check(&effects).1.name, "eu");
     // A profile that is not in use is checked too, and no other one.
-    let check = subscriptions(&dash.app)
+    let check = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Doctor(_)))
         .unwrap();
@@ -182,8 +170,7 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     dash.pass(60);
     insta::assert_snapshot!("profile_details_140x40", dash.screen());
     // A new definition was not checked yet.
-    dash.app
-        .profile_edited("[profiles.eu]\nregion = \"apac\"\n")
+    dash.profile_edited("[profiles.eu]\nregion = \"apac\"\n")
         .unwrap();
     assert!(!dash.screen().contains("env:K is set"), "{}", dash.screen());
 }
@@ -193,7 +180,7 @@ fn the_profiles_page_marks_production_and_the_selected_row() {
     let toml = "[profiles.a-prod]\nregion = \"us\"\napi_key_env = \"K\"\nlabel = \"production\"\n\
                 [profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
     let mut dash = Dash::new(toml, (140, 40));
-    dash.app.open_profiles();
+    dash.keys(":profiles<Enter>");
     choose(&mut dash, "local");
     let (screen, buffer) = (dash.screen(), dash.buffer());
     let row = |name: &str| {
@@ -237,14 +224,14 @@ fn aborted_checks_change_nothing() {
     let effects = dash.keys("<Space>");
     dash.keys("<Space>");
     assert!(check_finished(&mut dash, &effects, Ok(())).is_empty());
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     // Only the newest check counts.
     let first = dash.keys("t");
     let second = dash.keys("<Esc>U");
     assert!(check_finished(&mut dash, &first, Ok(())).is_empty());
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
     check_finished(&mut dash, &second, Ok(()));
-    assert_eq!(used(&dash), ["eu"]);
+    assert_eq!(dash.profiles(), ["eu"]);
 }
 
 #[test]
@@ -254,43 +241,31 @@ fn removing_a_profile_closes_only_its_streams_and_lists() {
     dash.open_thread();
     dash.capture("agent-values");
     let subscriptions_of_us = |dash: &Dash| {
-        let subs = subscriptions(&dash.app).into_iter();
+        let subs = dash.subscriptions().into_iter();
         let of_us = subs.filter(
             |s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"),
         );
         of_us.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
     let rows = |dash: &Dash| {
-        dash.app
-            .deployments
-            .list
-            .rows
+        dash.rows()
             .iter()
-            .filter(|r| &*r.profile_name == "prod-us")
+            .filter(|row| &*row.profile_name == "prod-us")
             .count()
     };
     let (before, kept) = (subscriptions_of_us(&dash), rows(&dash));
-    assert!(dash.app.viewer().is_some() && dash.app.deployments.watches.len() == 1);
+    assert!(dash.has_stream() && dash.watches().len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
-    assert_eq!(used(&dash), ["prod-us"]);
-    assert!(
-        dash.app.viewer().is_none()
-            && dash.app.agent.server.is_none()
-            && dash.app.deployments.watches.is_empty()
-    );
-    assert!(dash.app.deployments.histories.is_empty() && dash.app.focus == Pane::Deployments);
+    assert_eq!(dash.profiles(), ["prod-us"]);
+    assert!(!dash.has_stream() && !dash.has_server() && dash.watches().is_empty());
+    assert!(dash.deployments_with_revisions().is_empty() && dash.focus() == Pane::Deployments);
     assert_eq!((subscriptions_of_us(&dash), rows(&dash)), (before, kept));
     assert!(
-        dash.app
-            .deployments
-            .list
-            .rows
-            .iter()
-            .all(|r| r.profile == 0),
+        dash.rows().iter().all(|row| row.profile == 0),
         "rows refer to their profile by its new index"
     );
-    let notice = &dash.app.session.notices.last().unwrap().text;
+    let notice = dash.newest_notice();
     assert_eq!(
         notice,
         "prod-eu is no longer used; closed: the stream of support-bot (its run continues), the threads of support-bot, a watch."
@@ -308,23 +283,23 @@ fn streams_of_remaining_profiles_continue() {
     dash.open_thread();
     dash.capture("agent-values");
     let stream = |dash: &Dash| {
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .into_iter()
             .find(|s| matches!(s.key, SubscriptionId::Stream(_)))
     };
     let before = stream(&dash).map(|s| (s.key, s.epoch));
     choose(&mut dash, "prod-us");
     dash.keys("<Space><Esc>");
-    assert_eq!(used(&dash), ["prod-eu"]);
+    assert_eq!(dash.profiles(), ["prod-eu"]);
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
     // Another profile in the file, or a new label for this one, doesn't affect the stream.
     let toml = "[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\nlabel = \"PROD\"\n[profiles.new]\nregion = \"apac\"\n";
     let effects = reload(&mut dash, toml);
     assert!(!has_check(&effects), "{effects:?}");
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
-    assert_eq!(used(&dash), ["prod-eu", "new"]);
+    assert_eq!(dash.profiles(), ["prod-eu", "new"]);
     assert!(
-        dash.app.is_read_only("prod-eu"),
+        dash.is_read_only("prod-eu"),
         "a production label applies immediately"
     );
 }
@@ -340,7 +315,7 @@ fn invalid_file_keeps_the_profiles_and_shows_the_error() {
             && screen.contains("support-bot"),
         "{screen}"
     );
-    assert_eq!(used(&dash), ["us", "eu"]);
+    assert_eq!(dash.profiles(), ["us", "eu"]);
     dash.keys("p");
     let screen = dash.screen();
     assert!(
@@ -350,7 +325,7 @@ fn invalid_file_keeps_the_profiles_and_shows_the_error() {
     );
     // A file without profiles is rejected too.
     reload(&mut dash, "[ui]\nascii = true\n");
-    assert_eq!(used(&dash), ["us", "eu"]);
+    assert_eq!(dash.profiles(), ["us", "eu"]);
     assert!(
         dash.screen().contains("it has no profiles any more"),
         "{}",
@@ -368,7 +343,7 @@ fn reload_adds_removes_and_changes_profiles() {
     // us has a new key, eu is removed, apac is new.
     let toml = "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\n[profiles.apac]\nregion = \"apac\"\n";
     let effects = reload(&mut dash, toml);
-    assert_eq!(used(&dash), ["us", "apac"]);
+    assert_eq!(dash.profiles(), ["us", "apac"]);
     let screen = dash.screen();
     assert!(
         screen.contains("support-bot") && !screen.contains("triage"),
@@ -383,7 +358,7 @@ fn reload_adds_removes_and_changes_profiles() {
     let Some(Effect::UseProfiles(_, list)) = effects.first() else {
         panic!("{effects:?}")
     };
-    assert_eq!(list[0], *dash.app.session.catalog.used("us").unwrap());
+    assert_eq!(list[0], *dash.definition("us"));
     assert!(
         !dash.screen().contains("support-bot"),
         "the rows of the old definition are removed: {}",
@@ -394,12 +369,12 @@ fn reload_adds_removes_and_changes_profiles() {
 #[test]
 fn read_only_applies_before_the_new_definition_is_reachable() {
     let mut dash = Dash::new(TWO, (140, 40));
-    assert!(!dash.app.is_read_only("us"));
+    assert!(!dash.is_read_only("us"));
     let effects = reload(
         &mut dash,
         "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\nread_only = true\n",
     );
-    assert!(dash.app.is_read_only("us"));
+    assert!(dash.is_read_only("us"));
     let active = effects.iter().find_map(|e| match e {
         Effect::UseProfiles(_, list) => Some(list),
         _ => None,
@@ -412,42 +387,27 @@ fn read_only_applies_before_the_new_definition_is_reachable() {
         (140, 40),
     );
     let effects = reload(&mut dash, "[profiles.us]\nregion = \"eu\"\n");
-    assert!(dash.app.is_read_only("us"));
+    assert!(dash.is_read_only("us"));
     check_finished(&mut dash, &effects, Ok(()));
-    assert!(!dash.app.is_read_only("us"));
+    assert!(!dash.is_read_only("us"));
 }
 
 #[test]
 fn reload_respects_the_command_lines_profiles_and_read_only() {
-    let mut dash = Dash::new(TWO, (140, 40));
     let config = Config::parse(TWO, None).unwrap();
     let origin = Origin {
         names: vec!["us".into()],
         read_only: true,
         ..Origin::default()
     };
-    let (mut app, _) = runtail_tui::app::App::new(
-        &config.profiles[..1],
-        dash.app.session.settings.clone(),
-        (140, 40),
-        dash.app.session.now,
-    );
-    app.configured(&config, origin);
-    dash.app = app;
+    let mut dash = Dash::of_profiles(&config.profiles[..1], (140, 40));
+    dash.configured(&config, origin);
     let effects = reload(
         &mut dash,
         &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"),
     );
-    assert_eq!(used(&dash), ["us"]);
-    assert!(
-        dash.app
-            .session
-            .catalog
-            .all
-            .iter()
-            .all(|k| k.profile.is_read_only()),
-        "{effects:?}"
-    );
+    assert_eq!(dash.profiles(), ["us"]);
+    assert!(dash.is_sealed(), "{effects:?}");
     for effect in effects {
         if let Effect::UseProfiles(_, list) = effect {
             assert!(list.iter().all(Profile::is_read_only));
@@ -464,26 +424,19 @@ fn reloaded_keys_and_settings_apply_immediately() {
             "{TWO}[keys]\n\"app.profiles\" = [\"F2\"]\n[ui]\nascii = true\n[limits]\nmax_rows = 5\n[pol]\n"
         ),
     );
-    assert!(dash.keys("p").is_empty() && dash.app.overlays.is_empty());
+    assert!(dash.keys("p").is_empty() && dash.dialog().is_none());
     dash.keys("<F2>");
-    assert!(dash.screen().contains("Profiles · "), "{}", dash.screen());
-    assert!(dash.app.session.settings.ascii && dash.app.session.settings.event_log.max_rows == 5);
-    let notice: Vec<&str> = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .map(|n| n.text.as_str())
-        .collect();
-    let notice = notice.join("\n");
+    assert!(dash.has_dialog(Dialog::Profiles), "{}", dash.screen());
+    assert!(dash.screen().is_ascii() && dash.kept_events() == 5);
+    let notice = dash.notices().join("\n");
     assert!(
         notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"),
         "{notice}"
     );
     // A new poll interval restarts the polls, but no stream.
-    let epoch = dash.app.session.profiles[0].epoch;
+    let epoch = dash.epoch_of("us");
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));
-    assert!(dash.app.session.profiles[0].epoch > epoch);
+    assert!(dash.epoch_of("us") > epoch);
     assert!(
         matches!(effects.first(), Some(Effect::Configure(config)) if config.poll.interval.as_secs() == 5)
     );
@@ -496,54 +449,44 @@ fn reloaded_keys_and_settings_apply_immediately() {
 fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
-    let text = dash.app.profile_text(Some("us"));
+    let text = dash.profile_text(Some("us"));
     assert_eq!(
         text,
         "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n"
     );
     assert!(
-        dash.app
-            .profile_edited("[profiles.us]\nregion = \"mars\"\n")
+        dash.profile_edited("[profiles.us]\nregion = \"mars\"\n")
             .is_err()
     );
     let effects = dash
-        .app
         .profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n")
         .unwrap();
     assert!(dash.screen().contains("support-bot"));
-    assert!(dash.app.session.catalog.is_unsaved());
+    assert!(dash.has_unsaved_profiles());
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
-    dash.app.open_profiles();
+    dash.keys(":profiles<Enter>");
     let screen = dash.screen();
     assert!(
         screen.contains("✗ 401 0s ago: the server rejected the key · U uses it anyway")
             && screen.contains("not saved; s shows"),
         "{screen}"
     );
-    let notice = &dash.app.session.notices.last().unwrap().text;
+    let notice = dash.newest_notice();
     assert!(notice.contains("us is unchanged"), "{notice}");
     // The file changes elsewhere: the edit is kept.
     let effects = reload(
         &mut dash,
         &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"),
     );
-    assert!(dash.app.session.catalog.is_unsaved());
+    assert!(dash.has_unsaved_profiles());
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
-        dash.app
-            .session
-            .catalog
-            .used("us")
-            .unwrap()
-            .key
-            .as_ref()
-            .unwrap()
-            .to_string(),
+        dash.definition("us").key.as_ref().unwrap().to_string(),
         "the environment variable NEW"
     );
     // Once the file contains the edit, it is saved.
     reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
-    assert!(!dash.app.session.catalog.is_unsaved());
+    assert!(!dash.has_unsaved_profiles());
 }
 
 /// A random step of a dashboard whose profiles change.
@@ -655,7 +598,7 @@ impl Simulation {
             }
         }
         // Like the runtime, starts new subscriptions with the active profiles.
-        let wanted = subscriptions(&self.dash.app);
+        let wanted = self.dash.subscriptions();
         self.subscribed
             .retain(|key, epoch| wanted.iter().any(|s| s.key == *key && s.epoch == *epoch));
         for sub in wanted {
@@ -795,53 +738,23 @@ impl Simulation {
                 .iter()
                 .map(|p| p.name.clone())
                 .collect::<Vec<_>>(),
-            used(&self.dash),
+            self.dash.profiles(),
             "the runtime and the dashboard use the same profiles"
         );
-        let app = &self.dash.app;
-        for row in &app.deployments.list.rows {
-            let name = row.deployment.as_ref().map(|_| row.name.clone());
-            assert!(
-                name.iter().all(|n| active_keys.contains(n)),
-                "a row of {name:?}; active: {active_keys:?}"
-            );
-            assert_eq!(
-                Some(&*row.profile_name),
-                app.session.profiles.get(row.profile).map(|p| &*p.name)
-            );
-            if let Some(newest) = &row.newest {
-                assert!(
-                    active_keys.contains(&newest.status),
-                    "{newest:?} of a row; active: {active_keys:?}"
-                );
-            }
+        let is_active = |text: &String| active_keys.contains(text);
+        for (name, status) in self.dash.shown_rows() {
+            let shown = (&name, &status);
+            let has_active = name.iter().chain(&status).all(is_active);
+            assert!(has_active, "{shown:?} of a row; active: {active_keys:?}");
         }
-        for history in app.deployments.histories.values() {
-            for revision in &history.revisions {
-                assert!(
-                    active_keys.contains(&revision.status),
-                    "{revision:?}; active: {active_keys:?}"
-                );
-            }
-            assert!(
-                history
-                    .error
-                    .iter()
-                    .all(|e| active_keys.iter().any(|m| e.detail.ends_with(m)))
-            );
+        for status in self.dash.statuses() {
+            assert!(is_active(&status), "{status:?}; active: {active_keys:?}");
         }
-        for profile in &app.session.profiles {
-            let infos = app
-                .agent
-                .infos
-                .values()
-                .filter_map(|info| info.error.as_ref());
-            for error in profile.error.iter().chain(&profile.partial).chain(infos) {
-                assert!(
-                    active_keys.iter().any(|m| error.detail.ends_with(m)),
-                    "{error:?}; active: {active_keys:?}"
-                );
-            }
+        for error in self.dash.errors() {
+            assert!(
+                active_keys.iter().any(|m| error.detail.ends_with(m)),
+                "{error:?}; active: {active_keys:?}"
+            );
         }
     }
 }
@@ -855,11 +768,11 @@ proptest! {
     fn late_responses_of_old_definitions_never_change_the_screen(steps in steps()) {
         let toml: String = NAMES.iter().map(|name| definition(name, 0)).collect();
         let dash = Dash::new(&toml, (140, 40));
-        let active = (Epoch(0), dash.app.session.catalog.in_use().to_vec());
+        let active = (Epoch(0), dash.definitions().to_vec());
         let mut simulation = Simulation { dash, active, pending: Vec::new(), subscribed: BTreeMap::new() };
         simulation.run(Vec::new());
         for step in steps {
-            let notices_before = simulation.dash.app.session.notices.len();
+            let notices_before = simulation.dash.notices().len();
             let active_keys: Vec<String> = simulation.active.1.iter().map(key_name_of).collect();
             let mut by_response = false;
             match step {
@@ -869,13 +782,13 @@ proptest! {
                     simulation.run(effects);
                 }
                 Step::Edit(which, number) => {
-                    let effects = simulation.dash.app.profile_edited(&definition(NAMES[which], number)).unwrap();
+                    let effects = simulation.dash.profile_edited(&definition(NAMES[which], number)).unwrap();
                     simulation.run(effects);
                 }
                 Step::Press(which, keys) => {
-                    simulation.dash.app.open_profiles();
-                    selection(&mut simulation.dash.app).prefer(NAMES[which].into());
-                    simulation.dash.app.relayout();
+                    simulation.dash.keys(":profiles<Enter>");
+                    simulation.dash.select_profile(NAMES[which]);
+                    simulation.dash.relayout();
                     // A test opens a page with its checks.
                     let keys = if keys == "t" { "t<Esc>" } else { keys };
                     let effects = simulation.dash.keys(keys);
@@ -899,8 +812,8 @@ proptest! {
             }
             simulation.check();
             if by_response {
-                for notice in simulation.dash.app.session.notices.iter().skip(notices_before) {
-                    let first = notice.text.lines().next().unwrap_or_default();
+                for notice in &simulation.dash.notices()[notices_before..] {
+                    let first = notice.lines().next().unwrap_or_default();
                     prop_assert!(active_keys.iter().any(|m| first.ends_with(m)), "{first}; active: {active_keys:?}");
                 }
             }
@@ -923,7 +836,7 @@ fn documents_requested_before_a_switch_are_not_shown() {
         epoch: Epoch(0),
         result: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
     let server = ServerRef {
         profile: "us".into(),
         name: "support-bot".into(),
@@ -934,7 +847,7 @@ fn documents_requested_before_a_switch_are_not_shown() {
         epoch: Epoch(0),
         result: EffectResult::Info(server, Err(error)),
     });
-    assert!(dash.app.agent.infos.is_empty());
+    assert!(dash.errors().is_empty());
 }
 
 #[test]
@@ -954,7 +867,7 @@ fn profiles_page_matches_the_snapshots() {
     insta::assert_snapshot!("profiles_failed_140x40", dash.screen());
     dash.resize(80, 24);
     insta::assert_snapshot!("profiles_80x24", dash.screen());
-    dash.ascii = true;
+    dash.set_ascii(true);
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
 
@@ -1004,7 +917,7 @@ fn profile_is_edited_checked_used_and_saved() {
     let file = format!("# mine\n{TWO}");
     std::fs::write(&path, &file).unwrap();
     let mut dash = Dash::new(&file, (100, 30));
-    dash.app.session.catalog.origin.file = Some(path.clone());
+    dash.set_config_file(path.clone());
     choose(&mut dash, "eu");
     assert!(dash.keys("s").is_empty());
     assert!(
@@ -1034,7 +947,7 @@ fn profile_is_edited_checked_used_and_saved() {
         dash.screen()
     );
     check_finished(&mut dash, &effects, Ok(()));
-    assert!(dash.app.is_read_only("eu"), "production");
+    assert!(dash.is_read_only("eu"), "production");
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         file,
@@ -1060,7 +973,7 @@ fn profile_is_edited_checked_used_and_saved() {
     };
     draft.write().unwrap();
     dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
-    assert!(!dash.app.session.catalog.is_unsaved());
+    assert!(!dash.has_unsaved_profiles());
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(
         saved,
@@ -1083,9 +996,8 @@ fn file_changed_by_another_program_is_not_overwritten() {
     let path = folder.path().join("config.toml");
     std::fs::write(&path, TWO).unwrap();
     let mut dash = Dash::new(TWO, (100, 30));
-    dash.app.session.catalog.origin.file = Some(path.clone());
-    dash.app
-        .profile_edited("[profiles.eu]\nregion = \"apac\"\n")
+    dash.set_config_file(path.clone());
+    dash.profile_edited("[profiles.eu]\nregion = \"apac\"\n")
         .unwrap();
     choose(&mut dash, "eu");
     let effects = dash.keys("s");
@@ -1102,7 +1014,7 @@ fn file_changed_by_another_program_is_not_overwritten() {
         "{}",
         dash.screen()
     );
-    assert!(dash.app.session.catalog.is_unsaved());
+    assert!(dash.has_unsaved_profiles());
     assert!(
         std::fs::read_to_string(&path)
             .unwrap()
@@ -1115,7 +1027,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     let mut dash = Dash::new(TWO, (100, 30));
     dash.keys("p");
     dash.keys("a<ctrl-t><End><Backspace><Backspace>w2]<Esc>");
-    assert!(!dash.app.session.catalog.is_unsaved());
+    assert!(!dash.has_unsaved_profiles());
     dash.keys("a");
     assert!(dash.screen().contains("[ new"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-r>");
@@ -1123,7 +1035,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     let name = profile.name.clone();
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
-        used(&dash),
+        dash.profiles(),
         ["us", "eu"],
         "a new profile is used only on request"
     );
@@ -1135,15 +1047,15 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     choose(&mut dash, &name);
     let effects = dash.keys("<Space>");
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash).len(), 3);
+    assert_eq!(dash.profiles().len(), 3);
     // It stays after a reload of the file.
     reload(&mut dash, &format!("{TWO}[ui]\nascii = true\n"));
-    assert_eq!(used(&dash).len(), 3);
+    assert_eq!(dash.profiles().len(), 3);
 }
 
 fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
-    dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash.set_config_file("/home/me/.config/runtail/config.toml".into());
     dash
 }
 
@@ -1170,10 +1082,10 @@ fn first_run_offers_setup_and_connects() {
     assert!(dash.screen().contains("[profiles.us]"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-r>");
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["us"]);
-    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert_eq!(dash.profiles(), ["us"]);
+    assert!(dash.dialog().is_none(), "{}", dash.screen());
     assert!(
-        dash.app.session.catalog.is_unsaved(),
+        dash.has_unsaved_profiles(),
         "nothing is written without a request"
     );
 }
@@ -1190,10 +1102,10 @@ fn first_run_ends_when_a_file_appears() {
     );
     let effects = reload(&mut dash, TWO);
     assert!(matches!(effects.last(), Some(Effect::UseProfiles(_, list)) if list.len() == 2));
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     let mut dash = first_run((100, 30));
     dash.keys("q");
-    assert!(dash.app.quit);
+    assert!(dash.has_ended());
 }
 
 #[test]
@@ -1219,7 +1131,7 @@ fn production_is_always_visible() {
     deployment(&mut dash, "eu", "triage");
     for (size, ascii) in [((140, 40), false), ((80, 24), false), ((60, 12), true)] {
         dash.resize(size.0, size.1);
-        dash.ascii = ascii;
+        dash.set_ascii(ascii);
         let screen = dash.screen();
         assert!(
             screen
@@ -1238,9 +1150,9 @@ fn removed_profile_falls_back_to_the_files_default() {
     choose(&mut dash, "apac");
     let effects = dash.keys("U");
     check_finished(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["apac"]);
+    assert_eq!(dash.profiles(), ["apac"]);
     reload(&mut dash, &file(""));
-    assert_eq!(used(&dash), ["us"]);
+    assert_eq!(dash.profiles(), ["us"]);
 }
 
 #[test]
@@ -1248,18 +1160,12 @@ fn in_memory_key_survives_an_edit_and_is_never_shown() {
     let key = secrecy::SecretString::from("canary".to_string());
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
     profile.key = Some(runtail_core::config::SecretSource::Given(key));
-    let dash = Dash::new(TWO, (140, 40));
-    let (mut app, _) = runtail_tui::app::App::new(
-        &[profile],
-        dash.app.session.settings.clone(),
-        (140, 40),
-        dash.app.session.now,
-    );
-    let text = app.profile_text(Some("us"));
+    let mut dash = Dash::of_profiles(&[profile], (140, 40));
+    let text = dash.profile_text(Some("us"));
     assert!(!text.contains("canary"));
-    let effects = app
+    let effects = dash
         .profile_edited(&format!("{text}label = \"mine\"\n"))
         .unwrap();
     assert!(!has_check(&effects), "only the label changed: {effects:?}");
-    assert!(!format!("{app:?}{effects:?}").contains("canary"));
+    assert!(!format!("{}{effects:?}", dash.all_that_is_kept()).contains("canary"));
 }

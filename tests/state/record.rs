@@ -2,7 +2,7 @@
 
 use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
 use std::path::PathBuf;
@@ -68,7 +68,8 @@ impl Disk {
 
 /// Sends items to the shown stream and returns the effects.
 fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         .unwrap();
@@ -109,25 +110,11 @@ fn opened() -> Dash {
     dash
 }
 
-fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
-    let mut effects = dash.keys(&format!(":{line}"));
-    effects.extend(dash.keys("<Enter>"));
-    effects
-}
-
-fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
-}
-
 #[test]
 fn recording_contains_earlier_and_later_events() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record x.jsonl");
+    let effects = dash.command("record x.jsonl");
     assert_eq!(effects.len(), 1, "{effects:?}");
     disk.run(&mut dash, effects);
     assert_eq!(
@@ -139,11 +126,11 @@ fn recording_contains_earlier_and_later_events() {
         "recorded_head",
         dash.screen().lines().take(5).collect::<Vec<_>>().join("\n")
     );
-    assert!(run_command(&mut dash, "record y").is_empty());
+    assert!(dash.command("record y").is_empty());
     assert!(
-        last_notice(&dash).contains("Already"),
+        dash.newest_notice().contains("Already"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 
     // Only one part is written at a time, and nothing is lost.
@@ -166,9 +153,9 @@ fn recording_contains_earlier_and_later_events() {
             && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success)
     );
     assert!(
-        last_notice(&dash).starts_with("Recorded 5 events"),
+        dash.newest_notice().starts_with("Recorded 5 events"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     assert!(!dash.screen().contains("REC"));
 }
@@ -178,21 +165,18 @@ fn recording_is_complete_however_it_ends() {
     for how in ["off", "close", "quit"] {
         let mut dash = opened();
         let mut disk = Disk::default();
-        let effects = run_command(&mut dash, "record");
+        let effects = dash.command("record");
         disk.run(&mut dash, effects);
         let item = event(&dash, 4);
         let late = receive(&mut dash, vec![item]);
         let effects = match how {
-            "off" => run_command(&mut dash, "record off"),
+            "off" => dash.command("record off"),
             "close" => dash.keys("q"),
-            _ => dash.app.end_recordings(),
+            _ => dash.end_recordings(),
         };
         disk.run(&mut dash, late);
         disk.run(&mut dash, effects);
-        assert!(
-            disk.finished && dash.app.unfinished_files().is_empty(),
-            "{how}"
-        );
+        assert!(disk.finished && dash.unfinished_files().is_empty(), "{how}");
         assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
         let Some(Record::End(end)) = disk.records.last() else {
             panic!("{how}: {:?}", disk.records.last())
@@ -211,9 +195,9 @@ fn recording_is_complete_however_it_ends() {
 fn recording_stops_while_the_stream_keeps_sending() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record");
+    let effects = dash.command("record");
     disk.run(&mut dash, effects);
-    let mut effects = run_command(&mut dash, "record off");
+    let mut effects = dash.command("record off");
     let mut next = 4;
     // Another event arrives before each step.
     while let Some(effect) = effects.pop() {
@@ -225,7 +209,7 @@ fn recording_stops_while_the_stream_keeps_sending() {
             effects.extend(dash.done(done));
         }
     }
-    assert!(disk.finished && dash.app.unfinished_files().is_empty());
+    assert!(disk.finished && dash.unfinished_files().is_empty());
     assert_eq!(disk.events(), [1, 2, 3]);
 }
 
@@ -233,9 +217,10 @@ fn recording_stops_while_the_stream_keeps_sending() {
 fn recording_ends_when_the_stream_task_panics() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record");
+    let effects = dash.command("record");
     disk.run(&mut dash, effects);
-    let key = subscriptions(&dash.app)
+    let key = dash
+        .subscriptions()
         .into_iter()
         .map(|sub| sub.key)
         .find(|key| matches!(key, SubscriptionId::Stream(_)));
@@ -244,7 +229,7 @@ fn recording_ends_when_the_stream_task_panics() {
         text: "oh".into(),
     });
     disk.run(&mut dash, effects);
-    assert!(disk.finished && dash.app.unfinished_files().is_empty());
+    assert!(disk.finished && dash.unfinished_files().is_empty());
     let Some(Record::End(end)) = disk.records.last() else {
         panic!("{:?}", disk.records.last())
     };
@@ -261,7 +246,7 @@ fn recording_ends_when_the_stream_task_panics() {
 #[test]
 fn evicted_events_are_counted_and_recorded() {
     let mut dash = demo_like((140, 40));
-    dash.app.session.settings.event_log.max_rows = 100;
+    dash.keep_events(100);
     dash.open_thread();
     let open = Item::Record(Record::Open {
         at: dash.now,
@@ -274,7 +259,7 @@ fn evicted_events_are_counted_and_recorded() {
         .collect();
     receive(&mut dash, items);
     let mut disk = Disk::default();
-    let effects = run_command(&mut dash, "record");
+    let effects = dash.command("record");
     disk.run(&mut dash, effects);
     // The recording keeps up with the source.
     for from in (21..1_000).step_by(20) {
@@ -282,7 +267,7 @@ fn evicted_events_are_counted_and_recorded() {
         let effects = receive(&mut dash, items);
         disk.run(&mut dash, effects);
     }
-    let newest = dash.app.viewer().unwrap().event_log.newest_seq().0;
+    let newest = dash.newest_event().0;
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
@@ -301,12 +286,12 @@ fn evicted_events_are_counted_and_recorded() {
     dash.resize(80, 24);
     assert!(dash.screen().contains("900 evicted  "), "{}", dash.screen());
     // A recording that starts now contains the rest, reports the missing events and counts its own.
-    let effects = run_command(&mut dash, "record off");
+    let effects = dash.command("record off");
     disk.run(&mut dash, effects);
     let mut late = Disk::default();
-    let effects = run_command(&mut dash, "record late.jsonl");
+    let effects = dash.command("record late.jsonl");
     late.run(&mut dash, effects);
-    let effects = run_command(&mut dash, "record off");
+    let effects = dash.command("record off");
     late.run(&mut dash, effects);
     let why = |record: &Record| {
         if let Record::Gap { why, .. } = record {
@@ -332,7 +317,7 @@ fn evicted_events_are_counted_and_recorded() {
 #[test]
 fn file_errors_end_only_the_recording() {
     let mut dash = opened();
-    let effects = run_command(&mut dash, "record x");
+    let effects = dash.command("record x");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else {
         panic!("{effects:?}")
     };
@@ -344,12 +329,12 @@ fn file_errors_end_only_the_recording() {
         .is_empty()
     );
     assert!(
-        last_notice(&dash).contains("Couldn't record to") && dash.app.unfinished_files().is_empty(),
+        dash.newest_notice().contains("Couldn't record to") && dash.unfinished_files().is_empty(),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
 
-    let effects = run_command(&mut dash, "record y");
+    let effects = dash.command("record y");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else {
         panic!("{effects:?}")
     };
@@ -359,21 +344,22 @@ fn file_errors_end_only_the_recording() {
         Err("no space left on device".into()),
     ));
     assert!(
-        last_notice(&dash).contains("the stream continues: no space left"),
+        dash.newest_notice()
+            .contains("the stream continues: no space left"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     let item = event(&dash, 4);
     assert!(receive(&mut dash, vec![item]).is_empty());
-    assert_eq!(dash.app.viewer().unwrap().event_log.last_seq(), Seq(4));
+    assert_eq!(dash.newest_event(), Seq(4));
 }
 
 #[test]
 fn stream_pauses_for_a_slow_disk() {
     let mut dash = opened();
-    run_command(&mut dash, "record x");
+    dash.command("record x");
     let is_held = |dash: &Dash| {
-        let subs = subscriptions(&dash.app);
+        let subs = dash.subscriptions();
         subs.into_iter()
             .find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
             .unwrap()
@@ -385,7 +371,7 @@ fn stream_pauses_for_a_slow_disk() {
     receive(&mut dash, items);
     assert!(is_held(&dash));
     let mut disk = Disk::default();
-    let number = dash.app.session.next_change.last();
+    let number = dash.newest_change();
     let effects = dash.done(EffectResult::FileStepped(number, Ok(0)));
     disk.run(&mut dash, effects);
     assert!(!is_held(&dash));

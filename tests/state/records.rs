@@ -443,7 +443,7 @@ fn late_responses_to_an_older_request_are_ignored() {
 fn the_commands_open_the_selected_deployment() {
     let mut dash = runtail_testkit::dash::demo_like((120, 30));
     dash.open_server();
-    let open = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let open = dash.server();
     let server_of = |effects: &[Effect]| match effects {
         [Effect::ListRecords(_, server, RecordQuery::Crons)] => server.clone(),
         other => panic!("{other:?}"),

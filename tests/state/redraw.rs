@@ -14,12 +14,7 @@ const MINUTES: u32 = 60;
 /// Returns the screen without the deployments list, whose ages are updated by its polls.
 fn screen_without_list(dash: &mut Dash) -> Buffer {
     let mut buffer = dash.buffer();
-    let pane = dash
-        .app
-        .regions()
-        .deployments
-        .filter(|_| dash.app.overlays.is_empty());
-    if let Some(area) = pane.map(|pane| pane.frame.unwrap_or(pane.area)) {
+    if let Some(area) = dash.list_frame() {
         for (x, y) in
             (area.y..area.y + area.h).flat_map(|y| (area.x..area.x + area.w).map(move |x| (x, y)))
         {
@@ -35,7 +30,7 @@ fn screen_without_list(dash: &mut Dash) -> Buffer {
 fn redraws_in(dash: &mut Dash, seconds: u32) -> u32 {
     let (mut shown, mut next_tick, mut unchanged_for, mut redraws) = (
         screen_without_list(dash),
-        dash.app.next_tick(),
+        dash.next_tick(),
         Duration::ZERO,
         0,
     );
@@ -46,7 +41,7 @@ fn redraws_in(dash: &mut Dash, seconds: u32) -> u32 {
         let now = screen_without_list(dash);
         if next_tick.is_some_and(|next_tick| unchanged_for >= next_tick) {
             (shown, next_tick, unchanged_for, redraws) =
-                (now, dash.app.next_tick(), Duration::ZERO, redraws + 1);
+                (now, dash.next_tick(), Duration::ZERO, redraws + 1);
         } else {
             assert!(
                 now == shown,
@@ -99,7 +94,7 @@ fn covered_panes_are_not_redrawn() {
     assert_eq!(redraws_in(&mut dash, MINUTES), MINUTES);
     dash.keys("<Esc>");
     // Only the deployments are on screen.
-    dash.app.focus = Pane::Deployments;
+    dash.focus_on(Pane::Deployments);
     dash.keys("f");
     assert_eq!(redraws_in(&mut dash, MINUTES), 0, "{}", dash.screen());
 }

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::session::msg::{Applied, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
@@ -273,7 +272,7 @@ fn sign_in_link_is_opened_copied_and_awaited() {
         assert_eq!(dash.keys("o"), [Effect::OpenLink(link.clone())]);
         assert_eq!(dash.keys("y"), [Effect::Copy(link)]);
         let wait_subscription = |dash: &Dash| {
-            subscriptions(&dash.app)
+            dash.subscriptions()
                 .into_iter()
                 .find(|s| s.key == SubscriptionId::Wait(number))
         };
@@ -282,7 +281,7 @@ fn sign_in_link_is_opened_copied_and_awaited() {
             "waiting starts only on request"
         );
         dash.keys("w");
-        assert!(wait_subscription(&dash).is_some() && dash.app.next_tick().is_some());
+        assert!(wait_subscription(&dash).is_some() && dash.next_tick().is_some());
         dash.answer(
             |key| matches!(key, SubscriptionId::Wait(_)),
             SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")),
@@ -305,7 +304,7 @@ fn sign_in_link_is_opened_copied_and_awaited() {
             screen.contains("● completed") && screen.contains("received (not shown)"),
             "{screen}"
         );
-        assert!(!screen.contains("canary") && !format!("{:?}", dash.app).contains("canary"));
+        assert!(!screen.contains("canary") && !dash.all_that_is_kept().contains("canary"));
         assert!(wait_subscription(&dash).is_none());
         assert_eq!(dash.keys("o"), [], "a used link is not opened");
     }
@@ -588,13 +587,12 @@ proptest! {
     fn authentication_is_sent_only_after_its_preview(steps in proptest::collection::vec(any_keys(), 1..60)) {
         let mut dash = demo_like((100, 30));
         for step in steps {
-            let shown = matches!(dash.app.overlays.last(),
-                Some(Overlay::SignIn(sign_in)) if matches!(sign_in.stage, runtail_tui::features::resources::sign_in::Stage::Ready));
+            let shown = dash.is_ready_to_sign_in();
             let effects = press_and_respond(&mut dash, step);
             let sent = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
             prop_assert!(!sent || shown && step == "<ctrl-s>", "{step}: {effects:?}");
         }
-        let state = format!("{:?}", dash.app);
+        let state = dash.all_that_is_kept();
         prop_assert!(!state.contains("canary"));
     }
 

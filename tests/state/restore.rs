@@ -5,12 +5,9 @@ use runtail_core::config::Draft;
 use runtail_core::model::{Question, ThreadStatus};
 use runtail_stream::Item;
 use runtail_testkit::dash::{Dash, listed};
-use runtail_tui::app::{Pane, subscriptions, update};
+use runtail_tui::app::Pane;
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::input::key::parse_keys;
-use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, StreamTarget, SubscriptionEvent, SubscriptionId,
-};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
 use runtail_tui::session::saved_tabs::{
     SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile,
 };
@@ -44,7 +41,7 @@ fn file(scope: Scope) -> TabsFile {
 
 fn started(config: &str, scope: Scope, saved: SavedTabs) -> (Dash, Vec<Effect>) {
     let mut dash = Dash::new(config, (140, 40));
-    let effects = dash.app.restore(file(scope), Ok(Some(saved)));
+    let effects = dash.restore(file(scope), Ok(Some(saved)));
     (dash, effects)
 }
 
@@ -61,41 +58,28 @@ fn list_of_us(dash: &mut Dash, names: &[&str]) {
 }
 
 fn threads(dash: &Dash) -> Vec<String> {
-    dash.app
-        .stream
-        .tabs
-        .all()
-        .iter()
-        .filter_map(|viewer| viewer.thread_id.clone())
+    dash.tabs()
+        .into_iter()
+        .filter_map(|tab| tab.thread)
         .collect()
 }
 
 /// The threads whose streams are read.
 fn read(dash: &Dash) -> Vec<String> {
     let of = |key: &SubscriptionId| match key {
-        SubscriptionId::Stream(id) => dash
-            .app
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .find(|viewer| viewer.id == *id),
+        SubscriptionId::Stream(id) => dash.tabs().into_iter().find(|tab| tab.id == *id),
         _ => None,
     };
-    subscriptions(&dash.app)
+    dash.subscriptions()
         .iter()
-        .filter_map(|sub| of(&sub.key)?.thread_id.clone())
+        .filter_map(|sub| of(&sub.key)?.thread)
         .collect()
 }
 
 fn stream_fails(dash: &mut Dash, thread: &str, kind: Kind) {
-    let id = dash
-        .app
-        .stream
-        .tabs
-        .all()
-        .iter()
-        .find(|v| v.thread_id.as_deref() == Some(thread))
+    let mut tabs = dash.tabs().into_iter();
+    let id = tabs
+        .find(|tab| tab.thread.as_deref() == Some(thread))
         .unwrap()
         .id;
     let error = ApiError {
@@ -109,12 +93,7 @@ fn stream_fails(dash: &mut Dash, thread: &str, kind: Kind) {
 }
 
 fn notices(dash: &Dash) -> Vec<String> {
-    dash.app
-        .session
-        .notices
-        .iter()
-        .map(|notice| notice.text.clone())
-        .collect()
+    dash.notices().into_iter().map(str::to_string).collect()
 }
 
 #[test]
@@ -131,8 +110,8 @@ fn tabs_come_back_and_only_reading_starts() {
         SavedTabs::new(vec![same.clone(), same], None, SavedPlace::Tab(0)),
     );
     assert_eq!(
-        (threads(&dash).len(), dash.app.viewer().unwrap().split),
-        (1, false),
+        (threads(&dash).len(), dash.page().beside),
+        (1, None),
         "a view has no place beside itself"
     );
     let run = SavedTab {
@@ -154,37 +133,27 @@ fn tabs_come_back_and_only_reading_starts() {
     );
     // The tabs are there at once, in their order, the current one is shown, and the other one waits for the list of its profile.
     assert_eq!(threads(&dash), ["t-us", "t-local"]);
-    assert_eq!(
-        (dash.app.stream.tabs.at(), dash.app.focus),
-        (Some(1), Pane::Stream)
-    );
+    assert_eq!((dash.tab(), dash.focus()), (Some(1), Pane::Stream));
     assert_eq!(read(&dash), ["t-local"]);
     insta::assert_snapshot!("restored_140x40", dash.screen());
     // A key is for the stream that is shown, and what the list changes behind it doesn't matter.
     dash.keys("2");
     list_of_us(&mut dash, &["support-bot", "triage"]);
     assert_eq!(read(&dash), ["t-us", "t-local"]);
-    assert_eq!(dash.app.viewer().unwrap().view(), View::Updates);
-    assert_eq!(dash.app.stream.tabs.at(), Some(1));
-    let viewer = &dash.app.stream.tabs.all()[0];
+    assert_eq!(dash.view(), View::Updates);
+    assert_eq!(dash.tab(), Some(1));
+    let tabs = dash.tabs();
     assert_eq!(
-        (viewer.view(), viewer.partner(), viewer.split),
-        (View::State, View::Timeline, true)
+        (tabs[0].view, tabs[0].beside),
+        (View::State, Some(View::Timeline))
     );
-    assert_eq!(&*viewer.server.url, "https://support-bot.us.langgraph.app");
-    assert!(
-        dash.app
-            .stream
-            .tabs
-            .all()
-            .iter()
-            .all(|viewer| !viewer.target.is_write())
-    );
+    assert_eq!(&*tabs[0].server.url, "https://support-bot.us.langgraph.app");
+    assert!(tabs.iter().all(|tab| !tab.target.is_write()));
     assert_eq!(notices(&dash), [] as [&str; 0]);
     // What was restored is what is saved.
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     list_of_us(&mut dash, &["support-bot"]);
-    assert_eq!(dash.app.tabs_at_end(), None);
+    assert_eq!(dash.tabs_at_end(), None);
 }
 
 #[test]
@@ -279,8 +248,8 @@ fn what_cannot_be_restored_is_said_once() {
     stream_fails(&mut dash, "t-5", Kind::Unauthorized);
     assert_eq!(threads(&dash), ["t-5"]);
     insta::assert_snapshot!("restore_problems", notices(&dash).join("\n"));
-    assert_eq!(dash.app.session.notices.len(), 1);
-    let (_, _, saved) = dash.app.tabs_at_end().unwrap();
+    assert_eq!(dash.notices().len(), 1);
+    let saved = dash.tabs_at_end().unwrap();
     assert_eq!(saved.tabs, [tab("us", "support-bot", "t-5")]);
 }
 
@@ -318,20 +287,17 @@ fn the_shown_tab_stays_when_it_cannot_be_restored() {
             stream_fails(&mut dash, thread, Kind::NotFound);
         }
         // Its page says why, and a key still meets it.
-        assert_eq!(
-            (dash.app.focus, dash.app.viewer().is_some()),
-            (Pane::Stream, true)
-        );
+        assert_eq!((dash.focus(), dash.has_stream()), (Pane::Stream, true));
         assert!(
             notices(&dash).concat().contains("Couldn't restore us › "),
             "{:?}",
             notices(&dash)
         );
         dash.keys("3");
-        assert_eq!(dash.app.viewer().unwrap().view(), View::State);
+        assert_eq!(dash.view(), View::State);
         dash.keys("q");
         assert_eq!(
-            (dash.app.viewer().is_none(), dash.app.focus),
+            (!dash.has_stream(), dash.focus()),
             (true, Pane::Deployments)
         );
     }
@@ -346,11 +312,9 @@ fn a_key_before_the_list_arrives_is_not_lost() {
     );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     // Before any frame.
-    for key in parse_keys("7").unwrap() {
-        update(&mut dash.app, dash.now, Msg::Key(key));
-    }
+    dash.typed_ahead("7");
     // Nothing can be started on a server without an address, and no other lists replace those behind the page.
-    assert_eq!((dash.keys("n"), dash.app.overlays.len()), (Vec::new(), 0));
+    assert_eq!((dash.keys("n"), dash.dialogs().len()), (Vec::new(), 0));
     assert!(
         notices(&dash)
             .concat()
@@ -358,10 +322,9 @@ fn a_key_before_the_list_arrives_is_not_lost() {
         "{:?}",
         notices(&dash)
     );
-    let id = dash.app.viewer().unwrap().id;
+    let id = dash.stream().unwrap();
     list_of_us(&mut dash, &["support-bot"]);
-    let viewer = dash.app.viewer().unwrap();
-    assert_eq!((viewer.id, viewer.view()), (id, View::Raw));
+    assert_eq!((dash.stream(), dash.view()), (Some(id), View::Raw));
     // The lists of a server wait too.
     let saved = SavedTabs::new(
         Vec::new(),
@@ -370,21 +333,18 @@ fn a_key_before_the_list_arrives_is_not_lost() {
     );
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     assert!(
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .all(|sub| !matches!(sub.key, SubscriptionId::Threads(_)))
     );
     dash.keys("/status:error<Enter>");
     list_of_us(&mut dash, &["support-bot"]);
     assert!(
-        subscriptions(&dash.app)
+        dash.subscriptions()
             .iter()
             .any(|sub| matches!(sub.key, SubscriptionId::Threads(_)))
     );
-    assert_eq!(
-        dash.app.agent.server.as_ref().unwrap().threads.text,
-        "status:error"
-    );
+    assert_eq!(dash.threads_filter(), "status:error");
     // They are gone, and nothing else is shown instead.
     let saved = SavedTabs::new(Vec::new(), Some(server("us", "deleted")), SavedPlace::Lists);
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
@@ -409,12 +369,11 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     let why = "Couldn't list us (401), which has the address of support-bot. Press r to retry.";
     assert!(dash.screen().contains(why), "{}", dash.screen());
     dash.keys("<Esc>");
-    dash.app.focus = Pane::Deployments;
+    dash.focus_on(Pane::Deployments);
     assert_eq!(threads(&dash), ["t-1"]);
     assert!(
-        dash.app
-            .tabs_at_end()
-            .is_none_or(|(_, _, tabs)| tabs.tabs == saved.tabs)
+        dash.tabs_at_end()
+            .is_none_or(|tabs| tabs.tabs == saved.tabs)
     );
     // An incomplete list may lack the deployment. It doesn't delay the report about others.
     let tabs = vec![tab("us", "support-bot", "t-1"), tab("gone", "bot", "t-0")];
@@ -468,7 +427,7 @@ fn tabs_of_profiles_that_are_not_in_use_are_kept() {
         (threads(&dash), notices(&dash)),
         (vec!["t-local".to_string()], Vec::new())
     );
-    let (_, _, again) = dash.app.tabs_at_end().unwrap();
+    let again = dash.tabs_at_end().unwrap();
     assert_eq!(again.tabs, [tabs[1].clone(), tabs[0].clone()]);
     // `--deployment` and `--url` have one server, and leave all others alone.
     let one = "[profiles.local]\nagent_server = { bot = \"http://127.0.0.1:2024\" }\n[ui]\nrestore = true\n";
@@ -479,11 +438,9 @@ fn tabs_of_profiles_that_are_not_in_use_are_kept() {
     );
     let (mut dash, _) = started(one, Scope::Address, saved);
     assert_eq!((threads(&dash), notices(&dash)), (Vec::new(), Vec::new()));
-    dash.app.open_stream(StreamTarget::Tail {
-        thread: "t-url".into(),
-    });
+    dash.tail("t-url");
     dash.keys("||");
-    let (_, _, with_address) = dash.app.tabs_at_end().unwrap();
+    let with_address = dash.tabs_at_end().unwrap();
     let of_address = SavedServer {
         profile: None,
         server: "http://127.0.0.1:2024/".into(),
@@ -503,13 +460,9 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
         });
         tabs.collect::<Vec<SavedTabs>>()
     };
-    let bot = dash.app.deployments.list.rows[0]
-        .server(&dash.app.session.profiles)
-        .unwrap();
-    dash.app.open_server(bot.clone());
-    dash.app.open_stream(StreamTarget::Tail {
-        thread: "t-1".into(),
-    });
+    let bot = dash.selected_server();
+    dash.open_server_of(bot.clone());
+    dash.tail("t-1");
     // A stream that is only looked at is not kept.
     dash.later(3_000);
     let saved = saves(dash.keys("2"));
@@ -520,8 +473,7 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
     // The tabs are compared every few seconds, and after the last key.
     assert_eq!(saves(dash.keys("||")), []);
     assert!(
-        dash.app
-            .next_tick()
+        dash.next_tick()
             .is_some_and(|after| after <= std::time::Duration::from_secs(2))
     );
     dash.later(3_000);
@@ -537,10 +489,7 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
     dash.later(3_000);
     assert_eq!(saves(dash.keys("j")), [], "nothing changed");
     // The dashboard may end before the task that writes them has run.
-    assert_eq!(
-        dash.app.tabs_at_end().map(|(_, _, tabs)| tabs).as_ref(),
-        saved.first()
-    );
+    assert_eq!(dash.tabs_at_end().as_ref(), saved.first());
     // A failure is reported once.
     for _ in 0..2 {
         dash.done(runtail_tui::session::msg::EffectResult::TabsSaved(Err(
@@ -553,16 +502,16 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
     );
     let off = CONFIG.replace("restore = true", "restore = false");
     let (mut dash, _) = started(&off, Scope::Profiles, SavedTabs::default());
-    dash.app.open_server(bot);
+    dash.open_server_of(bot);
     dash.later(3_000);
     assert_eq!(saves(dash.keys("2")), []);
-    assert_eq!(dash.app.tabs_at_end(), None);
+    assert_eq!(dash.tabs_at_end(), None);
 }
 
 #[test]
 fn a_damaged_file_is_a_warning() {
     let mut dash = Dash::new(CONFIG, (140, 40));
-    dash.app.restore(
+    dash.restore(
         file(Scope::Profiles),
         Err("line 3, column 1: not what Runtail writes".into()),
     );
@@ -576,8 +525,8 @@ fn a_damaged_file_is_a_warning() {
         notices[0].contains("The file stays as it is"),
         "{notices:?}"
     );
-    assert_eq!(dash.app.tabs_at_end(), None, "it is not overwritten");
-    assert!(!dash.app.session.notices[0].error);
+    assert_eq!(dash.tabs_at_end(), None, "it is not overwritten");
+    assert!(!dash.is_error_noticed());
 }
 
 #[test]
@@ -590,7 +539,7 @@ fn more_tabs_than_fit_are_named() {
         Scope::Profiles,
         SavedTabs::new(tabs, None, SavedPlace::Tab(10)),
     );
-    assert_eq!(dash.app.stream.tabs.all().len(), 9);
+    assert_eq!(dash.tabs().len(), 9);
     for n in 0..9 {
         stream_fails(&mut dash, &format!("t-{n}"), Kind::Forbidden);
     }
@@ -608,7 +557,7 @@ fn restore_is_turned_on_in_the_configuration_file_after_a_preview() {
     let text = CONFIG.replace("restore = true", "restore = false # mine");
     std::fs::write(&path, &text).unwrap();
     let mut dash = Dash::new(&text, (140, 40));
-    dash.app.session.catalog.origin.file = Some(path.clone());
+    dash.set_config_file(path.clone());
     assert_eq!(
         dash.keys(":restore on<Enter>"),
         [Effect::DraftRestore(path.clone(), true)]
@@ -642,7 +591,7 @@ fn restore_is_turned_on_in_the_configuration_file_after_a_preview() {
         dash.screen()
     );
     let mut dash = Dash::new(CONFIG, (140, 40));
-    dash.app.session.settings.demo = true;
+    dash.set_demo();
     assert!(dash.keys(":restore off<Enter>").is_empty());
     assert!(
         dash.screen().contains("The demo keeps no tabs."),
@@ -664,17 +613,7 @@ fn a_list_behind_a_restored_stream_is_in_order_once_the_statuses_are_known() {
     dash.keys("q");
     dash.threads();
     dash.screen();
-    let facts = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .threads
-        .row(copy)
-        .unwrap()
-        .facts
-        .clone();
+    let facts = dash.facts(copy);
     let of = runtail_tui::session::msg::WantedStatus {
         thread: copy.into(),
         facts,
@@ -694,11 +633,10 @@ fn a_list_behind_a_restored_stream_is_in_order_once_the_statuses_are_known() {
         event,
     );
     dash.screen();
-    let open = dash.app.agent.server.as_ref().unwrap();
     assert_eq!(
-        open.threads.shown().iter().position(|id| id == copy),
+        dash.shown_threads().iter().position(|id| id == copy),
         Some(2),
         "below the failed and the other waiting one"
     );
-    assert_eq!(open.thread_selection.selected.as_deref(), Some(copy));
+    assert_eq!(dash.selected_thread().as_deref(), Some(copy));
 }

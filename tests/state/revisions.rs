@@ -3,8 +3,7 @@
 use crate::thread_actions::{page, records};
 use runtail_api::{Kind, Revisions, ServerInfo, ServerKind};
 use runtail_core::model::{Evidence, FailureCard, LogEvidence};
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId,
 };
@@ -54,13 +53,7 @@ fn runs_name_the_revision_that_ran_them() {
 fn the_revision_list_shows_what_the_server_reports() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    let server = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .map(|open| open.server.clone())
-        .expect("an open server");
+    let server = dash.server();
     dash.keys("<Esc>");
     let info = |revision: &str| ServerInfo {
         kind: ServerKind::Python,
@@ -106,13 +99,7 @@ fn a_revision_in_progress_counts_from_its_creation() {
     let screen = dash.screen();
     assert!(screen.contains("so far   3m56s   queued ≥"), "{screen}");
     // Without the server's time, only what was observed is known.
-    let history = dash
-        .app
-        .deployments
-        .histories
-        .values_mut()
-        .next()
-        .expect("a history");
+    let history = dash.first_history();
     history.revisions[0].created_at = None;
     assert!(line(&mut dash).contains(" ≥1m46s"), "{}", line(&mut dash));
 }
@@ -130,10 +117,7 @@ fn explained(dash: &mut Dash, status: &str) {
         now: dash.now,
         log: LogEvidence::None,
     });
-    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else {
-        panic!("no page")
-    };
-    let of = page.page.of.clone();
+    let of = dash.explained_revision().expect("a page");
     dash.done(EffectResult::Card(of, Ok(Box::new(card))));
 }
 
@@ -146,7 +130,8 @@ fn polled(dash: &mut Dash, status: &str) -> Vec<Effect> {
         unread: Default::default(),
     };
     let next = NextPoll::At(dash.now + jiff::SignedDuration::from_secs(30));
-    let sub = subscriptions(&dash.app)
+    let sub = dash
+        .subscriptions()
         .into_iter()
         .find(|sub| matches!(sub.key, SubscriptionId::Revisions(..)));
     let sub = sub.expect("a poll of the revisions");
@@ -174,7 +159,7 @@ fn an_explanation_follows_its_revision() {
         dash.screen()
     );
     assert!(
-        dash.app.next_tick().is_some_and(|tick| tick.as_secs() <= 1),
+        dash.next_tick().is_some_and(|tick| tick.as_secs() <= 1),
         "the time advances by itself"
     );
     // The same status is no news; another one is loaded with all that depends on it.
@@ -209,10 +194,7 @@ fn an_explanation_follows_its_revision() {
     assert_eq!(loads(&polled(&mut dash, "DEPLOYING")), None);
     // r loads it again. What was loaded stays if that fails, with its age, and its time stops.
     assert!(loads(&dash.keys("r")).is_some());
-    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else {
-        panic!("no page")
-    };
-    let of = page.page.of.clone();
+    let of = dash.explained_revision().expect("a page");
     let error = dash.error("prod-eu", Kind::Server(503));
     dash.done(EffectResult::Card(of, Err(error)));
     dash.pass(10);
@@ -236,13 +218,7 @@ fn an_explanation_follows_its_revision() {
 fn a_status_that_was_first_seen_late_has_no_time_in_the_details() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
-        let history = dash
-            .app
-            .deployments
-            .histories
-            .values_mut()
-            .next()
-            .expect("a history");
+        let history = dash.first_history();
         let periods = history.periods.get_mut(NEWEST).expect("its periods");
         periods.drain(..periods.len() - 1);
         periods[0].from_start = false;
@@ -285,13 +261,9 @@ fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
         "{footer}"
     );
     dash.keys("w");
-    assert_eq!(dash.app.deployments.watches.len(), 1);
+    assert_eq!(dash.watches().len(), 1);
     dash.keys("x");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Confirm), "{}", dash.screen());
     // The pane offers them, too.
     dash.keys("<Esc><Esc><Tab>");
     let screen = dash.screen();

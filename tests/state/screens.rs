@@ -36,7 +36,7 @@ fn too_small_terminals_show_a_message() {
     for keys in ["", "/", ":"] {
         let mut dash = demo_like((59, 12));
         dash.keys(&format!("{keys}<ctrl-c>"));
-        assert!(dash.app.quit, "{keys}");
+        assert!(dash.has_ended(), "{keys}");
     }
 }
 
@@ -72,7 +72,7 @@ fn a_notice_of_a_view_ends_with_it() {
 #[test]
 fn ascii_option_draws_only_ascii() {
     let mut dash = demo_like((140, 40));
-    dash.ascii = true;
+    dash.set_ascii(true);
     let screen = dash.screen();
     assert!(screen.is_ascii(), "{screen}");
     assert!(screen.contains("x BUILD_FAILED"), "{screen}");
@@ -83,7 +83,7 @@ fn footer_keys_are_never_cut() {
     for width in 60..=140 {
         for ascii in [false, true] {
             let mut dash = demo_like((width, 24));
-            dash.app.session.settings.ascii = ascii;
+            dash.set_ascii(ascii);
             let screen = dash.screen();
             let footer = screen.lines().last().unwrap_or_default();
             assert!(footer.ends_with("? help"), "{width}: {footer}");
@@ -136,7 +136,7 @@ fn views_in_a_split_share_the_cursor() {
     dash.capture_now("fanout-many-subgraphs");
     dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
-    let at = dash.app.viewer().unwrap().anchor().unwrap();
+    let at = dash.position().unwrap();
     assert_eq!(
         dash.screen().matches('▌').count(),
         2,
@@ -145,9 +145,8 @@ fn views_in_a_split_share_the_cursor() {
     );
     // The state view selects the state after the update.
     dash.keys("3");
-    let viewer = dash.app.viewer().unwrap();
-    let state = viewer.snapshot_at(viewer.snapshot.unwrap()).unwrap();
-    assert!(state.seq > at, "{} after {at}", state.seq);
+    let state = dash.shown_state().unwrap();
+    assert!(state > at, "{state} after {at}");
     dash.resize(90, 30);
     insta::assert_snapshot!("split_90x30", dash.screen());
 }
@@ -214,16 +213,13 @@ fn composer_shows_json_errors_and_sends_nothing() {
         "{screen}"
     );
     assert!(screen.contains("Nothing was sent"), "{screen}");
-    assert!(dash.app.viewer().is_none());
+    assert!(!dash.has_stream());
     // Closing the composer keeps the draft.
     dash.keys("<Esc>n");
     assert!(dash.screen().contains("oops{"), "{}", dash.screen());
     dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-s>");
-    let Some(viewer) = dash.app.viewer() else {
+    let StreamTarget::Start { body, .. } = dash.page().target else {
         panic!("{}", dash.screen())
-    };
-    let StreamTarget::Start { body, .. } = &viewer.target else {
-        panic!()
     };
     assert_eq!(
         body.input.as_ref().unwrap()["messages"][0]["content"],
@@ -241,7 +237,7 @@ fn read_only_profiles_start_no_runs() {
     dash.seal();
     dash.open_server();
     dash.keys("n");
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     assert!(dash.screen().contains("read-only"), "{}", dash.screen());
 }
 
@@ -260,10 +256,10 @@ fn thread_assistant_and_run_lists_match_the_snapshots() {
 #[test]
 fn failing_profile_is_marked_and_keeps_its_rows() {
     let mut dash = demo_like((140, 40));
-    let before = dash.app.deployments.list.rows.len();
+    let before = dash.deployments().len();
     dash.refuse("prod-eu");
     let screen = dash.screen();
-    assert_eq!(dash.app.deployments.list.rows.len(), before);
+    assert_eq!(dash.deployments().len(), before);
     assert!(screen.contains("eu ✗ 401"), "{screen}");
     dash.keys("!");
     insta::assert_snapshot!("notices", dash.screen());
@@ -304,14 +300,11 @@ fn two_keys_open_a_thread_from_a_cold_start() {
     );
     dash.threads();
     dash.keys("<Enter>");
-    assert!(matches!(
-        dash.app.viewer().unwrap().target,
-        StreamTarget::Tail { .. }
-    ));
+    assert!(matches!(dash.page().target, StreamTarget::Tail { .. }));
     // Esc leaves the stream, which stays in its tab until it is closed, without a request to the server.
     assert!(dash.keys("<Esc>").is_empty());
-    assert!(dash.app.viewer().is_none());
-    assert_eq!(dash.app.focus, Pane::Stream);
+    assert!(!dash.has_stream());
+    assert_eq!(dash.focus(), Pane::Stream);
 }
 
 #[test]
@@ -378,11 +371,9 @@ fn wide_table_shows_both_statuses_and_the_live_revision() {
 
 /// Returns the names in the order shown.
 fn order(dash: &mut dash::Dash) -> Vec<String> {
-    dash.app.relayout();
-    dash.app
-        .deployments
-        .list
-        .all_shown()
+    dash.relayout();
+    dash.rows()
+        .into_iter()
         .map(|row| format!("{}/{}", row.tag, row.name))
         .collect()
 }
@@ -396,28 +387,24 @@ fn sorting_by_any_order_keeps_the_selection() {
         order(&mut dash)[..3],
         ["us/invoice-agent", "us/triage", "eu/support-bot"]
     );
-    let selected = dash.app.deployments.list.selection.selected.clone();
+    let selected = dash.selected_deployment().map(str::to_string);
     dash.keys("S");
     assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
-    assert_eq!(dash.app.deployments.list.selection.selected, selected);
+    assert_eq!(dash.selected_deployment(), selected.as_deref());
     // s cycles through all orders.
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..20 {
         dash.keys("s");
-        seen.insert(dash.app.deployments.list.sort().order.word());
+        seen.insert(dash.sort().0);
         order(&mut dash);
     }
     assert_eq!(seen.len(), 5);
     // A click on a heading sorts by it, and a second click reverses the order.
-    let name = dash.app.columns()[0];
+
     for reversed in [false, true, false] {
-        let heading = dash.app.regions().deployments.unwrap().area;
-        dash.feed(Msg::Click {
-            x: heading.x + name.x,
-            y: heading.y,
-        });
-        let sort = dash.app.deployments.list.sort();
-        assert_eq!((sort.order.word(), sort.reversed), ("by name", reversed));
+        let (x, y) = dash.first_heading();
+        dash.feed(Msg::Click { x, y });
+        assert_eq!(dash.sort(), ("by name", reversed));
     }
 }
 
@@ -485,7 +472,7 @@ fn logs_of_marked_deployments_are_merged() {
         dash.screen()
     );
     dash.keys("<Esc><Esc>");
-    assert!(dash.app.logs.is_none() && dash.app.focus == Pane::Deployments);
+    assert!(!dash.has_logs() && dash.focus() == Pane::Deployments);
 }
 
 #[test]
@@ -498,11 +485,7 @@ fn logs_report_new_and_possibly_missing_lines() {
         "{}",
         dash.screen()
     );
-    dash.app
-        .logs
-        .as_mut()
-        .expect("logs")
-        .note_incomplete(0, true);
+    dash.log_is_incomplete(0);
     assert!(
         dash.screen()
             .contains("4 lines   the server may have more lines"),
@@ -529,11 +512,7 @@ fn logs_report_new_and_possibly_missing_lines() {
     );
     // With several logs, the message names the deployment.
     dash.keys("<Esc><Home>mml");
-    dash.app
-        .logs
-        .as_mut()
-        .expect("logs")
-        .note_incomplete(1, true);
+    dash.log_is_incomplete(1);
     assert!(
         dash.screen()
             .contains("us › triage: the server may have more lines"),
@@ -618,14 +597,14 @@ fn watched_revision_alerts_when_it_ends() {
     assert_eq!(title, "eu › support-bot › 44444444…4444");
     assert!(text.starts_with("is DEPLOYED"), "{text}");
     assert!(
-        dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"),
+        dash.watches().is_empty() && dash.screen().contains("is DEPLOYED"),
         "{}",
         dash.screen()
     );
     // A revision that has ended can't be watched.
     dash.keys("<Esc><Home>w");
     assert!(
-        dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to watch"),
+        dash.watches().is_empty() && dash.screen().contains("nothing to watch"),
         "{}",
         dash.screen()
     );
@@ -641,10 +620,7 @@ fn rejected_key_stops_its_profile_until_a_retry() {
             | SubscriptionId::Revisions(p, _) => &**p == "prod-eu",
             _ => false,
         };
-        runtail_tui::app::subscriptions(&dash.app)
-            .iter()
-            .filter(|s| of(&s.key))
-            .count()
+        dash.subscriptions().iter().filter(|s| of(&s.key)).count()
     };
     assert_eq!(
         polls(&dash),

@@ -4,10 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::features::stream::export::{Format, Part};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::input::keymap::Keymap;
-use runtail_tui::session::msg::Chunk;
 use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
@@ -57,7 +55,6 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
 fn finish(dash: &mut Dash) -> usize {
     let mut ticks = 0;
     while dash
-        .app
         .next_tick()
         .is_some_and(|pause| pause < Duration::from_millis(100))
     {
@@ -78,10 +75,6 @@ fn status_line(dash: &mut Dash) -> String {
         .to_string()
 }
 
-fn anchor(dash: &Dash) -> Option<Seq> {
-    dash.app.viewer().unwrap().anchor()
-}
-
 #[test]
 fn search_highlights_hits_and_steps_between_them() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
@@ -89,17 +82,17 @@ fn search_highlights_hits_and_steps_between_them() {
     insta::assert_snapshot!("search_typed", dash.screen());
     dash.keys("<Enter>");
     finish(&mut dash);
-    let first = anchor(&dash).unwrap();
+    let first = dash.position().unwrap();
     let place = status_line(&mut dash);
     assert!(
         place.starts_with("/weather  ") && place.contains(" of "),
         "{place}"
     );
     dash.keys("]");
-    let next = anchor(&dash).unwrap();
+    let next = dash.position().unwrap();
     assert_ne!(first, next);
     dash.keys("[");
-    assert_eq!(anchor(&dash), Some(first));
+    assert_eq!(dash.position(), Some(first));
     // Hits are reversed, which is visible without color.
     let buffer = dash.buffer();
     let highlighted = buffer
@@ -117,7 +110,7 @@ fn search_highlights_hits_and_steps_between_them() {
         !dash.screen().contains("/weather"),
         "Esc clears the search first"
     );
-    assert!(dash.app.viewer().is_some());
+    assert!(dash.has_stream());
 }
 
 #[test]
@@ -149,7 +142,7 @@ fn state_search_counts_hits_and_is_cleared_before_leaving() {
         status_line(&mut dash)
     );
     dash.keys("<Esc><Esc>");
-    assert!(dash.app.viewer().is_none(), "and the next Esc leaves");
+    assert!(!dash.has_stream(), "and the next Esc leaves");
 }
 
 #[test]
@@ -185,7 +178,7 @@ fn footer_lists_the_views_keys() {
 
 /// Returns the screen without colors, with highlighted text in brackets.
 fn highlights_without_color(dash: &mut Dash) -> String {
-    let (w, h) = dash.app.session.size;
+    let (w, h) = dash.size();
     dash.color = false;
     let buffer = dash.buffer();
     dash.color = true;
@@ -229,29 +222,20 @@ fn filtered_export_contains_only_matches() {
     dash.open_thread();
     dash.items(events(1, 5000, 1000));
     dash.keys("7&needle<Enter>");
-    let viewer = dash.app.viewer().unwrap();
-    let (mut next, end) = viewer.export_range(View::Raw, Format::Jsonl);
-    let (mut after, mut saved) = (Seq(1), Vec::new());
-    while next < end {
-        let mut part = Part::default();
-        let before = next;
-        (next, after) = viewer.export_part(View::Raw, Format::Jsonl, (next, end), after, &mut part);
-        assert!(next > before, "a part without matches advances too");
-        saved.extend(part.chunks.into_iter().filter_map(|chunk| match chunk {
-            Chunk::Record(record) => match *record {
-                Record::Event(event) => Some(event.seq.0),
-                _ => None,
-            },
+    let exported = dash.exported(View::Raw).into_iter();
+    let saved: Vec<u64> = exported
+        .filter_map(|record| match record {
+            Record::Event(event) => Some(event.seq.0),
             _ => None,
-        }));
-    }
+        })
+        .collect();
     assert_eq!(saved, [1000, 2000, 3000, 4000, 5000]);
 }
 
 #[test]
 fn navigation_continues_from_an_evicted_event() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.event_log.max_rows = 100;
+    dash.keep_events(100);
     dash.open_thread();
     let failures = |from: u64| {
         let mut items = events(from, 50, 1);
@@ -266,19 +250,16 @@ fn navigation_continues_from_an_evicted_event() {
     };
     dash.items(failures(1));
     dash.keys("7");
-    dash.app.viewer_mut().unwrap().go_to(Seq(5));
+    dash.go_to(Seq(5));
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
-    assert_eq!(
-        dash.app.viewer().unwrap().event_log.first_seq(),
-        Some(Seq(201))
-    );
+    assert_eq!(dash.events().first().map(|event| event.seq), Some(Seq(201)));
     dash.keys("]");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(210)),
         "the oldest failure still in memory"
     );
-    dash.app.viewer_mut().unwrap().go_to(Seq(1));
+    dash.go_to(Seq(1));
     dash.items(failures(301));
     dash.keys("[");
     assert!(
@@ -295,44 +276,44 @@ fn click_closes_the_search_prompt_and_keeps_the_position() {
     dash.keys("7/on_chain");
     finish(&mut dash);
     dash.feed(Msg::Click { x: 20, y: 12 });
-    assert!(dash.app.prompt.is_none());
+    assert!(!dash.is_typing());
     dash.keys("<Down><Down>");
-    let here = anchor(&dash);
+    let here = dash.position();
     // Clearing the search doesn't return to the position from before it.
     dash.keys("<Esc>");
-    assert!(dash.app.viewer().unwrap().finding().pattern.is_empty());
-    assert_eq!(anchor(&dash), here);
+    assert!(!dash.page().is_searched);
+    assert_eq!(dash.position(), here);
 }
 
 #[test]
 fn esc_restores_the_position_and_enter_keeps_it() {
     let mut dash = opened((100, 24), "agent-events");
     dash.keys("7<Up><Up><Up>");
-    let (before, body) = (anchor(&dash), dash.body());
+    let (before, body) = (dash.position(), dash.body());
     dash.keys("/on_chain_start");
     finish(&mut dash);
-    assert_ne!(anchor(&dash), before);
+    assert_ne!(dash.position(), before);
     dash.keys("<Esc>");
-    assert_eq!((anchor(&dash), dash.body()), (before, body));
+    assert_eq!((dash.position(), dash.body()), (before, body));
     dash.keys("/on_chain_start<Enter>");
     finish(&mut dash);
-    let found = anchor(&dash);
+    let found = dash.position();
     assert_ne!(found, before);
     dash.keys("/<Esc>");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         found,
         "Esc returns to the position that Enter kept"
     );
     // Following continues after a canceled search.
     dash.keys("<Esc><End>/on_chain<Esc>");
-    assert_eq!(anchor(&dash), None);
+    assert_eq!(dash.position(), None);
 }
 
 #[test]
 fn invalid_regex_is_reported_and_searched_as_text() {
     let mut dash = opened((120, 24), "agent-values");
-    dash.app.zoom = true;
+    dash.zoom();
     dash.keys("7/sunny(");
     let line = status_line(&mut dash);
     assert!(
@@ -379,7 +360,7 @@ fn distant_hit_in_a_long_line_is_shown() {
     );
     let screen = dash.screen();
     assert!(screen.contains("the needle is hereyyy"), "{screen}");
-    assert_eq!(anchor(&dash), Some(Seq(2)));
+    assert_eq!(dash.position(), Some(Seq(2)));
 }
 
 #[test]
@@ -436,7 +417,7 @@ fn following_works_with_a_filter() {
     dash.keys("7&needle<Enter>");
     finish(&mut dash);
     assert!(
-        dash.app.viewer().unwrap().follows() && status_line(&mut dash).contains("90 of 100 hidden"),
+        dash.follows() && status_line(&mut dash).contains("90 of 100 hidden"),
         "{}",
         dash.screen()
     );
@@ -468,7 +449,7 @@ fn following_works_with_a_filter() {
 #[test]
 fn search_continues_while_events_arrive_and_are_evicted() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.event_log.max_rows = 50_000;
+    dash.keep_events(50_000);
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
@@ -478,7 +459,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
         status_line(&mut dash)
     );
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(100)),
         "the nearest hit is selected at once"
     );
@@ -500,7 +481,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
     );
     dash.keys("<Home>[");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(70_000)),
         "wraps at the start to the last hit"
     );
@@ -509,7 +490,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
 #[test]
 fn million_events_are_searched_in_short_steps_with_progress() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.event_log.max_bytes = 1 << 30;
+    dash.keep_bytes(1 << 30);
     dash.open_thread();
     for batch in 0..20 {
         dash.items(events(1 + batch * 50_000, 50_000, 1000));
@@ -518,7 +499,7 @@ fn million_events_are_searched_in_short_steps_with_progress() {
     let line = status_line(&mut dash);
     assert!(line.contains("searching") && line.contains("%"), "{line}");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(1_000_000)),
         "the nearest hit is selected at once"
     );
@@ -531,7 +512,7 @@ fn million_events_are_searched_in_short_steps_with_progress() {
     );
     dash.keys("]");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(Seq(1000)),
         "wraps at the end to the first hit"
     );
@@ -541,7 +522,7 @@ fn million_events_are_searched_in_short_steps_with_progress() {
 fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>m<Down><Down><Down><Down>m");
-    let (screen, here) = (dash.screen(), anchor(&dash));
+    let (screen, here) = (dash.screen(), dash.position());
     assert_eq!(
         screen.lines().filter(|line| line.starts_with('◆')).count(),
         2,
@@ -549,9 +530,9 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     );
     assert!(screen.contains("2 marked  ‖ paused · G"), "{screen}");
     dash.keys("\"");
-    assert_ne!(anchor(&dash), here);
+    assert_ne!(dash.position(), here);
     dash.keys("'");
-    assert_eq!(anchor(&dash), here);
+    assert_eq!(dash.position(), here);
     dash.keys("'");
     assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
     dash.keys("1");
@@ -566,7 +547,7 @@ fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
         "{}",
         dash.screen()
     );
-    dash.ascii = true;
+    dash.set_ascii(true);
     assert!(dash.screen().is_ascii());
 }
 
@@ -588,14 +569,14 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
             .collect(),
     );
     assert_eq!(problems, [""; 0]);
-    dash.app.session.keymap = keymap;
+    dash.set_keymap(keymap);
     dash.keys("7<Home>)");
-    let first = anchor(&dash).unwrap();
+    let first = dash.position().unwrap();
     dash.keys("))");
-    let third = anchor(&dash).unwrap();
+    let third = dash.position().unwrap();
     assert!(first < third);
     dash.keys("((");
-    assert_eq!(anchor(&dash), Some(first));
+    assert_eq!(dash.position(), Some(first));
     dash.keys("]");
     assert!(
         dash.screen()
@@ -605,22 +586,24 @@ fn errors_messages_and_steps_are_navigable_from_any_view() {
     );
     let mut dash = opened((100, 30), "broken-values");
     dash.keys("1[");
-    let failed = anchor(&dash).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let failed = dash
+        .position()
+        .unwrap_or_else(|| panic!("{}", dash.screen()));
     dash.keys("7");
     let screen = dash.screen();
     let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
     assert!(marked.contains("error"), "{failed}: {screen}");
     dash.keys("G]");
     assert_eq!(
-        anchor(&dash),
+        dash.position(),
         Some(failed),
         "while following, the newest failure is the next one"
     );
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>)");
-    let first = anchor(&dash).unwrap();
+    let first = dash.position().unwrap();
     dash.keys(")");
-    assert!(anchor(&dash).unwrap() > first);
+    assert!(dash.position().unwrap() > first);
     dash.keys("(");
-    assert_eq!(anchor(&dash), Some(first));
+    assert_eq!(dash.position(), Some(first));
 }

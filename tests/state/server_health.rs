@@ -2,7 +2,7 @@
 
 use runtail_api::{ServerHealth, ServerLoad};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId};
 use std::time::Duration;
 
@@ -80,11 +80,7 @@ fn the_head_of_an_agent_server_shows_its_queue() {
 #[test]
 fn health_is_polled_only_while_the_page_of_the_server_is_shown() {
     let mut dash = demo_like((140, 24));
-    let is_polled = |dash: &Dash| {
-        subscriptions(&dash.app)
-            .iter()
-            .any(|sub| is_health(&sub.key))
-    };
+    let is_polled = |dash: &Dash| dash.subscriptions().iter().any(|sub| is_health(&sub.key));
     assert!(!is_polled(&dash));
     dash.open_server();
     assert!(is_polled(&dash));

@@ -1,7 +1,7 @@
 //! Serverless deployments are asked nothing unless they are open, and profiles can turn polling off.
 
 use runtail_testkit::dash::{Dash, listed};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{Effect, NextPoll, SubscriptionEvent, SubscriptionId};
 use serde_json::json;
 
@@ -9,7 +9,7 @@ const US: &str = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n";
 
 /// The agent servers that are asked about their threads now, by any poll.
 fn asked(dash: &mut Dash) -> Vec<String> {
-    dash.app.relayout();
+    dash.relayout();
     let of = |sub: runtail_tui::session::msg::Subscription| match sub.key {
         SubscriptionId::Inbox(_) => sub
             .params
@@ -24,7 +24,7 @@ fn asked(dash: &mut Dash) -> Vec<String> {
         }
         _ => Vec::new(),
     };
-    let mut names: Vec<String> = subscriptions(&dash.app).into_iter().flat_map(of).collect();
+    let mut names: Vec<String> = dash.subscriptions().into_iter().flat_map(of).collect();
     names.sort();
     names.dedup();
     names

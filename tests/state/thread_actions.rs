@@ -15,8 +15,6 @@ use runtail_core::model::{
 use runtail_core::text;
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
-use runtail_tui::features::thread::answer::AnswerStage;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
@@ -104,7 +102,7 @@ pub(crate) fn snapshot(dash: &mut Dash, records: &Records) {
     let parts = parts
         .into_iter()
         .map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
-    let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
+    let seq = dash.newest_event().next();
     let event = ThreadSnapshot {
         at: dash.now,
         parts: parts.collect(),
@@ -131,14 +129,6 @@ fn thread() -> ThreadRef {
         server,
         id: THREAD.into(),
     }
-}
-
-fn last_notice(dash: &Dash) -> &str {
-    dash.app
-        .session
-        .notices
-        .last()
-        .map_or("", |notice| &notice.text)
 }
 
 /// Returns the body of the run that an effect would start.
@@ -196,13 +186,6 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
             detail: "no response in time".into(),
             hint: None,
         },
-    }
-}
-
-fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
-    match dash.app.overlays.last() {
-        Some(Overlay::Answer(card)) => card,
-        other => panic!("no card is open: {other:?}"),
     }
 }
 
@@ -326,7 +309,7 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     let mut dash = page((140, 40), &records);
     dash.keys("a4 <ctrl-s>");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Nothing was sent. Action 1 needs the text of the response."
     );
     let mut records = waiting_agent("captures/agents/aegra-percall-state");
@@ -335,7 +318,7 @@ fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
     let mut dash = page((140, 40), &records);
     dash.keys("a1<Down>4<ctrl-s>");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Nothing was sent. Action 2 needs the text of the response."
     );
     assert!(
@@ -477,7 +460,7 @@ fn only_ctrl_s_sends_an_answer() {
     assert!(started(&dash.keys("<Enter><ctrl-r><ctrl-r>")).is_none());
     assert!(
         started(&dash.keys("<ctrl-s>")).is_none()
-            && last_notice(&dash).contains("Nothing is answered yet")
+            && dash.newest_notice().contains("Nothing is answered yet")
     );
     dash.keys("approved");
     let (number, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
@@ -494,7 +477,7 @@ fn only_ctrl_s_sends_an_answer() {
         (&body["assistant_id"], &body["multitask_strategy"]),
         (&json!("a-support"), &json!("reject"))
     );
-    assert_eq!(dash.app.stream.tabs.all().len(), 1);
+    assert_eq!(dash.tabs().len(), 1);
     assert!(
         started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(),
         "the answer is sent only once"
@@ -504,10 +487,10 @@ fn only_ctrl_s_sends_an_answer() {
         was_found: false,
     });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
-    assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
-    assert!(dash.app.overlays.is_empty());
-    assert_eq!(dash.app.stream.tabs.all().len(), 1, "no second tab");
-    assert!(dash.app.viewer().unwrap().refreshes > 0);
+    assert_eq!(dash.newest_notice(), "Answer sent. Following run 2.");
+    assert!(dash.dialog().is_none());
+    assert_eq!(dash.tabs().len(), 1, "no second tab");
+    assert!(dash.is_read_again());
     // A sent answer is no longer a draft.
     dash.keys("a");
     assert!(!dash.screen().contains("approved"), "{}", dash.screen());
@@ -529,11 +512,11 @@ fn typed_ahead_ctrl_s_does_not_send_an_answer() {
 fn answer_drafts_survive_closing_and_rejections() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved<Esc>");
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     dash.keys("a");
     assert!(
         dash.screen().contains("approved")
-            && last_notice(&dash).contains("Restored your earlier draft")
+            && dash.newest_notice().contains("Restored your earlier draft")
     );
     for (failure, message) in [
         (
@@ -570,7 +553,7 @@ fn answer_drafts_survive_closing_and_rejections() {
         started(&dash.keys("x<ctrl-s>")).is_none(),
         "an answer that may have been received is not sent again"
     );
-    assert!(last_notice(&dash).contains("may have been received"));
+    assert!(dash.newest_notice().contains("may have been received"));
     dash.keys("<ctrl-n><Esc>a");
     assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
 }
@@ -639,7 +622,7 @@ fn answer_card_names_the_questions_that_stay_open() {
     // The draft of the closed question is not sent.
     assert!(
         started(&dash.keys("<ctrl-s>")).is_none()
-            && last_notice(&dash).contains("Nothing is answered yet")
+            && dash.newest_notice().contains("Nothing is answered yet")
     );
     dash.keys("<Down><Down>yes");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
@@ -692,7 +675,7 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "Not every question can be approved. Answer the rest yourself."
     );
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
@@ -725,8 +708,8 @@ fn answer_key_without_a_question_suggests_other_actions() {
     ] {
         let mut dash = page((140, 40), &records);
         assert!(dash.keys("a").is_empty());
-        assert_eq!(last_notice(&dash), message);
-        assert!(dash.app.overlays.is_empty());
+        assert_eq!(dash.newest_notice(), message);
+        assert!(dash.dialog().is_none());
     }
     for case in ["breakpoint", "cancelled"] {
         let status = if case == "cancelled" {
@@ -755,9 +738,9 @@ fn answer_key_works_in_time_travel() {
     dash.event("custom", "{}");
     dash.event("custom", "{}");
     dash.keys("<Space>,,");
-    assert!(dash.app.viewer().unwrap().playhead().is_some());
+    assert!(dash.playhead().is_some());
     dash.keys("a");
-    assert_eq!(card(&dash).stage, AnswerStage::Editing);
+    assert!(dash.is_answering());
 }
 
 #[test]
@@ -784,15 +767,17 @@ fn answering_from_the_list_loads_the_thread_first() {
         was_found: true,
     });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
-    let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
     assert_eq!(
-        shown,
-        Some(StreamTarget::Tail {
+        dash.page().target,
+        StreamTarget::Tail {
             thread: THREAD.into()
-        }),
+        },
         "the page of the thread"
     );
-    assert!(last_notice(&dash).contains("The server's reply was lost, but the run was started."));
+    assert!(
+        dash.newest_notice()
+            .contains("The server's reply was lost, but the run was started.")
+    );
     // Threads without a question and threads that fail to load are reported.
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
@@ -803,13 +788,14 @@ fn answering_from_the_list_loads_the_thread_first() {
         number,
         Ok(Box::new(idle.loaded())),
     ));
-    assert!(last_notice(&dash).starts_with("No question is open"));
+    assert!(dash.newest_notice().starts_with("No question is open"));
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
         panic!()
     };
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::default())));
     assert!(
-        last_notice(&dash).starts_with("This server has no call that reads a thread's questions.")
+        dash.newest_notice()
+            .starts_with("This server has no call that reads a thread's questions.")
     );
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else {
         panic!()
@@ -847,7 +833,7 @@ fn a_question_that_only_the_stream_knows_is_awaited() {
             *number,
             Ok(Box::new(waiting("question").loaded())),
         ));
-        assert_eq!(card(&dash).stage, AnswerStage::Editing);
+        assert!(dash.is_answering());
     }
 }
 
@@ -931,13 +917,13 @@ fn cancel_is_previewed_tracked_and_reported() {
     );
     target.state = CancelState::Stopped;
     dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
-    assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
+    assert_eq!(dash.newest_notice(), "Run 1 was cancelled.");
     assert!(!dash.screen().contains("cancelling"));
     // A cancellation that can't be verified is reported with its request.
     target.state = CancelState::Stopping;
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
-    let message = last_notice(&dash);
+    let message = dash.newest_notice();
     assert!(
         message.starts_with("Couldn't verify that run 1 stopped: no response in time."),
         "{message}"
@@ -982,7 +968,7 @@ fn cancel_outcomes_are_reported() {
             thread(),
             Ok(Acted::Cancelling(vec![target])),
         ));
-        assert_eq!(last_notice(&dash), message);
+        assert_eq!(dash.newest_notice(), message);
     }
     // Without an active run, no dialog opens.
     let mut dash = page((140, 40), &waiting("question"));
@@ -993,9 +979,9 @@ fn cancel_outcomes_are_reported() {
             "No run is active on this thread.".into(),
         )),
     ));
-    assert!(dash.app.overlays.is_empty());
+    assert!(dash.dialog().is_none());
     assert_eq!(
-        last_notice(&dash),
+        dash.newest_notice(),
         "No run is active. To end the thread, press e, then x."
     );
     // A thread that has nothing to end.
@@ -1010,7 +996,7 @@ fn cancel_outcomes_are_reported() {
             "No run is active on this thread.".into(),
         )),
     ));
-    assert_eq!(last_notice(&dash), "No run is active on this thread.");
+    assert_eq!(dash.newest_notice(), "No run is active on this thread.");
     // A server without rollback.
     let mut dash = page((140, 40), &running);
     let (number, _) = planned(&dash.keys("X")).expect("a plan");
@@ -1066,8 +1052,8 @@ fn deleting_a_thread_requires_its_id() {
     assert_eq!(dash.keys("b5<ctrl-s>"), [Effect::Act(number, thread())]);
     dash.resize(140, 40);
     dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Deleted)));
-    assert!(dash.app.viewer().is_none(), "its tab is closed");
-    assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
+    assert!(!dash.has_stream(), "its tab is closed");
+    assert_eq!(dash.newest_notice(), "Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
     let has_row = screen
         .lines()
@@ -1142,7 +1128,7 @@ fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
     assert!(body.get("command").is_none());
-    assert_eq!(dash.app.stream.tabs.all().len(), 1);
+    assert_eq!(dash.tabs().len(), 1);
 }
 
 #[test]
@@ -1180,11 +1166,12 @@ fn read_only_profiles_refuse_thread_actions() {
     dash.seal();
     for key in ["a", "A", "x", "X", "R", "D", "n"] {
         assert!(dash.keys(key).is_empty(), "{key}");
-        assert!(dash.app.overlays.is_empty(), "{key}");
+        assert!(dash.dialog().is_none(), "{key}");
         assert!(
-            last_notice(&dash).contains("is read-only; nothing was sent"),
+            dash.newest_notice()
+                .contains("is read-only; nothing was sent"),
             "{key}: {}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
     }
 }

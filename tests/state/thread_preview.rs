@@ -38,8 +38,7 @@ fn the_selected_thread_is_read_once_it_stays_selected() {
     dash.keys("<Down>");
     assert_eq!(read(&tick(&mut dash, 100)), None);
     assert!(
-        dash.app
-            .next_tick()
+        dash.next_tick()
             .is_some_and(|after| after.as_millis() <= 50)
     );
     let of = read(&tick(&mut dash, 100)).expect("the thread is read");
@@ -116,17 +115,7 @@ const IDLE: &str = "01a1fbb8-1f78-73e0-8673-6126729aa3fd";
 
 /// Delivers the status of a listed thread.
 fn load_status(dash: &mut Dash, thread: &str, status: ThreadStatus) {
-    let facts = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .threads
-        .row(thread)
-        .unwrap()
-        .facts
-        .clone();
+    let facts = dash.facts(thread);
     let of = WantedStatus {
         thread: thread.into(),
         facts,
@@ -144,13 +133,7 @@ fn load_status(dash: &mut Dash, thread: &str, status: ThreadStatus) {
 /// Selects a thread, wherever it is in the list.
 fn select(dash: &mut Dash, thread: &str) {
     let at = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .threads
-        .shown()
+        .shown_threads()
         .iter()
         .position(|id| id == thread)
         .unwrap();
@@ -220,7 +203,7 @@ fn stuck_threads_have_the_words_of_the_inbox() {
         ("threads_stuck_80x24", (80, 24)),
     ] {
         let mut dash = opened(size);
-        let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+        let server = dash.server();
         let stuck = InboxThread {
             thread_id: RUNNING.into(),
             status: "busy".into(),
@@ -254,7 +237,7 @@ fn stuck_threads_have_the_words_of_the_inbox() {
 #[test]
 fn stuck_threads_are_listed_below_waiting_ones_and_above_running_ones() {
     let mut dash = opened((140, 40));
-    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let server = dash.server();
     load_status(
         &mut dash,
         IDLE,
@@ -277,15 +260,7 @@ fn stuck_threads_are_listed_below_waiting_ones_and_above_running_ones() {
     };
     crate::inbox::answer(&mut dash, &server, Ok(inbox));
     dash.screen();
-    let shown = dash
-        .app
-        .agent
-        .server
-        .as_ref()
-        .unwrap()
-        .threads
-        .shown()
-        .to_vec();
+    let shown = dash.shown_threads().to_vec();
     assert_eq!(shown[1..], [WAITING, IDLE, RUNNING]);
 }
 

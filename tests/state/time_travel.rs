@@ -26,15 +26,8 @@ fn views(dash: &mut Dash) -> Vec<String> {
     for view in &VIEWS {
         dash.keys(&view.digit().to_string());
         dash.screen();
-        let lines = dash.app.viewer().unwrap().window(*view);
-        let text = |line: &runtail_tui::widgets::line::Line| {
-            line.left
-                .iter()
-                .chain(&line.right)
-                .map(|piece| piece.text.clone())
-                .collect::<String>()
-        };
-        all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
+        let lines = dash.lines(*view).into_iter();
+        all.push(lines.map(|(line, _)| line + "\n").collect());
     }
     all
 }
@@ -51,9 +44,9 @@ fn normalized(views: Vec<String>) -> Vec<String> {
 /// Returns the views of a stream that ended with this event.
 fn stopped_at(capture: &str, position: usize) -> Vec<String> {
     let mut whole = opened(capture);
-    let event_log = &whole.app.viewer().unwrap().event_log;
-    let events: Vec<Event> = event_log.iter_from(Seq(0)).take(position).collect();
-    let open = event_log.marks()[0].record.clone();
+    let mut events = whole.events();
+    events.truncate(position);
+    let (_, open) = whole.connections().swap_remove(0);
     let mut dash = demo_like((120, 40));
     dash.open_thread();
     // Before the first event there is no connection either.
@@ -80,18 +73,13 @@ fn stopped_at(capture: &str, position: usize) -> Vec<String> {
 }
 
 fn playhead(dash: &Dash) -> Playhead {
-    dash.app
-        .viewer()
-        .unwrap()
-        .playhead()
-        .expect("time travel is on")
+    dash.playhead().expect("time travel is on")
 }
 
 /// Ticks until the seek is complete, and returns the number of ticks.
 fn finish(dash: &mut Dash) -> usize {
     let mut ticks = 0;
     while dash
-        .app
         .next_tick()
         .is_some_and(|pause| pause < Duration::from_millis(100))
     {
@@ -113,7 +101,7 @@ fn time_travel_is_shown_in_the_header() {
     dash.keys("..");
     assert_eq!(playhead(&dash).at, at + 1);
     dash.keys("G");
-    assert_eq!(dash.app.viewer().unwrap().playhead(), None);
+    assert_eq!(dash.playhead(), None);
     assert!(!dash.screen().contains("PAST"));
 }
 
@@ -168,11 +156,7 @@ fn playback_uses_arrival_times() {
     assert_eq!(playhead(&dash).at, Seq(16.min(newest.0)));
     dash.keys("S");
     finish(&mut dash);
-    assert_eq!(
-        dash.app.viewer().unwrap().playhead(),
-        None,
-        "playback ends in the live view"
-    );
+    assert_eq!(dash.playhead(), None, "playback ends in the live view");
 }
 
 /// If the clock is set back by hours, playback continues from the current position.
@@ -196,30 +180,21 @@ fn later_events_are_hidden_in_time_travel() {
     let mut dash = opened("agent-messages-tuple");
     let newest = span(&dash).1;
     // A mark on the newest event and one on the fifth.
-    let viewer = dash.app.viewer_mut().unwrap();
-    viewer.go_to(newest);
-    viewer.mark();
-    viewer.go_to(Seq(5));
-    viewer.mark();
     dash.keys("7");
+    for seq in [newest, Seq(5)] {
+        dash.go_to(seq);
+        dash.keys("m");
+    }
     viewer_at(&mut dash, 10);
-    let marked = |dash: &Dash| {
-        dash.app
-            .viewer()
-            .unwrap()
-            .marked(View::Raw)
-            .iter()
-            .filter(|marked| **marked)
-            .count()
-    };
+    let marked = |dash: &Dash| dash.marks(View::Raw);
     dash.screen();
     assert_eq!(marked(&dash), 1, "{}", dash.screen());
     dash.keys("\"");
     dash.screen();
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)));
+    assert_eq!(dash.position(), Some(Seq(5)));
     dash.keys("'");
     assert_eq!(
-        dash.app.viewer().unwrap().anchor(),
+        dash.position(),
         Some(Seq(5)),
         "there is no later mark at this position"
     );
@@ -241,18 +216,18 @@ fn answered_questions_stay_answered_in_time_travel() {
         r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"run_done"}"#,
     );
     let question = span(&dash).1;
-    assert_eq!(dash.app.viewer().unwrap().questions().len(), 1);
+    assert_eq!(dash.questions(), 1);
     dash.event(
         "metadata",
         r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#,
     );
-    assert!(dash.app.viewer().unwrap().questions().is_empty());
+    assert_eq!(dash.questions(), 0);
     viewer_at(&mut dash, question.0);
-    assert!(dash.app.viewer().unwrap().questions().is_empty());
+    assert_eq!(dash.questions(), 0);
 }
 
 fn viewer_at(dash: &mut Dash, position: u64) {
-    dash.app.viewer_mut().unwrap().seek_to(Seq(position));
+    dash.seek_to(Seq(position));
     finish(dash);
 }
 
@@ -324,30 +299,15 @@ fn slider_follows_the_mouse() {
         x: columns.start,
         y: row,
     });
-    assert_eq!(dash.app.viewer().unwrap().playhead(), None);
+    assert_eq!(dash.playhead(), None);
 }
 
 #[test]
 fn export_in_time_travel_ends_at_the_playhead() {
-    use runtail_tui::features::stream::export::{Format, Part};
-    use runtail_tui::session::msg::Chunk;
     let mut dash = opened("agent-messages-tuple");
     dash.end(Outcome::Success);
     viewer_at(&mut dash, 6);
-    let viewer = dash.app.viewer().unwrap();
-    let written = |view: View| {
-        let mut part = Part::default();
-        let range = viewer.export_range(view, Format::Jsonl);
-        viewer.export_part(view, Format::Jsonl, range, Seq(0), &mut part);
-        part.chunks.into_iter().map(|chunk| {
-            if let Chunk::Record(record) = chunk {
-                *record
-            } else {
-                panic!("{chunk:?}")
-            }
-        })
-    };
-    let records: Vec<Record> = written(View::Raw).collect();
+    let records = dash.exported(View::Raw);
     assert_eq!(
         records
             .iter()
@@ -362,14 +322,14 @@ fn export_in_time_travel_ends_at_the_playhead() {
         "{records:?}"
     );
     // The Delivery export always ends with totals, here those at the playhead.
-    let Some(Record::End(end)) = written(View::Delivery).last() else {
+    let Some(Record::End(end)) = dash.exported(View::Delivery).pop() else {
         panic!()
     };
     assert_eq!((end.events, end.outcome), (6, Outcome::Detached));
 }
 
 fn span(dash: &Dash) -> (Seq, Seq) {
-    dash.app.viewer().unwrap().span()
+    dash.span()
 }
 
 /// Creates this many small events.
@@ -399,7 +359,7 @@ fn distant_seeks_take_few_ticks() {
     dash.items(many(60_000));
     dash.screen();
     for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
-        dash.app.viewer_mut().unwrap().seek_to(Seq(target));
+        dash.seek_to(Seq(target));
         // Only the events after the nearest checkpoint are applied.
         let ticks = finish(&mut dash);
         assert!(ticks <= 4, "{target}: {ticks}");
@@ -407,32 +367,28 @@ fn distant_seeks_take_few_ticks() {
             (playhead(&dash).at, playhead(&dash).span),
             (Seq(target), (Seq(0), Seq(60_000)))
         );
-        assert_eq!(
-            dash.app.viewer().unwrap().projections.delivery.received,
-            target
-        );
+        assert_eq!(dash.received(), target);
     }
     // Steps back by single events are immediate.
-    dash.app.viewer_mut().unwrap().seek_to(Seq(30_000));
+    dash.seek_to(Seq(30_000));
     finish(&mut dash);
     for at in (29_000..30_000).rev() {
-        let viewer = dash.app.viewer_mut().unwrap();
-        viewer.step_in_time(-1);
-        assert_eq!(viewer.playhead().unwrap().at, Seq(at));
+        dash.keys(",");
+        assert_eq!(playhead(&dash).at, Seq(at));
     }
 }
 
 /// Writes the shown stream as a recording and reads it again.
 fn recorded(dash: &Dash) -> Vec<Item> {
-    let event_log = &dash.app.viewer().unwrap().event_log;
-    let (mut lines, mut marks) = (Vec::new(), event_log.marks().iter().peekable());
-    for event in event_log.iter_from(Seq(0)) {
-        while let Some(mark) = marks.next_if(|mark| mark.after < event.seq) {
-            write_record(&mut lines, &mark.record).unwrap();
+    let (mut lines, connections) = (Vec::new(), dash.connections());
+    let mut connections = connections.iter().peekable();
+    for event in dash.events() {
+        while let Some((_, record)) = connections.next_if(|(after, _)| *after < event.seq) {
+            write_record(&mut lines, record).unwrap();
         }
-        write_record(&mut lines, &Record::Event(event.clone())).unwrap();
+        write_record(&mut lines, &Record::Event(event)).unwrap();
     }
-    marks.for_each(|mark| write_record(&mut lines, &mark.record).unwrap());
+    connections.for_each(|(_, record)| write_record(&mut lines, record).unwrap());
     Reader::new(std::io::Cursor::new(lines))
         .unwrap()
         .map(|read| Item::Record(read.unwrap()))
@@ -452,13 +408,13 @@ fn recording_shows_the_same_views_as_the_ended_stream() {
     for path in captures.iter().step_by(2) {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let mut live = opened_in((200, 40), name);
-        if live.app.viewer().unwrap().event_log.len() < 2 {
+        if live.events().len() < 2 {
             continue;
         }
         live.end(Outcome::Success);
         let mut again = demo_like((200, 40));
         again.now = live.now;
-        again.app.open_recording("a.jsonl".into());
+        again.open_recording("a.jsonl".into());
         // In one batch, or event by event.
         match compared % 2 {
             0 => again.items(recorded(&live)),
@@ -471,12 +427,12 @@ fn recording_shows_the_same_views_as_the_ended_stream() {
         // Playing it from the start and jumping to its end give the same views.
         again.keys("SSSR");
         finish(&mut again);
-        assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}");
+        assert_eq!(again.playhead(), None, "{name}");
         assert_eq!(live_views, normalized(views(&mut again)), "{name}, played");
         again.keys("<<>>>");
         finish(&mut again);
         assert_eq!(
-            again.app.viewer().unwrap().playhead(),
+            again.playhead(),
             None,
             "{name}: after the newest event comes the live view"
         );
@@ -500,7 +456,7 @@ fn recordings_offer_no_server_actions() {
     live.end(Outcome::Interrupted);
     assert!(live.screen().contains("d details"), "{}", live.screen());
     let mut dash = demo_like((120, 40));
-    dash.app.open_recording("a.jsonl".into());
+    dash.open_recording("a.jsonl".into());
     dash.keys("e");
     assert!(
         dash.screen()
@@ -530,14 +486,13 @@ fn recordings_offer_no_server_actions() {
 #[test]
 fn evicted_events_are_unreachable_in_time_travel() {
     let mut dash = demo_like((120, 40));
-    dash.app.session.settings.event_log.max_rows = 1_000;
+    dash.keep_events(1_000);
     dash.open_thread();
     dash.items(many(1_500));
     dash.screen();
-    let viewer = dash.app.viewer_mut().unwrap();
-    assert_eq!(viewer.span(), (Seq(501), Seq(1_500)));
-    viewer.seek_to(Seq(0));
-    assert_eq!(viewer.playhead().unwrap().at, Seq(501));
+    assert_eq!(dash.span(), (Seq(501), Seq(1_500)));
+    dash.seek_to(Seq(0));
+    assert_eq!(playhead(&dash).at, Seq(501));
     // The event at the playhead can be evicted too.
     let items = many(3_000).split_off(1_500);
     dash.items(items);
@@ -546,10 +501,7 @@ fn evicted_events_are_unreachable_in_time_travel() {
     finish(&mut dash);
     assert!(playhead(&dash).at > Seq(2_000) && playhead(&dash).at == playhead(&dash).span.0);
     dash.keys("G");
-    assert_eq!(
-        dash.app.viewer().unwrap().projections.delivery.received,
-        3_000
-    );
+    assert_eq!(dash.received(), 3_000);
 }
 
 proptest! {
@@ -564,8 +516,7 @@ proptest! {
         let newest = span(&dash).1;
         for position in positions {
             let position = position.index(newest.0 as usize);
-            let viewer = dash.app.viewer_mut().unwrap();
-            viewer.seek_to(Seq(position as u64));
+            dash.seek_to(Seq(position as u64));
             finish(&mut dash);
             let (shown, expected) = (views(&mut dash), stopped_at(capture, position));
             for ((shown, expected), view) in shown.iter().zip(&expected).zip(VIEWS) {
@@ -578,7 +529,7 @@ proptest! {
 #[test]
 fn checkpoints_stay_within_the_memory_budget() {
     let mut dash = demo_like((120, 40));
-    dash.app.session.settings.event_log.max_bytes = 4 << 20;
+    dash.keep_bytes(4 << 20);
     dash.open_thread();
     for n in 0..400_u64 {
         let custom = |i| Event {
@@ -595,13 +546,13 @@ fn checkpoints_stay_within_the_memory_budget() {
             .map(|i| Item::Record(Record::Event(custom(i))))
             .collect();
         dash.items(items);
-        assert!(
-            dash.app.viewer().unwrap().bytes() <= 8 << 20,
-            "after {n} times a hundred"
-        );
+        assert!(dash.bytes().0 <= 8 << 20, "after {n} times a hundred");
     }
-    let evicted = dash.app.viewer().unwrap().event_log.evicted_rows();
-    assert_eq!(evicted, 0, "checkpoints are evicted before events");
+    assert_eq!(
+        dash.span().0,
+        Seq(0),
+        "checkpoints are evicted before events"
+    );
     dash.keys("6<<");
     finish(&mut dash);
     let Playhead {

@@ -18,7 +18,7 @@ impl ScriptedThread {
     fn new(size: (u16, u16)) -> ScriptedThread {
         let mut dash = demo_like(size);
         dash.open_thread();
-        let at = dash.app.session.now;
+        let at = dash.now;
         dash.items(vec![Item::Record(Record::Open {
             at,
             conn: 1,
@@ -163,7 +163,7 @@ fn timeline_shows_live_and_ended_runs() {
     insta::assert_snapshot!("timeline_ended_140x40", thread.dash.screen());
     thread.dash.resize(80, 24);
     insta::assert_snapshot!("timeline_80x24", thread.dash.screen());
-    thread.dash.ascii = true;
+    thread.dash.set_ascii(true);
     let screen = thread.dash.screen();
     assert!(screen.is_ascii());
     insta::assert_snapshot!("timeline_ascii_80x24", screen);
@@ -282,7 +282,7 @@ fn timeline_shares_the_cursor_with_other_views() {
     thread.dash.keys("f");
     thread.send_run();
     thread.dash.keys("<Home><Down>");
-    let at = thread.dash.app.viewer().unwrap().anchor().unwrap();
+    let at = thread.dash.position().unwrap();
     assert!(
         thread
             .dash
@@ -293,16 +293,7 @@ fn timeline_shares_the_cursor_with_other_views() {
         thread.dash.screen()
     );
     thread.dash.keys("7");
-    assert_eq!(
-        thread
-            .dash
-            .app
-            .viewer()
-            .unwrap()
-            .event_under_cursor()
-            .map(|event| event.seq),
-        Some(at)
-    );
+    assert_eq!(thread.dash.event_under_cursor(), Some(at));
     // The event that ends a bar selects that bar.
     for (down, name) in [(9, "search"), (0, "join")] {
         thread.dash.keys("7<Home>");
@@ -321,9 +312,8 @@ fn timeline_shares_the_cursor_with_other_views() {
     }
     // Enter shows the event in Messages.
     thread.dash.keys("<Enter>");
-    let viewer = thread.dash.app.viewer().unwrap();
     assert_eq!(
-        (viewer.view(), viewer.anchor()),
+        (thread.dash.view(), thread.dash.position()),
         (View::Messages, Some(Seq(16)))
     );
 }
@@ -390,13 +380,12 @@ fn filter_scan_finishes_while_bars_are_added() {
         thread.start(1, "", &format!("u{n}"), "other");
         thread.dash.screen();
     }
-    let viewer = thread.dash.app.viewer().unwrap();
+    let hidden = thread.dash.hidden();
     assert!(
-        !viewer.finding().is_scanning(),
-        "the scan restarts with each bar: {:?}",
-        viewer.hidden()
+        !thread.dash.is_searching(),
+        "the scan restarts with each bar: {hidden:?}"
     );
-    assert_eq!(viewer.hidden().map(|(hidden, ..)| hidden), Some(6));
+    assert_eq!(hidden, Some(6));
 }
 
 #[test]

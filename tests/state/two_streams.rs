@@ -2,8 +2,7 @@
 
 use runtail_api::ThreadIntent;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{Effect, Msg, StreamTarget, Subscription, SubscriptionKind};
 use serde_json::json;
@@ -14,17 +13,11 @@ const SECOND: &str = "01a1fbb6-05bd-7362-97d9-fb3f813b715e";
 /// Two threads of two servers in tabs, the second one shown.
 fn two_tabs(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
-    for (row, thread) in [(1, FIRST), (2, SECOND)] {
-        let servers = dash.app.deployments.list.rows.iter();
-        let named = servers
-            .filter(|found| found.name == "support-bot")
-            .nth(row - 1)
-            .unwrap();
-        let server = named.server(&dash.app.session.profiles).unwrap();
-        dash.app.open_server(server);
-        dash.app.open_stream(StreamTarget::Tail {
-            thread: thread.into(),
-        });
+    for (row, thread) in [("prod-us/d2", FIRST), ("prod-eu/d1", SECOND)] {
+        dash.select_deployment(row);
+        dash.relayout();
+        dash.open_server_of(dash.selected_server());
+        dash.tail(thread);
         // An action keeps the tab.
         dash.keys("||");
     }
@@ -32,7 +25,7 @@ fn two_tabs(size: (u16, u16)) -> Dash {
 }
 
 fn focused(dash: &Dash) -> &str {
-    dash.app.viewer().unwrap().thread_id.as_deref().unwrap()
+    dash.thread_id().unwrap()
 }
 
 #[test]
@@ -46,7 +39,7 @@ fn another_open_stream_is_shown_beside() {
     dash.keys("<Tab>");
     assert_eq!(focused(&dash), FIRST);
     dash.keys("7<Home>");
-    let view = |dash: &Dash, at: usize| dash.app.stream.tabs.all()[at].view();
+    let view = |dash: &Dash, at: usize| dash.tabs()[at].view;
     assert_eq!(
         (view(&dash, 0), view(&dash, 1)),
         (View::Raw, View::Messages)
@@ -79,7 +72,7 @@ fn actions_concern_the_stream_with_the_focus() {
     dash.keys("\\");
     for (keys, thread) in [("", SECOND), ("<Tab>", FIRST), ("<Tab>", SECOND)] {
         dash.keys(keys);
-        let server = dash.app.viewer().unwrap().server.clone();
+        let server = dash.page().server;
         let effects = dash.keys("D");
         let planned = effects.iter().find_map(|effect| match effect {
             Effect::PlanAction(_, of, intent) => Some((of.clone(), (**intent).clone())),
@@ -107,12 +100,12 @@ fn actions_concern_the_stream_with_the_focus() {
 #[test]
 fn marks_of_production_are_in_each_title() {
     let mut dash = two_tabs((140, 40));
-    for profile in &mut dash.app.session.profiles {
+    dash.each_profile(|profile| {
         (profile.label, profile.production) = (Some("PROD".into()), *profile.name == *"prod-eu");
         profile.read_only = profile.production;
-    }
+    });
     dash.keys("\\");
-    let is_eu_first = dash.app.viewer().unwrap().server.profile.as_ref() == "prod-eu";
+    let is_eu_first = &*dash.page().server.profile == "prod-eu";
     let title = dash.screen().lines().nth(1).unwrap().to_string();
     let (left, right) = title.split_once("╮╭").unwrap();
     let (marked, plain) = if is_eu_first {
@@ -139,21 +132,18 @@ fn marks_of_production_are_in_each_title() {
 #[test]
 fn the_end_of_a_pair_keeps_both_tabs_and_remembers_the_partner() {
     let mut dash = two_tabs((140, 40));
-    let tabs = |dash: &Dash| dash.app.stream.tabs.all().len();
+    let tabs = |dash: &Dash| dash.tabs().len();
     for end in ["<Esc>", "|", "<Tab><Esc>", "<Tab>|", "\\"] {
         dash.keys("\\");
-        assert!(dash.app.stream.tabs.partner().is_some());
+        assert!(dash.has_two_streams());
         dash.keys(end);
-        assert!(dash.app.stream.tabs.partner().is_none(), "{end}");
+        assert!(!dash.has_two_streams(), "{end}");
         // `|` keeps the stream with the focus.
         let kept = if end == "<Tab>|" { FIRST } else { SECOND };
         assert_eq!((focused(&dash), tabs(&dash)), (kept, 2), "{end}");
         if kept == FIRST {
             dash.keys("\\");
-            assert!(
-                dash.app.stream.tabs.partner().is_some(),
-                "the other one is remembered"
-            );
+            assert!(dash.has_two_streams(), "the other one is remembered");
             dash.keys("<Tab>|");
         }
     }
@@ -164,38 +154,24 @@ fn the_end_of_a_pair_keeps_both_tabs_and_remembers_the_partner() {
     assert!(dash.screen().contains("| split"), "{}", dash.screen());
     dash.keys("1");
     // The view beside the stream's own is another split, which both leave alone.
-    assert!(!dash.app.viewer().unwrap().split);
+    assert!(dash.page().beside.is_none());
     // `q` closes the stream with the focus; the other one stays.
     dash.keys("\\<Tab>q");
     assert_eq!((focused(&dash), tabs(&dash)), (SECOND, 1));
     // Alone there is nothing to show beside it.
     dash.keys("\\");
-    assert!(
-        dash.app
-            .session
-            .notices
-            .last()
-            .unwrap()
-            .text
-            .starts_with("No other stream is open.")
-    );
+    assert!(dash.newest_notice().starts_with("No other stream is open."));
 }
 
 #[test]
 fn the_key_goes_through_the_open_streams() {
     let mut dash = two_tabs((140, 40));
-    dash.app.open_stream(StreamTarget::Tail {
-        thread: "third".into(),
-    });
+    dash.tail("third");
     dash.keys("||");
     let mut partners = Vec::new();
     for _ in 0..4 {
         dash.keys("\\");
-        let tabs = &dash.app.stream.tabs;
-        partners.push(
-            tabs.partner()
-                .and_then(|at| tabs.all()[at].thread_id.clone()),
-        );
+        partners.push(dash.thread_beside());
     }
     assert_eq!(
         partners,
@@ -208,30 +184,16 @@ fn the_key_goes_through_the_open_streams() {
     );
     // After an end by Esc, the last partner is back.
     dash.keys("\\<Esc>\\");
-    let tabs = &dash.app.stream.tabs;
-    assert_eq!(
-        tabs.partner()
-            .and_then(|at| tabs.all()[at].thread_id.as_deref()),
-        Some(SECOND)
-    );
+    assert_eq!(dash.thread_beside().as_deref(), Some(SECOND));
     // A partner that is closed leaves the stream alone, and the next one can be shown.
     dash.keys("<Tab>q\\");
-    let tabs = &dash.app.stream.tabs;
-    assert_eq!(
-        tabs.partner()
-            .and_then(|at| tabs.all()[at].thread_id.as_deref()),
-        Some(FIRST)
-    );
+    assert_eq!(dash.thread_beside().as_deref(), Some(FIRST));
 }
 
 #[test]
 fn the_command_names_the_stream_to_show_beside() {
     let mut dash = two_tabs((140, 40));
-    let partner = |dash: &Dash| {
-        let tabs = &dash.app.stream.tabs;
-        tabs.partner()
-            .and_then(|at| tabs.all()[at].thread_id.clone())
-    };
+    let partner = Dash::thread_beside;
     dash.keys(":split 1<Enter>");
     assert_eq!(partner(&dash).as_deref(), Some(FIRST));
     dash.keys("<Esc>");
@@ -249,17 +211,13 @@ fn the_command_names_the_stream_to_show_beside() {
         dash.keys(&format!(":split {what}"));
         let screen = dash.screen();
         dash.keys("<Enter>");
-        let said = dash.app.session.notices.last().unwrap().text.clone();
+        let said = dash.newest_notice().to_string();
         assert!(said.contains(why), "{what}: {said}\n{screen}");
-        dash.keys(if dash.app.overlays.is_empty() {
-            ""
-        } else {
-            "<Esc>"
-        });
+        dash.keys(if dash.dialog().is_none() { "" } else { "<Esc>" });
         assert_eq!(partner(&dash), None, "{what}");
     }
     // A thread of a listed server is opened by its URL, without leaving this one.
-    let url = dash.app.stream.tabs.all()[0].server.url.clone();
+    let url = dash.tabs()[0].server.url.clone();
     dash.keys(&format!(
         ":split {url}/threads/01a1fbb8-1f78-73e0-8673-6126729aa3fd<Enter>"
     ));
@@ -267,10 +225,7 @@ fn the_command_names_the_stream_to_show_beside() {
         partner(&dash).as_deref(),
         Some("01a1fbb8-1f78-73e0-8673-6126729aa3fd")
     );
-    assert_eq!(
-        (focused(&dash), dash.app.stream.tabs.all().len()),
-        (SECOND, 3)
-    );
+    assert_eq!((focused(&dash), dash.tabs().len()), (SECOND, 3));
 }
 
 #[test]
@@ -292,10 +247,7 @@ fn a_click_chooses_the_stream_and_the_wheel_does_not() {
         x: runtail_core::text::width(before) as u16 + 1,
         y: 2,
     });
-    assert_eq!(
-        (focused(&dash), dash.app.viewer().unwrap().view()),
-        (FIRST, View::Raw)
-    );
+    assert_eq!((focused(&dash), dash.view()), (FIRST, View::Raw));
 }
 
 #[test]
@@ -303,27 +255,20 @@ fn a_stream_that_is_loaded_again_keeps_its_place_beside() {
     let mut dash = two_tabs((140, 40));
     dash.keys("\\<Tab>:reopen<Enter>");
     assert_eq!(focused(&dash), FIRST);
-    assert!(
-        dash.app.stream.tabs.partner().is_some()
-            && dash
-                .app
-                .overlays
-                .iter()
-                .all(|o| !matches!(o, Overlay::Command(_)))
-    );
+    assert!(dash.has_two_streams() && !dash.dialogs().contains(&Dialog::Command));
     dash.keys("<Tab>:reopen<Enter>");
     assert_eq!(focused(&dash), SECOND);
-    assert!(dash.app.stream.tabs.partner().is_some());
+    assert!(dash.has_two_streams());
 }
 
 /// The threads whose streams are read.
 fn read(dash: &mut Dash) -> Vec<String> {
-    dash.app.relayout();
+    dash.relayout();
     let target = |sub: Subscription| match sub.what {
         SubscriptionKind::Stream(_, StreamTarget::Tail { thread }) => Some(thread),
         _ => None,
     };
-    subscriptions(&dash.app)
+    dash.subscriptions()
         .into_iter()
         .filter_map(target)
         .collect()
@@ -333,7 +278,7 @@ fn read(dash: &mut Dash) -> Vec<String> {
 fn a_page_in_the_background_gives_way_and_is_read_again_when_shown() {
     let mut dash = two_tabs((140, 40));
     assert_eq!(read(&mut dash), [FIRST, SECOND]);
-    dash.app.session.settings.event_log.total = 100_000;
+    dash.keep_bytes_in_total(100_000);
     // The newest event of a log is never evicted, so the whole page gives way.
     dash.snapshot(vec![(
         SnapshotPart::State,

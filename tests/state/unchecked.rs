@@ -4,14 +4,15 @@ use crate::inbox::{answer, approval, listed};
 use ratatui::style::{Color, Modifier};
 use runtail_api::{Kind, ServerInfo, ServerKind};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::subscriptions;
+
 use runtail_tui::session::msg::{
     EffectResult, NextPoll, ServerRef, SubscriptionEvent, SubscriptionId,
 };
 
 /// Returns the agent servers that the inbox polls.
 fn servers(dash: &Dash) -> Vec<ServerRef> {
-    let polls = subscriptions(&dash.app)
+    let polls = dash
+        .subscriptions()
         .into_iter()
         .filter(|sub| matches!(sub.key, SubscriptionId::Inbox(_)));
     polls.flat_map(|sub| sub.params.servers.to_vec()).collect()
@@ -115,19 +116,15 @@ fn unknown_counts_are_not_blank_and_have_a_reason() {
         dash.screen()
     );
     let notices = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .filter(|notice| notice.text.contains("threads not read"));
+        .notices()
+        .into_iter()
+        .filter(|notice| notice.contains("threads not read"));
     assert_eq!(notices.count(), 1);
     answer(&mut dash, &triage, Err(Kind::Network));
     let notices = dash
-        .app
-        .session
-        .notices
-        .iter()
-        .filter(|notice| notice.text.contains("threads not read"));
+        .notices()
+        .into_iter()
+        .filter(|notice| notice.contains("threads not read"));
     assert_eq!(notices.count(), 1, "not at each poll");
 }
 
@@ -311,8 +308,7 @@ fn a_request_that_takes_long_is_shown() {
         header(&mut dash)
     );
     assert!(
-        dash.app
-            .next_tick()
+        dash.next_tick()
             .is_some_and(|tick| tick <= std::time::Duration::from_secs(1))
     );
     answer(&mut dash, &triage, listed(Vec::new()));

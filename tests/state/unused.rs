@@ -32,7 +32,7 @@ fn dash(size: (u16, u16), status: &str, url: Option<&str>) -> Dash {
         revision: Ok(newest),
     };
     dash.answer(|id| matches!(id, SubscriptionId::Newest(_)), newest);
-    dash.app.relayout();
+    dash.relayout();
     let items = serde_json::from_value(json!([revision("r2", 20), revision("r1", 10)])).unwrap();
     let revisions = runtail_api::Revisions {
         items,
@@ -65,7 +65,7 @@ fn an_unused_deployment_is_explained_and_not_said_to_serve() {
     );
     insta::assert_snapshot!("unused_140x40", screen);
     dash.keys("<Enter>");
-    let said = &dash.app.session.notices.last().expect("a notice").text;
+    let said = &dash.newest_notice();
     assert!(
         said.contains("no agent server to open") && said.contains("counts the deployment as idle"),
         "{said}"

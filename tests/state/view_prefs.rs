@@ -59,7 +59,7 @@ fn wrapping_shows_long_lines_completely() {
     let mut dash = with_events((90, 30), &texts);
     dash.keys("7f<Home>jjw");
     assert_eq!(
-        dash.app.viewer().unwrap().anchor(),
+        dash.position(),
         Some(Seq(3)),
         "the cursor stays on its event"
     );
@@ -67,23 +67,15 @@ fn wrapping_shows_long_lines_completely() {
     // j moves by wrapped lines to the next event, and unwrapping stays on it.
     let steps = (0..20).take_while(|_| {
         dash.keys("j");
-        dash.app.viewer().unwrap().anchor() == Some(Seq(3))
+        dash.position() == Some(Seq(3))
     });
     assert_eq!(steps.count(), 8, "nine lines, starting from the first");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)));
+    assert_eq!(dash.position(), Some(Seq(4)));
     dash.keys("w");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)));
+    assert_eq!(dash.position(), Some(Seq(4)));
     dash.keys("w<End>");
-    assert!(dash.app.viewer().unwrap().follows());
-    let window = dash.app.viewer().unwrap().window(View::Raw);
-    let last: String = window
-        .last()
-        .unwrap()
-        .0
-        .left
-        .iter()
-        .map(|p| p.text.as_str())
-        .collect();
+    assert!(dash.follows());
+    let (last, _) = dash.lines(View::Raw).pop().unwrap();
     assert!(
         last.trim_end().ends_with("line."),
         "the end is visible: {last}"
@@ -111,12 +103,8 @@ fn frozen_screen_does_not_change_while_data_arrives() {
         y: 10,
     });
     assert_eq!(dash.screen(), frozen);
-    assert_eq!(
-        dash.app.viewer().unwrap().event_log.last_seq(),
-        Seq(20),
-        "events are still received"
-    );
-    assert!(!dash.app.quit && dash.app.next_tick().is_none());
+    assert_eq!(dash.newest_event(), Seq(20), "events are still received");
+    assert!(!dash.has_ended() && dash.next_tick().is_none());
     dash.keys("F");
     let resumed = dash.screen();
     assert!(
@@ -126,7 +114,7 @@ fn frozen_screen_does_not_change_while_data_arrives() {
     // Resizing unfreezes the screen, because the frozen frame no longer fits.
     dash.keys("F");
     dash.resize(80, 24);
-    assert!(!dash.app.frozen && !dash.screen().contains("FROZEN"));
+    assert!(!dash.is_frozen() && !dash.screen().contains("FROZEN"));
 }
 
 #[test]
@@ -169,7 +157,7 @@ fn mouse_selects_entries_tabs_and_split_halves() {
         .position(|line| line.trim_end().ends_with("event 5"))
         .expect(&screen) as u16;
     dash.feed(Msg::Click { x: 30, y: row });
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(6)));
+    assert_eq!(dash.position(), Some(Seq(6)));
     // A click on a view's name shows that view.
     let column = |dash: &mut Dash, name: &str| {
         let line = dash.screen().lines().nth(2).unwrap().to_string();
@@ -183,32 +171,25 @@ fn mouse_selects_entries_tabs_and_split_halves() {
     ] {
         let x = column(&mut dash, name);
         dash.feed(Msg::Click { x, y: 2 });
-        assert_eq!(dash.app.viewer().unwrap().view(), view);
+        assert_eq!(dash.view(), view);
     }
     // The wheel moves the half under the pointer; a click focuses it.
     dash.keys("|");
-    let shown: Vec<View> = dash
-        .app
-        .viewer()
-        .unwrap()
-        .shown()
-        .into_iter()
-        .map(|(view, _)| view)
-        .collect();
-    let focus = dash.app.viewer().unwrap().view();
+    let shown: Vec<View> = dash.views();
+    let focus = dash.view();
     let other = usize::from(shown[0] == focus);
     let x = if other == 0 { 20 } else { 150 };
     dash.feed(Msg::Wheel { lines: 3, x, y: 20 });
-    assert_eq!(dash.app.viewer().unwrap().view(), focus);
+    assert_eq!(dash.view(), focus);
     dash.feed(Msg::Click { x, y: 20 });
-    assert_eq!(dash.app.viewer().unwrap().view(), shown[other]);
+    assert_eq!(dash.view(), shown[other]);
     // With several streams, a click on the tab of one shows it.
     dash.keys("|<Esc><Down><Enter>");
-    assert_eq!(dash.app.stream.tabs.at(), Some(1), "{}", dash.screen());
+    assert_eq!(dash.tab(), Some(1), "{}", dash.screen());
     let tabs = dash.screen().lines().next().unwrap_or_default().to_string();
     let x = runtail_core::text::width(tabs.split_once("9775").unwrap().0) as u16;
     dash.feed(Msg::Click { x, y: 0 });
-    assert_eq!(dash.app.stream.tabs.at(), Some(0), "{}", dash.screen());
+    assert_eq!(dash.tab(), Some(0), "{}", dash.screen());
 }
 
 /// Wide, combining, right-to-left and hostile text.
@@ -241,15 +222,15 @@ proptest! {
             dash.resize(w, h);
             dash.keys(&format!("{view}{key}"));
             dash.screen();
-            prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(at)));
+            prop_assert_eq!(dash.position(), Some(Seq(at)));
         }
         dash.resize(20, 5);
         dash.screen();
         dash.resize(300, 100);
         dash.keys("7");
-        let marked = dash.app.viewer().unwrap().window(View::Raw).iter().filter(|(_, marked)| *marked).count();
+        let marked = dash.lines(View::Raw).iter().filter(|(_, marked)| *marked).count();
         prop_assert!(marked > 0, "the event is visible");
-        prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(at)));
+        prop_assert_eq!(dash.position(), Some(Seq(at)));
     }
 
     /// Columns after wide, combining or right-to-left text stay aligned.
@@ -283,42 +264,30 @@ fn thread_opens_in_the_browser_and_its_url_opens_the_thread() {
         "{link}"
     );
     assert!(
-        dash.app.session.notices.last().unwrap().text.contains(link),
+        dash.newest_notice().contains(link),
         "the notice shows the link"
     );
-    let here = dash.app.viewer().unwrap().target.clone();
+    let here = dash.page().target;
     dash.keys("<Esc>");
     dash.feed(Msg::Paste(link.clone()));
-    assert_eq!(dash.app.viewer().unwrap().target, here);
+    assert_eq!(dash.page().target, here);
     // If no browser can be started, the notice shows the link, which is also copied.
     let failed = |link: &str| {
         EffectResult::LinkNotOpened(link.into(), "couldn't start xdg-open: not found".into())
     };
     assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
-    let notice = dash.app.session.notices.last().unwrap();
+    let notice = dash.newest_notice();
+    let is_error = dash.is_error_noticed();
     assert!(
-        notice.error
-            && notice
-                .text
-                .starts_with("Couldn't open the browser. URL copied: "),
-        "{}",
-        notice.text
+        is_error && notice.starts_with("Couldn't open the browser. URL copied: "),
+        "{notice}"
     );
     assert_eq!(
         dash.done(failed("javascript:alert(1)")),
         [],
         "only web links are offered"
     );
-    assert!(
-        !dash
-            .app
-            .session
-            .notices
-            .last()
-            .unwrap()
-            .text
-            .contains("javascript")
-    );
+    assert!(!dash.newest_notice().contains("javascript"));
 }
 
 #[test]
@@ -327,13 +296,7 @@ fn local_server_is_named_once_and_its_state_fits_the_column() {
         "[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n",
         (140, 40),
     );
-    let server = dash
-        .app
-        .deployments
-        .list
-        .selected()
-        .and_then(|row| row.server(&dash.app.session.profiles))
-        .expect("a server");
+    let server = dash.selected_server();
     let error = ApiError {
         kind: Kind::Network,
         at: Place::default(),
@@ -342,7 +305,7 @@ fn local_server_is_named_once_and_its_state_fits_the_column() {
     };
     dash.done(EffectResult::Info(server, Err(error)));
     // With one server its threads are shown first.
-    dash.app.focus = runtail_tui::app::Pane::Deployments;
+    dash.focus_on(runtail_tui::app::Pane::Deployments);
     let row = dash
         .screen()
         .lines()
@@ -353,7 +316,7 @@ fn local_server_is_named_once_and_its_state_fits_the_column() {
         row.as_ref().is_some_and(|row| row.contains("✗ down")),
         "{row:?}"
     );
-    dash.app.focus = runtail_tui::app::Pane::Stream;
+    dash.focus_on(runtail_tui::app::Pane::Stream);
     dash.assistants();
     dash.threads();
     dash.keys("n");

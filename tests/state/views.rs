@@ -3,7 +3,7 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
-use runtail_stream::{Event, Item, Outcome, Record, Seq, SnapshotPart};
+use runtail_stream::{Event, Item, Outcome, Record, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::session::msg::Msg;
@@ -19,7 +19,7 @@ const THREAD: [&str; 4] = [
 pub(crate) fn thread(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
-    let at = dash.app.session.now;
+    let at = dash.now;
     dash.items(vec![Item::Record(Record::Open {
         at,
         conn: 1,
@@ -41,17 +41,9 @@ fn positions() -> [(&'static str, Dash); 2] {
     let followed = thread((140, 40));
     let mut read = thread((80, 24));
     let wrote = |event: &Event| &*event.name == "updates" && !event.ns.is_empty();
-    let middle = read
-        .app
-        .viewer()
-        .unwrap()
-        .event_log
-        .iter_from(Seq(1))
-        .find(wrote)
-        .unwrap()
-        .seq;
+    let middle = read.events().into_iter().find(wrote).unwrap().seq;
     read.feed(Msg::Paste(format!("#{middle}")));
-    assert_eq!(read.app.viewer().unwrap().anchor(), Some(middle));
+    assert_eq!(read.position(), Some(middle));
     [("140x40", followed), ("80x24", read)]
 }
 
@@ -64,7 +56,7 @@ fn scenes() -> Vec<(&'static str, Dash)> {
         change(&mut dash);
         let is_over_the_stream = ["modes", "json", "help"].contains(&name);
         assert_eq!(
-            !dash.app.overlays.is_empty(),
+            dash.dialog().is_some(),
             is_over_the_stream,
             "{name}: {}",
             dash.screen()
@@ -230,7 +222,7 @@ fn themes_change_only_colors() {
             }
             let expected = symbols(&buffer);
             for theme in ["color-blind", "high-contrast", "mono"] {
-                dash.app.session.prefs.theme = theme.into();
+                dash.set_theme(theme);
                 let buffer = dash.buffer();
                 assert_eq!(symbols(&buffer), expected, "{name}, {position}, {theme}");
                 let has_no_background = buffer.content.iter().all(|cell| cell.bg == Color::Reset);
@@ -241,7 +233,7 @@ fn themes_change_only_colors() {
             }
             // Without color every theme looks like `mono`.
             let mono = dash.buffer();
-            dash.app.session.prefs.theme = "terminal".into();
+            dash.set_theme("terminal");
             dash.color = false;
             let plain = dash.buffer();
             dash.color = true;
@@ -265,9 +257,9 @@ fn every_symbol_has_an_ascii_version() {
     for (position, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
-            dash.ascii = false;
+            dash.set_ascii_symbols(false);
             let rich = dash.buffer();
-            dash.ascii = true;
+            dash.set_ascii_symbols(true);
             let plain = dash.buffer();
             for (rich, plain) in rich.content.iter().zip(&plain.content) {
                 assert!(plain.symbol().is_ascii(), "{name}, {position}: {plain:?}");
@@ -304,24 +296,17 @@ fn unescaped(body: &str) -> String {
 #[test]
 fn test_thread_has_entries_in_every_view() {
     let dash = thread((80, 24));
-    let viewer = dash.app.viewer().unwrap();
-    let projections = &viewer.projections;
-    let roles: Vec<&Role> = projections
-        .messages
-        .items()
-        .iter()
-        .map(|message| &message.role)
-        .collect();
+    let roles = dash.roles();
     assert!(
-        roles.contains(&&Role::Ai) && roles.contains(&&Role::Tool),
+        roles.contains(&Role::Ai) && roles.contains(&Role::Tool),
         "{roles:?}"
     );
     for view in VIEWS.into_iter().take(7) {
         assert!(
-            viewer.count(view) > 3,
+            dash.count(view) > 3,
             "{}: {}",
             view.title(),
-            viewer.count(view)
+            dash.count(view)
         );
     }
 }
@@ -334,11 +319,7 @@ fn empty_streams_have_no_cursor_in_any_view() {
             dash.open_thread();
             dash.keys(&format!("{view}{keys}"));
             dash.screen();
-            assert_eq!(
-                dash.app.viewer().unwrap().anchor(),
-                None,
-                "view {view}, key {keys}"
-            );
+            assert_eq!(dash.position(), None, "view {view}, key {keys}");
         }
     }
 }

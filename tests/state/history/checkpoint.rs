@@ -3,8 +3,7 @@
 use super::{capture, cursor, id, line, opened, requests, response, serve};
 use runtail_api::Kind;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
+use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::checkpoints::{CheckpointDetails, HistoryRequest};
 use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
@@ -24,10 +23,6 @@ fn conversation() -> Vec<Value> {
                "checkpoint": {"checkpoint_id": format!("{n:08}")}, "parent_checkpoint": parent})
     };
     (0..5).rev().map(entry).collect()
-}
-
-fn view(dash: &Dash) -> View {
-    dash.app.viewer().unwrap().view()
 }
 
 /// Opens the history of a conversation whose newest state is loaded.
@@ -52,7 +47,7 @@ fn enter_shows_a_checkpoint_in_all_views() {
     let (mut dash, history) = of_conversation((140, 40));
     dash.keys("<Down><Down><Enter>");
     serve(&mut dash, &history);
-    assert_eq!(view(&dash), View::State);
+    assert_eq!(dash.view(), View::State);
     let screen = dash.screen();
     assert!(
         screen.contains("at step 2 · G") && screen.contains("4 Timeline"),
@@ -85,7 +80,7 @@ fn enter_shows_a_checkpoint_in_all_views() {
         screen.contains("Newest.") && !screen.contains("at step 2"),
         "{screen}"
     );
-    assert!(dash.app.viewer().unwrap().shown_checkpoint().is_none());
+    assert!(dash.shown_checkpoint().is_none());
 }
 
 #[test]
@@ -93,16 +88,16 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     let (mut dash, history) = of_conversation((80, 24));
     dash.keys("<Down><Enter>");
     serve(&mut dash, &history);
-    assert_eq!(view(&dash), View::History, "the difference opens first");
+    assert_eq!(dash.view(), View::History, "the difference opens first");
     dash.keys("<Enter>");
-    assert_eq!(view(&dash), View::State);
+    assert_eq!(dash.view(), View::State);
     insta::assert_snapshot!("checkpoint_state_80x24", dash.screen());
     dash.keys("<Esc>");
     assert_eq!(
-        (view(&dash), cursor(&dash)),
+        (dash.view(), cursor(&dash)),
         (View::History, id(&history[1]).to_string())
     );
-    assert!(dash.app.viewer().unwrap().shown_checkpoint().is_none());
+    assert!(dash.shown_checkpoint().is_none());
     // Another checkpoint replaces the first.
     dash.keys("<Down><Enter>");
     serve(&mut dash, &history);
@@ -110,16 +105,15 @@ fn escape_returns_from_a_checkpoint_to_the_history() {
     dash.keys("0<Down><Enter>");
     serve(&mut dash, &history);
     assert!(
-        dash.screen().contains("at step 1") && view(&dash) == View::State,
+        dash.screen().contains("at step 1") && dash.view() == View::State,
         "{}",
         dash.screen()
     );
     // Time travel moves among the events, which are those of the stream again.
     dash.event("updates", r#"{"chat": {}}"#);
-    let newest = dash.app.viewer().unwrap().live_log().newest_seq();
+    let newest = dash.newest_event();
     dash.keys(",");
-    let viewer = dash.app.viewer().unwrap();
-    assert!(viewer.shown_checkpoint().is_none() && viewer.event_log.newest_seq() == newest);
+    assert!(dash.shown_checkpoint().is_none() && dash.newest_event() == newest);
 }
 
 #[test]
@@ -142,9 +136,7 @@ fn a_state_that_arrives_late_changes_nothing() {
             });
         }
         assert!(
-            dash.app
-                .viewer()
-                .is_none_or(|viewer| viewer.shown_checkpoint().is_none()),
+            dash.shown_checkpoint().is_none(),
             "{leave}: {}",
             dash.screen()
         );
@@ -174,10 +166,7 @@ fn details_have_the_state_of_a_waiting_subgraph() {
         SubscriptionEvent::CheckpointDetails(Ok(Some(details))),
     );
     let screen = dash.screen();
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))),
-        "{screen}"
-    );
+    assert!(dash.has_dialog(Dialog::Inspect), "{screen}");
     assert!(
         screen.contains("inner") && screen.contains("subgraph side from 127.0.0.1"),
         "{screen}"
@@ -319,7 +308,7 @@ fn keys_that_cannot_work_are_not_offered() {
     };
     serve(&mut dash, &history);
     dash.keys("<Down>");
-    dash.app.relayout();
+    dash.relayout();
     let states = requests(&dash);
     assert!(!states.is_empty());
     for (key, _) in states {
@@ -350,5 +339,5 @@ fn a_state_of_50_mb_is_not_opened_in_the_editor() {
         screen.contains("The state has 52.4 MB; the editor takes up to 1.0 MB."),
         "{screen}"
     );
-    assert!(dash.app.overlays.is_empty(), "{screen}");
+    assert!(dash.dialog().is_none(), "{screen}");
 }

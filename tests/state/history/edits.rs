@@ -4,7 +4,6 @@ use super::{capture, opened, serve};
 use runtail_api::{Choice, ForkChange, PlanError, StateEdit, ThreadIntent, ThreadPlan, Writer};
 use runtail_testkit::common::{Server, json as respond};
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
 
@@ -211,10 +210,7 @@ fn planned(effects: &[Effect]) -> (u64, Option<String>) {
 fn preview(dash: &mut Dash, history: &[Value]) -> Vec<Effect> {
     dash.keys("u");
     serve(dash, history);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
-    let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
+    let document = dash.document().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
     dash.keys("<F5>")
 }

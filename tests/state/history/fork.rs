@@ -8,7 +8,6 @@ use runtail_core::model::{
     PlainRequest, Preview, RepeatedCalls,
 };
 use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
@@ -134,8 +133,7 @@ fn forking(size: (u16, u16)) -> (Dash, Vec<Value>) {
         },
     );
     serve(&mut dash, &history);
-    let viewer = dash.app.viewer_mut().expect("a page");
-    assert!(viewer.history.go_to(CHECKPOINT));
+    assert!(dash.go_to_checkpoint(CHECKPOINT));
     serve(&mut dash, &history);
     let (number, intent) = planned(&dash.keys("R"));
     let wanted = ThreadIntent::Fork {
@@ -208,10 +206,7 @@ fn the_state_can_be_edited_before_the_run() {
         "{effects:?}"
     );
     serve(&mut dash, &history);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
-    let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
+    let document = dash.document().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
     let (number, intent) = planned(&dash.keys("<F5>"));
     let ThreadIntent::Fork {
@@ -246,10 +241,7 @@ fn the_state_can_be_edited_before_the_run() {
     );
     // The same key returns to the editor, which keeps the edit.
     dash.keys("u");
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
-    assert!(editor.text.text().contains("\"other\""));
+    assert!(dash.document().contains("\"other\""));
 }
 
 #[test]
@@ -267,10 +259,7 @@ fn an_edit_of_the_newest_state_runs_if_it_was_opened_from_the_preview_of_a_run()
     dash.screen();
     dash.keys("u");
     serve(&mut dash, &history);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
-    let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
+    let document = dash.document().replacen("\"in\"", "\"other\"", 1);
     dash.feed(Msg::Edited(Ok(document)));
     let (_, intent) = planned(&dash.keys("<F5>"));
     assert!(
@@ -290,22 +279,15 @@ fn the_checkpoint_is_shown_on_the_graph() {
         "{effects:?}"
     );
     serve(&mut dash, &history);
-    assert!(dash.app.overlays.is_empty());
-    let viewer = dash.app.viewer().unwrap();
-    assert_eq!(viewer.view(), View::Graph);
-    assert_eq!(
-        viewer.shown_checkpoint().map(|shown| &*shown.id),
-        Some(CHECKPOINT)
-    );
+    assert!(dash.dialog().is_none());
+    assert_eq!(dash.view(), View::Graph);
+    assert_eq!(dash.shown_checkpoint(), Some(CHECKPOINT));
 }
 
 #[test]
 fn a_long_body_can_be_read_to_its_end() {
     let (mut dash, _) = forking((80, 24));
-    let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else {
-        panic!("no preview")
-    };
-    let number = confirm.number;
+    let number = dash.preview().expect("a preview").number;
     let mut long = preview(None);
     long.request.body =
         Some(json!({"values": {"text": "word ".repeat(5_000), "last": "the-last-key"}}));

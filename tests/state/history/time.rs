@@ -2,8 +2,7 @@
 
 use super::{id, opened, requests, serve};
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::Dash;
-use runtail_tui::app::Overlay;
+use runtail_testkit::dash::{Dash, Dialog};
 use runtail_tui::session::checkpoints::HistoryRequest;
 use runtail_tui::session::msg::Effect;
 use serde_json::{Value, json};
@@ -220,11 +219,7 @@ fn keys_act_on_the_shown_checkpoint() {
     }
     dash.keys("d");
     serve(&mut dash, &history);
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Inspect), "{}", dash.screen());
     assert!(
         dash.screen().contains("step 5 · checkpoint 00000006"),
         "{}",
@@ -232,11 +227,7 @@ fn keys_act_on_the_shown_checkpoint() {
     );
     dash.keys("<Esc>u");
     serve(&mut dash, &history);
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Edit(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Edit), "{}", dash.screen());
     // Back in the present, `d` is about the thread again.
     dash.keys("<Esc>Gd");
     let is_details = |request: &HistoryRequest| matches!(request, HistoryRequest::Details { .. });

@@ -2,6 +2,7 @@
 
 use super::*;
 use runtail_api::{ServerInfo, ServerKind, StartFailure, WriteKind, Written};
+use runtail_testkit::dash::Dialog;
 use runtail_tui::session::subject::Subject;
 
 fn runs_of(assistants: &[&str]) -> Value {
@@ -43,11 +44,7 @@ fn the_card_calls_a_run_that_stopped_early_paused() {
 /// Opens the card and presses a key.
 fn on_card(dash: &mut Dash, key: &str) -> Vec<Effect> {
     dash.keys("e");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Why(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Why), "{}", dash.screen());
     dash.keys(key)
 }
 
@@ -88,13 +85,13 @@ fn a_stuck_thread_is_released_after_a_preview() {
         };
         dash.done(EffectResult::Acted(number, thread(), Ok(written("idle"))));
         assert_eq!(
-            last_notice(&dash),
+            dash.newest_notice(),
             "The thread was released. Its status is idle."
         );
-        assert!(dash.app.overlays.is_empty() && dash.app.viewer().unwrap().refreshes > 0);
+        assert!(dash.dialog().is_none() && dash.is_read_again());
         dash.done(EffectResult::Acted(number, thread(), Ok(written("busy"))));
         let expected = "The server accepted the update, but the thread is still busy. n starts a run, which also releases it.";
-        assert_eq!(last_notice(&dash), expected);
+        assert_eq!(dash.newest_notice(), expected);
     }
     let mut dash = page((80, 24), &stuck());
     dash.keys("e");
@@ -129,9 +126,10 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
             Ok(Acted::Written(ended)),
         ));
         assert!(
-            last_notice(&dash).contains("The server still lists it as interrupted."),
+            dash.newest_notice()
+                .contains("The server still lists it as interrupted."),
             "{}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
     }
     // A run that is active is cancelled, and where nothing is left to run there is nothing to end.
@@ -197,12 +195,7 @@ fn card_of(kind: ServerKind, records: &Records) -> Dash {
         version: "1".into(),
         raw: Value::Null,
     };
-    dash.app
-        .agent
-        .infos
-        .entry(thread().server)
-        .or_default()
-        .value = Some(info);
+    dash.done(EffectResult::Info(thread().server, Ok(info)));
     dash.keys("e");
     dash
 }
@@ -330,7 +323,7 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
             SnapshotPart::History,
         ];
         let parts = parts.into_iter().map(|part| (part, loaded(part))).collect();
-        let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
+        let seq = dash.newest_event().next();
         let event = ThreadSnapshot {
             at: dash.now,
             parts,
@@ -356,10 +349,7 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
         "{}",
         deleted.screen()
     );
-    assert!(
-        deleted.keys("<Enter>").is_empty()
-            && matches!(deleted.app.overlays.last(), Some(Overlay::Why(_)))
-    );
+    assert!(deleted.keys("<Enter>").is_empty() && deleted.has_dialog(Dialog::Why));
 }
 
 #[test]
@@ -380,18 +370,16 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     // `0` shows the checkpoints; `u` also opens the state of the newest one, once it is loaded.
     dash.keys("0");
     assert!(
-        dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"),
+        dash.dialog().is_none() && dash.screen().contains("Loading the history"),
         "{}",
         dash.screen()
     );
     let mut dash = page((140, 40), &waiting("breakpoint"));
     on_card(&mut dash, "u");
-    assert_eq!(last_notice(&dash), "Loading the state…");
+    assert_eq!(dash.newest_notice(), "Loading the state…");
     // The state may arrive before the history, which shows that it is the newest.
     crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
-    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else {
-        panic!("{}", dash.screen())
-    };
+    let editor = dash.editor();
     assert!(
         matches!(&editor.subject, Subject::State { is_head: true, .. }),
         "{:?}",
@@ -455,11 +443,7 @@ fn the_copy_of_a_waiting_thread_can_be_answered() {
         "{screen}"
     );
     assert!(dash.keys("<Enter>").is_empty());
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Answer), "{}", dash.screen());
 }
 
 #[test]
@@ -517,14 +501,7 @@ fn read_only_profiles_are_not_repaired() {
                 planned(&effects).is_none() && !sends(&effects),
                 "{key}: {effects:?}"
             );
-            assert!(
-                !dash
-                    .app
-                    .overlays
-                    .iter()
-                    .any(|overlay| matches!(overlay, Overlay::Confirm(_))),
-                "{key}"
-            );
+            assert!(!dash.dialogs().contains(&Dialog::Confirm), "{key}");
         }
     }
 }
@@ -592,9 +569,9 @@ fn nothing_is_opened_while_an_action_has_no_result() {
     for key in ["U", "x"] {
         assert!(planned(&on_card(&mut dash, key)).is_none(), "{key}");
         assert!(
-            last_notice(&dash).contains("has no result yet"),
+            dash.newest_notice().contains("has no result yet"),
             "{key}: {}",
-            last_notice(&dash)
+            dash.newest_notice()
         );
         dash.keys("<Esc>");
     }
@@ -614,14 +591,14 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a sent answer");
     dash.keys("<Esc>");
     assert!(
-        dash.keys("A").is_empty() && dash.app.overlays.is_empty(),
+        dash.keys("A").is_empty() && dash.dialog().is_none(),
         "{}",
         dash.screen()
     );
     assert!(
-        last_notice(&dash).contains("has no result yet"),
+        dash.newest_notice().contains("has no result yet"),
         "{}",
-        last_notice(&dash)
+        dash.newest_notice()
     );
     dash.done(EffectResult::Acted(
         number,
@@ -629,11 +606,7 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
         Err(failed(StartFailure::Busy, Kind::Conflict)),
     ));
     dash.keys("A");
-    assert!(
-        matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.has_dialog(Dialog::Answer), "{}", dash.screen());
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! A dashboard under test, with fixtures and keys as input and text as output.
 
+mod given;
+mod seen;
+
+pub use seen::{Dialog, Tab};
+
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
@@ -12,8 +17,8 @@ use runtail_stream::{
     SnapshotPart, ThreadSnapshot,
 };
 use runtail_tui::app::draw::FrozenFrame;
-use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
-use runtail_tui::input::key::parse_keys;
+use runtail_tui::app::{App, Settings, subscriptions, update};
+use runtail_tui::input::key::{Key, parse_keys};
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead,
@@ -31,8 +36,8 @@ fn start() -> Timestamp {
 }
 
 pub struct Dash {
-    pub app: App,
-    pub ascii: bool,
+    app: App,
+    has_ascii_symbols: bool,
     /// False simulates `NO_COLOR`.
     pub color: bool,
     frozen: FrozenFrame,
@@ -52,38 +57,25 @@ impl Dash {
             keys: config.keys.clone(),
             warnings: Vec::new(),
         };
-        let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
-        app.configured(
-            &config,
-            Origin {
-                file: Some("config.toml".into()),
-                ..Origin::default()
-            },
-        );
+        let profiles = config.choose(&[]).unwrap();
+        let mut dash = Dash::of(App::new(&profiles, settings, size, start()).0);
+        let origin = Origin {
+            file: Some("config.toml".into()),
+            ..Origin::default()
+        };
+        dash.configured(&config, origin);
+        dash
+    }
+
+    fn of(app: App) -> Dash {
         Dash {
             app,
-            ascii: false,
+            has_ascii_symbols: false,
             color: true,
             frozen: FrozenFrame::default(),
             now: start(),
             seq: Seq::START,
         }
-    }
-
-    /// Makes all profiles read-only, like `--read-only`.
-    pub fn seal(&mut self) {
-        // The configuration is read with the flag, and profiles that are changed later get it, too.
-        let catalog = &mut self.app.session.catalog;
-        catalog.origin.read_only = true;
-        catalog
-            .all
-            .iter_mut()
-            .for_each(|known| known.profile.seal(true, false));
-        self.app
-            .session
-            .profiles
-            .iter_mut()
-            .for_each(|profile| profile.read_only = true);
     }
 
     /// Applies a message. Keys are pressed after the current frame was drawn.
@@ -126,6 +118,16 @@ impl Dash {
             .collect()
     }
 
+    /// Types a command, and returns the effects.
+    pub fn command(&mut self, line: &str) -> Vec<Effect> {
+        let mut effects = self.keys(":");
+        for char in line.chars() {
+            effects.extend(self.feed(Msg::Key(Key::char(char))));
+        }
+        effects.extend(self.keys("<Enter>"));
+        effects
+    }
+
     pub fn resize(&mut self, w: u16, h: u16) {
         self.feed(Msg::Resize(w, h));
     }
@@ -150,7 +152,7 @@ impl Dash {
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme {
             color: self.color,
-            ascii: self.ascii,
+            ascii: self.has_ascii_symbols || self.app.session.settings.ascii,
             ..Theme::default()
         };
         terminal
@@ -311,16 +313,9 @@ impl Dash {
 
     /// Sends the failure card of the revision whose page is open, if any.
     pub fn card(&mut self) {
-        let of = self
-            .app
-            .overlays
-            .iter()
-            .rev()
-            .find_map(|overlay| match overlay {
-                Overlay::Explain(explained) => Some(explained.page.of.clone()),
-                _ => None,
-            });
-        let Some(of) = of else { return };
+        let Some(of) = self.explained_revision() else {
+            return;
+        };
         let card = Self::failure_card(&of.revision);
         self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
     }
@@ -484,20 +479,8 @@ impl Dash {
 
     /// Sends the end of the newest run on a thread's stream, with a server time if the run's events have one.
     pub fn run_done(&mut self) {
-        let viewer = self.app.viewer().unwrap();
-        let run = viewer
-            .projections
-            .status
-            .runs()
-            .last()
-            .unwrap()
-            .run_id
-            .clone()
-            .unwrap();
-        let last = viewer
-            .event_log
-            .get(viewer.event_log.last_seq())
-            .and_then(|event| event.id);
+        let run = self.newest_run();
+        let last = self.events().pop().and_then(|event| event.id);
         let id = last.and_then(|id| Some(format!("{}-0", milliseconds(&id)? + 1)));
         self.event_with_id(
             "metadata",
