@@ -16,8 +16,21 @@ key 5";
 fn differences(answers: &str) -> Vec<Difference> {
     let script = Script::parse("self", SCRIPT).expect("a script");
     let binary = binary();
-    compare(&script, (120, 40), [Subject { binary: &binary, answers: "" }, Subject { binary: &binary, answers }])
-        .expect("both run")
+    compare(
+        &script,
+        (120, 40),
+        [
+            Subject {
+                binary: &binary,
+                answers: "",
+            },
+            Subject {
+                binary: &binary,
+                answers,
+            },
+        ],
+    )
+    .expect("both run")
 }
 
 #[test]
@@ -36,13 +49,23 @@ fn twin_finds_one_changed_answer() {
 fn twin_runs_every_command() {
     let scripts = Script::all().expect("scripts");
     let steps = scripts.iter().flat_map(|script| &script.steps);
-    let ran: Vec<_> =
-        steps.filter(|step| matches!(step.action, Action::Command { .. })).map(|step| &step.text).collect();
-    let usages = include_str!("../../docs/cli.md").lines().filter_map(|line| line.strip_prefix("`runtail "));
+    let ran: Vec<_> = steps
+        .filter(|step| matches!(step.action, Action::Command { .. }))
+        .map(|step| &step.text)
+        .collect();
+    let usages = include_str!("../../docs/cli.md")
+        .lines()
+        .filter_map(|line| line.strip_prefix("`runtail "));
     for usage in usages.filter(|usage| usage.ends_with('`') && !usage.contains("<COMMAND>")) {
-        let words: Vec<_> =
-            usage.trim_end_matches('`').split(' ').take_while(|word| !word.starts_with(['<', '[', '-'])).collect();
+        let words: Vec<_> = usage
+            .trim_end_matches('`')
+            .split(' ')
+            .take_while(|word| !word.starts_with(['<', '[', '-']))
+            .collect();
         let command = words.join(" ");
-        assert!(ran.iter().any(|text| text.starts_with(&command)), "no script of tests/twin runs {command}");
+        assert!(
+            ran.iter().any(|text| text.starts_with(&command)),
+            "no script of tests/twin runs {command}"
+        );
     }
 }

@@ -293,7 +293,7 @@ fn threads_are_sorted_by_a_key_and_by_the_search() {
         (wanted(&dash).sort, dash.newest_notice()),
         (
             ThreadSort::Created,
-            "The search sets the order; change its sort: term.".into()
+            "The search sets the order; change its sort: term."
         )
     );
 }

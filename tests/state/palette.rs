@@ -189,7 +189,7 @@ fn the_selected_row_works_here_and_enter_runs_it() {
     // What a read-only profile can't do is not listed as working here.
     let mut dash = demo_like((140, 40));
     let here = |dash: &Dash| {
-        rows(&dash, "redeploy", Group::Here)
+        rows(dash, "redeploy", Group::Here)
             .into_iter()
             .any(|(_, line)| line == "deployments.mark")
     };

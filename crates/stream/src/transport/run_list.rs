@@ -492,7 +492,7 @@ mod tests {
         take(&mut list, &[run("r1", 10, "running", true)]);
         let outcome = Some(Outcome::Interrupted);
         assert_eq!(
-            list.ended("r1", outcome, Timestamp::UNIX_EPOCH),
+            list.ended("r1", outcome.map(|o| (o, None)), Timestamp::UNIX_EPOCH),
             None,
             "the list doesn't show the end yet"
         );
