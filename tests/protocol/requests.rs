@@ -19,7 +19,7 @@ use std::time::Duration;
 const ID: &str = "11111111-1111-4111-8111-111111111111";
 
 /// Calls that the document lacks, and their source: control-plane reference §2, unless another one is named.
-const BEYOND: [(&str, &str, &str); 13] = [
+const BEYOND: [(&str, &str, &str); 10] = [
     (
         "POST",
         "/v2/deployments/{}/revisions/{}/interruption",
@@ -68,21 +68,6 @@ const BEYOND: [(&str, &str, &str); 13] = [
     (
         "GET",
         "/v2/integrations/forge-github/installations",
-        "newer documentation: integrations-v2",
-    ),
-    (
-        "POST",
-        "/v2/integrations/forge-github/installation-link",
-        "newer documentation: integrations-v2",
-    ),
-    (
-        "GET",
-        "/v2/integrations/forge-github/picker-sessions/{}",
-        "newer documentation: integrations-v2",
-    ),
-    (
-        "POST",
-        "/v2/integrations/forge-github/picker-sessions/{}/selection",
         "newer documentation: integrations-v2",
     ),
 ];
@@ -169,7 +154,6 @@ async fn server(newer_logs: bool) -> Server {
         match path {
             "/v2/auth/providers/new" => json(404, value!({"detail": "not there"})),
             p if p.ends_with("/repos") => json(200, value!([one])),
-            p if p.starts_with("/v2/integrations/forge-github/picker") => json(200, one),
             p if p.starts_with("/v2/integrations") => {
                 json(200, value!({"items": [one], "next_cursor": null}))
             }
@@ -317,8 +301,6 @@ fn intents() -> Vec<Intent> {
         service(Service::RevokeSlack, ""),
         service(Service::Connect { agent: "triage".into() }, "oauth_token_id = \"22222222-2222-4222-8222-222222222222\""),
         service(Service::Disconnect { agent: "triage".into(), connection: id() }, ""),
-        service(Service::ForgeLink, ""),
-        service(Service::ForgeSelect("s".into()), "action = \"ATTACH\"\ninstallation_id = 7"),
     ]);
     all
 }
@@ -388,7 +370,6 @@ async fn everything() -> Vec<Seen> {
         .unwrap();
     control.has_token(Some("github")).await.unwrap();
     control.has_token(None).await.unwrap();
-    control.forge_session("s").await.unwrap();
     let text = || Some("x".to_string());
     let full = AuthAuthenticateRequest {
         provider: "github".into(),

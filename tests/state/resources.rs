@@ -478,13 +478,7 @@ fn every_resource_change_has_a_key() {
             dash.keys("<Esc>");
         }
     }
-    let number = open(&mut dash, "forge");
-    answer(&mut dash, number, json!([]));
-    seen.push(planned_change(&dash.keys("a")).1);
-    dash.keys("<Esc>");
     seen.push(planned_change(&dash.keys(":revoke-slack<Enter>")).1);
-    dash.keys("<Esc>");
-    seen.push(planned_change(&dash.keys(":forgeselect s1<Enter><ctrl-r>")).1);
     let github = || "github".to_string();
     let agent = || "bot".to_string();
     let expected = [
@@ -501,9 +495,7 @@ fn every_resource_change_has_a_key() {
             agent: agent(),
             connection: "c1".into(),
         },
-        Service::ForgeLink,
         Service::RevokeSlack,
-        Service::ForgeSelect("s1".into()),
     ];
     assert_eq!(seen, expected);
 }
@@ -535,7 +527,6 @@ fn any_keys() -> impl Strategy<Value = &'static str> {
         ":forge<Enter>",
         ":authenticate google<Enter>",
         ":revoke-slack<Enter>",
-        ":forgeselect s<Enter>",
         "<Enter>",
         "<Esc>",
         "<Tab>",
@@ -606,28 +597,4 @@ proptest! {
             prop_assert!(!effects.iter().any(writes), "{step}: {effects:?}");
         }
     }
-}
-
-#[test]
-fn forge_session_is_shown() {
-    let mut dash = demo_like((120, 30));
-    let effects = dash.keys(":forgesession s-1<Enter>");
-    let [Effect::Describe(what)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(
-        (what.profile(), what.title().as_str()),
-        ("prod-eu", "session s-1")
-    );
-    dash.done(EffectResult::Described(
-        what.clone(),
-        Ok(json!({"installations": [{"id": 7}]}).to_string().into()),
-    ));
-    assert!(dash.screen().contains("installations"), "{}", dash.screen());
-    assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
-    assert!(
-        dash.screen().contains("the session id is missing"),
-        "{}",
-        dash.screen()
-    );
 }

@@ -107,14 +107,6 @@ impl ControlPlane {
         }
     }
 
-    /// Returns an installation session of the Forge app. Its fields are undocumented.
-    pub async fn forge_session(&self, id: &str) -> Result<Value, ApiError> {
-        let answer = self
-            .get(&["v2", "integrations", "forge-github", "picker-sessions", id])
-            .await;
-        answer.map_err(not_found)?.json()
-    }
-
     async fn read(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
         let query = match of {
             Collection::Tokens(Some(provider)) => vec![("provider_id", provider.clone())],

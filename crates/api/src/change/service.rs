@@ -1,4 +1,4 @@
-//! Plans for listeners, OAuth providers, tokens, connections and Forge installations.
+//! Plans for listeners, OAuth providers, tokens and connections.
 
 use super::{Draft, PlanError, path};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
@@ -48,29 +48,6 @@ impl ControlPlane {
             Service::RevokeSlack => self.revoke_slack().await?,
             Service::Connect { agent } => self.connect(agent, body).await?,
             Service::Disconnect { agent, connection } => self.disconnect(agent, connection).await?,
-            Service::ForgeLink => {
-                let path = path(&["v2", "integrations", "forge-github", "installation-link"]);
-                let note = "Returns a link; opening it lets you choose the GitHub account and its repositories.";
-                Draft {
-                    notes: vec![Note::fact(note)],
-                    ..draft("Request a link to install Forge", Method::POST, path)
-                }
-            }
-            Service::ForgeSelect(session) => {
-                let path = path(&[
-                    "v2",
-                    "integrations",
-                    "forge-github",
-                    "picker-sessions",
-                    session,
-                    "selection",
-                ]);
-                let title = format!("Choose in the session {}", text::short_id(session));
-                Draft {
-                    body,
-                    ..draft(&title, Method::POST, path)
-                }
-            }
         };
         Ok(self.plan_of(draft)?)
     }

@@ -1,5 +1,4 @@
-//! Changes of listeners, OAuth providers, tokens, connections and Forge installations (control-plane reference §2): their
-//! fields and documents.
+//! Changes of listeners, OAuth providers, tokens and connections (control-plane reference §2): their fields and documents.
 
 use super::MASK;
 use crate::config::{ConfigError, Document, Field, Form, Format};
@@ -40,10 +39,6 @@ pub enum Service {
         /// The connection's id.
         connection: String,
     },
-    /// Requests a link to install the Forge app.
-    ForgeLink,
-    /// Chooses an installation in a Forge session, by its id.
-    ForgeSelect(String),
 }
 
 /// A change and its fields. Contains no secrets; they are given by reference.
@@ -103,10 +98,6 @@ const UPDATE_TOKEN: &[Field] = &[
     Field::new("is_default", Form::Bool),
 ];
 const CONNECT: &[Field] = &[Field::new("oauth_token_id", Form::Text).needed()];
-const FORGE_SELECT: &[Field] = &[
-    Field::new("action", Form::Word(&["ATTACH", "INSTALL_NEW"])).needed(),
-    Field::new("installation_id", Form::Integer(0, i64::MAX)),
-];
 
 impl Service {
     /// The fields of its body; none where it has none.
@@ -119,14 +110,12 @@ impl Service {
             Service::UpdateProvider(_) => UPDATE_PROVIDER,
             Service::UpdateToken(_) => UPDATE_TOKEN,
             Service::Connect { .. } => CONNECT,
-            Service::ForgeSelect(_) => FORGE_SELECT,
             Service::DeleteListener(_)
             | Service::DeleteProvider(_)
             | Service::DeleteToken(_)
             | Service::DeleteTokensOf(_)
             | Service::RevokeSlack
-            | Service::Disconnect { .. }
-            | Service::ForgeLink => &[],
+            | Service::Disconnect { .. } => &[],
         }
     }
 
@@ -142,8 +131,6 @@ impl Service {
             Service::DeleteToken(_) | Service::DeleteTokensOf(_) | Service::RevokeSlack => "Revoke",
             Service::Connect { .. } => "Connect",
             Service::Disconnect { .. } => "Disconnect",
-            Service::ForgeLink => "Install Forge",
-            Service::ForgeSelect(_) => "Choose for Forge",
         }
     }
 
@@ -154,15 +141,13 @@ impl Service {
             Service::CreateProvider => "a provider",
             Service::DiscoverProvider => "a provider of an MCP server",
             Service::RevokeSlack => "all Slack tokens",
-            Service::ForgeLink => "a GitHub account",
             Service::UpdateListener(id)
             | Service::DeleteListener(id)
             | Service::UpdateProvider(id)
             | Service::DeleteProvider(id)
             | Service::UpdateToken(id)
             | Service::DeleteToken(id)
-            | Service::DeleteTokensOf(id)
-            | Service::ForgeSelect(id) => id,
+            | Service::DeleteTokensOf(id) => id,
             Service::Connect { agent } | Service::Disconnect { agent, .. } => agent,
         }
     }
@@ -239,7 +224,6 @@ impl Service {
                 format!("# A token's label and default flag. Lines that start with # are not sent and don't change.\n{label}{default}")
             }
             Service::Connect { .. } => "# The token that the agent may use: `:tokens` lists yours.\noauth_token_id = \"…\"\n".into(),
-            Service::ForgeSelect(_) => "action = \"ATTACH\"                # or INSTALL_NEW\n# installation_id = 0\n".into(),
             _ => String::new(),
         }
     }
@@ -270,7 +254,6 @@ mod tests {
             Service::UpdateProvider("p".into()),
             Service::UpdateToken("t".into()),
             Service::Connect { agent: "a".into() },
-            Service::ForgeSelect("s".into()),
         ]
     };
 

@@ -374,28 +374,6 @@ pub const COMMANDS: &[Command] = &[
         |cx, _| with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack)),
     ),
     command(
-        "forgesession",
-        ArgumentKind::Text("SESSION"),
-        "A Forge installation session",
-        |cx, session| match session {
-            "" => Requests::error("forgesession SESSION: the session id is missing."),
-            id => with_profile(cx, |profile| {
-                Route::Record(Described::ForgeSession(profile, id.to_string()))
-            }),
-        },
-    ),
-    command(
-        "forgeselect",
-        ArgumentKind::Text("SESSION"),
-        "Choose an installation in a Forge session",
-        |cx, session| match session {
-            "" => Requests::error("forgeselect SESSION: the session id is missing."),
-            session => with_profile(cx, |profile| {
-                Route::Service(profile, Service::ForgeSelect(session.to_string()))
-            }),
-        },
-    ),
-    command(
         "authenticate",
         ArgumentKind::Text("PROVIDER"),
         "Request a third-party token",

@@ -11,9 +11,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Listing};
-use runtail_core::model::{
-    Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time,
-};
+use runtail_core::model::{Collection, Field, Intent, Service, ServiceChange, parse_time};
 use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
@@ -100,18 +98,9 @@ impl Browse {
     /// Returns the actions for the footer, most useful first.
     fn useful_actions(&self) -> &'static [&'static str] {
         match self.of {
-            Collection::Integrations(GithubApp::Deployments) => &[
+            Collection::Integrations(_) | Collection::ForgeInstallations => &[
                 "browse.open",
                 "browse.details",
-                "browse.filter",
-                "browse.profile",
-                "app.back",
-                "app.command",
-                "app.help",
-            ],
-            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => &[
-                "browse.open",
-                "browse.create",
                 "browse.filter",
                 "browse.profile",
                 "app.back",
@@ -294,7 +283,6 @@ impl Browse {
             (Action::Create, Collection::Connections(agent), _) => Service::Connect {
                 agent: agent.clone(),
             },
-            (Action::Create, Collection::Integrations(GithubApp::Forge), _) => Service::ForgeLink,
             (Action::Discover, Collection::Providers, _) => Service::DiscoverProvider,
             (Action::Update, Collection::Listeners, Some(id)) => Service::UpdateListener(id),
             (Action::Update, Collection::Providers, Some(slug)) => Service::UpdateProvider(slug),
