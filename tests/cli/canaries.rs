@@ -28,7 +28,6 @@ const READS: &[&str] = &[
     "auth providers list",
     "auth providers get github",
     "auth tokens list",
-    "auth connections list agent-1",
     "auth wait ID --timeout 1s",
     "inbox",
     "-d bot threads list",
@@ -201,7 +200,6 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
                 "items",
                 "installations",
                 "repositories",
-                "connections",
             ];
             let row = one.clone();
             // Serves as a list and as a single record: it has rows and fields.
@@ -263,7 +261,6 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
                 "items",
                 "installations",
                 "repositories",
-                "connections",
                 "logs",
             ];
             let fields = one.as_object_mut().expect("an object");

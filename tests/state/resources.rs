@@ -150,8 +150,14 @@ fn switching_profiles_ignores_late_responses() {
     );
     answer(&mut dash, *second, listeners());
     assert!(dash.screen().contains("k8s-prod"));
-    // An agent's connections belong to one profile.
-    open(&mut dash, "connections support-bot");
+    // An account's repositories belong to one profile.
+    let number = open(&mut dash, "integrations");
+    answer(
+        &mut dash,
+        number,
+        json!([{"id": "i1", "installation_id": 42, "name": "acme"}]),
+    );
+    dash.keys("<Enter>");
     assert_eq!(dash.keys("<Tab>"), []);
     assert!(
         dash.screen().contains("other profiles have their own"),
@@ -465,22 +471,8 @@ fn every_resource_change_has_a_key() {
             dash.keys("<Esc>");
         }
     }
-    let number = open(&mut dash, "connections bot");
-    answer(
-        &mut dash,
-        number,
-        json!([{"id": "c1", "provider_id": "github", "oauth_token_id": "t1"}]),
-    );
-    for keys in ["a<ctrl-r>", "D"] {
-        seen.push(planned_change(&dash.keys(keys)).1);
-        dash.keys("<Esc>");
-        if keys.ends_with("<ctrl-r>") {
-            dash.keys("<Esc>");
-        }
-    }
     seen.push(planned_change(&dash.keys(":revoke-slack<Enter>")).1);
     let github = || "github".to_string();
-    let agent = || "bot".to_string();
     let expected = [
         Service::CreateProvider,
         Service::DiscoverProvider,
@@ -490,11 +482,6 @@ fn every_resource_change_has_a_key() {
         Service::UpdateToken("t1".into()),
         Service::DeleteToken("t1".into()),
         Service::DeleteTokensOf(github()),
-        Service::Connect { agent: agent() },
-        Service::Disconnect {
-            agent: agent(),
-            connection: "c1".into(),
-        },
         Service::RevokeSlack,
     ];
     assert_eq!(seen, expected);
@@ -522,7 +509,6 @@ fn any_keys() -> impl Strategy<Value = &'static str> {
         ":listeners<Enter>",
         ":providers<Enter>",
         ":tokens<Enter>",
-        ":connections bot<Enter>",
         ":integrations<Enter>",
         ":forge<Enter>",
         ":authenticate google<Enter>",

@@ -213,7 +213,6 @@ fn parts(of: &Collection) -> Vec<String> {
         Collection::Listeners => &["v2", "listeners"],
         Collection::Providers => &["v2", "auth", "providers"],
         Collection::Tokens(_) => &["v2", "auth", "tokens"],
-        Collection::Connections(agent) => &["v2", "auth", "agents", agent, "connections"],
     };
     parts.iter().map(|part| part.to_string()).collect()
 }

@@ -1,4 +1,4 @@
-//! Plans for listeners, OAuth providers, tokens and connections.
+//! Plans for listeners, OAuth providers and tokens.
 
 use super::{Draft, PlanError, path};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
@@ -46,8 +46,6 @@ impl ControlPlane {
             Service::DeleteToken(id) => self.delete_token(id).await?,
             Service::DeleteTokensOf(slug) => self.delete_tokens_of(slug).await?,
             Service::RevokeSlack => self.revoke_slack().await?,
-            Service::Connect { agent } => self.connect(agent, body).await?,
-            Service::Disconnect { agent, connection } => self.disconnect(agent, connection).await?,
         };
         Ok(self.plan_of(draft)?)
     }
@@ -337,72 +335,6 @@ impl ControlPlane {
                 "Revoke all Slack tokens in the workspace",
                 Method::DELETE,
                 path(&["v2", "auth", "tokens", "workspace", "slack"]),
-            )
-        })
-    }
-
-    async fn connect(&self, agent: &str, body: Option<Value>) -> Result<Draft, PlanError> {
-        let token = field(&body, "oauth_token_id");
-        let known = self
-            .rows(&Collection::Connections(agent.to_string()))
-            .await?;
-        let shown = text::clean(agent).into_owned();
-        if known
-            .iter()
-            .any(|row| row["oauth_token_id"] == token.as_str())
-        {
-            return Err(PlanError::Nothing(format!(
-                "{shown} can already use this token"
-            )));
-        }
-        let own = self.rows(&Collection::Tokens(None)).await?;
-        let note = match own.iter().find(|row| row["id"] == token.as_str()) {
-            Some(row) => {
-                let name = Collection::Tokens(None).name_of(row).unwrap_or_default();
-                let (name, provider) =
-                    (text::clean(&name).into_owned(), words(&row["provider_id"]));
-                let scopes = text::clean(&words(&row["scopes"])).into_owned();
-                Note::fact(format!(
-                    "{shown} will be able to use your token {name} for {provider}, with the scopes {scopes}."
-                ))
-            }
-            None => Note::warning("This is not one of your own tokens; the service may reject it."),
-        };
-        Ok(Draft {
-            body,
-            expect: &[201],
-            notes: vec![note],
-            ..draft(
-                &format!("Connect {shown} with a token"),
-                Method::POST,
-                path(&["v2", "auth", "agents", agent, "connections"]),
-            )
-        })
-    }
-
-    async fn disconnect(&self, agent: &str, connection: &str) -> Result<Draft, PlanError> {
-        let of = Collection::Connections(agent.to_string());
-        let (record, name) = self.find(&of, connection).await?;
-        let (shown, provider) = (
-            text::clean(agent).into_owned(),
-            words(&record["provider_id"]),
-        );
-        let notes = vec![
-            Note::warning(format!(
-                "{shown} will no longer be able to use {name} for {provider}."
-            )),
-            Note::fact("The token itself is kept."),
-        ];
-        Ok(Draft {
-            expect: &[204],
-            target: Some(target(&of, connection, &name)),
-            notes,
-            consent: Consent::Name(name.clone()),
-            before: Some(record),
-            ..draft(
-                &format!("Disconnect {shown} from {name}"),
-                Method::DELETE,
-                path(&["v2", "auth", "agents", agent, "connections", connection]),
             )
         })
     }

@@ -1,4 +1,4 @@
-//! Changes of listeners, OAuth providers, tokens and connections (control-plane reference §2): their fields and documents.
+//! Changes of listeners, OAuth providers and tokens (control-plane reference §2): their fields and documents.
 
 use super::MASK;
 use crate::config::{ConfigError, Document, Field, Form, Format};
@@ -27,18 +27,6 @@ pub enum Service {
     DeleteTokensOf(String),
     /// Revokes all Slack tokens in the workspace.
     RevokeSlack,
-    /// Lets an agent use a token.
-    Connect {
-        /// The agent's id.
-        agent: String,
-    },
-    /// Stops an agent from using a token.
-    Disconnect {
-        /// The agent's id.
-        agent: String,
-        /// The connection's id.
-        connection: String,
-    },
 }
 
 /// A change and its fields. Contains no secrets; they are given by reference.
@@ -97,7 +85,6 @@ const UPDATE_TOKEN: &[Field] = &[
     Field::new("provider_account_label", Form::Text),
     Field::new("is_default", Form::Bool),
 ];
-const CONNECT: &[Field] = &[Field::new("oauth_token_id", Form::Text).needed()];
 
 impl Service {
     /// The fields of its body; none where it has none.
@@ -109,13 +96,11 @@ impl Service {
             Service::DiscoverProvider => DISCOVER_PROVIDER,
             Service::UpdateProvider(_) => UPDATE_PROVIDER,
             Service::UpdateToken(_) => UPDATE_TOKEN,
-            Service::Connect { .. } => CONNECT,
             Service::DeleteListener(_)
             | Service::DeleteProvider(_)
             | Service::DeleteToken(_)
             | Service::DeleteTokensOf(_)
-            | Service::RevokeSlack
-            | Service::Disconnect { .. } => &[],
+            | Service::RevokeSlack => &[],
         }
     }
 
@@ -129,8 +114,6 @@ impl Service {
             }
             Service::DeleteListener(_) | Service::DeleteProvider(_) => "Delete",
             Service::DeleteToken(_) | Service::DeleteTokensOf(_) | Service::RevokeSlack => "Revoke",
-            Service::Connect { .. } => "Connect",
-            Service::Disconnect { .. } => "Disconnect",
         }
     }
 
@@ -148,7 +131,6 @@ impl Service {
             | Service::UpdateToken(id)
             | Service::DeleteToken(id)
             | Service::DeleteTokensOf(id) => id,
-            Service::Connect { agent } | Service::Disconnect { agent, .. } => agent,
         }
     }
 
@@ -223,7 +205,6 @@ impl Service {
                 let default = line("is_default", &record["is_default"], "true");
                 format!("# A token's label and default flag. Lines that start with # are not sent and don't change.\n{label}{default}")
             }
-            Service::Connect { .. } => "# The token that the agent may use: `:tokens` lists yours.\noauth_token_id = \"…\"\n".into(),
             _ => String::new(),
         }
     }
@@ -253,7 +234,6 @@ mod tests {
             Service::DiscoverProvider,
             Service::UpdateProvider("p".into()),
             Service::UpdateToken("t".into()),
-            Service::Connect { agent: "a".into() },
         ]
     };
 

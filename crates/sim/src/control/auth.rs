@@ -1,4 +1,4 @@
-//! The auth service: OAuth providers, the user's tokens, and the agents that may use them.
+//! The auth service: OAuth providers and the user's tokens.
 //!
 //! Every region begins with four providers, one for each answer of `authenticate` (see [`TokenStore::new`]). A client secret is
 //! taken and forgotten; a token's own text leaves only by `authenticate` and `wait`.
@@ -9,7 +9,7 @@ use super::shape::{Field, Shape, body, may, must, null};
 use super::sign_in::SignIn;
 use super::timetable::Object;
 use super::{ControlServer, Refusal, answer, now, ok};
-use crate::agent::{detail, empty, json_response, query_pairs};
+use crate::agent::{detail, empty, query_pairs};
 use crate::ids::{before, iso_z, stable_hex, stable_uuid, uuid4};
 use axum::Router;
 use axum::body::Bytes;
@@ -58,7 +58,6 @@ pub(super) const METADATA: &[Field] = &[
     null("provider_account_label", Shape::Text),
     null("is_default", Shape::Flag),
 ];
-pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 
 /// A token of the user for a provider.
 #[derive(Debug, Clone)]
@@ -122,7 +121,6 @@ pub struct TokenStore {
     pub providers: Vec<Object>,
     /// The tokens of the only user.
     pub tokens: Vec<Token>,
-    connections: Vec<Object>,
     /// Started sign-ins.
     pub sign_ins: BTreeMap<String, SignIn>,
 }
@@ -134,7 +132,6 @@ impl TokenStore {
         let mut vault = TokenStore {
             providers: Vec::new(),
             tokens: Vec::new(),
-            connections: Vec::new(),
             sign_ins: BTreeMap::new(),
         };
         for (id, name, host, kind) in [
@@ -165,8 +162,6 @@ impl TokenStore {
             token.expires_at = (provider == "linear").then(|| before(now(), 3.0 * 86_400.0));
             vault.tokens.push(token);
         }
-        let token = vault.tokens[0].clone();
-        vault.connect("support-bot", &token);
         vault
     }
 
@@ -178,30 +173,8 @@ impl TokenStore {
             .ok_or_else(|| missing("OAuth provider", id))
     }
 
-    /// Lets an agent use a token; idempotent.
-    fn connect(&mut self, agent: &str, token: &Token) -> Value {
-        if let Some(known) = self
-            .connections
-            .iter()
-            .find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
-        {
-            return json!(known);
-        }
-        let made = json!({
-            "id": uuid4(), "agent_id": agent, "oauth_token_id": token.id, "provider_id": token.provider,
-            "provider_account_label": token.label, "scopes": token.scopes, "expires_at": token.expires_at.map(iso_z),
-            "created_by": stable_uuid("runtail demo user"), "created_at": iso_z(now()),
-        });
-        self.connections.extend(made.as_object().cloned());
-        made
-    }
-
-    /// Deletes tokens and their connections.
     fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
         self.tokens.retain(|token| !gone(token));
-        let left = &self.tokens;
-        self.connections
-            .retain(|one| left.iter().any(|token| one["oauth_token_id"] == token.id));
     }
 
     /// Adds a token, which may become its provider's default.
@@ -270,14 +243,6 @@ pub fn routes() -> Router<Arc<ControlServer>> {
         .route("/v2/auth/tokens/workspace/slack/exists", get(slack_exists))
         .route("/v2/auth/tokens/{token}", delete(forget))
         .route("/v2/auth/tokens/{token}/metadata", patch(describe))
-        .route(
-            "/v2/auth/agents/{agent}/connections",
-            get(connections).post(connect),
-        )
-        .route(
-            "/v2/auth/agents/{agent}/connections/{connection}",
-            delete(disconnect),
-        )
 }
 
 async fn providers(State(plane): ThisControl) -> Response {
@@ -442,39 +407,4 @@ async fn describe(State(plane): ThisControl, Path(id): Path<String>, bytes: Byte
         token.updated_at = now();
         Ok(ok(&token.summary()))
     }))
-}
-
-async fn connections(State(plane): ThisControl, Path(agent): Path<String>) -> Response {
-    let vault = plane.vault();
-    let all: Vec<&Object> = vault
-        .connections
-        .iter()
-        .filter(|one| one["agent_id"] == agent.as_str())
-        .collect();
-    ok(&json!({"data": all}))
-}
-
-async fn connect(State(plane): ThisControl, Path(agent): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes, CONNECT).and_then(|asked| {
-        let mut vault = plane.vault();
-        let at = place(&vault, asked["oauth_token_id"].as_str().unwrap_or_default())?;
-        let token = vault.tokens[at].clone();
-        Ok(json_response(
-            StatusCode::CREATED,
-            &vault.connect(&agent, &token),
-        ))
-    }))
-}
-
-async fn disconnect(
-    State(plane): ThisControl,
-    Path((agent, id)): Path<(String, String)>,
-) -> Response {
-    let mut vault = plane.vault();
-    let is = |one: &Object| one["agent_id"] == agent.as_str() && one["id"] == id.as_str();
-    if !vault.connections.iter().any(is) {
-        return *missing("Agent connection", &id);
-    }
-    vault.connections.retain(|one| !is(one));
-    empty(StatusCode::NO_CONTENT)
 }

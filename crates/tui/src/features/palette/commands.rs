@@ -344,15 +344,6 @@ pub const COMMANDS: &[Command] = &[
         },
     ),
     command(
-        "connections",
-        ArgumentKind::Text("AGENT"),
-        "The tokens that an agent may use",
-        |cx, agent| match agent {
-            "" => Requests::error("connections AGENT: the agent id is missing."),
-            agent => list(cx, Collection::Connections(agent.to_string()), agent),
-        },
-    ),
-    command(
         "crons",
         ArgumentKind::Nothing,
         "Crons of the selected deployment: runs that a schedule starts",
