@@ -120,7 +120,7 @@ fn record(seen: &Seen) -> Value {
         "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "0123456789", "langgraph_config_path": "l.json"},
         "status_message": "failed with canary-of-the-server", "provider_id": "github", "client_id": "c",
         "client_secret": "canary-client-of-the-server", "token": "canary-of-oauth", "access_token": "canary-of-access",
-        "refresh_token": "canary-of-refresh", "provider_account_label": "me", "scopes": ["repo"], "has_token": true,
+        "refresh_token": "canary-of-refresh", "provider_account_label": "me", "scopes": ["repo"],
         "auth_id": ID, "compute_id": "k", "compute_type": "k8s", "compute_config": {"k8s_namespaces": ["a"]},
         "thread_id": "t", "assistant_id": "a", "graph_id": "g",
     });

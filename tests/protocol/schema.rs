@@ -40,7 +40,6 @@ const STATUSES: [(&str, &str, &[&str]); 6] = [
             "GET /v2/auth/setup/{provider_id}",
             "GET /v2/auth/callback/{provider_id}",
             "POST /v2/auth/callback/{provider_id}",
-            "PATCH /v2/auth/tokens/{token_id}/metadata",
             "DELETE /v2/auth/tokens/{token_id}",
         ],
     ),
@@ -96,9 +95,13 @@ const VALUES: [(&[&str], &[&str], &str); 3] = [
 ];
 
 /// Documented calls that the simulator doesn't offer, because Runtail doesn't make them.
-const ABSENT: [&str; 3] = [
+const ABSENT: [&str; 7] = [
     "DELETE /v2/auth/agents/{agent_id}/connections/{connection_id}",
+    "DELETE /v2/auth/tokens/workspace/slack",
     "GET /v2/auth/agents/{agent_id}/connections",
+    "GET /v2/auth/tokens/exists",
+    "GET /v2/auth/tokens/workspace/slack/exists",
+    "PATCH /v2/auth/tokens/{token_id}/metadata",
     "POST /v2/auth/agents/{agent_id}/connections",
 ];
 

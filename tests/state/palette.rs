@@ -40,7 +40,7 @@ fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
     let starts = completions(&dash, "re");
     assert!(
-        ["revisions", "redeploy", "revoke-slack"]
+        ["revisions", "redeploy", "replay"]
             .iter()
             .all(|name| starts[..12].contains(&name.to_string())),
         "{starts:?}"

@@ -75,38 +75,6 @@ impl ControlPlane {
         row.map_err(|error| not_found(explained(error, of)))
     }
 
-    /// Returns whether the caller has a token for a provider, or, without a provider, whether anyone in the workspace has a
-    /// Slack token: `{"has_token": …}`.
-    pub async fn has_token(&self, provider: Option<&str>) -> Result<Value, ApiError> {
-        let (parts, query): (&[&str], _) = match provider {
-            Some(provider) => (
-                &["v2", "auth", "tokens", "exists"],
-                vec![("provider_id", provider.to_string())],
-            ),
-            None => (
-                &["v2", "auth", "tokens", "workspace", "slack", "exists"],
-                Vec::new(),
-            ),
-        };
-        let parts = parts.iter().map(|part| part.to_string()).collect();
-        let answer = self
-            .page(
-                &List {
-                    parts,
-                    query,
-                    is_main: false,
-                    what: "tokens",
-                },
-                &[],
-            )
-            .await?;
-        let value: Value = answer.json()?;
-        match value["has_token"].is_boolean() {
-            true => Ok(value),
-            false => Err(answer.odd("`has_token` is neither true nor false")),
-        }
-    }
-
     async fn read(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
         let query = match of {
             Collection::Tokens(Some(provider)) => vec![("provider_id", provider.clone())],

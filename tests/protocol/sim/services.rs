@@ -477,22 +477,6 @@ async fn tokens_are_distinguished_and_revoked() {
     .await;
     let default = authenticate(&world, json!({"provider": "github", "scopes": []})).await;
     assert_ne!(named["token"], default["token"]);
-    let (status, changed) = call(
-        &world,
-        M::PATCH,
-        &format!("/v2/auth/tokens/{old}/metadata"),
-        Some(json!({"is_default": true, "provider_account_label": "work"})),
-    )
-    .await;
-    assert_eq!(
-        (
-            status,
-            &changed["provider_account_label"],
-            &tokens().await[1]["is_default"]
-        ),
-        (200, &json!("work"), &json!(false))
-    );
-
     assert_eq!(
         call(&world, M::DELETE, &format!("/v2/auth/tokens/{old}"), None)
             .await
@@ -500,8 +484,6 @@ async fn tokens_are_distinguished_and_revoked() {
         204
     );
 
-    let exists = async |path: &str| call(&world, M::GET, path, None).await.1["has_token"] == true;
-    assert!(exists("/v2/auth/tokens/exists?provider_id=github").await);
     let (status, response) = call(
         &world,
         M::DELETE,
@@ -516,12 +498,5 @@ async fn tokens_are_distinguished_and_revoked() {
     assert_eq!(
         call(&world, M::DELETE, "/v2/auth/tokens", None).await.0,
         422
-    );
-    assert!(!exists("/v2/auth/tokens/workspace/slack/exists").await);
-    assert_eq!(
-        call(&world, M::DELETE, "/v2/auth/tokens/workspace/slack", None)
-            .await
-            .0,
-        200
     );
 }

@@ -42,10 +42,8 @@ impl ControlPlane {
                     .await?
             }
             Service::DeleteProvider(slug) => self.delete_provider(slug).await?,
-            Service::UpdateToken(id) => self.update_token(id, body).await?,
             Service::DeleteToken(id) => self.delete_token(id).await?,
             Service::DeleteTokensOf(slug) => self.delete_tokens_of(slug).await?,
-            Service::RevokeSlack => self.revoke_slack().await?,
         };
         Ok(self.plan_of(draft)?)
     }
@@ -227,38 +225,6 @@ impl ControlPlane {
         })
     }
 
-    async fn update_token(&self, id: &str, body: Option<Value>) -> Result<Draft, PlanError> {
-        let of = Collection::Tokens(None);
-        let (record, name) = self.find(&of, id).await?;
-        let given = body
-            .as_ref()
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        let mut notes = Vec::new();
-        if given.get("is_default") == Some(&Value::Bool(true)) && record["is_default"] != true {
-            notes.push(Note::fact(
-                "The provider's current default token will no longer be the default.",
-            ));
-        }
-        let none = ServiceChange {
-            what: Service::UpdateToken(id.into()),
-            document: Default::default(),
-        };
-        Ok(Draft {
-            body,
-            target: Some(target(&of, id, &name)),
-            changes: changes(&record, &given, &none)?,
-            notes,
-            before: Some(record),
-            ..draft(
-                &format!("Update {name}"),
-                Method::PATCH,
-                path(&["v2", "auth", "tokens", id, "metadata"]),
-            )
-        })
-    }
-
     async fn delete_token(&self, id: &str) -> Result<Draft, PlanError> {
         let of = Collection::Tokens(None);
         let (record, name) = self.find(&of, id).await?;
@@ -309,32 +275,6 @@ impl ControlPlane {
                 &format!("Delete all your tokens for {shown}"),
                 Method::DELETE,
                 path(&["v2", "auth", "tokens"]),
-            )
-        })
-    }
-
-    async fn revoke_slack(&self) -> Result<Draft, PlanError> {
-        if self.has_token(None).await?["has_token"] == false {
-            return Err(PlanError::Nothing(
-                "no one in this workspace has a Slack token".into(),
-            ));
-        }
-        let notes = vec![Note::warning(
-            "This disconnects Slack entirely: all Slack tokens in the workspace are revoked at Slack and deleted. Only \
-             administrators may do that.",
-        )];
-        Ok(Draft {
-            target: Some(Target {
-                kind: "provider",
-                id: "slack".into(),
-                name: "slack".into(),
-            }),
-            notes,
-            consent: Consent::Name("slack".into()),
-            ..draft(
-                "Revoke all Slack tokens in the workspace",
-                Method::DELETE,
-                path(&["v2", "auth", "tokens", "workspace", "slack"]),
             )
         })
     }

@@ -19,14 +19,10 @@ pub enum Service {
     /// Changes a provider, by its slug.
     UpdateProvider(String),
     DeleteProvider(String),
-    /// Updates a token's label or default flag, by its id.
-    UpdateToken(String),
     /// Revokes a token and deletes it.
     DeleteToken(String),
     /// Deletes all tokens of the caller for a provider, by its slug.
     DeleteTokensOf(String),
-    /// Revokes all Slack tokens in the workspace.
-    RevokeSlack,
 }
 
 /// A change and its fields. Contains no secrets; they are given by reference.
@@ -81,10 +77,6 @@ const UPDATE_PROVIDER: &[Field] = &[
     Field::new("uses_pkce", Form::Bool),
     Field::new("code_challenge_method", Form::Text),
 ];
-const UPDATE_TOKEN: &[Field] = &[
-    Field::new("provider_account_label", Form::Text),
-    Field::new("is_default", Form::Bool),
-];
 
 impl Service {
     /// The fields of its body; none where it has none.
@@ -95,12 +87,10 @@ impl Service {
             Service::CreateProvider => CREATE_PROVIDER,
             Service::DiscoverProvider => DISCOVER_PROVIDER,
             Service::UpdateProvider(_) => UPDATE_PROVIDER,
-            Service::UpdateToken(_) => UPDATE_TOKEN,
             Service::DeleteListener(_)
             | Service::DeleteProvider(_)
             | Service::DeleteToken(_)
-            | Service::DeleteTokensOf(_)
-            | Service::RevokeSlack => &[],
+            | Service::DeleteTokensOf(_) => &[],
         }
     }
 
@@ -109,11 +99,9 @@ impl Service {
         match self {
             Service::CreateListener | Service::CreateProvider => "Create",
             Service::DiscoverProvider => "Discover",
-            Service::UpdateListener(_) | Service::UpdateProvider(_) | Service::UpdateToken(_) => {
-                "Update"
-            }
+            Service::UpdateListener(_) | Service::UpdateProvider(_) => "Update",
             Service::DeleteListener(_) | Service::DeleteProvider(_) => "Delete",
-            Service::DeleteToken(_) | Service::DeleteTokensOf(_) | Service::RevokeSlack => "Revoke",
+            Service::DeleteToken(_) | Service::DeleteTokensOf(_) => "Revoke",
         }
     }
 
@@ -123,12 +111,10 @@ impl Service {
             Service::CreateListener => "a listener",
             Service::CreateProvider => "a provider",
             Service::DiscoverProvider => "a provider of an MCP server",
-            Service::RevokeSlack => "all Slack tokens",
             Service::UpdateListener(id)
             | Service::DeleteListener(id)
             | Service::UpdateProvider(id)
             | Service::DeleteProvider(id)
-            | Service::UpdateToken(id)
             | Service::DeleteToken(id)
             | Service::DeleteTokensOf(id) => id,
         }
@@ -200,11 +186,6 @@ impl Service {
                 }
                 text
             }
-            Service::UpdateToken(_) => {
-                let label = line("provider_account_label", &record["provider_account_label"], "\"…\"");
-                let default = line("is_default", &record["is_default"], "true");
-                format!("# A token's label and default flag. Lines that start with # are not sent and don't change.\n{label}{default}")
-            }
             _ => String::new(),
         }
     }
@@ -233,14 +214,13 @@ mod tests {
             Service::CreateProvider,
             Service::DiscoverProvider,
             Service::UpdateProvider("p".into()),
-            Service::UpdateToken("t".into()),
         ]
     };
 
     #[test]
     fn templates_are_valid_and_contain_every_field() {
         let record = json!({"name": "a \"quoted\" name\n", "client_id": "c", "auth_url": "u", "token_url": null, "uses_pkce": true,
-            "version": "1", "compute_config": {"k8s_namespaces": ["a", "b\\"]}, "provider_account_label": null, "is_default": false});
+            "version": "1", "compute_config": {"k8s_namespaces": ["a", "b\\"]}});
         for what in WITH_DOCUMENT() {
             for record in [&record, &Value::Null] {
                 let text = what.template(record);

@@ -16,7 +16,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use axum::routing::{delete, get, patch, post};
+use axum::routing::{delete, get, post};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -53,10 +53,6 @@ pub(super) const PATCH: &[Field] = &[
     null("token_url", Shape::Text),
     null("uses_pkce", Shape::Flag),
     null("code_challenge_method", Shape::Text),
-];
-pub(super) const METADATA: &[Field] = &[
-    null("provider_account_label", Shape::Text),
-    null("is_default", Shape::Flag),
 ];
 
 /// A token of the user for a provider.
@@ -238,11 +234,7 @@ pub fn routes() -> Router<Arc<ControlServer>> {
             get(provider).patch(change).delete(remove),
         )
         .route("/v2/auth/tokens", get(tokens).delete(revoke))
-        .route("/v2/auth/tokens/exists", get(exists))
-        .route("/v2/auth/tokens/workspace/slack", delete(revoke_slack))
-        .route("/v2/auth/tokens/workspace/slack/exists", get(slack_exists))
         .route("/v2/auth/tokens/{token}", delete(forget))
-        .route("/v2/auth/tokens/{token}/metadata", patch(describe))
 }
 
 async fn providers(State(plane): ThisControl) -> Response {
@@ -356,55 +348,11 @@ async fn revoke(State(plane): ThisControl, uri: Uri) -> Response {
     }))
 }
 
-async fn exists(State(plane): ThisControl, uri: Uri) -> Response {
-    let pairs = query_pairs(&uri);
-    answer(required(&pairs, "provider_id").map(|provider| has_token(&plane, provider)))
-}
-
-fn has_token(plane: &ControlServer, provider: &str) -> Response {
-    ok(&json!({"has_token": plane.vault().tokens.iter().any(|token| token.provider == provider)}))
-}
-
-async fn slack_exists(State(plane): ThisControl) -> Response {
-    has_token(&plane, "slack")
-}
-
-async fn revoke_slack(State(plane): ThisControl) -> Response {
-    plane.vault().drop_tokens(|token| token.provider == "slack");
-    ok(&json!({"message": "Workspace Slack token deleted"}))
-}
-
-/// The place of a token.
-fn place(vault: &TokenStore, id: &str) -> Result<usize, Refusal> {
-    vault
-        .tokens
-        .iter()
-        .position(|token| token.id == id)
-        .ok_or_else(|| missing("OAuth token", id))
-}
-
 async fn forget(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     let mut vault = plane.vault();
-    answer(place(&vault, &id).map(|_| {
-        vault.drop_tokens(|token| token.id == id);
-        empty(StatusCode::NO_CONTENT)
-    }))
-}
-
-async fn describe(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes, METADATA).and_then(|asked| {
-        let mut vault = plane.vault();
-        let at = place(&vault, &id)?;
-        if asked["is_default"] == true {
-            vault.make_default(at);
-        }
-        let token = &mut vault.tokens[at];
-        token.is_default = asked["is_default"].as_bool().unwrap_or(token.is_default);
-        token.label = asked["provider_account_label"]
-            .as_str()
-            .map(str::to_owned)
-            .or(token.label.take());
-        token.updated_at = now();
-        Ok(ok(&token.summary()))
-    }))
+    if vault.tokens.iter().all(|token| token.id != id) {
+        return *missing("OAuth token", &id);
+    }
+    vault.drop_tokens(|token| token.id == id);
+    empty(StatusCode::NO_CONTENT)
 }

@@ -143,7 +143,6 @@ fn request_fields_match_the_document_with_few_additions() {
         ("OAuthProviderCreateRequest", auth::CREATE),
         ("MCPOAuthProviderCreateRequest", auth::DISCOVER),
         ("OAuthProviderUpdateRequest", auth::PATCH),
-        ("OAuthTokenUpdateRequest", auth::METADATA),
         ("AuthAuthenticateRequest", sign_in::AUTHENTICATE),
         ("OAuthFinalizeRequest", sign_in::FINALIZE),
     ] {

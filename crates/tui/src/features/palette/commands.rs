@@ -12,7 +12,7 @@ use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::ReproduceIntent;
 use runtail_core::config::{Mouse, Timestamps};
-use runtail_core::model::{Collection, GithubApp, Service};
+use runtail_core::model::{Collection, GithubApp};
 use runtail_core::text::capitalized;
 use std::sync::Arc;
 
@@ -357,12 +357,6 @@ pub const COMMANDS: &[Command] = &[
             let labels = namespace.split('.').filter(|label| !label.is_empty());
             on_server(cx, RecordList::Store(labels.map(str::to_string).collect()))
         },
-    ),
-    command(
-        "revoke-slack",
-        ArgumentKind::Nothing,
-        "Revoke all Slack tokens in the workspace",
-        |cx, _| with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack)),
     ),
     command(
         "authenticate",

@@ -134,7 +134,6 @@ impl Browse {
             ],
             Collection::Tokens(_) => &[
                 "browse.sign_in",
-                "browse.update",
                 "browse.delete",
                 "app.copy",
                 "browse.profile",
@@ -273,7 +272,6 @@ impl Browse {
             (Action::Discover, Collection::Providers, _) => Service::DiscoverProvider,
             (Action::Update, Collection::Listeners, Some(id)) => Service::UpdateListener(id),
             (Action::Update, Collection::Providers, Some(slug)) => Service::UpdateProvider(slug),
-            (Action::Update, Collection::Tokens(_), Some(id)) => Service::UpdateToken(id),
             (Action::Delete, Collection::Listeners, Some(id)) => Service::DeleteListener(id),
             (Action::Delete, Collection::Providers, Some(slug)) => Service::DeleteProvider(slug),
             (Action::Delete, Collection::Tokens(_), Some(id)) => Service::DeleteToken(id),
