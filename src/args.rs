@@ -226,7 +226,7 @@ pub enum Command {
     /// Listeners of an organization that hosts its own deployments
     #[command(subcommand)]
     Listeners(listeners::Command),
-    /// OAuth providers, tokens and connections of agents
+    /// OAuth providers and tokens
     #[command(subcommand)]
     Auth(auth::Command),
     /// List threads that wait for a person or have failed, over all agent servers

@@ -217,7 +217,6 @@ impl Clients {
                     .revision_row(&of.deployment, &of.revision)
                     .await?
             }
-            Described::ForgeSession(_, id) => self.control.forge_session(id).await?,
         };
         runtail_core::model::mask_record(&mut row);
         Ok(row.to_string().into())

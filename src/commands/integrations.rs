@@ -1,17 +1,12 @@
-//! `integrations`: GitHub accounts, their repositories, and the installation of the Forge app.
+//! `integrations`: GitHub accounts and their repositories.
 
 use crate::args::Globals;
-use crate::commands::{
-    change::{Approval, Sending},
-    collections,
-    services::{Written, change},
-};
+use crate::commands::collections;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, placed};
+use crate::output::Output;
 use clap::{Args, Subcommand};
-use runtail_core::model::{Collection, GithubApp, Service};
-use serde_json::Value;
+use runtail_core::model::{Collection, GithubApp};
 
 /// Commands for integrations.
 #[derive(Debug, Subcommand)]
@@ -20,58 +15,6 @@ pub enum Command {
     List(List),
     /// List the repositories of an integration
     Repos(Repos),
-    /// Install the Forge app (not needed for deployments)
-    #[command(subcommand)]
-    Forge(Forge),
-}
-
-/// Commands for the Forge app.
-#[derive(Debug, Subcommand)]
-pub enum Forge {
-    /// Request an installation link
-    Link(Link),
-    /// Show an installation session, to which such a link leads
-    Session(Session),
-    /// Choose an existing or a new installation in a session
-    Select(Select),
-}
-
-/// Options of `integrations forge link`.
-#[derive(Debug, Args)]
-pub struct Link {
-    #[command(flatten)]
-    sending: Sending,
-}
-
-/// Options of `integrations forge session`.
-#[derive(Debug, Args)]
-pub struct Session {
-    /// The session's id
-    #[arg(value_name = "SESSION")]
-    session: String,
-    #[command(flatten)]
-    output: Output,
-}
-
-/// Options of `integrations forge select`.
-#[derive(Debug, Args)]
-pub struct Select {
-    /// The session's id
-    #[arg(value_name = "SESSION")]
-    session: String,
-    /// Use this installation
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        required_unless_present = "install_new",
-        conflicts_with = "install_new"
-    )]
-    attach: Option<u64>,
-    /// Install it on another account
-    #[arg(long)]
-    install_new: bool,
-    #[command(flatten)]
-    sending: Sending,
 }
 
 /// Options of `integrations list`.
@@ -132,44 +75,6 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 false => Collection::Repositories(app(forge), integration),
             };
             collections::list(&context, &of, &output).await
-        }
-        Command::Forge(Forge::Link(Link { sending })) => {
-            change(
-                &context,
-                Service::ForgeLink,
-                Written::of(None, []),
-                &sending,
-                Approval::NotNeeded,
-            )
-            .await
-        }
-        Command::Forge(Forge::Session(Session { session, output })) => {
-            let (site, control) = collections::only_site(&context).await?;
-            output.one(&placed(
-                &site.profile,
-                control.forge_session(&session).await?,
-            ))?;
-            Ok(Exit::Done)
-        }
-        Command::Forge(Forge::Select(Select {
-            session,
-            attach,
-            install_new,
-            sending,
-        })) => {
-            let action = if install_new { "INSTALL_NEW" } else { "ATTACH" };
-            let given = [
-                ("action", Some(action.into())),
-                ("installation_id", attach.map(Value::from)),
-            ];
-            change(
-                &context,
-                Service::ForgeSelect(session),
-                Written::of(None, given),
-                &sending,
-                Approval::NotNeeded,
-            )
-            .await
         }
     }
 }

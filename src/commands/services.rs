@@ -1,4 +1,4 @@
-//! Changes listeners, providers, tokens and connections, from a file or from options.
+//! Changes listeners, providers and tokens, from a file or from options.
 
 use crate::commands::{
     change::{Approval, Sending, make_and_print},

@@ -28,7 +28,6 @@ const READS: &[&str] = &[
     "auth providers list",
     "auth providers get github",
     "auth tokens list",
-    "auth connections list agent-1",
     "auth wait ID --timeout 1s",
     "inbox",
     "-d bot threads list",
@@ -121,7 +120,7 @@ fn record(seen: &Seen) -> Value {
         "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "0123456789", "langgraph_config_path": "l.json"},
         "status_message": "failed with canary-of-the-server", "provider_id": "github", "client_id": "c",
         "client_secret": "canary-client-of-the-server", "token": "canary-of-oauth", "access_token": "canary-of-access",
-        "refresh_token": "canary-of-refresh", "provider_account_label": "me", "scopes": ["repo"], "has_token": true,
+        "refresh_token": "canary-of-refresh", "provider_account_label": "me", "scopes": ["repo"],
         "auth_id": ID, "compute_id": "k", "compute_type": "k8s", "compute_config": {"k8s_namespaces": ["a"]},
         "thread_id": "t", "assistant_id": "a", "graph_id": "g",
     });
@@ -201,7 +200,6 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
                 "items",
                 "installations",
                 "repositories",
-                "connections",
             ];
             let row = one.clone();
             // Serves as a list and as a single record: it has rows and fields.
@@ -263,7 +261,6 @@ fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
                 "items",
                 "installations",
                 "repositories",
-                "connections",
                 "logs",
             ];
             let fields = one.as_object_mut().expect("an object");

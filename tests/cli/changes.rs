@@ -391,16 +391,21 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
         0,
         "invalid options send no request"
     );
-    // Options can express everything that a file can.
     world.file("bot.toml", GITHUB, 0o644);
-    let twice = ["--secret", "A=env:TEST_OPENAI", "--secret", "A=env:HOME"];
+    let named = ["create", "-f", "bot.toml", "--name", ""];
+    let twice = [
+        "update",
+        "bot",
+        "--secret",
+        "A=env:TEST_OPENAI",
+        "--secret",
+        "A=env:HOME",
+    ];
     for (options, says) in [
-        (&["--name", ""][..], "expected a text"),
+        (&named[..], "expected a text"),
         (&twice, "--secret A is given twice"),
     ] {
-        let done = world
-            .run(&[&["deployments", "create", "-f", "bot.toml"], options].concat())
-            .expect(2);
+        let done = world.run(&[&["deployments"], options].concat()).expect(2);
         assert!(done.stderr.contains(says), "{}", done.stderr);
     }
     // The profile is not guessed.

@@ -26,13 +26,6 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("plane", "", "revisions redeploy $DEP $SERVING", ""),
     ("plane", "", "revisions rollback $DEP $FIRST --yes", ""),
     ("plane", "", "revisions interrupt $DEP $NEWEST --yes", ""),
-    ("plane", "", "integrations forge link", ""),
-    (
-        "plane",
-        "",
-        "integrations forge select $SESSION --install-new",
-        "",
-    ),
     (
         "plane",
         "",
@@ -66,7 +59,6 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
         "auth providers delete github --confirm github",
         "",
     ),
-    ("plane", "", "auth tokens metadata $TOKEN --label mine", ""),
     (
         "plane",
         "one",
@@ -77,24 +69,6 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
         "plane",
         "of a provider",
         "auth tokens delete --provider github --confirm github",
-        "",
-    ),
-    (
-        "plane",
-        "of Slack",
-        "auth tokens delete --workspace-slack --confirm slack",
-        "",
-    ),
-    (
-        "plane",
-        "",
-        "auth connections create $AGENT --token $TOKEN",
-        "",
-    ),
-    (
-        "plane",
-        "",
-        "auth connections delete $AGENT $LINK --confirm ana",
         "",
     ),
     ("agent", "", "threads create", ""),
@@ -218,10 +192,8 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
 
 /// Commands that send no changing request.
 const READING: &[&str] = &[
-    "auth connections list",
     "auth providers get",
     "auth providers list",
-    "auth tokens exists",
     "auth tokens list",
     "auth wait",
     "assistants diff",
@@ -242,7 +214,6 @@ const READING: &[&str] = &[
     "deployments list",
     "doctor",
     "inbox",
-    "integrations forge session",
     "integrations list",
     "integrations repos",
     "join",

@@ -15,14 +15,13 @@ use std::time::Duration;
 const PLACES: [&str; 7] = ["", "<Tab>", "l", "b", "<Enter>", "<Enter>2", "<Enter>v"];
 
 /// Palette commands that open a list or a page.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 10] = [
     "profiles",
     "doctor",
     "integrations",
     "listeners",
     "providers",
     "tokens x",
-    "connections x",
     "journal",
     "messages",
     "keys",

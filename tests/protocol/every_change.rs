@@ -94,14 +94,8 @@ plane | create a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub |
 plane | discover a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | N | ~Discover | =*=>$SERVER | <ctrl-e> | ~●  | <F5> | ~▾ Request
 plane | update a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | u | ~●  | =GitHub=>Hub | <ctrl-e> | ~"Hub" | <F5> | ~▾ Request
 plane | delete a provider |  | ~Deployments · 1 | :providers<Enter> | ~GitHub | D | ~to confirm | github
-plane | update a token |  | ~Deployments · 1 | :tokens<Enter> | ~ana | u | ~●  | ="ana"=>"mine" | <ctrl-e> | ~"mine" | <F5> | ~▾ Request
 plane | revoke a token |  | ~Deployments · 1 | :tokens<Enter> | ~ana | D | ~to confirm | ana
 plane | revoke the tokens of a provider |  | ~Deployments · 1 | :tokens github<Enter> | ~ana | <ctrl-x> | ~to confirm | github
-plane | revoke the tokens of Slack |  | ~Deployments · 1 | :revoke-slack<Enter> | ~to confirm | slack
-plane | connect an agent |  | ~Deployments · 1 | :connections $AGENT<Enter> | ~ana | a | ~●  | =…=>$TOKEN | <ctrl-e> | ~$TOKEN | <F5> | ~▾ Request
-plane | disconnect an agent |  | ~Deployments · 1 | :connections $AGENT<Enter> | ~ana | D | ~to confirm | ana
-plane | request a link to install Forge |  | ~Deployments · 1 | :forge<Enter> | ~No Forge | a | ~▾ Request
-plane | choose in a session of Forge |  | ~Deployments · 1 | :forgeselect $SESSION<Enter> | ~●  | =ATTACH=>INSTALL_NEW | <ctrl-e> | ~"INSTALL_NEW" | <F5> | ~▾ Request
 plane | authenticate |  | ~Deployments · 1 | :authenticate github<Enter> | ~●  | <F5> | ~Nothing has been sent
 agent | name a thread |  | ~bot | :thread $IDLE<Enter> | ~finished | :name mine<Enter> | ~▾ Request
 agent | star a thread |  | ~bot | <Enter> | ~Threads 5 | :search id:$IDLE<Enter> | ~Threads 1 | * | ~▾ Request

@@ -116,20 +116,6 @@ fn empty_file_uses_defaults() {
 }
 
 #[test]
-fn old_tape_table_is_read_as_limits() {
-    let config = Config::parse("[profiles.p]\nregion = \"us\"\n[tape]\nmax_rows = 7\nmax_event = \"2MiB\"\n[limits]\nmax_rows = 9\nmax_answer = \"8MiB\"\n", None).unwrap();
-    assert_eq!(
-        (config.event_log.max_rows, config.event_log.max_event),
-        (9, 2 << 20)
-    );
-    assert_eq!(config.profiles[0].max_answer, Some(8 << 20));
-    assert_eq!(
-        config.warnings,
-        ["3:2: `tape` is now called `limits`; both are read"]
-    );
-}
-
-#[test]
 fn unknown_keys_are_ignored_with_a_warning() {
     let text = "colour = 1\n[profiles.a]\nregion = \"us\"\nlable = \"PROD\"\napi_key = \"canary\"\n\n[pol]\n[limits]\nmax_row = 5\n[ui]\n\"\\u001b[31m\" = 1\n";
     let config = Config::parse(text, Some(Path::new("c.toml"))).unwrap();

@@ -68,4 +68,3 @@ mod unchecked;
 mod unused;
 mod view_prefs;
 mod views;
-mod words;

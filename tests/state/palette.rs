@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Mouse, Timestamps};
+use runtail_core::model::Collection;
 use runtail_stream::Seq;
 use runtail_testkit::dash::{Dash, Dialog, demo_like};
 use runtail_tui::app::Pane;
@@ -39,7 +40,7 @@ fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
     let starts = completions(&dash, "re");
     assert!(
-        ["revisions", "redeploy", "revoke-slack"]
+        ["revisions", "redeploy", "replay"]
             .iter()
             .all(|name| starts[..12].contains(&name.to_string())),
         "{starts:?}"
@@ -615,23 +616,10 @@ fn a_command_with_an_argument_is_not_guessed() {
     );
     // An unambiguous beginning is enough.
     assert_eq!(completions(&dash, "them mon"), ["theme mono"]);
-    let effects = dash.command("forgeses s-1");
+    let effects = dash.command("toke github");
     assert!(
-        matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"),
+        matches!(&effects[..], [Effect::Browse(_, _, Collection::Tokens(Some(slug)))] if slug == "github"),
         "{effects:?}"
-    );
-    let Effect::Describe(what) = effects[0].clone() else {
-        panic!()
-    };
-    dash.done(EffectResult::Described(
-        what,
-        Err(failure(Kind::NotFound, "no such session")),
-    ));
-    assert!(
-        dash.newest_notice()
-            .starts_with("session s-1 was not found.\n"),
-        "{}",
-        dash.newest_notice()
     );
 }
 

@@ -258,6 +258,22 @@ fn schemas_are_opened() {
         Ok(r#"{"state_schema": {"type": "object"}}"#.into()),
     ));
     assert!(dash.screen().contains("state_schema"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    let [Effect::Describe(what)] = &dash.keys("d")[..] else {
+        panic!("{}", dash.screen())
+    };
+    let error = ApiError {
+        kind: Kind::NotFound,
+        at: Place::default(),
+        detail: "no such assistant".into(),
+        hint: None,
+    };
+    dash.done(EffectResult::Described(what.clone(), Err(error)));
+    assert!(
+        dash.screen().contains("was not found"),
+        "it may never have existed: {}",
+        dash.screen()
+    );
 }
 
 #[test]

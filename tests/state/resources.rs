@@ -150,8 +150,14 @@ fn switching_profiles_ignores_late_responses() {
     );
     answer(&mut dash, *second, listeners());
     assert!(dash.screen().contains("k8s-prod"));
-    // An agent's connections belong to one profile.
-    open(&mut dash, "connections support-bot");
+    // An account's repositories belong to one profile.
+    let number = open(&mut dash, "integrations");
+    answer(
+        &mut dash,
+        number,
+        json!([{"id": "i1", "installation_id": 42, "name": "acme"}]),
+    );
+    dash.keys("<Enter>");
     assert_eq!(dash.keys("<Tab>"), []);
     assert!(
         dash.screen().contains("other profiles have their own"),
@@ -458,52 +464,19 @@ fn every_resource_change_has_a_key() {
         number,
         json!([{"id": "t1", "provider_id": "github", "provider_account_label": "octo", "scopes": ["repo"]}]),
     );
-    for keys in ["u<ctrl-r>", "D", "<ctrl-x>"] {
+    for keys in ["D", "<ctrl-x>"] {
         seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
-        if keys.ends_with("<ctrl-r>") {
-            dash.keys("<Esc>");
-        }
     }
-    let number = open(&mut dash, "connections bot");
-    answer(
-        &mut dash,
-        number,
-        json!([{"id": "c1", "provider_id": "github", "oauth_token_id": "t1"}]),
-    );
-    for keys in ["a<ctrl-r>", "D"] {
-        seen.push(planned_change(&dash.keys(keys)).1);
-        dash.keys("<Esc>");
-        if keys.ends_with("<ctrl-r>") {
-            dash.keys("<Esc>");
-        }
-    }
-    let number = open(&mut dash, "forge");
-    answer(&mut dash, number, json!([]));
-    seen.push(planned_change(&dash.keys("a")).1);
-    dash.keys("<Esc>");
-    seen.push(planned_change(&dash.keys(":revoke-slack<Enter>")).1);
-    dash.keys("<Esc>");
-    seen.push(planned_change(&dash.keys(":forgeselect s1<Enter><ctrl-r>")).1);
     let github = || "github".to_string();
-    let agent = || "bot".to_string();
     let expected = [
         Service::CreateProvider,
         Service::DiscoverProvider,
         Service::UpdateProvider(github()),
         Service::DeleteProvider(github()),
         Service::DeleteTokensOf(github()),
-        Service::UpdateToken("t1".into()),
         Service::DeleteToken("t1".into()),
         Service::DeleteTokensOf(github()),
-        Service::Connect { agent: agent() },
-        Service::Disconnect {
-            agent: agent(),
-            connection: "c1".into(),
-        },
-        Service::ForgeLink,
-        Service::RevokeSlack,
-        Service::ForgeSelect("s1".into()),
     ];
     assert_eq!(seen, expected);
 }
@@ -530,12 +503,9 @@ fn any_keys() -> impl Strategy<Value = &'static str> {
         ":listeners<Enter>",
         ":providers<Enter>",
         ":tokens<Enter>",
-        ":connections bot<Enter>",
         ":integrations<Enter>",
         ":forge<Enter>",
         ":authenticate google<Enter>",
-        ":revoke-slack<Enter>",
-        ":forgeselect s<Enter>",
         "<Enter>",
         "<Esc>",
         "<Tab>",
@@ -606,28 +576,4 @@ proptest! {
             prop_assert!(!effects.iter().any(writes), "{step}: {effects:?}");
         }
     }
-}
-
-#[test]
-fn forge_session_is_shown() {
-    let mut dash = demo_like((120, 30));
-    let effects = dash.keys(":forgesession s-1<Enter>");
-    let [Effect::Describe(what)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(
-        (what.profile(), what.title().as_str()),
-        ("prod-eu", "session s-1")
-    );
-    dash.done(EffectResult::Described(
-        what.clone(),
-        Ok(json!({"installations": [{"id": 7}]}).to_string().into()),
-    ));
-    assert!(dash.screen().contains("installations"), "{}", dash.screen());
-    assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
-    assert!(
-        dash.screen().contains("the session id is missing"),
-        "{}",
-        dash.screen()
-    );
 }

@@ -75,46 +75,6 @@ impl ControlPlane {
         row.map_err(|error| not_found(explained(error, of)))
     }
 
-    /// Returns whether the caller has a token for a provider, or, without a provider, whether anyone in the workspace has a
-    /// Slack token: `{"has_token": …}`.
-    pub async fn has_token(&self, provider: Option<&str>) -> Result<Value, ApiError> {
-        let (parts, query): (&[&str], _) = match provider {
-            Some(provider) => (
-                &["v2", "auth", "tokens", "exists"],
-                vec![("provider_id", provider.to_string())],
-            ),
-            None => (
-                &["v2", "auth", "tokens", "workspace", "slack", "exists"],
-                Vec::new(),
-            ),
-        };
-        let parts = parts.iter().map(|part| part.to_string()).collect();
-        let answer = self
-            .page(
-                &List {
-                    parts,
-                    query,
-                    is_main: false,
-                    what: "tokens",
-                },
-                &[],
-            )
-            .await?;
-        let value: Value = answer.json()?;
-        match value["has_token"].is_boolean() {
-            true => Ok(value),
-            false => Err(answer.odd("`has_token` is neither true nor false")),
-        }
-    }
-
-    /// Returns an installation session of the Forge app. Its fields are undocumented.
-    pub async fn forge_session(&self, id: &str) -> Result<Value, ApiError> {
-        let answer = self
-            .get(&["v2", "integrations", "forge-github", "picker-sessions", id])
-            .await;
-        answer.map_err(not_found)?.json()
-    }
-
     async fn read(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
         let query = match of {
             Collection::Tokens(Some(provider)) => vec![("provider_id", provider.clone())],
@@ -221,7 +181,6 @@ fn parts(of: &Collection) -> Vec<String> {
         Collection::Listeners => &["v2", "listeners"],
         Collection::Providers => &["v2", "auth", "providers"],
         Collection::Tokens(_) => &["v2", "auth", "tokens"],
-        Collection::Connections(agent) => &["v2", "auth", "agents", agent, "connections"],
     };
     parts.iter().map(|part| part.to_string()).collect()
 }

@@ -173,16 +173,20 @@ fn tell(answer: &AuthAnswer) {
     complain(&format!("{}: {}", answer.word(), status.meaning()));
     let id = || text::clean(answer.auth_id().unwrap_or_default()).into_owned();
     let next = match (status, answer.url()) {
-        (AuthStatus::Completed, _) if answer.has_token => "A token was returned (not shown).".to_string(),
+        (AuthStatus::Completed, _) if answer.has_token => {
+            "A token was returned (not shown).".to_string()
+        }
         (AuthStatus::Pending, _) if answer.auth_id().is_some() => {
-            format!("--open opens it; --wait waits for it, as does: runtail auth wait {}", id())
+            format!(
+                "--open opens it; --wait waits for it, as does: runtail auth wait {}",
+                id()
+            )
         }
         (AuthStatus::ConnectionRequired | AuthStatus::TokenExpired, Some(_)) => {
             "The link leads to the next step; --open opens it.".to_string()
         }
         (AuthStatus::ConnectionRequired, None) => {
-            "Without --check-only the server returns a link. For an agent: runtail auth connections create AGENT"
-                .to_string()
+            "Without --check-only the server returns a link.".to_string()
         }
         (AuthStatus::TokenExpired, None) => "--force-new requests a new one.".to_string(),
         (AuthStatus::NotFound, _) => "`runtail auth authenticate` returns a new link.".to_string(),

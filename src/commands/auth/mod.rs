@@ -1,7 +1,6 @@
-//! `auth …`: OAuth providers, users' tokens, the connections of agents, and authentication.
+//! `auth …`: OAuth providers, users' tokens, and authentication.
 
 mod authenticate;
-mod connections;
 mod providers;
 mod tokens;
 
@@ -23,9 +22,6 @@ pub enum Command {
     /// Your own tokens
     #[command(subcommand)]
     Tokens(tokens::Command),
-    /// The tokens that an agent may use
-    #[command(subcommand)]
-    Connections(connections::Command),
 }
 
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
@@ -35,6 +31,5 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Wait(options) => authenticate::wait(&context, options).await,
         Command::Providers(command) => providers::run(&context, command).await,
         Command::Tokens(command) => tokens::run(&context, command).await,
-        Command::Connections(command) => connections::run(&context, command).await,
     }
 }

@@ -32,8 +32,6 @@ pub struct Create {
     waiting: Waiting,
     #[command(flatten)]
     sending: Sending,
-    #[command(flatten)]
-    fields: Fields,
 }
 
 /// Options of `deployments update`.
@@ -100,7 +98,6 @@ impl Create {
         if let Some(name) = self.name {
             spec.set(["", "name"], name.into());
         }
-        self.fields.apply(&mut spec)?;
         let site = one_site(context).await?;
         let intent = Intent::CreateDeployment(Box::new(spec));
         make_and_wait(

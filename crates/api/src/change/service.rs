@@ -1,4 +1,4 @@
-//! Plans for listeners, OAuth providers, tokens, connections and Forge installations.
+//! Plans for listeners, OAuth providers and tokens.
 
 use super::{Draft, PlanError, path};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
@@ -42,35 +42,8 @@ impl ControlPlane {
                     .await?
             }
             Service::DeleteProvider(slug) => self.delete_provider(slug).await?,
-            Service::UpdateToken(id) => self.update_token(id, body).await?,
             Service::DeleteToken(id) => self.delete_token(id).await?,
             Service::DeleteTokensOf(slug) => self.delete_tokens_of(slug).await?,
-            Service::RevokeSlack => self.revoke_slack().await?,
-            Service::Connect { agent } => self.connect(agent, body).await?,
-            Service::Disconnect { agent, connection } => self.disconnect(agent, connection).await?,
-            Service::ForgeLink => {
-                let path = path(&["v2", "integrations", "forge-github", "installation-link"]);
-                let note = "Returns a link; opening it lets you choose the GitHub account and its repositories.";
-                Draft {
-                    notes: vec![Note::fact(note)],
-                    ..draft("Request a link to install Forge", Method::POST, path)
-                }
-            }
-            Service::ForgeSelect(session) => {
-                let path = path(&[
-                    "v2",
-                    "integrations",
-                    "forge-github",
-                    "picker-sessions",
-                    session,
-                    "selection",
-                ]);
-                let title = format!("Choose in the session {}", text::short_id(session));
-                Draft {
-                    body,
-                    ..draft(&title, Method::POST, path)
-                }
-            }
         };
         Ok(self.plan_of(draft)?)
     }
@@ -252,38 +225,6 @@ impl ControlPlane {
         })
     }
 
-    async fn update_token(&self, id: &str, body: Option<Value>) -> Result<Draft, PlanError> {
-        let of = Collection::Tokens(None);
-        let (record, name) = self.find(&of, id).await?;
-        let given = body
-            .as_ref()
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        let mut notes = Vec::new();
-        if given.get("is_default") == Some(&Value::Bool(true)) && record["is_default"] != true {
-            notes.push(Note::fact(
-                "The provider's current default token will no longer be the default.",
-            ));
-        }
-        let none = ServiceChange {
-            what: Service::UpdateToken(id.into()),
-            document: Default::default(),
-        };
-        Ok(Draft {
-            body,
-            target: Some(target(&of, id, &name)),
-            changes: changes(&record, &given, &none)?,
-            notes,
-            before: Some(record),
-            ..draft(
-                &format!("Update {name}"),
-                Method::PATCH,
-                path(&["v2", "auth", "tokens", id, "metadata"]),
-            )
-        })
-    }
-
     async fn delete_token(&self, id: &str) -> Result<Draft, PlanError> {
         let of = Collection::Tokens(None);
         let (record, name) = self.find(&of, id).await?;
@@ -334,98 +275,6 @@ impl ControlPlane {
                 &format!("Delete all your tokens for {shown}"),
                 Method::DELETE,
                 path(&["v2", "auth", "tokens"]),
-            )
-        })
-    }
-
-    async fn revoke_slack(&self) -> Result<Draft, PlanError> {
-        if self.has_token(None).await?["has_token"] == false {
-            return Err(PlanError::Nothing(
-                "no one in this workspace has a Slack token".into(),
-            ));
-        }
-        let notes = vec![Note::warning(
-            "This disconnects Slack entirely: all Slack tokens in the workspace are revoked at Slack and deleted. Only \
-             administrators may do that.",
-        )];
-        Ok(Draft {
-            target: Some(Target {
-                kind: "provider",
-                id: "slack".into(),
-                name: "slack".into(),
-            }),
-            notes,
-            consent: Consent::Name("slack".into()),
-            ..draft(
-                "Revoke all Slack tokens in the workspace",
-                Method::DELETE,
-                path(&["v2", "auth", "tokens", "workspace", "slack"]),
-            )
-        })
-    }
-
-    async fn connect(&self, agent: &str, body: Option<Value>) -> Result<Draft, PlanError> {
-        let token = field(&body, "oauth_token_id");
-        let known = self
-            .rows(&Collection::Connections(agent.to_string()))
-            .await?;
-        let shown = text::clean(agent).into_owned();
-        if known
-            .iter()
-            .any(|row| row["oauth_token_id"] == token.as_str())
-        {
-            return Err(PlanError::Nothing(format!(
-                "{shown} can already use this token"
-            )));
-        }
-        let own = self.rows(&Collection::Tokens(None)).await?;
-        let note = match own.iter().find(|row| row["id"] == token.as_str()) {
-            Some(row) => {
-                let name = Collection::Tokens(None).name_of(row).unwrap_or_default();
-                let (name, provider) =
-                    (text::clean(&name).into_owned(), words(&row["provider_id"]));
-                let scopes = text::clean(&words(&row["scopes"])).into_owned();
-                Note::fact(format!(
-                    "{shown} will be able to use your token {name} for {provider}, with the scopes {scopes}."
-                ))
-            }
-            None => Note::warning("This is not one of your own tokens; the service may reject it."),
-        };
-        Ok(Draft {
-            body,
-            expect: &[201],
-            notes: vec![note],
-            ..draft(
-                &format!("Connect {shown} with a token"),
-                Method::POST,
-                path(&["v2", "auth", "agents", agent, "connections"]),
-            )
-        })
-    }
-
-    async fn disconnect(&self, agent: &str, connection: &str) -> Result<Draft, PlanError> {
-        let of = Collection::Connections(agent.to_string());
-        let (record, name) = self.find(&of, connection).await?;
-        let (shown, provider) = (
-            text::clean(agent).into_owned(),
-            words(&record["provider_id"]),
-        );
-        let notes = vec![
-            Note::warning(format!(
-                "{shown} will no longer be able to use {name} for {provider}."
-            )),
-            Note::fact("The token itself is kept."),
-        ];
-        Ok(Draft {
-            expect: &[204],
-            target: Some(target(&of, connection, &name)),
-            notes,
-            consent: Consent::Name(name.clone()),
-            before: Some(record),
-            ..draft(
-                &format!("Disconnect {shown} from {name}"),
-                Method::DELETE,
-                path(&["v2", "auth", "agents", agent, "connections", connection]),
             )
         })
     }

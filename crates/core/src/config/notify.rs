@@ -195,8 +195,6 @@ pub struct Stuck {
     pub pending: Duration,
     /// A running run has sent no event for longer than this.
     pub silent: Duration,
-    /// A run is at this attempt or a later one.
-    pub attempts: usize,
 }
 
 impl Default for Stuck {
@@ -204,7 +202,6 @@ impl Default for Stuck {
         Stuck {
             pending: Duration::from_secs(60),
             silent: Duration::from_secs(300),
-            attempts: 3,
         }
     }
 }
@@ -215,12 +212,10 @@ pub(super) fn stuck<'s>(
     mut table: Table<'s, '_>,
 ) -> Result<Stuck, ConfigError> {
     let mut stuck = Stuck::default();
-    let Stuck {
-        pending,
-        silent,
-        attempts,
-    } = &mut stuck;
-    for (key, limit) in [("pending", pending), ("silent", silent)] {
+    for (key, limit) in [
+        ("pending", &mut stuck.pending),
+        ("silent", &mut stuck.silent),
+    ] {
         let Some(at) = table.measure(key, DURATION_FORM, units::duration, |_| None)? else {
             continue;
         };
@@ -233,17 +228,6 @@ pub(super) fn stuck<'s>(
                 .hint("at least 5s"));
         }
         *limit = at.value;
-    }
-    let span = table
-        .in_order()
-        .find(|(key, _)| key.value == "attempts")
-        .map(|(_, value)| value.span.clone());
-    if let Some(count) = table.count("attempts")? {
-        if count < 2 {
-            let error = source.error(span.unwrap_or_default(), "every run has a first attempt");
-            return Err(error.hint("at least 2"));
-        }
-        *attempts = count;
     }
     table.finish();
     Ok(stuck)
@@ -339,17 +323,15 @@ mod tests {
     #[test]
     fn stuck_thresholds_have_defaults_and_bounds() {
         assert_eq!(read("").stuck, Stuck::default());
-        let stuck = read("[stuck]\npending = \"2m\"\nattempts = 2").stuck;
+        let stuck = read("[stuck]\npending = \"2m\"").stuck;
         assert_eq!(
             stuck,
             Stuck {
                 pending: Duration::from_secs(120),
-                attempts: 2,
                 ..Stuck::default()
             }
         );
         assert!(refused("[stuck]\nsilent = \"1s\"").contains("at least 5s"));
-        assert!(refused("[stuck]\nattempts = 1").contains("at least 2"));
         assert!(refused("[stuck]\npending = 60").contains("a duration"));
     }
 }

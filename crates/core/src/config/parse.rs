@@ -72,18 +72,8 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("poll")? {
         config.poll = poll(source, table)?;
     }
-    // `tape` is the old name of `limits`, which takes precedence.
-    let old = root
-        .in_order()
-        .find(|(key, _)| key.value == "tape")
-        .map(|(key, _)| key.span);
-    if let Some(span) = old {
-        source.warn(span, "`tape` is now called `limits`; both are read");
-    }
-    for name in ["tape", "limits"] {
-        if let Some(table) = root.table(name)? {
-            limits(source, table, &mut config)?;
-        }
+    if let Some(table) = root.table("limits")? {
+        limits(source, table, &mut config)?;
     }
     config.themes = Themes::read(source, root.raw("themes"))?;
     if let Some(table) = root.table("ui")? {

@@ -7,11 +7,9 @@ use super::table::{Source, Table, mismatch, table_of, text_of};
 /// The currency unless the file has another.
 const CURRENCY: &str = "$";
 
-/// Prices by model, as of a date.
+/// Prices by model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prices {
-    /// When they were valid, as written.
-    pub date: Option<String>,
     /// The currency, in front of amounts.
     pub currency: Option<String>,
     /// Names and prices, in the file's order. A name ending in `*` matches all names with that prefix.
@@ -84,7 +82,7 @@ impl Prices {
     }
 }
 
-/// Parses `[prices]`: a date, a currency, and a table for each model.
+/// Parses `[prices]`: a currency, and a table for each model.
 pub(super) fn prices<'s>(
     source: &'s Source<'s>,
     table: &Table<'s, '_>,
@@ -92,9 +90,8 @@ pub(super) fn prices<'s>(
     let mut prices = Prices::default();
     for (name, value) in table.in_order() {
         match (name.value, &value.value) {
-            ("date", Content::Text(_)) => prices.date = Some(text_of(source, value)?.value),
             ("currency", Content::Text(_)) => prices.currency = Some(text_of(source, value)?.value),
-            ("date" | "currency", _) => return Err(mismatch(source, value, "a text in quotes")),
+            ("currency", _) => return Err(mismatch(source, value, "a text in quotes")),
             (model, _) => prices
                 .models
                 .push((model.to_string(), price(source, model, value)?)),
@@ -148,7 +145,7 @@ mod tests {
 
     #[test]
     fn costs_use_the_users_prices_only() {
-        let text = "[prices]\ndate = \"2026-11-01\"\n\"gpt-5.1\" = { input = 2, cached = 0.5, output = 10 }\n\
+        let text = "[prices]\n\"gpt-5.1\" = { input = 2, cached = 0.5, output = 10 }\n\
                     \"gpt-5*\" = { input = 1, output = 4, reasoning = 8.0 }\n";
         let prices = Config::parse(text, None).unwrap().prices;
         let tokens = Tokens {
@@ -164,10 +161,7 @@ mod tests {
         };
         assert_eq!(cost("gpt-5.1").as_deref(), Some("$2.40"));
         assert_eq!(cost("gpt-5-mini").as_deref(), Some("$1.60"));
-        assert_eq!(
-            (cost("other"), prices.date.as_deref()),
-            (None, Some("2026-11-01"))
-        );
+        assert_eq!(cost("other"), None);
         assert_eq!(prices.amount(0.01423), "$0.0142");
         assert!(
             Config::default().prices.models.is_empty(),
@@ -181,7 +175,7 @@ mod tests {
             ("[prices]\nx = { input = 1 }\n", "`input` and `output`"),
             ("[prices]\nx = { input = -1, output = 1 }\n", "0 or more"),
             ("[prices]\nx = 3\n", "table"),
-            ("[prices]\ndate = 2026-11-01\n", "text in quotes"),
+            ("[prices]\ncurrency = 1\n", "text in quotes"),
         ] {
             let error = Config::parse(text, None).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

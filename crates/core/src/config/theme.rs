@@ -199,12 +199,7 @@ impl Default for Themes {
 impl Themes {
     /// Returns the theme with this name; [`AUTO`] is the default one.
     pub fn get(&self, name: &str) -> Option<&Scheme> {
-        // The theme's old name.
-        let name = match name {
-            "colour-blind" => "color-blind",
-            AUTO => TERMINAL,
-            name => name,
-        };
+        let name = if name == AUTO { TERMINAL } else { name };
         self.all
             .iter()
             .find(|(known, _)| known == name)

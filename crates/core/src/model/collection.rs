@@ -28,8 +28,6 @@ pub enum Collection {
     Providers,
     /// The caller's own tokens: for one provider by its slug, or all.
     Tokens(Option<String>),
-    /// The tokens that an agent may use, by the agent's id.
-    Connections(String),
 }
 
 /// A field of a row that a table shows.
@@ -96,14 +94,6 @@ const TOKENS: &[Field] = &[
     time("EXPIRES", "/expires_at"),
     field("ID", "/id"),
 ];
-const CONNECTIONS: &[Field] = &[
-    field("PROVIDER", "/provider_id"),
-    field("ACCOUNT", "/provider_account_label"),
-    field("SCOPES", "/scopes"),
-    time("EXPIRES", "/expires_at"),
-    field("TOKEN", "/oauth_token_id"),
-    field("ID", "/id"),
-];
 
 impl Collection {
     /// Returns the name of its rows, in the plural.
@@ -119,7 +109,6 @@ impl Collection {
             Collection::Listeners => "listeners",
             Collection::Providers => "providers",
             Collection::Tokens(_) => "tokens",
-            Collection::Connections(_) => "connections",
         }
     }
 
@@ -134,16 +123,14 @@ impl Collection {
             Collection::Listeners => "listener",
             Collection::Providers => "provider",
             Collection::Tokens(_) => "token",
-            Collection::Connections(_) => "connection",
         }
     }
 
-    /// Returns its parent: the id of an integration or of an agent, the slug of a provider.
+    /// Returns its parent: the id of an integration, the slug of a provider.
     pub fn owner(&self) -> Option<&str> {
         match self {
             Collection::Repositories(_, of)
             | Collection::InstallationRepositories(of)
-            | Collection::Connections(of)
             | Collection::Tokens(Some(of)) => Some(of),
             _ => None,
         }
@@ -155,7 +142,6 @@ impl Collection {
         match self {
             Collection::Repositories(app, _) => Collection::Repositories(*app, owner),
             Collection::InstallationRepositories(_) => Collection::InstallationRepositories(owner),
-            Collection::Connections(_) => Collection::Connections(owner),
             Collection::Tokens(Some(_)) => Collection::Tokens(Some(owner)),
             other => other.clone(),
         }
@@ -169,7 +155,6 @@ impl Collection {
             Collection::Listeners => LISTENERS,
             Collection::Providers => PROVIDERS,
             Collection::Tokens(_) => TOKENS,
-            Collection::Connections(_) => CONNECTIONS,
         }
     }
 
@@ -191,7 +176,7 @@ impl Collection {
         let name = match self {
             Collection::Listeners => &row["compute_id"],
             Collection::Providers => &row["provider_id"],
-            Collection::Tokens(_) | Collection::Connections(_) => &row["provider_account_label"],
+            Collection::Tokens(_) => &row["provider_account_label"],
             _ => &row["name"],
         };
         let name = name

@@ -1,5 +1,4 @@
-//! Changes of listeners, OAuth providers, tokens, connections and Forge installations (control-plane reference §2): their
-//! fields and documents.
+//! Changes of listeners, OAuth providers and tokens (control-plane reference §2): their fields and documents.
 
 use super::MASK;
 use crate::config::{ConfigError, Document, Field, Form, Format};
@@ -20,30 +19,10 @@ pub enum Service {
     /// Changes a provider, by its slug.
     UpdateProvider(String),
     DeleteProvider(String),
-    /// Updates a token's label or default flag, by its id.
-    UpdateToken(String),
     /// Revokes a token and deletes it.
     DeleteToken(String),
     /// Deletes all tokens of the caller for a provider, by its slug.
     DeleteTokensOf(String),
-    /// Revokes all Slack tokens in the workspace.
-    RevokeSlack,
-    /// Lets an agent use a token.
-    Connect {
-        /// The agent's id.
-        agent: String,
-    },
-    /// Stops an agent from using a token.
-    Disconnect {
-        /// The agent's id.
-        agent: String,
-        /// The connection's id.
-        connection: String,
-    },
-    /// Requests a link to install the Forge app.
-    ForgeLink,
-    /// Chooses an installation in a Forge session, by its id.
-    ForgeSelect(String),
 }
 
 /// A change and its fields. Contains no secrets; they are given by reference.
@@ -98,15 +77,6 @@ const UPDATE_PROVIDER: &[Field] = &[
     Field::new("uses_pkce", Form::Bool),
     Field::new("code_challenge_method", Form::Text),
 ];
-const UPDATE_TOKEN: &[Field] = &[
-    Field::new("provider_account_label", Form::Text),
-    Field::new("is_default", Form::Bool),
-];
-const CONNECT: &[Field] = &[Field::new("oauth_token_id", Form::Text).needed()];
-const FORGE_SELECT: &[Field] = &[
-    Field::new("action", Form::Word(&["ATTACH", "INSTALL_NEW"])).needed(),
-    Field::new("installation_id", Form::Integer(0, i64::MAX)),
-];
 
 impl Service {
     /// The fields of its body; none where it has none.
@@ -117,16 +87,10 @@ impl Service {
             Service::CreateProvider => CREATE_PROVIDER,
             Service::DiscoverProvider => DISCOVER_PROVIDER,
             Service::UpdateProvider(_) => UPDATE_PROVIDER,
-            Service::UpdateToken(_) => UPDATE_TOKEN,
-            Service::Connect { .. } => CONNECT,
-            Service::ForgeSelect(_) => FORGE_SELECT,
             Service::DeleteListener(_)
             | Service::DeleteProvider(_)
             | Service::DeleteToken(_)
-            | Service::DeleteTokensOf(_)
-            | Service::RevokeSlack
-            | Service::Disconnect { .. }
-            | Service::ForgeLink => &[],
+            | Service::DeleteTokensOf(_) => &[],
         }
     }
 
@@ -135,15 +99,9 @@ impl Service {
         match self {
             Service::CreateListener | Service::CreateProvider => "Create",
             Service::DiscoverProvider => "Discover",
-            Service::UpdateListener(_) | Service::UpdateProvider(_) | Service::UpdateToken(_) => {
-                "Update"
-            }
+            Service::UpdateListener(_) | Service::UpdateProvider(_) => "Update",
             Service::DeleteListener(_) | Service::DeleteProvider(_) => "Delete",
-            Service::DeleteToken(_) | Service::DeleteTokensOf(_) | Service::RevokeSlack => "Revoke",
-            Service::Connect { .. } => "Connect",
-            Service::Disconnect { .. } => "Disconnect",
-            Service::ForgeLink => "Install Forge",
-            Service::ForgeSelect(_) => "Choose for Forge",
+            Service::DeleteToken(_) | Service::DeleteTokensOf(_) => "Revoke",
         }
     }
 
@@ -153,17 +111,12 @@ impl Service {
             Service::CreateListener => "a listener",
             Service::CreateProvider => "a provider",
             Service::DiscoverProvider => "a provider of an MCP server",
-            Service::RevokeSlack => "all Slack tokens",
-            Service::ForgeLink => "a GitHub account",
             Service::UpdateListener(id)
             | Service::DeleteListener(id)
             | Service::UpdateProvider(id)
             | Service::DeleteProvider(id)
-            | Service::UpdateToken(id)
             | Service::DeleteToken(id)
-            | Service::DeleteTokensOf(id)
-            | Service::ForgeSelect(id) => id,
-            Service::Connect { agent } | Service::Disconnect { agent, .. } => agent,
+            | Service::DeleteTokensOf(id) => id,
         }
     }
 
@@ -233,13 +186,6 @@ impl Service {
                 }
                 text
             }
-            Service::UpdateToken(_) => {
-                let label = line("provider_account_label", &record["provider_account_label"], "\"…\"");
-                let default = line("is_default", &record["is_default"], "true");
-                format!("# A token's label and default flag. Lines that start with # are not sent and don't change.\n{label}{default}")
-            }
-            Service::Connect { .. } => "# The token that the agent may use: `:tokens` lists yours.\noauth_token_id = \"…\"\n".into(),
-            Service::ForgeSelect(_) => "action = \"ATTACH\"                # or INSTALL_NEW\n# installation_id = 0\n".into(),
             _ => String::new(),
         }
     }
@@ -268,16 +214,13 @@ mod tests {
             Service::CreateProvider,
             Service::DiscoverProvider,
             Service::UpdateProvider("p".into()),
-            Service::UpdateToken("t".into()),
-            Service::Connect { agent: "a".into() },
-            Service::ForgeSelect("s".into()),
         ]
     };
 
     #[test]
     fn templates_are_valid_and_contain_every_field() {
         let record = json!({"name": "a \"quoted\" name\n", "client_id": "c", "auth_url": "u", "token_url": null, "uses_pkce": true,
-            "version": "1", "compute_config": {"k8s_namespaces": ["a", "b\\"]}, "provider_account_label": null, "is_default": false});
+            "version": "1", "compute_config": {"k8s_namespaces": ["a", "b\\"]}});
         for what in WITH_DOCUMENT() {
             for record in [&record, &Value::Null] {
                 let text = what.template(record);

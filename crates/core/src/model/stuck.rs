@@ -6,6 +6,9 @@ use crate::text;
 use jiff::Timestamp;
 use std::time::Duration;
 
+/// A run at this attempt or a later one counts as stuck.
+const LATE_ATTEMPT: u64 = 3;
+
 /// How the newest sign of life of a run is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceSource {
@@ -205,9 +208,7 @@ pub fn stuck_signs(activity: Activity<'_>, limits: &Stuck, now: Timestamp) -> Ve
     }
     let current = running.or_else(|| runs_known.iter().find(|run| run.is_active()));
     let number = current.and_then(|run| run.attempt).max(attempt);
-    if let Some(number) =
-        number.filter(|number| usize::try_from(*number).is_ok_and(|n| n >= limits.attempts))
-    {
+    if let Some(number) = number.filter(|number| *number >= LATE_ATTEMPT) {
         signs.push(StuckSign::Attempt {
             run_id: current.map(|run| run.run_id.clone()),
             number,

@@ -1,4 +1,4 @@
-//! The auth service: OAuth providers, the user's tokens, and the agents that may use them.
+//! The auth service: OAuth providers and the user's tokens.
 //!
 //! Every region begins with four providers, one for each answer of `authenticate` (see [`TokenStore::new`]). A client secret is
 //! taken and forgotten; a token's own text leaves only by `authenticate` and `wait`.
@@ -9,14 +9,14 @@ use super::shape::{Field, Shape, body, may, must, null};
 use super::sign_in::SignIn;
 use super::timetable::Object;
 use super::{ControlServer, Refusal, answer, now, ok};
-use crate::agent::{detail, empty, json_response, query_pairs};
+use crate::agent::{detail, empty, query_pairs};
 use crate::ids::{before, iso_z, stable_hex, stable_uuid, uuid4};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use axum::routing::{delete, get, patch, post};
+use axum::routing::{delete, get, post};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -54,11 +54,6 @@ pub(super) const PATCH: &[Field] = &[
     null("uses_pkce", Shape::Flag),
     null("code_challenge_method", Shape::Text),
 ];
-pub(super) const METADATA: &[Field] = &[
-    null("provider_account_label", Shape::Text),
-    null("is_default", Shape::Flag),
-];
-pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 
 /// A token of the user for a provider.
 #[derive(Debug, Clone)]
@@ -122,7 +117,6 @@ pub struct TokenStore {
     pub providers: Vec<Object>,
     /// The tokens of the only user.
     pub tokens: Vec<Token>,
-    connections: Vec<Object>,
     /// Started sign-ins.
     pub sign_ins: BTreeMap<String, SignIn>,
 }
@@ -134,7 +128,6 @@ impl TokenStore {
         let mut vault = TokenStore {
             providers: Vec::new(),
             tokens: Vec::new(),
-            connections: Vec::new(),
             sign_ins: BTreeMap::new(),
         };
         for (id, name, host, kind) in [
@@ -165,8 +158,6 @@ impl TokenStore {
             token.expires_at = (provider == "linear").then(|| before(now(), 3.0 * 86_400.0));
             vault.tokens.push(token);
         }
-        let token = vault.tokens[0].clone();
-        vault.connect("support-bot", &token);
         vault
     }
 
@@ -178,30 +169,8 @@ impl TokenStore {
             .ok_or_else(|| missing("OAuth provider", id))
     }
 
-    /// Lets an agent use a token; idempotent.
-    fn connect(&mut self, agent: &str, token: &Token) -> Value {
-        if let Some(known) = self
-            .connections
-            .iter()
-            .find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
-        {
-            return json!(known);
-        }
-        let made = json!({
-            "id": uuid4(), "agent_id": agent, "oauth_token_id": token.id, "provider_id": token.provider,
-            "provider_account_label": token.label, "scopes": token.scopes, "expires_at": token.expires_at.map(iso_z),
-            "created_by": stable_uuid("runtail demo user"), "created_at": iso_z(now()),
-        });
-        self.connections.extend(made.as_object().cloned());
-        made
-    }
-
-    /// Deletes tokens and their connections.
     fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
         self.tokens.retain(|token| !gone(token));
-        let left = &self.tokens;
-        self.connections
-            .retain(|one| left.iter().any(|token| one["oauth_token_id"] == token.id));
     }
 
     /// Adds a token, which may become its provider's default.
@@ -265,19 +234,7 @@ pub fn routes() -> Router<Arc<ControlServer>> {
             get(provider).patch(change).delete(remove),
         )
         .route("/v2/auth/tokens", get(tokens).delete(revoke))
-        .route("/v2/auth/tokens/exists", get(exists))
-        .route("/v2/auth/tokens/workspace/slack", delete(revoke_slack))
-        .route("/v2/auth/tokens/workspace/slack/exists", get(slack_exists))
         .route("/v2/auth/tokens/{token}", delete(forget))
-        .route("/v2/auth/tokens/{token}/metadata", patch(describe))
-        .route(
-            "/v2/auth/agents/{agent}/connections",
-            get(connections).post(connect),
-        )
-        .route(
-            "/v2/auth/agents/{agent}/connections/{connection}",
-            delete(disconnect),
-        )
 }
 
 async fn providers(State(plane): ThisControl) -> Response {
@@ -391,90 +348,11 @@ async fn revoke(State(plane): ThisControl, uri: Uri) -> Response {
     }))
 }
 
-async fn exists(State(plane): ThisControl, uri: Uri) -> Response {
-    let pairs = query_pairs(&uri);
-    answer(required(&pairs, "provider_id").map(|provider| has_token(&plane, provider)))
-}
-
-fn has_token(plane: &ControlServer, provider: &str) -> Response {
-    ok(&json!({"has_token": plane.vault().tokens.iter().any(|token| token.provider == provider)}))
-}
-
-async fn slack_exists(State(plane): ThisControl) -> Response {
-    has_token(&plane, "slack")
-}
-
-async fn revoke_slack(State(plane): ThisControl) -> Response {
-    plane.vault().drop_tokens(|token| token.provider == "slack");
-    ok(&json!({"message": "Workspace Slack token deleted"}))
-}
-
-/// The place of a token.
-fn place(vault: &TokenStore, id: &str) -> Result<usize, Refusal> {
-    vault
-        .tokens
-        .iter()
-        .position(|token| token.id == id)
-        .ok_or_else(|| missing("OAuth token", id))
-}
-
 async fn forget(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     let mut vault = plane.vault();
-    answer(place(&vault, &id).map(|_| {
-        vault.drop_tokens(|token| token.id == id);
-        empty(StatusCode::NO_CONTENT)
-    }))
-}
-
-async fn describe(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes, METADATA).and_then(|asked| {
-        let mut vault = plane.vault();
-        let at = place(&vault, &id)?;
-        if asked["is_default"] == true {
-            vault.make_default(at);
-        }
-        let token = &mut vault.tokens[at];
-        token.is_default = asked["is_default"].as_bool().unwrap_or(token.is_default);
-        token.label = asked["provider_account_label"]
-            .as_str()
-            .map(str::to_owned)
-            .or(token.label.take());
-        token.updated_at = now();
-        Ok(ok(&token.summary()))
-    }))
-}
-
-async fn connections(State(plane): ThisControl, Path(agent): Path<String>) -> Response {
-    let vault = plane.vault();
-    let all: Vec<&Object> = vault
-        .connections
-        .iter()
-        .filter(|one| one["agent_id"] == agent.as_str())
-        .collect();
-    ok(&json!({"data": all}))
-}
-
-async fn connect(State(plane): ThisControl, Path(agent): Path<String>, bytes: Bytes) -> Response {
-    answer(body(&bytes, CONNECT).and_then(|asked| {
-        let mut vault = plane.vault();
-        let at = place(&vault, asked["oauth_token_id"].as_str().unwrap_or_default())?;
-        let token = vault.tokens[at].clone();
-        Ok(json_response(
-            StatusCode::CREATED,
-            &vault.connect(&agent, &token),
-        ))
-    }))
-}
-
-async fn disconnect(
-    State(plane): ThisControl,
-    Path((agent, id)): Path<(String, String)>,
-) -> Response {
-    let mut vault = plane.vault();
-    let is = |one: &Object| one["agent_id"] == agent.as_str() && one["id"] == id.as_str();
-    if !vault.connections.iter().any(is) {
-        return *missing("Agent connection", &id);
+    if vault.tokens.iter().all(|token| token.id != id) {
+        return *missing("OAuth token", &id);
     }
-    vault.connections.retain(|one| !is(one));
+    vault.drop_tokens(|token| token.id == id);
     empty(StatusCode::NO_CONTENT)
 }

@@ -143,8 +143,6 @@ fn request_fields_match_the_document_with_few_additions() {
         ("OAuthProviderCreateRequest", auth::CREATE),
         ("MCPOAuthProviderCreateRequest", auth::DISCOVER),
         ("OAuthProviderUpdateRequest", auth::PATCH),
-        ("OAuthTokenUpdateRequest", auth::METADATA),
-        ("CreateAgentConnectionRequest", auth::CONNECT),
         ("AuthAuthenticateRequest", sign_in::AUTHENTICATE),
         ("OAuthFinalizeRequest", sign_in::FINALIZE),
     ] {

@@ -618,8 +618,7 @@ impl App {
                     Described::Thread(..)
                     | Described::Run(..)
                     | Described::Schemas(..)
-                    | Described::Graph(..)
-                    | Described::ForgeSession(..) => "was not found",
+                    | Described::Graph(..) => "was not found",
                 };
                 let deleted = format!("{title} {missing}.\n{}", error.story());
                 self.notify(

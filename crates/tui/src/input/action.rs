@@ -62,8 +62,8 @@ contexts! {
     Command "Typing a command" "the palette",
     /// All profiles.
     Profiles "Profiles" "Profiles",
-    /// A list of resources: integrations, listeners, providers, tokens, connections.
-    Browse "Integrations, listeners, providers, tokens, connections" "a list of resources",
+    /// A list of resources: integrations, listeners, providers, tokens.
+    Browse "Integrations, listeners, providers, tokens" "a list of resources",
     /// A page of an agent server's records: versions of an assistant, crons, the store.
     Records "Versions of an assistant, crons, store" "versions, crons and the store",
     /// An authentication before it is sent.

@@ -1,7 +1,7 @@
 //! The keymap: the default bindings with the changes of `[keys]` applied.
 
 use super::action::{Action, Context};
-pub use super::bindings::{ALIASES, BINDINGS, Binding, binding};
+pub use super::bindings::{BINDINGS, Binding, binding};
 use super::key::{Code, Key};
 use std::collections::BTreeMap;
 
@@ -24,16 +24,6 @@ impl Keymap {
     /// Builds the map. Reports all problems of the configuration at once; invalid entries change nothing.
     pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
         let mut problems = Vec::new();
-        let current = |id: &String| {
-            ALIASES
-                .iter()
-                .find(|(old, _)| old == id)
-                .map_or(id.clone(), |(_, now)| now.to_string())
-        };
-        let changes: &BTreeMap<String, Vec<String>> = &changes
-            .iter()
-            .map(|(id, keys)| (current(id), keys.clone()))
-            .collect();
         for id in changes
             .keys()
             .filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str()))

@@ -76,21 +76,13 @@ pub async fn send(
             target.name.clone(),
         )
     });
-    // The response to these requests contains a link where the user continues.
-    let link = ["url", "redirect_url"]
-        .into_iter()
-        .find_map(|field| made.record[field].as_str());
-    let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
-    let link = link
-        .map(|link| format!(" Continue here:\n{link}"))
-        .unwrap_or_default();
     let (outcome, follow) = match (&deleting, &revision) {
         (Some(_), _) => ("started", " You'll be notified when it is deleted."),
         (None, Some(_)) => ("started", ""),
         (None, None) => ("done", ""),
     };
     let said = format!(
-        "{}: {outcome}.{complaint}{doubt}{follow}{link}",
+        "{}: {outcome}.{complaint}{doubt}{follow}",
         plan.preview.title
     );
     Ok(Applied {

@@ -282,15 +282,6 @@ async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiEr
                 .await?;
             services.keep_secrets(profile, row)
         }
-        Described::ForgeSession(profile, id) => {
-            let mut row = services
-                .control_plane(profile)
-                .await?
-                .forge_session(id)
-                .await?;
-            runtail_core::model::mask_record(&mut row);
-            row
-        }
         Described::Revision(of) => {
             let row = services
                 .control_plane(&of.profile)

@@ -154,8 +154,6 @@ pub enum Described {
     Schemas(ServerRef, Arc<str>),
     /// The graph of an assistant, by its id.
     Graph(ServerRef, Arc<str>),
-    /// A Forge installation session: its profile and its id.
-    ForgeSession(Arc<str>, String),
 }
 
 impl Described {
@@ -168,7 +166,6 @@ impl Described {
             | Described::Graph(server, _) => &server.profile,
             Described::Deployment(profile, ..) => profile,
             Described::Revision(of) => &of.profile,
-            Described::ForgeSession(profile, _) => profile,
         }
     }
 
@@ -186,9 +183,6 @@ impl Described {
             Described::Deployment(_, _, name) => format!("deployment {name}"),
             Described::Revision(of) => {
                 format!("revision {}", runtail_core::text::short_id(&of.revision))
-            }
-            Described::ForgeSession(_, id) => {
-                format!("session {}", runtail_core::text::short_id(id))
             }
         }
     }

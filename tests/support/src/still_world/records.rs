@@ -12,8 +12,6 @@ pub const IDS: &[(&str, &str)] = &[
     ("$LISTENER", "e0000000-0000-4000-8000-000000000001"),
     ("$TOKEN", "e0000000-0000-4000-8000-000000000002"),
     ("$LINK", "e0000000-0000-4000-8000-000000000003"),
-    ("$SESSION", "e0000000-0000-4000-8000-000000000004"),
-    ("$AGENT", "e0000000-0000-4000-8000-000000000005"),
     ("$ASSISTANT", "a0000000-0000-4000-8000-000000000001"),
     ("$CRON", "a0000000-0000-4000-8000-000000000002"),
     ("$PAUSED", "a0000000-0000-4000-8000-000000000003"),
@@ -228,14 +226,10 @@ fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
                           "auth_url": "https://a.example", "token_url": "https://t.example", "uses_pkce": false});
     let token = json!({"id": id("$TOKEN"), "provider_id": "github", "provider_account_label": other("ana"), "is_default": is_changed,
                        "scopes": [other("repo")], "expires_at": null});
-    let link = json!({"id": id("$LINK"), "oauth_token_id": id("$LINK"), "provider_id": "github",
-                      "provider_account_label": other("ana"), "scopes": [other("repo")]});
     let rows = |rows: &[Value]| Some(json!({"resources": rows, "offset": 0}));
     let is = |one: &str, name: &str| one == id(name);
     match (method, parts) {
-        ("DELETE", ["auth", "tokens"] | ["auth", "tokens", "workspace", ..]) => {
-            Some(json!({"deleted": 1}))
-        }
+        ("DELETE", ["auth", "tokens"]) => Some(json!({"deleted": 1})),
         ("DELETE", _) => Some(Value::Null),
         ("GET", ["deployments"]) => rows(&[deployment]),
         ("POST", ["deployments"]) => {
@@ -266,22 +260,10 @@ fn of_plane(is_changed: bool, method: &str, parts: &[&str], sent: &Value) -> Opt
         ("POST", ["auth", "providers", ..]) => Some(provider),
         ("GET" | "PATCH", ["auth", "providers", "github"]) => Some(provider),
         ("GET", ["auth", "tokens"]) => Some(json!([token])),
-        ("GET", ["auth", "tokens", ..]) => Some(json!({"has_token": true})),
-        ("PATCH", ["auth", "tokens", ..]) => Some(token),
-        ("GET", ["auth", "agents", _, "connections"]) => Some(json!([link])),
-        ("POST", ["auth", "agents", _, "connections"]) => Some(link),
         ("POST", ["auth", "authenticate"]) => Some(
             json!({"status": "completed", "token": "canary", "auth_id": id("$LINK"), "url": null}),
         ),
-        ("GET", ["integrations", "forge-github", "picker-sessions", one])
-            if is(one, "$SESSION") =>
-        {
-            Some(json!({"id": one, "installations": [{"installation_id": 7, "account": "acme"}]}))
-        }
         ("GET", ["integrations", ..]) => Some(json!([])),
-        ("POST", ["integrations", ..]) => {
-            Some(json!({"url": "https://github.com/apps/x", "redirect_url": "https://x.example"}))
-        }
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::ReproduceIntent;
 use runtail_core::config::{Mouse, Timestamps};
-use runtail_core::model::{Collection, GithubApp, Service};
+use runtail_core::model::{Collection, GithubApp};
 use runtail_core::text::capitalized;
 use std::sync::Arc;
 
@@ -344,15 +344,6 @@ pub const COMMANDS: &[Command] = &[
         },
     ),
     command(
-        "connections",
-        ArgumentKind::Text("AGENT"),
-        "The tokens that an agent may use",
-        |cx, agent| match agent {
-            "" => Requests::error("connections AGENT: the agent id is missing."),
-            agent => list(cx, Collection::Connections(agent.to_string()), agent),
-        },
-    ),
-    command(
         "crons",
         ArgumentKind::Nothing,
         "Crons of the selected deployment: runs that a schedule starts",
@@ -365,34 +356,6 @@ pub const COMMANDS: &[Command] = &[
         |cx, namespace| {
             let labels = namespace.split('.').filter(|label| !label.is_empty());
             on_server(cx, RecordList::Store(labels.map(str::to_string).collect()))
-        },
-    ),
-    command(
-        "revoke-slack",
-        ArgumentKind::Nothing,
-        "Revoke all Slack tokens in the workspace",
-        |cx, _| with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack)),
-    ),
-    command(
-        "forgesession",
-        ArgumentKind::Text("SESSION"),
-        "A Forge installation session",
-        |cx, session| match session {
-            "" => Requests::error("forgesession SESSION: the session id is missing."),
-            id => with_profile(cx, |profile| {
-                Route::Record(Described::ForgeSession(profile, id.to_string()))
-            }),
-        },
-    ),
-    command(
-        "forgeselect",
-        ArgumentKind::Text("SESSION"),
-        "Choose an installation in a Forge session",
-        |cx, session| match session {
-            "" => Requests::error("forgeselect SESSION: the session id is missing."),
-            session => with_profile(cx, |profile| {
-                Route::Service(profile, Service::ForgeSelect(session.to_string()))
-            }),
         },
     ),
     command(

@@ -1,5 +1,4 @@
-//! The browser: integrations, listeners, providers, tokens or connections of one profile at a time, as a table over the
-//! panes.
+//! The browser: integrations, listeners, providers or tokens of one profile at a time, as a table over the panes.
 
 use super::{sign_in, view};
 use crate::input::action::{Action, Context};
@@ -11,9 +10,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Listing};
-use runtail_core::model::{
-    Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time,
-};
+use runtail_core::model::{Collection, Field, Intent, Service, ServiceChange, parse_time};
 use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
@@ -34,7 +31,7 @@ pub struct Browse {
     pub profile: Arc<str>,
     /// The kind of the list.
     pub of: Collection,
-    /// The name of its parent: the account of an integration, the slug of a provider, the id of an agent.
+    /// The name of its parent: the account of an integration, the slug of a provider.
     pub owner: String,
     /// Its records with masked secrets.
     pub rows: Loaded<Vec<Value>>,
@@ -100,18 +97,9 @@ impl Browse {
     /// Returns the actions for the footer, most useful first.
     fn useful_actions(&self) -> &'static [&'static str] {
         match self.of {
-            Collection::Integrations(GithubApp::Deployments) => &[
+            Collection::Integrations(_) | Collection::ForgeInstallations => &[
                 "browse.open",
                 "browse.details",
-                "browse.filter",
-                "browse.profile",
-                "app.back",
-                "app.command",
-                "app.help",
-            ],
-            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => &[
-                "browse.open",
-                "browse.create",
                 "browse.filter",
                 "browse.profile",
                 "app.back",
@@ -146,20 +134,10 @@ impl Browse {
             ],
             Collection::Tokens(_) => &[
                 "browse.sign_in",
-                "browse.update",
                 "browse.delete",
                 "app.copy",
                 "browse.profile",
                 "app.back",
-                "app.help",
-            ],
-            Collection::Connections(_) => &[
-                "browse.open",
-                "browse.create",
-                "browse.delete",
-                "app.copy",
-                "app.back",
-                "app.command",
                 "app.help",
             ],
         }
@@ -291,23 +269,12 @@ impl Browse {
         Some(match (action, &self.of, id) {
             (Action::Create, Collection::Listeners, _) => Service::CreateListener,
             (Action::Create, Collection::Providers, _) => Service::CreateProvider,
-            (Action::Create, Collection::Connections(agent), _) => Service::Connect {
-                agent: agent.clone(),
-            },
-            (Action::Create, Collection::Integrations(GithubApp::Forge), _) => Service::ForgeLink,
             (Action::Discover, Collection::Providers, _) => Service::DiscoverProvider,
             (Action::Update, Collection::Listeners, Some(id)) => Service::UpdateListener(id),
             (Action::Update, Collection::Providers, Some(slug)) => Service::UpdateProvider(slug),
-            (Action::Update, Collection::Tokens(_), Some(id)) => Service::UpdateToken(id),
             (Action::Delete, Collection::Listeners, Some(id)) => Service::DeleteListener(id),
             (Action::Delete, Collection::Providers, Some(slug)) => Service::DeleteProvider(slug),
             (Action::Delete, Collection::Tokens(_), Some(id)) => Service::DeleteToken(id),
-            (Action::Delete, Collection::Connections(agent), Some(connection)) => {
-                Service::Disconnect {
-                    agent: agent.clone(),
-                    connection,
-                }
-            }
             (Action::DeleteAll, Collection::Tokens(Some(slug)), _) => {
                 Service::DeleteTokensOf(slug.clone())
             }
@@ -365,10 +332,7 @@ impl Browse {
         else {
             return Requests::info("No other profile has a control plane.");
         };
-        if let Collection::Repositories(..)
-        | Collection::InstallationRepositories(_)
-        | Collection::Connections(_) = self.of
-        {
+        if let Collection::Repositories(..) | Collection::InstallationRepositories(_) = self.of {
             let text = format!(
                 "These {} belong to {}; other profiles have their own.",
                 self.of.plural(),

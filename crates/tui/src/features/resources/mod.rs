@@ -1,4 +1,4 @@
-//! Integrations, listeners, providers, tokens and connections, and authentication with a provider.
+//! Integrations, listeners, providers and tokens, and authentication with a provider.
 
 pub mod browse;
 pub mod records;

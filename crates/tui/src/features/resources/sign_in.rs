@@ -170,16 +170,20 @@ impl SignIn {
                 steps.push(format!("{} waits for authorization.", key("signin.wait")));
             }
             (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), Some(_)) => {
-                steps.push(format!("{} stops waiting; the link stays valid.", key("signin.wait")));
+                steps.push(format!(
+                    "{} stops waiting; the link stays valid.",
+                    key("signin.wait")
+                ));
             }
             (AuthStatus::ConnectionRequired, ..) => steps.push(format!(
-                "Without `check_only` the server returns a link, if needed: {edit}. An agent's tokens are its connections \
-                 (:connections AGENT)."
+                "Without `check_only` the server returns a link, if needed: {edit}."
             )),
             (AuthStatus::TokenExpired, ..) => {
                 steps.push(format!("`force_new = true` requests a new one: {edit}."));
             }
-            (AuthStatus::NotFound, ..) => steps.push(format!("Send it again for a new link: {edit}.")),
+            (AuthStatus::NotFound, ..) => {
+                steps.push(format!("Send it again for a new link: {edit}."))
+            }
             _ => steps.push(format!("{edit}.")),
         }
         steps

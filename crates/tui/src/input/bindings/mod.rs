@@ -187,25 +187,6 @@ const fn write(
     }
 }
 
-/// Former names of actions, still accepted in `[keys]`.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("stream.values", "stream.state"),
-    ("stream.lifecycle", "stream.runs"),
-    ("stream.next_hit", "stream.next_problem"),
-    ("stream.prev_hit", "stream.prev_problem"),
-    ("stream.next_error", "stream.next_problem"),
-    ("stream.prev_error", "stream.prev_problem"),
-    ("stream.difference", "stream.compare"),
-    ("profiles.anyway", "profiles.switch"),
-    ("confirm.traces", "confirm.option"),
-    ("editor.anew", "editor.start_over"),
-    ("deployments.describe", "deployments.details"),
-    ("revisions.describe", "revisions.details"),
-    ("server.describe", "server.details"),
-    ("card.describe", "card.details"),
-    ("browse.describe", "browse.details"),
-];
-
 /// Returns the row with this id.
 pub fn binding(id: &str) -> Option<&'static Binding> {
     BINDINGS.iter().find(|binding| binding.id == id)

@@ -518,13 +518,7 @@ impl Summary<'_> {
         }
         let mut foot = Vec::new();
         if !self.prices.models.is_empty() {
-            let date = self
-                .prices
-                .date
-                .as_deref()
-                .map(|date| format!(", {}", text::clean(date)))
-                .unwrap_or_default();
-            foot.push(format!("prices: config{date}"));
+            foot.push("prices: config".to_string());
         }
         foot.extend(
             run.work
