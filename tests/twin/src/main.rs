@@ -17,7 +17,12 @@ struct Options {
 }
 
 fn options() -> anyhow::Result<Options> {
-    let mut options = Options { binaries: Vec::new(), scripts: Vec::new(), sizes: Vec::new(), jobs: 4 };
+    let mut options = Options {
+        binaries: Vec::new(),
+        scripts: Vec::new(),
+        sizes: Vec::new(),
+        jobs: 4,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().context(USAGE);
@@ -40,21 +45,42 @@ fn main() -> anyhow::Result<ExitCode> {
     let options = options()?;
     let mut scripts = Script::all()?;
     scripts.retain(|script| options.scripts.is_empty() || options.scripts.contains(&script.name));
-    let sizes = if options.sizes.is_empty() { &SIZES[..] } else { &options.sizes };
+    let sizes = if options.sizes.is_empty() {
+        &SIZES[..]
+    } else {
+        &options.sizes
+    };
     let [old, new] = match &options.binaries[..] {
         [binary] => {
             for script in &scripts {
-                show(script, *sizes.last().context("a size")?, binary, |line| println!("{line}"))?;
+                show(script, *sizes.last().context("a size")?, binary, |line| {
+                    println!("{line}")
+                })?;
             }
             return Ok(ExitCode::SUCCESS);
         }
-        [old, new] => [old, new].map(|binary| Subject { binary, answers: "" }),
+        [old, new] => [old, new].map(|binary| Subject {
+            binary,
+            answers: "",
+        }),
         _ => bail!(USAGE),
     };
-    let sizes_of = |script: &Script| if script.opens_dashboard() { sizes } else { &sizes[..1] };
-    let runs: Vec<_> =
-        scripts.iter().flat_map(|script| sizes_of(script).iter().map(move |size| (script, *size))).collect();
-    let (next, unsteady, found) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::<Difference>::new()));
+    let sizes_of = |script: &Script| {
+        if script.opens_dashboard() {
+            sizes
+        } else {
+            &sizes[..1]
+        }
+    };
+    let runs: Vec<_> = scripts
+        .iter()
+        .flat_map(|script| sizes_of(script).iter().map(move |size| (script, *size)))
+        .collect();
+    let (next, unsteady, found) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        Mutex::new(Vec::<Difference>::new()),
+    );
     let work = || -> anyhow::Result<()> {
         while let Some((script, size)) = runs.get(next.fetch_add(1, Ordering::SeqCst)) {
             let mut differences = compare(script, *size, [old, new])?;
@@ -74,9 +100,19 @@ fn main() -> anyhow::Result<ExitCode> {
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..options.jobs).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("no panics"))
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().expect("no panics"))
     })?;
     let found = found.into_inner()?.len();
-    println!("{} runs: {found} differences, {} only once", runs.len(), unsteady.into_inner());
-    Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println!(
+        "{} runs: {found} differences, {} only once",
+        runs.len(),
+        unsteady.into_inner()
+    );
+    Ok(if found == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

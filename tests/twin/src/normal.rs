@@ -28,11 +28,13 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 });
 
 /// A time. Those of other days are the world's, and stay.
-static TIME: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d{4}-\d\d-\d\d)?([T ]?)\d\d:\d\d(:\d\d(\.\d+)?|Z)"));
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(\d{4}-\d\d-\d\d)?([T ]?)\d\d:\d\d(:\d\d(\.\d+)?|Z)"));
 
 fn time(found: &Captures<'_>) -> String {
     let now = Timestamp::now();
-    let today = [now, now - SignedDuration::from_mins(5)].map(|time| time.strftime("%F").to_string());
+    let today =
+        [now, now - SignedDuration::from_mins(5)].map(|time| time.strftime("%F").to_string());
     match found.get(1) {
         Some(day) if !today.iter().any(|today| today == day.as_str()) => found[0].to_owned(),
         _ => format!("{}00:00:00", &found[2]),
@@ -45,7 +47,9 @@ pub fn normal(world: &World, text: &str) -> String {
     let ids = world.client_ids(&text);
     for (at, id) in ids.iter().enumerate() {
         let short = format!("{}…{}", &id[..8], &id[32..]);
-        text = text.replace(id, &format!("<id {at}>")).replace(&short, &format!("<id {at}>"));
+        text = text
+            .replace(id, &format!("<id {at}>"))
+            .replace(&short, &format!("<id {at}>"));
     }
     // Ids of the same minute begin alike.
     for id in &ids {
@@ -65,7 +69,11 @@ pub fn sorted(value: &Value) -> Value {
         Value::Object(fields) => {
             let mut keys: Vec<_> = fields.iter().collect();
             keys.sort_unstable_by_key(|(key, _)| *key);
-            Value::Object(keys.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect::<Map<_, _>>())
+            Value::Object(
+                keys.into_iter()
+                    .map(|(key, value)| (key.clone(), sorted(value)))
+                    .collect::<Map<_, _>>(),
+            )
         }
         other => other.clone(),
     }

@@ -8,7 +8,11 @@ pub const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Runs a command to its end; `until_still` interrupts it when nothing happens any more.
-    Command { words: Vec<String>, input: String, until_still: bool },
+    Command {
+        words: Vec<String>,
+        input: String,
+        until_still: bool,
+    },
     /// Opens the dashboard.
     Open(Vec<String>),
     /// Writes bytes to the terminal.
@@ -49,7 +53,10 @@ impl Script {
 
     /// Parses a script; the README describes the lines.
     pub fn parse(name: &str, text: &str) -> anyhow::Result<Script> {
-        let mut script = Script { name: name.to_owned(), steps: Vec::new() };
+        let mut script = Script {
+            name: name.to_owned(),
+            steps: Vec::new(),
+        };
         let mut lines = text.lines().enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let line = line.trim_end();
@@ -64,21 +71,34 @@ impl Script {
                 block.push('\n');
             }
             let mut add = |text: &str, action| {
-                script.steps.push(Step { line: at + 1, text: text.to_owned(), action });
+                script.steps.push(Step {
+                    line: at + 1,
+                    text: text.to_owned(),
+                    action,
+                });
             };
             match verb {
                 "$" | "$$" | "^C" => {
                     let words = split(rest)?;
-                    let preview = (verb == "$$").then(|| [&words[..], &["--dry-run".to_owned()]].concat());
+                    let preview =
+                        (verb == "$$").then(|| [&words[..], &["--dry-run".to_owned()]].concat());
                     for words in preview.into_iter().chain(formats(words)) {
                         let (input, until_still) = (block.clone(), verb == "^C");
-                        add(&words.join(" "), Action::Command { words, input, until_still });
+                        add(
+                            &words.join(" "),
+                            Action::Command {
+                                words,
+                                input,
+                                until_still,
+                            },
+                        );
                     }
                 }
                 "open" => add(line, Action::Open(split(rest)?)),
                 "key" => {
                     for key in rest.split(' ') {
-                        let bytes = bytes(key).with_context(|| format!("{name}:{}: key {key}", at + 1))?;
+                        let bytes =
+                            bytes(key).with_context(|| format!("{name}:{}: key {key}", at + 1))?;
                         add(&format!("key {key}"), Action::Press(bytes));
                     }
                 }
@@ -94,7 +114,9 @@ impl Script {
 
     /// Returns whether the script opens the dashboard, so that the size of the terminal matters.
     pub fn opens_dashboard(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.action, Action::Open(_)))
+        self.steps
+            .iter()
+            .any(|step| matches!(step.action, Action::Open(_)))
     }
 }
 
@@ -120,9 +142,10 @@ fn split(text: &str) -> anyhow::Result<Vec<String>> {
 /// Repeats a command that ends in `-o *` for each format.
 fn formats(words: Vec<String>) -> Vec<Vec<String>> {
     match words.split_last() {
-        Some((star, rest)) if star == "*" => {
-            ["table", "json", "jsonl"].iter().map(|format| [rest, &[(*format).to_owned()]].concat()).collect()
-        }
+        Some((star, rest)) if star == "*" => ["table", "json", "jsonl"]
+            .iter()
+            .map(|format| [rest, &[(*format).to_owned()]].concat())
+            .collect(),
         _ => vec![words],
     }
 }
@@ -150,7 +173,10 @@ fn bytes(key: &str) -> Option<String> {
     if !named.is_empty() {
         return Some(named.to_owned());
     }
-    if let Some(letter) = key.strip_prefix("ctrl-").and_then(|letter| letter.bytes().next()) {
+    if let Some(letter) = key
+        .strip_prefix("ctrl-")
+        .and_then(|letter| letter.bytes().next())
+    {
         return Some(char::from(letter & 0x1f).to_string());
     }
     Some(key.to_owned()).filter(|key| key.chars().count() == 1)

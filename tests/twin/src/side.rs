@@ -57,10 +57,16 @@ impl Side {
     pub fn new(binary: &Path, answers: &str) -> anyhow::Result<Side> {
         let world = World::start()?;
         world.add(answers)?;
-        let folder = tempfile::Builder::new().prefix("twin").rand_bytes(6).tempdir_in("/tmp")?;
+        let folder = tempfile::Builder::new()
+            .prefix("twin")
+            .rand_bytes(6)
+            .tempdir_in("/tmp")?;
         let config = folder.path().join(".config/runtail");
         std::fs::create_dir_all(&config)?;
-        std::fs::write(config.join("config.toml"), world.filled(include_str!("../config.toml")))?;
+        std::fs::write(
+            config.join("config.toml"),
+            world.filled(include_str!("../config.toml")),
+        )?;
         let mut side = Side {
             binary: std::path::absolute(binary)?,
             world,
@@ -89,25 +95,46 @@ impl Side {
             ("TZ", "UTC".to_owned()),
             ("TERM", "xterm-256color".to_owned()),
             ("EDITOR", "true".to_owned()),
-            ("TWIN_KEY", "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789".to_owned()),
+            (
+                "TWIN_KEY",
+                "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789".to_owned(),
+            ),
         ]
     }
 
     /// Begins a step, without waiting for its end.
     pub fn begin(&mut self, action: &Action, size: (u16, u16)) -> anyhow::Result<()> {
         self.output.clear();
-        let filled = |words: &[String]| words.iter().map(|word| self.world.filled(word)).collect::<Vec<_>>();
+        let filled = |words: &[String]| {
+            words
+                .iter()
+                .map(|word| self.world.filled(word))
+                .collect::<Vec<_>>()
+        };
         match action {
-            Action::Command { words, input, until_still } => {
+            Action::Command {
+                words,
+                input,
+                until_still,
+            } => {
                 self.running = Some(self.spawn(&filled(words), input, *until_still)?);
             }
             Action::Open(words) => {
                 let (binary, folder) = (&self.binary, self.folder.path());
-                self.terminal = Some(Terminal::open(binary, &filled(words), &self.environment(), folder, size)?);
+                self.terminal = Some(Terminal::open(
+                    binary,
+                    &filled(words),
+                    &self.environment(),
+                    folder,
+                    size,
+                )?);
             }
             Action::Press(keys) => {
                 let keys = self.world.filled(keys);
-                self.terminal.as_mut().context("the dashboard isn't open")?.write(&keys)?;
+                self.terminal
+                    .as_mut()
+                    .context("the dashboard isn't open")?
+                    .write(&keys)?;
             }
             Action::Wait(_) => {}
             Action::Answer(text) => self.world.add(text)?,
@@ -136,20 +163,35 @@ impl Side {
         let _ = stdin.write_all(self.world.filled(input).as_bytes());
         let received = Arc::new(AtomicUsize::new(0));
         let outputs = [
-            reader(child.stdout.take().context("stdout")?, Arc::clone(&received)),
-            reader(child.stderr.take().context("stderr")?, Arc::clone(&received)),
+            reader(
+                child.stdout.take().context("stdout")?,
+                Arc::clone(&received),
+            ),
+            reader(
+                child.stderr.take().context("stderr")?,
+                Arc::clone(&received),
+            ),
         ];
-        Ok(Running { child, outputs, received, until_still })
+        Ok(Running {
+            child,
+            outputs,
+            received,
+            until_still,
+        })
     }
 
     /// Waits for the end of a command, if one was begun.
     pub fn finish(&mut self) -> anyhow::Result<()> {
-        let Some(mut running) = self.running.take() else { return Ok(()) };
+        let Some(mut running) = self.running.take() else {
+            return Ok(());
+        };
         let began = Instant::now();
         let (mut last, mut changed, mut is_interrupted) = (usize::MAX, began, false);
         let code = loop {
             if let Some(status) = running.child.try_wait()? {
-                break status.code().map_or_else(|| status.to_string(), |code| code.to_string());
+                break status
+                    .code()
+                    .map_or_else(|| status.to_string(), |code| code.to_string());
             }
             let seen = running.received.load(Ordering::SeqCst) + self.world.requests().len();
             if seen != last || self.world.is_busy() {
@@ -167,7 +209,8 @@ impl Side {
         };
         for (name, output) in ["out", "err"].iter().zip(running.outputs) {
             let text = normal(&self.world, &output.join().unwrap_or_default());
-            self.output.extend(text.lines().map(|line| format!("{name} {line}")));
+            self.output
+                .extend(text.lines().map(|line| format!("{name} {line}")));
         }
         self.output.push(format!("exit {code}"));
         Ok(())
@@ -178,7 +221,10 @@ impl Side {
         let requests = self.world.requests().split_off(self.reported);
         let files = self.read_files();
         let mut changed = Vec::new();
-        for (path, bytes) in files.iter().filter(|(path, bytes)| self.files.get(*path) != Some(bytes)) {
+        for (path, bytes) in files
+            .iter()
+            .filter(|(path, bytes)| self.files.get(*path) != Some(bytes))
+        {
             changed.push(format!("file {}", path.display()));
             changed.extend(String::from_utf8_lossy(bytes).lines().map(str::to_owned));
         }
@@ -188,10 +234,19 @@ impl Side {
             Some(terminal) => terminal.lines(),
             None => self.output.clone(),
         };
-        let normal = |lines: Vec<String>| lines.iter().map(|line| normal(&self.world, line)).collect::<Vec<_>>();
+        let normal = |lines: Vec<String>| {
+            lines
+                .iter()
+                .map(|line| normal(&self.world, line))
+                .collect::<Vec<_>>()
+        };
         let mut requests = normal(requests);
         requests.sort_unstable();
-        Seen { screen: normal(screen), requests, files: normal(changed) }
+        Seen {
+            screen: normal(screen),
+            requests,
+            files: normal(changed),
+        }
     }
 
     /// Ends a step: what was done so far isn't part of the next one.
@@ -215,7 +270,10 @@ impl Side {
     }
 }
 
-fn reader(mut output: impl Read + Send + 'static, received: Arc<AtomicUsize>) -> JoinHandle<String> {
+fn reader(
+    mut output: impl Read + Send + 'static,
+    received: Arc<AtomicUsize>,
+) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
         while let Ok(n @ 1..) = output.read(&mut buffer) {

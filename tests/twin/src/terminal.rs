@@ -8,8 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// What terminals are asked for, and their replies: the position of the cursor, the attributes, the background.
-const REPLIES: [(&str, &str); 3] =
-    [("\x1b[6n", "\x1b[1;1R"), ("\x1b[c", "\x1b[?62;22c"), ("\x1b]11;?\x1b\\", "\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\")];
+const REPLIES: [(&str, &str); 3] = [
+    ("\x1b[6n", "\x1b[1;1R"),
+    ("\x1b[c", "\x1b[?62;22c"),
+    ("\x1b]11;?\x1b\\", "\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\"),
+];
 
 struct Shown {
     parser: vt100::Parser,
@@ -37,7 +40,12 @@ impl Terminal {
         folder: &Path,
         (cols, rows): (u16, u16),
     ) -> anyhow::Result<Terminal> {
-        let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 })?;
+        let pty = native_pty_system().openpty(PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        })?;
         let mut command = CommandBuilder::new(binary);
         command.args(words);
         command.cwd(folder);
@@ -50,7 +58,11 @@ impl Terminal {
         let mut output = pty.master.try_clone_reader()?;
         let input = Arc::new(Mutex::new(pty.master.take_writer()?));
         let parser = vt100::Parser::new(rows, cols, 0);
-        let shown = Arc::new(Mutex::new(Shown { parser, changed: Instant::now(), is_closed: false }));
+        let shown = Arc::new(Mutex::new(Shown {
+            parser,
+            changed: Instant::now(),
+            is_closed: false,
+        }));
         let (screen, replies) = (Arc::clone(&shown), Arc::clone(&input));
         std::thread::spawn(move || {
             let mut buffer = [0; 16 * 1024];
@@ -66,7 +78,12 @@ impl Terminal {
             }
             lock(&screen).is_closed = true;
         });
-        Ok(Terminal { _master: pty.master, input, child, shown })
+        Ok(Terminal {
+            _master: pty.master,
+            input,
+            child,
+            shown,
+        })
     }
 
     pub fn write(&self, keys: &str) -> anyhow::Result<()> {
@@ -81,15 +98,24 @@ impl Terminal {
         if shown.is_closed {
             return None;
         }
-        Some(if self.is_running() { Instant::now() } else { shown.changed })
+        Some(if self.is_running() {
+            Instant::now()
+        } else {
+            shown.changed
+        })
     }
 
     /// Returns whether a thread of the program runs right now. Where this can't be seen, only output counts.
     fn is_running(&self) -> bool {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.process_id().unwrap_or_default()));
+        let tasks = std::fs::read_dir(format!(
+            "/proc/{}/task",
+            self.child.process_id().unwrap_or_default()
+        ));
         tasks.into_iter().flatten().flatten().any(|task| {
             let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            stat.rsplit(") ").next().is_some_and(|stat| stat.starts_with(['R', 'D']))
+            stat.rsplit(") ")
+                .next()
+                .is_some_and(|stat| stat.starts_with(['R', 'D']))
         })
     }
 
@@ -106,15 +132,27 @@ impl Terminal {
         let mut lines = Vec::new();
         for row in 0..rows {
             let (mut line, mut style) = (String::new(), String::new());
-            for cell in (0..cols).filter_map(|col| screen.cell(row, col)).filter(|cell| !cell.is_wide_continuation()) {
+            for cell in (0..cols)
+                .filter_map(|col| screen.cell(row, col))
+                .filter(|cell| !cell.is_wide_continuation())
+            {
                 let mut mark = color('f', cell.fgcolor()) + &color('b', cell.bgcolor());
-                let is = [(cell.bold(), '!'), (cell.dim(), '.'), (cell.inverse(), '%'), (cell.underline(), '_')];
+                let is = [
+                    (cell.bold(), '!'),
+                    (cell.dim(), '.'),
+                    (cell.inverse(), '%'),
+                    (cell.underline(), '_'),
+                ];
                 mark.extend(is.iter().filter(|(is, _)| *is).map(|(_, mark)| mark));
                 if mark != style {
                     let _ = write!(line, "⟨{mark}⟩");
                     style = mark;
                 }
-                line.push_str(if cell.has_contents() { cell.contents() } else { " " });
+                line.push_str(if cell.has_contents() {
+                    cell.contents()
+                } else {
+                    " "
+                });
             }
             lines.push(line.trim_end().to_owned());
         }

@@ -26,7 +26,13 @@ static FRAGMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\$\{([^}]+)\}")
 static ID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").expect("a regex"));
 /// Headers that every client sends, or that depend on the connection.
-const USUAL: [&str; 5] = ["host", "accept-encoding", "content-length", "user-agent", "connection"];
+const USUAL: [&str; 5] = [
+    "host",
+    "accept-encoding",
+    "content-length",
+    "user-agent",
+    "connection",
+];
 /// Headers whose values are part of a request. Of others, which may be secrets, only the names are.
 const PLAIN: [&str; 3] = ["accept", "content-type", "last-event-id"];
 
@@ -48,16 +54,32 @@ impl Answer {
     /// Parses `METHOD PATH[?QUERY] [STATUS] [hold] [~TEXT]… [HEADER=VALUE]…`; the body follows below.
     fn parse(head: &str) -> Option<Answer> {
         let mut words = head.split(' ');
-        let method = words.next().filter(|word| ["GET", "POST", "PUT", "PATCH", "DELETE"].contains(word))?;
-        let (path, query) = words.next().map(|target| target.split_once('?').unwrap_or((target, "")))?;
-        let query = query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let method = words
+            .next()
+            .filter(|word| ["GET", "POST", "PUT", "PATCH", "DELETE"].contains(word))?;
+        let (path, query) = words
+            .next()
+            .map(|target| target.split_once('?').unwrap_or((target, "")))?;
+        let query = query
+            .split('&')
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
         let (method, path) = (method.to_owned(), path.to_owned());
-        let mut answer = Answer { method, path, query, status: 200, ..Answer::default() };
+        let mut answer = Answer {
+            method,
+            path,
+            query,
+            status: 200,
+            ..Answer::default()
+        };
         for word in words {
             match (word, word.strip_prefix('~'), word.split_once('=')) {
                 ("hold", ..) => answer.hold = true,
                 (_, Some(text), _) => answer.contains.push(text.to_owned()),
-                (_, _, Some((name, value))) => answer.headers.push((name.to_owned(), value.to_owned())),
+                (_, _, Some((name, value))) => {
+                    answer.headers.push((name.to_owned(), value.to_owned()))
+                }
                 _ => answer.status = word.parse().ok()?,
             }
         }
@@ -77,7 +99,10 @@ impl Answer {
         };
         same_path
             && self.method == method
-            && self.query.iter().all(|part| query.split('&').any(|other| other == part))
+            && self
+                .query
+                .iter()
+                .all(|part| query.split('&').any(|other| other == part))
             && self.contains.iter().all(|text| body.contains(text))
     }
 }
@@ -105,7 +130,8 @@ impl Known {
 
     fn note_ids(&mut self, text: &str) {
         let ids = ID.find_iter(text).map(|found| found.as_str().to_owned());
-        self.ids.extend(ids.filter(|id| !self.client_ids.contains(id)));
+        self.ids
+            .extend(ids.filter(|id| !self.client_ids.contains(id)));
     }
 }
 
@@ -126,10 +152,18 @@ impl World {
         let port = listener.local_addr()?.port();
         let base = format!("http://127.0.0.1:{port}");
         let started = Timestamp::now();
-        let world = Arc::new(World { known: Mutex::default(), in_flight: AtomicUsize::new(0), port, base, started });
+        let world = Arc::new(World {
+            known: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            port,
+            base,
+            started,
+        });
         world.add(&std::fs::read_to_string(WORLD).context(WORLD)?)?;
         let router = Router::new().fallback(serve).with_state(Arc::clone(&world));
-        RUNTIME.spawn(async move { axum::serve(tokio::net::TcpListener::from_std(listener)?, router).await });
+        RUNTIME.spawn(async move {
+            axum::serve(tokio::net::TcpListener::from_std(listener)?, router).await
+        });
         Ok(world)
     }
 
@@ -148,7 +182,9 @@ impl World {
                 is_open = false;
             } else {
                 let answer = known.answers.last_mut().filter(|_| is_open);
-                let answer = answer.ok_or_else(|| anyhow::anyhow!("the world has a line without a request: {line}"))?;
+                let answer = answer.ok_or_else(|| {
+                    anyhow::anyhow!("the world has a line without a request: {line}")
+                })?;
                 answer.body += line;
                 answer.body.push('\n');
             }
@@ -158,7 +194,15 @@ impl World {
 
     /// Replaces `${NAME}` in a text of a script.
     pub fn filled(&self, text: &str) -> String {
-        self.fill(text, &self.known.lock().unwrap_or_else(PoisonError::into_inner).fragments, "")
+        self.fill(
+            text,
+            &self
+                .known
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .fragments,
+            "",
+        )
     }
 
     /// Replaces `${base}`, `${-SPAN}` (a time before the start), `${body.FIELD}`, `${@FILE#POINTER}` and fragments.
@@ -170,9 +214,15 @@ impl World {
             }
             if let Some(field) = name.strip_prefix("body.") {
                 let body: Value = serde_json::from_str(body).unwrap_or_default();
-                return body[field].as_str().unwrap_or("00000000-0000-4000-8000-00000000000b").to_owned();
+                return body[field]
+                    .as_str()
+                    .unwrap_or("00000000-0000-4000-8000-00000000000b")
+                    .to_owned();
             }
-            if let Some(span) = name.strip_prefix('-').and_then(|span| span.parse::<SignedDuration>().ok()) {
+            if let Some(span) = name
+                .strip_prefix('-')
+                .and_then(|span| span.parse::<SignedDuration>().ok())
+            {
                 return format!("{:.6}", self.started - span);
             }
             match name {
@@ -193,7 +243,11 @@ impl World {
 
     /// Returns the requests so far, in the order of their arrival.
     pub fn requests(&self) -> Vec<String> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .requests
+            .clone()
     }
 
     /// Returns the ids that the client made, also those in this text.
@@ -209,8 +263,16 @@ impl World {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.note_client_ids(path);
         known.note_client_ids(body);
-        known.requests.push(format!("{method} {path}?{} [{headers}] {body}", parts.join("&")));
-        let answer = known.answers.iter().rev().find(|answer| answer.fits(method, path, query, body)).cloned();
+        known.requests.push(format!(
+            "{method} {path}?{} [{headers}] {body}",
+            parts.join("&")
+        ));
+        let answer = known
+            .answers
+            .iter()
+            .rev()
+            .find(|answer| answer.fits(method, path, query, body))
+            .cloned();
         let mut answer = answer.unwrap_or_else(|| Answer {
             status: 404,
             body: r#"{"detail":"Not Found"}"#.to_owned(),
@@ -225,12 +287,17 @@ impl World {
 /// Reads `FILE` or `FILE#POINTER`, a value of a JSON file.
 fn included(name: &str) -> String {
     let (file, pointer) = name.split_once('#').unwrap_or((name, ""));
-    let text = std::fs::read_to_string(format!("{TESTS}/{file}")).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let text = std::fs::read_to_string(format!("{TESTS}/{file}"))
+        .unwrap_or_else(|error| panic!("{file}: {error}"));
     if pointer.is_empty() {
         return text;
     }
-    let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    document.pointer(pointer).unwrap_or_else(|| panic!("{file} has no {pointer}")).to_string()
+    let document: Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    document
+        .pointer(pointer)
+        .unwrap_or_else(|| panic!("{file} has no {pointer}"))
+        .to_string()
 }
 
 async fn serve(State(world): State<Arc<World>>, request: Request) -> Response {
@@ -257,7 +324,9 @@ async fn serve(State(world): State<Arc<World>>, request: Request) -> Response {
         (_, true) => "text/html",
         _ => "application/json",
     };
-    let mut response = Response::builder().status(answer.status).header("content-type", kind);
+    let mut response = Response::builder()
+        .status(answer.status)
+        .header("content-type", kind);
     for (name, value) in &answer.headers {
         response = response.header(name, value);
     }
