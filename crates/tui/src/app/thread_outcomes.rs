@@ -11,7 +11,7 @@ use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::subject::Subject;
 use crate::session::thread::{explained, with_sentence};
 use runtail_api::{
-    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, StartError,
+    Acted, ApiError, CancelAction, CancelState, CancelTarget, LoadedThread, StartError,
     StartFailure, Started, ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
