@@ -10,8 +10,7 @@ use crate::output::{Column, Format, cell, column, complain, placed};
 use crate::signals::Signals;
 use futures::{StreamExt, stream};
 use runtail_api::{
-    Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, StartFailure,
-    Started,
+    Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, Started,
 };
 use runtail_core::model::{AnswerRule, InboxItem, InboxThread};
 use runtail_core::text;
@@ -268,7 +267,7 @@ async fn finish(
             }
             Ok(_) => Failure::new(Exit::Failed, "this action starts no run"),
             Err(failed) => {
-                let is_unknown = failed.failure == StartFailure::Unknown;
+                let is_unknown = failed.failure.is_unknown();
                 let failure =
                     threads::not_started(failed, &waiting.options, &waiting.thread.thread_id);
                 complain(&format!(

@@ -57,11 +57,12 @@ impl Options {
 
 const NOTES: &str = "\
 A row's `status` is `deleted`, `stopped`, `stopping` (accepted, but a run is still active), `started`, `nothing_to_do`, `not_found`, \
-`refused` (nothing was done; `why` says the reason), `unknown` (the reply was lost, or Ctrl-C was pressed twice) or `not_sent` \
+`refused` (nothing was done; `why` says the reason), `unknown` (the server failed, its reply was lost, or Ctrl-C was pressed twice) or `not_sent` \
 (stopped by Ctrl-C before its turn); with --dry-run `planned`.
 
-Exit codes: 0 done for every thread, or nothing to do · 1 a thread was not found, or refused · 2 not confirmed · 3 not allowed, or \
-read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
+Exit codes: 0 done for every thread, or nothing to do · 1 a thread was not found, or refused · 2 not confirmed · 3 all that failed \
+were not allowed, or the profile is read-only · 5 unknown for a thread, or the server couldn't be reached for all that failed · 130 \
+stopped by Ctrl-C.";
 
 /// Options of `threads retry`.
 #[derive(Debug, Args)]
@@ -92,10 +93,11 @@ apply the edit on the server: lists usually grow, and messages are replaced by i
 
 A row's `status` is `started` (with `run_id`, and `checkpoint_id` of the edit), `edited` (the state was edited, but no run was started; \
 `why` says the reason, and `fork T` runs the thread on), `refused` (nothing was done; `why` says the reason), `not_found`, `unknown` \
-(a reply was lost) or `not_sent` (stopped by Ctrl-C before its turn); with --dry-run `planned`.
+(the server failed, or a reply was lost) or `not_sent` (stopped by Ctrl-C before its turn); with --dry-run `planned`.
 
 Exit codes: 0 started for every thread · 1 a thread was not found, refused, or edited without a run · 2 not confirmed, or not JSON · 3 \
-not allowed, or read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
+all that failed were not allowed, or the profile is read-only · 5 unknown for a thread, or the server couldn't be reached for all that \
+failed · 130 stopped by Ctrl-C.";
 
 /// A thread and its plan.
 struct Target {
@@ -187,10 +189,7 @@ pub(crate) async fn run(
     let planned = targets.iter().filter(|target| target.plan.is_ok()).count();
     tell(&action, &targets);
     if options.dry_run {
-        let rows: Vec<Value> = targets
-            .iter()
-            .map(|target| row(&target.thread, planned_status(target)))
-            .collect();
+        let rows: Vec<Row> = targets.iter().map(planned_row).collect();
         print(&options.output, &rows)?;
         complain("dry run: nothing was sent");
         return Ok(exit_of(&rows));
@@ -378,31 +377,43 @@ fn question(action: &BulkAction, targets: &[Target]) -> String {
 }
 
 /// Sends the requests, a few at a time. After Ctrl-C no further one is sent.
-async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> Vec<Value> {
+async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> Vec<Row> {
     let sent = targets.into_iter().map(|target| async move {
         let Ok(plan) = &target.plan else {
-            return row(&target.thread, planned_status(&target));
+            return planned_row(&target);
         };
         if signals.stop.is_cancelled() {
-            return row(&target.thread, (BulkOutcome::NotSent.word(), None));
-        }
-        let Some(result) = signals.unless_abandoned(server.act_on_thread(plan)).await else {
             return row(
                 &target.thread,
-                (
-                    BulkOutcome::Unknown.word(),
-                    Some("stopped before the server answered".into()),
-                ),
+                BulkOutcome::NotSent.word(),
+                None,
+                Exit::Done,
+            );
+        }
+        let Some(result) = signals.unless_abandoned(server.act_on_thread(plan)).await else {
+            let why = Some("stopped before the server answered".into());
+            return row(
+                &target.thread,
+                BulkOutcome::Unknown.word(),
+                why,
+                Exit::Network,
             );
         };
         if result
             .as_ref()
             .is_err_and(|failed| failed.error.kind == Kind::NotFound)
         {
-            return row(&target.thread, ("not_found", None));
+            return row(&target.thread, "not_found", None, Exit::Failed);
         }
-        let (outcome, why) = BulkOutcome::of(&result);
-        let mut row = row(&target.thread, (outcome.word(), why));
+        let (outcome, error) = BulkOutcome::of(&result);
+        let exit = match (outcome, &error) {
+            (BulkOutcome::Unknown, _) => Exit::Network,
+            (BulkOutcome::Refused, Some(error)) => Exit::of(error),
+            (BulkOutcome::Refused | BulkOutcome::Edited, _) => Exit::Failed,
+            _ => Exit::Done,
+        };
+        let why = error.map(|error| error.to_string());
+        let (mut row, exit) = row(&target.thread, outcome.word(), why, exit);
         match &result {
             Ok(Acted::Started(started)) => row["run_id"] = started.run_id.as_str().into(),
             Ok(Acted::Forked {
@@ -414,7 +425,7 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
             }
             _ => {}
         }
-        row
+        (row, exit)
     });
     stream::iter(sent)
         .buffered(BULK_CONCURRENCY)
@@ -422,28 +433,36 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
         .await
 }
 
-/// Returns the status of a thread before anything is sent.
-fn planned_status(target: &Target) -> (&'static str, Option<String>) {
-    match &target.plan {
-        Ok(_) => ("planned", None),
+/// Returns the row of a thread before anything is sent.
+fn planned_row(target: &Target) -> Row {
+    let (status, why) = match &target.plan {
+        Ok(_) => return row(&target.thread, "planned", None, Exit::Done),
         Err(PlanError::Asked(error)) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
             ("not_found", None)
         }
         Err(PlanError::Nothing(why)) if why.contains("no such thread") => ("not_found", None),
-        Err(PlanError::Nothing(why)) => (BulkOutcome::Nothing.word(), Some(why.clone())),
+        Err(PlanError::Nothing(why)) => {
+            let (nothing, why) = (BulkOutcome::Nothing.word(), Some(why.clone()));
+            return row(&target.thread, nothing, why, Exit::Done);
+        }
         Err(error) => (BulkOutcome::Refused.word(), Some(error.to_string())),
-    }
+    };
+    row(&target.thread, status, why, Exit::Failed)
 }
 
-fn row(thread: &str, (status, why): (&str, Option<String>)) -> Value {
+/// The result for a thread, and its exit code.
+type Row = (Value, Exit);
+
+fn row(thread: &str, status: &str, why: Option<String>, exit: Exit) -> Row {
     let mut row = json!({"thread_id": thread, "status": status});
     if let Some(why) = why {
         row["why"] = text::clean(&why).into();
     }
-    row
+    (row, exit)
 }
 
-fn print(output: &Output, rows: &[Value]) -> Result<(), Failure> {
+fn print(output: &Output, rows: &[Row]) -> Result<(), Failure> {
+    let rows: Vec<Value> = rows.iter().map(|(row, _)| row.clone()).collect();
     let has_reasons = rows.iter().any(|row| row["why"].is_string());
     let mut columns = vec![
         column("THREAD", |row| cell(&row["thread_id"])),
@@ -452,25 +471,30 @@ fn print(output: &Output, rows: &[Value]) -> Result<(), Failure> {
     if has_reasons {
         columns.push(column("WHY", |row| cell(&row["why"])));
     }
-    output.rows(rows, &columns)
+    output.rows(&rows, &columns)
 }
 
 /// Whether the result of a row is not known, or it was not sent.
-fn is_undecided(row: &Value) -> bool {
+fn is_undecided((row, _): &Row) -> bool {
     row["status"] == BulkOutcome::NotSent.word() || row["status"] == BulkOutcome::Unknown.word()
 }
 
-fn exit_of(rows: &[Value]) -> Exit {
-    let has = |words: &[&str]| {
-        rows.iter()
-            .any(|row| words.iter().any(|word| row["status"] == **word))
-    };
-    if has(&["unknown"]) {
+/// Returns the exit code of all rows: 5 if a result is unknown, else that of the failures if they share one, else 1.
+fn exit_of(rows: &[Row]) -> Exit {
+    let mut failed = rows
+        .iter()
+        .map(|(_, exit)| *exit)
+        .filter(|exit| *exit != Exit::Done);
+    let first = failed.next().unwrap_or(Exit::Done);
+    if rows
+        .iter()
+        .any(|(row, _)| row["status"] == BulkOutcome::Unknown.word())
+    {
         return Exit::Network;
     }
-    if has(&["refused", "not_found", "edited"]) {
-        Exit::Failed
+    if failed.all(|exit| exit == first) {
+        first
     } else {
-        Exit::Done
+        Exit::Failed
     }
 }

@@ -45,10 +45,11 @@ pub struct Options {
 
 const NOTES: &str = "\
 A row's status is `stopped`, `stopping` (accepted, but the run is still active), `finished` (it had ended before, or ended by \
-itself), `not_found` or `failed`; `run_status` is the run's own status, or `deleted` after a rollback.
+itself), `not_found`, `failed` or `unknown` (the server failed, or its reply was lost); `run_status` is the run's own status, or `deleted` after a rollback.
 
 Exit codes: 0 every run has stopped, is stopping or had already ended · 1 a run was not found or could not be cancelled · 2 not \
-confirmed · 3 not allowed, or read-only · 4 with --wait: a run had not stopped at the deadline.";
+confirmed · 3 not allowed, or read-only · 4 with --wait: a run had not stopped at the deadline · 5 unknown for a run. Of several, \
+that of the first.";
 
 /// How a run is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -102,7 +103,7 @@ pub(crate) async fn run(
             .wait_until_stopped(call.thread, &mut targets, options.timeout)
             .await;
     }
-    report(&call, &targets, &options)
+    report(context, &call, &targets, &options)
 }
 
 /// Parameters of all requests.
@@ -155,7 +156,12 @@ impl Call<'_> {
     }
 }
 
-fn report(call: &Call<'_>, targets: &[CancelTarget], options: &Options) -> Result<Exit, Failure> {
+fn report(
+    context: &Context,
+    call: &Call<'_>,
+    targets: &[CancelTarget],
+    options: &Options,
+) -> Result<Exit, Failure> {
     let row = |target: &CancelTarget| {
         json!({
             "thread_id": options.thread, "run_id": target.run_id, "action": call.action.word(),
@@ -207,6 +213,12 @@ fn report(call: &Call<'_>, targets: &[CancelTarget], options: &Options) -> Resul
                 Exit::Failed,
                 format!("run {run} of thread {thread} was not found"),
             ),
+            CancelState::Unknown => {
+                let options = context.globals.where_to();
+                let check = format!("`runtail{options} runs get {thread} {run}` shows its status");
+                let what = format!("it is unknown whether run {run} was cancelled: {check}{error}");
+                (Exit::Network, what)
+            }
             CancelState::Active | CancelState::Failed => {
                 let code = target.error.as_ref().map_or(Exit::Failed, Exit::of);
                 (code, format!("run {run} could not be cancelled{error}"))

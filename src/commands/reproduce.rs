@@ -2,14 +2,14 @@
 
 use crate::args::Globals;
 use crate::commands::change::fields::filled;
-use crate::commands::change::threads::unplanned_run;
+use crate::commands::change::threads::{not_done, unplanned_run};
 use crate::commands::change::{Sending, preview};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{complain, placed};
 use crate::resolve;
 use clap::Args;
-use runtail_api::{ReproduceIntent, Reproduced, StartError, StartFailure};
+use runtail_api::{ReproduceIntent, Reproduced};
 use runtail_core::model::shell_word;
 use runtail_core::text;
 use serde_json::{Value, json};
@@ -84,7 +84,14 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     preview::tell(&plan.preview);
     let made = match source.reproduce(&target, &plan).await {
         Ok(made) => made,
-        Err(failed) => return Err(not_copied(failed, &target_context, plan.new_thread())),
+        Err(failed) => {
+            let (options, id) = (
+                target_context.globals.where_to(),
+                text::clean(plan.new_thread()),
+            );
+            let check = format!("`runtail{options} threads get {id}` shows it");
+            return Err(not_done(failed, "the thread was created", &check));
+        }
     };
     if made.was_found {
         complain("warning: the target's reply was lost, but the thread was created");
@@ -154,47 +161,4 @@ fn row(made: &Reproduced, source: &str, server: &str, options: &str) -> Value {
         "differences": differences,
         "command": format!("runtail{options} threads history {} --tree", shell_word(&made.thread)),
     })
-}
-
-/// Returns the message for a copy that was not made, or is not known to be.
-fn not_copied(failed: StartError, target: &Context, new_thread: &str) -> Failure {
-    let StartError { failure, error } = failed;
-    let (exit, what) = match failure {
-        StartFailure::Changed | StartFailure::NotOpen => (
-            Exit::Failed,
-            "The thread changed since the preview. Nothing was sent.".to_string(),
-        ),
-        StartFailure::Unchecked => (
-            Exit::of(&error),
-            "The thread couldn't be checked again. Nothing was sent.".into(),
-        ),
-        StartFailure::Unreachable => (
-            Exit::of(&error),
-            "The target couldn't be reached. Nothing was sent.".into(),
-        ),
-        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => (
-            Exit::Failed,
-            "The target created the thread, but not its states.".into(),
-        ),
-        StartFailure::Unknown => {
-            let (options, id) = (target.globals.where_to(), text::clean(new_thread));
-            let check = format!("`runtail{options} threads get {id}` shows it");
-            let why = match error.status() {
-                Some(status) => format!("The target failed ({status})."),
-                None => "The target's reply was lost.".into(),
-            };
-            (
-                Exit::Network,
-                format!("{why} It is unknown whether the thread was created: {check}."),
-            )
-        }
-        StartFailure::Answered
-        | StartFailure::Busy
-        | StartFailure::Refused
-        | StartFailure::NotOffered => (
-            Exit::of(&error),
-            "The target refused. Nothing was created.".into(),
-        ),
-    };
-    Failure::new(exit, format!("{what}\n  {error}"))
 }

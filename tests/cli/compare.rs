@@ -281,22 +281,6 @@ async fn what_cannot_be_compared_is_an_error() {
         );
         assert_eq!(done.out, "", "{args:?}");
     }
-    let sealed = [
-        "--read-only",
-        "compare",
-        "us/bot",
-        "eu/bot",
-        "--run",
-        "support",
-        "--input",
-        QUESTION,
-    ];
-    let done = runtail(folder.path(), &sealed).await;
-    assert!(
-        done.code == 3 && done.err.contains("nothing was changed"),
-        "{}",
-        done.err
-    );
 }
 
 #[tokio::test]

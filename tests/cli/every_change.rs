@@ -3,12 +3,15 @@
 
 use runtail_testkit::process::{Done, command, launch};
 use runtail_testkit::still_world::{Fate, Since, StillWorld, with_ids};
+use runtail_testkit::table;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const TABLE: &str = include_str!("every_change.txt");
+/// The width of the first column.
+const LABEL: usize = 34;
 /// Commands that are run at the same time; most of their time is waiting.
 const WORKERS: usize = 6;
 
@@ -347,7 +350,7 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
     } else {
         format!("{command} ({name})")
     };
-    line = format!("{line:34}");
+    line = format!("{line:LABEL$}");
     let (mut planned, mut requests) = (None, Vec::new());
     for (title, situation) in SITUATIONS {
         let is_needless = match situation {
@@ -374,10 +377,14 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
                 _ => {}
             }
         }
-        let _ = write!(line, " {cell:>width$}", width = title.len().max(3));
+        let _ = write!(line, " {cell:>width$}", width = width_of(title));
     }
     requests.sort();
     format!("{line}  {}", requests.join(", "))
+}
+
+fn width_of(title: &str) -> usize {
+    title.len().max(3)
 }
 
 /// Returns whether a change is about a thread that exists.
@@ -459,20 +466,7 @@ fn every_change_is_sent_once_or_not_at_all() {
             });
         }
     });
-    let mut found = format!("{:34}", "");
-    for (title, _) in SITUATIONS {
-        let _ = write!(found, " {title:>3}");
-    }
-    for line in lines.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        found += "\n";
-        found += line.trim_end();
-    }
-    let expected: Vec<&str> = TABLE
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
-    assert!(
-        expected == found.lines().collect::<Vec<_>>(),
-        "every_change.txt differs; found:\n{found}"
-    );
+    let columns = SITUATIONS.map(|(title, _)| (title, width_of(title)));
+    let lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+    table::compare(TABLE, LABEL, &columns, &lines);
 }

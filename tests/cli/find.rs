@@ -258,16 +258,6 @@ async fn found_threads_are_deleted_only_after_consent() {
             "{}",
             refused.err
         );
-        run(&[
-            "threads",
-            "prune",
-            "--search",
-            query,
-            "--yes",
-            "--read-only",
-        ])
-        .await
-        .expect(3);
         assert_eq!(count().await, 300, "{dialect:?}");
         let rows = run(&["threads", "prune", "--search", query, "--yes"])
             .await
@@ -336,9 +326,6 @@ async fn names_and_stars_are_merged_into_the_metadata() {
             "{}",
             same.err
         );
-        run(&["threads", "label", thread, "--unstar", "--read-only"])
-            .await
-            .expect(3);
         assert_eq!(read().await["starred"], true, "{dialect:?}");
     }
 }

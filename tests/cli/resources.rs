@@ -526,28 +526,3 @@ async fn store_items_are_written_found_and_deleted() {
         );
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_written_by_a_read_only_profile() {
-    let world = World::start(Dialect::Python).await;
-    let id = world.assistant().await;
-    world.sim.forget_requests();
-    for args in [
-        ["--read-only", "assistants", "restore", &id, "1", "--yes"].as_slice(),
-        &[
-            "--read-only",
-            "crons",
-            "create",
-            "approval",
-            "--schedule",
-            "0 9 * * 1",
-        ],
-        &["--read-only", "store", "put", "a", "k", "{}"],
-    ] {
-        assert!(
-            world.runtail(args).expect(3).stderr.contains("read-only"),
-            "{args:?}"
-        );
-    }
-    assert_eq!(world.writes(), [""; 0]);
-}

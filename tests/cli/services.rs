@@ -794,13 +794,6 @@ async fn listeners_are_created_updated_and_deleted() {
             ended.err
         );
     }
-    let ended = runtail(
-        folder.path(),
-        &[&delete[..], &["--confirm", "k8s-new", "--read-only"]].concat(),
-    )
-    .await
-    .expect(3);
-    assert!(ended.err.contains("--read-only"), "{}", ended.err);
     runtail(
         folder.path(),
         &[&delete[..], &["--confirm", "k8s-new"]].concat(),

@@ -1208,8 +1208,8 @@ async fn runs_cancel_verifies_that_runs_stopped() {
             503,
             &["one", "--yes"],
             5,
-            &["one failed running"],
-            "could not be cancelled: ",
+            &["one unknown running"],
+            "it is unknown whether run one was cancelled: `runtail runs get t-1 one` shows its status",
         ),
         (
             401,

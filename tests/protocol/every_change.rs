@@ -6,6 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use runtail_core::config::Config;
 use runtail_testkit::still_world::{Fate, Since, StillWorld, with_ids};
+use runtail_testkit::table;
 use runtail_tui::input::key::parse_keys;
 use runtail_tui::input::keymap::BINDINGS;
 use runtail_tui::runtime::{Dashboard, Options};
@@ -21,6 +22,8 @@ use std::time::Duration;
 const WORKERS: usize = 6;
 /// The threads of the world.
 const THREADS: [&str; 5] = ["$IDLE", "$FAILED", "$ASKING", "$BUSY", "$STUCK"];
+/// The width of the first column.
+const LABEL: usize = 31;
 const TABLE: &str = include_str!("every_change.txt");
 const SIZE: (u16, u16) = (130, 40);
 /// What the screen says of a read-only profile.
@@ -28,8 +31,7 @@ const SEALED: [&str; 2] = ["read-only; nothing was sent", "its profile is read-o
 /// Long enough for a loaded machine, so a test that reaches it hangs.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// What the screen says of a change: that its result is unknown, that it was not made, that the connection broke and nothing else, or
-/// that it was made. The first that occurs in a new line counts.
+/// What the screen says of a change: that its result is unknown, that a part was made, that it was not made, or that it was made. The first that occurs in a new line counts.
 const OUTCOMES: [(&str, &[&str]); 4] = [
     (
         "unknown",
@@ -40,11 +42,11 @@ const OUTCOMES: [(&str, &[&str]); 4] = [
             "an unknown result",
         ],
     ),
+    ("partly", &["Only a part was done"]),
     (
         "refused",
         &["othing was sent", "refused", "status 4", "status 5"],
     ),
-    ("broken", &["without a response", "connection broke"]),
     (
         "done",
         &[
@@ -135,16 +137,40 @@ agent there | run on two servers, 1st | /threads | ~bot | :$URL/threads/$IDLE<En
 agent there | run on two servers, 2nd | /runs | ~bot | :$URL/threads/$IDLE<Enter> | ~finished | :compare-run there/bot<Enter> | ~▾ Request
 "#;
 
-/// The keys that change something, or lead to the preview of a change. Each one's change is in CHANGES, maybe from another screen.
-const KEYS: &str = "deployments.new_run deployments.create deployments.update deployments.delete deployments.redeploy \
-    deployments.rollback deployments.interrupt revisions.redeploy revisions.interrupt revisions.rollback \
-    card.redeploy card.interrupt card.rollback composer.start editor.preview confirm.send confirm.edit \
-    answer.send signin.send save.write why.answer why.approve why.new_run why.cancel why.again \
-    why.release why.restore why.edit_state browse.create browse.update browse.delete browse.delete_all \
-    server.answer server.approve server.new_run server.cancel server.rollback server.delete server.retry \
-    server.star inbox.answer inbox.approve inbox.answer_rules inbox.end records.restore records.create \
-    records.update records.pause records.delete stream.answer stream.approve stream.new_run \
-    stream.cancel stream.rollback stream.again stream.edit_state stream.delete";
+/// The keys that change something, or lead to the preview of a change: each with a change that it makes, maybe from another screen.
+const KEYS: &str = "
+create a deployment = deployments.create editor.preview confirm.send confirm.edit
+update a deployment = deployments.update
+delete a deployment = deployments.delete
+redeploy a revision = deployments.redeploy revisions.redeploy card.redeploy
+roll back to a revision = deployments.rollback revisions.rollback card.rollback
+interrupt a revision = deployments.interrupt revisions.interrupt card.interrupt
+create a listener = browse.create
+update a listener = browse.update
+delete a listener = browse.delete
+revoke the tokens of a provider = browse.delete_all
+authenticate = signin.send
+star a thread = server.star
+cancel a run = server.cancel stream.cancel why.cancel
+cancel a run, roll back = server.rollback stream.rollback
+delete a thread = server.delete stream.delete
+retry a thread = server.retry stream.again why.again
+run again = why.restore
+edit the state = stream.edit_state why.edit_state
+answer = answer.send server.answer server.approve stream.answer stream.approve why.answer why.approve inbox.answer inbox.approve
+answer by rules = inbox.answer_rules
+end a thread = inbox.end
+release a thread = why.release
+start on a new thread, 1st = deployments.new_run server.new_run composer.start
+start on a thread = stream.new_run why.new_run
+restore a version = records.restore
+create a cron = records.create
+update a cron = records.update
+pause a cron = records.pause
+delete a cron = records.delete
+";
+/// The keys that only write a file.
+const LOCAL: [&str; 1] = ["save.write"];
 
 struct Change {
     profiles: &'static str,
@@ -428,7 +454,7 @@ fn line(change: &Change) -> String {
     let is_of_thread = steps
         .iter()
         .any(|step| *step == "i" || THREADS.iter().any(|thread| step.contains(thread)));
-    let (mut line, mut requests) = (format!("{name:31}"), Vec::new());
+    let (mut line, mut requests) = (format!("{name:LABEL$}"), Vec::new());
     for (title, situation) in SITUATIONS {
         let is_needless = match situation {
             Situation::Since(Since::RunStarted) => !is_of_thread,
@@ -479,34 +505,31 @@ fn every_change_of_the_dashboard_is_sent_once_or_not_at_all() {
             });
         }
     });
-    let mut found = format!("{:31}", "");
-    for (title, _) in SITUATIONS {
-        let _ = write!(found, " {title:width$}", width = width_of(title));
-    }
-    for line in lines.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        found = format!("{}\n{}", found.trim_end(), line.trim_end());
-    }
-    let expected: Vec<&str> = TABLE
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
-    assert!(
-        expected == found.lines().collect::<Vec<_>>(),
-        "every_change.txt differs; found:\n{found}"
-    );
+    let columns = SITUATIONS.map(|(title, _)| (title, width_of(title)));
+    let lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+    table::compare(TABLE, LABEL, &columns, &lines);
 }
 
 #[test]
-fn every_key_that_changes_something_is_known() {
-    let keys: Vec<&str> = KEYS.split_whitespace().collect();
-    let found: Vec<&str> = BINDINGS
+fn every_key_that_changes_something_has_a_row() {
+    let changes = changes();
+    let mut keys: Vec<&str> = LOCAL.to_vec();
+    for line in KEYS.lines().filter(|line| !line.is_empty()) {
+        let (name, of) = line.split_once(" = ").expect("a row and its keys");
+        let is_row = changes.iter().any(|change| change.name == name);
+        assert!(is_row, "{name}: in KEYS, but not in CHANGES");
+        keys.extend(of.split(' '));
+    }
+    keys.sort_unstable();
+    let mut found: Vec<&str> = BINDINGS
         .iter()
         .filter(|binding| binding.writes)
         .map(|binding| binding.id)
         .collect();
-    let missing: Vec<&&str> = found.iter().filter(|id| !keys.contains(id)).collect();
-    assert!(
-        missing.is_empty(),
-        "add a line to CHANGES, and the key to KEYS: {missing:?}"
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(
+        keys, found,
+        "KEYS (left) and the keys that change something"
     );
 }

@@ -249,7 +249,7 @@ fn a_refused_run_keeps_the_draft() {
     dash.done(EffectResult::Acted(number, thread.clone(), Err(failed)));
     let screen = dash.screen();
     assert!(
-        screen.contains("The server refused the run. Your draft is kept."),
+        screen.contains("The server refused. Nothing was done. Your draft is kept."),
         "{screen}"
     );
     assert!(

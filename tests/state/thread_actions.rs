@@ -521,14 +521,17 @@ fn answer_drafts_survive_closing_and_rejections() {
     for (failure, message) in [
         (
             StartFailure::Answered,
-            "Someone answered first. Your draft is kept.",
+            "Someone answered first, so the server refused. Your draft is kept.",
         ),
         (
             StartFailure::Busy,
-            "Another run is active on the thread, so the server refused the answer.",
+            "Another run is active on the thread, so the server refused.",
         ),
         (StartFailure::NotOpen, "This question is no longer open."),
-        (StartFailure::Refused, "The server refused the answer."),
+        (
+            StartFailure::Refused,
+            "The server refused. Nothing was done.",
+        ),
     ] {
         let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
         dash.done(EffectResult::Acted(
@@ -1113,7 +1116,7 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
     ));
     assert!(
         dash.screen()
-            .contains("Another run is active on this thread, so the server refused this one.")
+            .contains("Another run is active on the thread, so the server refused.")
     );
 }
 

@@ -194,18 +194,12 @@ impl ApiError {
 
     /// Adds a hint to the error of a change if it is unknown whether the change was made.
     pub(crate) fn maybe_applied(self) -> ApiError {
-        match self.kind {
-            // An unexpected success status is not reliable.
-            Kind::Network
-            | Kind::Timeout
-            | Kind::Protocol
-            | Kind::TooLarge(_)
-            | Kind::Server(_)
-            | Kind::Status(200..=299) => {
-                self.hinted("it was sent once and may have been applied nevertheless: check before you try again")
-            }
-            _ => self,
+        if !self.at.is_write || self.is_refusal() {
+            return self;
         }
+        self.hinted(
+            "it was sent once and may have been applied nevertheless: check before you try again",
+        )
     }
 
     /// Returns the error in one line.

@@ -269,6 +269,16 @@ impl Http {
         head: &mut Option<Head>,
         planned: Option<(&str, Option<&PlainRequest>)>,
     ) -> Result<Answer, ApiError> {
+        let answer = self.attempt(call, head, planned).await;
+        answer.map_err(ApiError::maybe_applied)
+    }
+
+    async fn attempt(
+        &self,
+        call: &Call<'_>,
+        head: &mut Option<Head>,
+        planned: Option<(&str, Option<&PlainRequest>)>,
+    ) -> Result<Answer, ApiError> {
         let at = Place {
             is_write: !call.reads,
             ..self.place(&call.method, &call.url)

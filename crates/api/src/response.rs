@@ -70,6 +70,7 @@ impl Answer {
             let head = self.secrets.scrub(&head);
             answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone())
                 .without(&self.secrets)
+                .maybe_applied()
         })
     }
 

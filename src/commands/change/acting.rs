@@ -10,10 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{complain, placed};
 use crate::resolve;
 use crate::signals::Signals;
-use runtail_api::{
-    Acted, AgentServer, StartError, StartFailure, Started, StateEdit, ThreadIntent, ThreadPlan,
-    WriteKind,
-};
+use runtail_api::{Acted, AgentServer, Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind};
 use runtail_core::text;
 use serde_json::{Value, json};
 
@@ -52,7 +49,7 @@ pub(crate) async fn edit_state(
 /// Carries out an action on a thread and prints the result: the run that it started, or the checkpoint that it made.
 ///
 /// # Errors
-/// A read-only profile is an error before any request; see [`StartFailure`] for the rest.
+/// A read-only profile is an error before any request; see [`runtail_api::StartFailure`] for the rest.
 pub(crate) async fn run(
     globals: &Globals,
     intent: ThreadIntent,
@@ -153,7 +150,16 @@ async fn send(
             ));
             Ok(ActionResult { plan, acted })
         }
-        Err(failed) => Err(not_done(failed, context, (thread, plan.is_label()))),
+        Err(failed) => {
+            let (options, thread) = (context.globals.where_to(), text::clean(thread));
+            let check = match plan.is_label() {
+                true => format!("`runtail{options} threads get {thread}` shows it"),
+                false => format!(
+                    "`runtail{options} runs list {thread}` and `runtail{options} threads history {thread}` show it"
+                ),
+            };
+            Err(threads::not_done(failed, "it was done", &check))
+        }
     }
 }
 
@@ -193,59 +199,4 @@ fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
         _ => row["checkpoint_id"] = checkpoint.unwrap_or_default(),
     }
     row
-}
-
-/// Returns the message for an action that was not done, or is not known to be.
-fn not_done(failed: StartError, context: &Context, (thread, is_label): (&str, bool)) -> Failure {
-    let StartError { failure, error } = failed;
-    let (exit, what) = match failure {
-        StartFailure::NotOpen | StartFailure::Changed => (
-            Exit::Failed,
-            "The thread changed since the preview. Nothing was sent.".to_string(),
-        ),
-        StartFailure::Unchecked => (
-            Exit::of(&error),
-            "The thread couldn't be checked again. Nothing was sent.".into(),
-        ),
-        StartFailure::Unreachable => (
-            Exit::of(&error),
-            "The server couldn't be reached. Nothing was sent.".into(),
-        ),
-        StartFailure::Answered | StartFailure::Busy => (
-            Exit::Failed,
-            "A run is active on the thread, so the server refused.".into(),
-        ),
-        StartFailure::Refused => (
-            Exit::of(&error),
-            "The server refused. Nothing was changed.".into(),
-        ),
-        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => (
-            Exit::Failed,
-            "Only the first of two requests was done.".into(),
-        ),
-        StartFailure::NotOffered => (
-            Exit::Failed,
-            "This server can't start runs in the background.".into(),
-        ),
-        StartFailure::Unknown => {
-            let (options, thread) = (context.globals.where_to(), text::clean(thread));
-            let check = match is_label {
-                true => format!("`runtail{options} threads get {thread}` shows it"),
-                false => {
-                    format!(
-                        "`runtail{options} runs list {thread}` and `runtail{options} threads history {thread}` show it"
-                    )
-                }
-            };
-            let why = match error.status() {
-                Some(status) => format!("The server failed ({status})."),
-                None => "The server's reply was lost.".into(),
-            };
-            (
-                Exit::Network,
-                format!("{why} It is unknown whether it was done: {check}."),
-            )
-        }
-    };
-    Failure::new(exit, format!("{what}\n  {error}"))
 }

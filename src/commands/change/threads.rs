@@ -106,52 +106,31 @@ pub(crate) fn unplanned_run(error: PlanError) -> Failure {
 
 /// Returns the message for a run that was not started, or is not known to be. `options` select the server in a command.
 pub(crate) fn not_started(failed: StartError, options: &str, thread: &str) -> Failure {
+    let thread = shell_word(thread);
+    let check = format!("`runtail{options} runs list {thread}` shows it");
+    not_done(failed, "the run was started", &check)
+}
+
+/// Returns the message for a change that was not made, or is not known to be. `what` is what is unknown then, and `check` what shows
+/// it.
+pub(crate) fn not_done(failed: StartError, what: &str, check: &str) -> Failure {
     let StartError { failure, error } = failed;
-    let (exit, what) = match failure {
-        StartFailure::NotOpen => (
-            Exit::Failed,
-            "This question is no longer open. Nothing was sent.".to_string(),
-        ),
-        StartFailure::Changed => (Exit::Failed, "The thread changed. Nothing was sent.".into()),
-        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => (
-            Exit::Failed,
-            "Only the first of two requests was done.".into(),
-        ),
-        StartFailure::Answered => (
-            Exit::Failed,
-            "Someone answered first. The server refused this answer.".into(),
-        ),
-        StartFailure::Busy => (
-            Exit::Failed,
-            "Another run is active on the thread. The server refused this run.".into(),
-        ),
-        StartFailure::Unchecked => (
-            Exit::of(&error),
-            "The thread couldn't be checked again. Nothing was sent.".into(),
-        ),
-        StartFailure::Unreachable => (
-            Exit::of(&error),
-            "The server couldn't be reached. Nothing was sent.".into(),
-        ),
-        StartFailure::Refused => (Exit::of(&error), "The server refused the run.".into()),
-        StartFailure::NotOffered => (
-            Exit::Failed,
-            "This server can't start runs in the background.".into(),
-        ),
-        StartFailure::Unknown => {
-            let check = format!(
-                "`runtail{options} runs list {}` shows whether it was started",
-                shell_word(thread)
-            );
-            let why = match error.status() {
-                Some(status) => format!("The server failed ({status})."),
-                None => "The server's reply was lost.".into(),
-            };
-            (
-                Exit::Network,
-                format!("{why} It is unknown whether the run was started: {check}."),
-            )
-        }
+    let exit = match failure {
+        unknown if unknown.is_unknown() => Exit::Network,
+        StartFailure::AfterEdit => Exit::Failed,
+        _ => Exit::of(&error),
     };
-    Failure::new(exit, format!("{what}\n  {error}"))
+    let said = match (failure, error.status()) {
+        (StartFailure::Unknown, Some(status)) => {
+            format!("The server failed ({status}). It is unknown whether {what}: {check}.")
+        }
+        (StartFailure::Unknown, None) => {
+            format!("The server's reply was lost. It is unknown whether {what}: {check}.")
+        }
+        (unknown, _) if unknown.is_unknown() => {
+            format!("{}: {check}.", unknown.sentence().trim_end_matches('.'))
+        }
+        (known, _) => known.sentence().to_string(),
+    };
+    Failure::new(exit, format!("{said}\n  {error}"))
 }

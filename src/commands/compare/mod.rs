@@ -296,7 +296,14 @@ async fn both_regions(
     );
     let (x, y) = match (x, y) {
         (Ok(x), Ok(y)) => (x, y),
-        (Err(failure), Err(_)) => return Err(failure),
+        (Err(one), Err(other)) => {
+            let exit = match one.exit == other.exit {
+                true => one.exit,
+                false => Exit::Failed,
+            };
+            let message = format!("{}\n{}", one.message, other.message);
+            return Err(Failure::new(exit, message));
+        }
         (Err(failure), Ok(run)) => return Err(only_one(failure, &second, &run)),
         (Ok(run), Err(failure)) => return Err(only_one(failure, &first, &run)),
     };

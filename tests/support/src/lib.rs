@@ -19,6 +19,7 @@ pub mod scripted;
 pub mod server;
 pub mod slow;
 pub mod still_world;
+pub mod table;
 pub mod term;
 #[cfg(unix)]
 pub mod tmux;

@@ -38,6 +38,8 @@ pub enum CancelState {
     NotFound,
     /// The server refused.
     Failed,
+    /// The request was sent, and it is unknown whether the server accepted it.
+    Unknown,
 }
 
 impl CancelState {
@@ -50,6 +52,7 @@ impl CancelState {
             CancelState::Finished => "finished",
             CancelState::NotFound => "not_found",
             CancelState::Failed => "failed",
+            CancelState::Unknown => "unknown",
         }
     }
 }
@@ -102,10 +105,16 @@ impl AgentServer {
                         (CancelAction::Rollback, Kind::Invalid(_)) => {
                             Some("the server may not support rollback".into())
                         }
+                        _ if !error.is_refusal() => Some(
+                            "it was sent once; read the run's status before you repeat it".into(),
+                        ),
                         _ => error.hint.clone(),
                     };
-                    (target.state, target.error) =
-                        (CancelState::Failed, Some(ApiError { hint, ..error }));
+                    target.state = match error.is_refusal() {
+                        true => CancelState::Failed,
+                        false => CancelState::Unknown,
+                    };
+                    target.error = Some(ApiError { hint, ..error });
                 }
             }
         }

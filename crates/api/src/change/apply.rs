@@ -369,7 +369,7 @@ fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
         && matches!(error.kind, Kind::NotFound | Kind::Status(405))
 }
 
-/// Adds a hint to errors with a known cause, and if it is unknown whether the change was made.
+/// Adds a hint to errors with a known cause.
 fn explained(error: ApiError) -> ApiError {
     // Control-plane reference §6. If the server says so itself, the error has a hint already.
     if error.kind == Kind::Conflict
@@ -381,5 +381,5 @@ fn explained(error: ApiError) -> ApiError {
              that project; `deployments delete --delete-tracing-project` takes it along the next time",
         );
     }
-    error.maybe_applied()
+    error
 }

@@ -92,11 +92,8 @@ impl AgentServer {
 
     /// Checks that the original is as it was when the copy was planned.
     async fn is_unchanged(&self, plan: &ReproducePlan) -> Result<(), StartError> {
-        let unchecked = |error| StartError {
-            failure: StartFailure::Unchecked,
-            error,
-        };
-        let loaded = self.load_thread(&plan.thread).await.map_err(unchecked)?;
+        let loaded = self.load_thread(&plan.thread).await;
+        let loaded = loaded.map_err(StartError::unchecked)?;
         let why = if loaded.runs.iter().flatten().any(RunFacts::is_active) {
             "a run started on the thread since the preview; nothing was sent"
         } else if loaded.checkpoint().is_some_and(|now| now != plan.head) {
@@ -104,14 +101,9 @@ impl AgentServer {
         } else {
             return Ok(());
         };
-        let error = ApiError {
-            kind: Kind::Stale,
-            ..self.refused_here(&plan.thread, why.into())
-        };
-        Err(StartError {
-            failure: StartFailure::Changed,
-            error,
-        })
+        Err(StartError::changed(
+            self.refused_here(&plan.thread, why.into()),
+        ))
     }
 
     /// Looks for a thread whose creation failed or was not answered. It is never sent again.
@@ -135,10 +127,6 @@ impl AgentServer {
                     error,
                 })
             }
-            (true, _) => Err(StartError {
-                failure: StartFailure::Refused,
-                error,
-            }),
             (false, Some(true)) if plan.state.is_some() => Ok(true),
             (false, Some(true)) => match self.newest_branch(id).await {
                 Ok(branch) if branch.len() == plan.expected.len() => Ok(true),
@@ -154,21 +142,16 @@ impl AgentServer {
                 }
             },
             // Only after an answer the request is over, so that a missing thread shows that nothing was done.
-            (false, Some(false)) if matches!(error.kind, Kind::Server(_)) => Err(StartError {
-                failure: StartFailure::Refused,
-                error,
-            }),
-            (false, _) => {
-                let hint = format!(
+            (false, Some(false)) if matches!(error.kind, Kind::Server(_)) => {
+                let (failure, hint) = (StartFailure::Refused, None);
+                let error = ApiError { hint, ..error };
+                Err(StartError { failure, error })
+            }
+            _ => {
+                let check = format!(
                     "it was sent once and may have been done; look for thread {id} before you repeat it"
                 );
-                Err(StartError {
-                    failure: StartFailure::Unknown,
-                    error: ApiError {
-                        hint: Some(hint),
-                        ..error
-                    },
-                })
+                Err(StartError::sent(error, &check))
             }
         }
     }
@@ -189,10 +172,18 @@ impl AgentServer {
                 .ok()
                 .and_then(HistoryState::read)
         };
-        if !error.is_refusal() && is_written().await.is_some() {
+        if error.is_refusal() {
+            return Err(after_creation(plan, error));
+        }
+        if is_written().await.is_some() {
             return Ok(());
         }
-        Err(after_creation(plan, error))
+        let hint = Some(format!(
+            "thread {id} was created, maybe without its state: look at it"
+        ));
+        let failure = StartFailure::AfterEditUnknown;
+        let error = ApiError { hint, ..error };
+        Err(StartError { failure, error })
     }
 
     /// Compares a copy with the original; `None` if it can't be read.

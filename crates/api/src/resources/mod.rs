@@ -233,9 +233,7 @@ impl AgentServer {
         };
         let journal = (plan.preview.title.as_str(), Some(&plan.preview.request));
         let answer = self.http.once(&call, &mut None, Some(journal)).await;
-        let answer = answer
-            .and_then(|answer| answer.maybe_json())
-            .map_err(ApiError::maybe_applied)?;
+        let answer = answer.and_then(|answer| answer.maybe_json())?;
         Ok(self.applied(plan, answer).await)
     }
 

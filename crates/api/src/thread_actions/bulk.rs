@@ -2,7 +2,7 @@
 
 use super::edit::START;
 use super::{Acted, StartError, StartFailure, StateEdit, ThreadIntent, ThreadPlan, unfit};
-use crate::{AgentServer, CancelAction, CancelState, CancelTarget, PlanError};
+use crate::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
 use runtail_core::model::{Note, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use std::sync::Arc;
@@ -144,41 +144,34 @@ impl BulkOutcome {
     }
 
     /// Returns the outcome of a sent action, and why it is not what was wanted.
-    pub fn of(result: &Result<Acted, StartError>) -> (BulkOutcome, Option<String>) {
+    pub fn of(result: &Result<Acted, StartError>) -> (BulkOutcome, Option<ApiError>) {
         match result {
             Ok(Acted::Deleted) => (BulkOutcome::Deleted, None),
             Ok(Acted::Started(_) | Acted::Forked { .. }) => (BulkOutcome::Started, None),
             Ok(Acted::Written(_) | Acted::Labeled) => (BulkOutcome::Stopped, None),
             Ok(Acted::Cancelling(targets)) => of_targets(targets),
-            Err(StartError {
-                failure: StartFailure::AfterEdit,
-                error,
-            }) => {
-                let how = error
-                    .hint
-                    .as_ref()
-                    .map(|hint| format!("; {hint}"))
-                    .unwrap_or_default();
-                (BulkOutcome::Edited, Some(format!("{error}{how}")))
+            Err(StartError { failure, error }) => {
+                let outcome = match failure {
+                    StartFailure::AfterEdit => BulkOutcome::Edited,
+                    failure if failure.is_unknown() => BulkOutcome::Unknown,
+                    _ => BulkOutcome::Refused,
+                };
+                (outcome, Some(error.clone()))
             }
-            Err(StartError {
-                failure: StartFailure::Unknown | StartFailure::AfterEditUnknown,
-                error,
-            }) => (BulkOutcome::Unknown, Some(error.to_string())),
-            Err(StartError { error, .. }) => (BulkOutcome::Refused, Some(error.to_string())),
         }
     }
 }
 
-fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<String>) {
-    let failed = targets
-        .iter()
-        .find(|target| matches!(target.state, CancelState::Failed | CancelState::Active));
-    if let Some(target) = failed {
-        return (
-            BulkOutcome::Refused,
-            target.error.as_ref().map(ToString::to_string),
-        );
+fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<ApiError>) {
+    let unknown = [CancelState::Unknown].as_slice();
+    let refused = [CancelState::Failed, CancelState::Active].as_slice();
+    for (states, outcome) in [
+        (unknown, BulkOutcome::Unknown),
+        (refused, BulkOutcome::Refused),
+    ] {
+        if let Some(target) = targets.iter().find(|target| states.contains(&target.state)) {
+            return (outcome, target.error.clone());
+        }
     }
     match targets
         .iter()

@@ -118,26 +118,14 @@ impl AgentServer {
 
     /// Checks the thread again and sends the label. Returns the thread's name and star as the server has them.
     pub(super) async fn write_label(&self, write: &LabelWrite) -> Result<(), StartError> {
-        let now = match self.label_of(&write.thread, &write.metadata).await {
-            Ok(now) => now,
-            Err(error) => {
-                return Err(StartError {
-                    failure: StartFailure::Unchecked,
-                    error,
-                });
-            }
-        };
+        let now = self.label_of(&write.thread, &write.metadata).await;
+        let now = now.map_err(StartError::unchecked)?;
         if now != write.before {
             let detail = "the thread's name or star was changed by someone else; nothing was sent"
                 .to_string();
-            let error = ApiError {
-                kind: Kind::Stale,
-                ..self.refused_here(&write.thread, detail)
-            };
-            return Err(StartError {
-                failure: StartFailure::Changed,
-                error,
-            });
+            return Err(StartError::changed(
+                self.refused_here(&write.thread, detail),
+            ));
         }
         match self
             .patch_thread(&write.thread, &json!({ "metadata": write.metadata }))
@@ -163,14 +151,10 @@ impl AgentServer {
                     error,
                 })
             }
-            Err(error) if error.is_refusal() => Err(StartError {
-                failure: StartFailure::Refused,
+            Err(error) => Err(StartError::sent(
                 error,
-            }),
-            Err(error) => Err(StartError {
-                failure: StartFailure::Unknown,
-                error,
-            }),
+                "it was sent once and may have been done; look at the thread's name before you repeat it",
+            )),
         }
     }
 }

@@ -441,7 +441,7 @@ impl AgentServer {
             .http
             .place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
         ApiError {
-            kind: Kind::Refused,
+            kind: Kind::Stale,
             at,
             detail,
             hint: None,

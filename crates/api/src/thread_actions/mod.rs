@@ -322,14 +322,10 @@ impl AgentServer {
 
     /// Deletes a thread once none of its runs is active: a run whose thread is deleted continues unseen (acting reference §2).
     async fn delete_quiet_thread(&self, thread: &str) -> Result<(), StartError> {
-        let refused = |error: ApiError| StartError {
-            failure: StartFailure::Refused,
-            error,
-        };
         let active = match self.active_runs(thread).await {
             Ok(active) => active,
             Err(error) if error.may_lack_call() => Vec::new(),
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(StartError::unchecked(error)),
         };
         let mut targets: Vec<CancelTarget> = active
             .iter()
@@ -358,11 +354,15 @@ impl AgentServer {
             } else {
                 format!("{detail}: {}", error.detail)
             };
-            return Err(refused(ApiError {
-                detail,
-                hint,
-                ..error
-            }));
+            let (failure, error) = (
+                StartFailure::Refused,
+                ApiError {
+                    detail,
+                    hint,
+                    ..error
+                },
+            );
+            return Err(StartError { failure, error });
         }
         self.delete_once(thread).await
     }

@@ -1,7 +1,7 @@
 //! Plans a new run that ends the runs that are active on its thread.
 
-use super::{RunStart, StartError, StartFailure, StartGuard, ThreadPlan, unfit};
-use crate::{AgentServer, ApiError, Kind, PlanError};
+use super::{RunStart, StartError, StartGuard, ThreadPlan, unfit};
+use crate::{AgentServer, PlanError};
 use runtail_core::model::{Conflict, Note, Run, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 
@@ -51,15 +51,8 @@ impl AgentServer {
         thread: &str,
         shown: &[String],
     ) -> Result<(), StartError> {
-        let active = match self.active_runs(thread).await {
-            Ok(active) => active,
-            Err(error) => {
-                return Err(StartError {
-                    failure: StartFailure::Unchecked,
-                    error,
-                });
-            }
-        };
+        let active = self.active_runs(thread).await;
+        let active = active.map_err(StartError::unchecked)?;
         let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else {
             return Ok(());
         };
@@ -67,14 +60,7 @@ impl AgentServer {
             "run {} started since the preview and would be ended too; nothing was sent",
             short_id(&other.run_id)
         );
-        let error = ApiError {
-            kind: Kind::Stale,
-            ..self.refused_here(thread, why)
-        };
-        Err(StartError {
-            failure: StartFailure::Changed,
-            error,
-        })
+        Err(StartError::changed(self.refused_here(thread, why)))
     }
 }
 

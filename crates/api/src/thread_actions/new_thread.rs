@@ -74,12 +74,16 @@ impl AgentServer {
     /// Creates the thread, then starts the run. Each request is sent once.
     pub(super) async fn create_and_start(&self, start: &RunStart) -> Result<Started, StartError> {
         if let Err(error) = self.create_thread_row(&creation(&start.thread)).await {
-            let failure = match &error {
-                error if error.may_lack_call() => StartFailure::NotOffered,
-                error if error.is_refusal() => StartFailure::Refused,
-                _ => StartFailure::Unreachable,
-            };
-            return Err(StartError { failure, error });
+            if error.may_lack_call() {
+                let failure = StartFailure::NotOffered;
+                return Err(StartError { failure, error });
+            }
+            let check = format!("look for thread {} before you repeat it", start.thread);
+            let mut failed = StartError::sent(error, &check);
+            if failed.failure == StartFailure::Unknown {
+                failed.failure = StartFailure::ThreadUnknown;
+            }
+            return Err(failed);
         }
         match self.start_on_thread(start).await {
             Ok(started) => Ok(started),

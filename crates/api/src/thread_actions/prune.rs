@@ -79,24 +79,12 @@ impl AgentServer {
             Ok(loaded) => loaded,
             // Deleted by someone else.
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
-            Err(error) => {
-                return Err(StartError {
-                    failure: StartFailure::Unchecked,
-                    error,
-                });
-            }
+            Err(error) => return Err(StartError::unchecked(error)),
         };
         if loaded.status().is_active() {
             let detail =
                 "a run was started on the thread since the preview; nothing was sent".to_string();
-            let error = ApiError {
-                kind: Kind::Stale,
-                ..self.refused_here(thread, detail)
-            };
-            return Err(StartError {
-                failure: StartFailure::Changed,
-                error,
-            });
+            return Err(StartError::changed(self.refused_here(thread, detail)));
         }
         if self.lacks_prune().await {
             return self.delete_once(thread).await;
@@ -132,17 +120,9 @@ impl AgentServer {
     }
 }
 
-/// Returns whether a failed deletion may have been done.
 fn deletion_error(error: ApiError) -> StartError {
-    if error.is_refusal() {
-        return StartError {
-            failure: StartFailure::Refused,
-            error,
-        };
-    }
-    let hint = Some("the thread may have been deleted nevertheless: refresh the list".to_string());
-    StartError {
-        failure: StartFailure::Unknown,
-        error: ApiError { hint, ..error },
-    }
+    StartError::sent(
+        error,
+        "the thread may have been deleted nevertheless: refresh the list",
+    )
 }

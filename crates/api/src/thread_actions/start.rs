@@ -78,8 +78,73 @@ pub enum StartFailure {
     AfterEditUnknown,
     /// The server has no call for runs in the background.
     NotOffered,
+    /// No run was started, and it is not known whether the thread for it was created.
+    ThreadUnknown,
     /// It was sent, and it is not known what became of it.
     Unknown,
+}
+
+impl StartFailure {
+    /// Returns whether it is unknown what was done.
+    pub fn is_unknown(self) -> bool {
+        matches!(
+            self,
+            StartFailure::Unknown | StartFailure::ThreadUnknown | StartFailure::AfterEditUnknown
+        )
+    }
+
+    /// Returns what it means, in a sentence.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            StartFailure::NotOpen => "This question is no longer open. Nothing was sent.",
+            StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
+            StartFailure::Unchecked => {
+                "Couldn't read the thread right before sending. Nothing was sent."
+            }
+            StartFailure::Answered => "Someone answered first, so the server refused.",
+            StartFailure::Busy => "Another run is active on the thread, so the server refused.",
+            StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
+            StartFailure::Refused => "The server refused. Nothing was done.",
+            StartFailure::AfterEdit => "Only a part was done.",
+            StartFailure::AfterEditUnknown => "A part was done. It's unknown whether the rest was.",
+            StartFailure::NotOffered => "This server doesn't have the call. Nothing was done.",
+            StartFailure::ThreadUnknown => {
+                "No run was started. It's unknown whether its thread was created."
+            }
+            StartFailure::Unknown => {
+                "It's unknown whether this was done: the server failed, or its reply was lost."
+            }
+        }
+    }
+}
+
+impl StartError {
+    /// Creates the error of a target that changed: nothing was sent.
+    pub(crate) fn changed(error: ApiError) -> StartError {
+        let failure = StartFailure::Changed;
+        StartError { failure, error }
+    }
+
+    /// Creates the error of a target that could not be read again: nothing was sent.
+    pub(crate) fn unchecked(error: ApiError) -> StartError {
+        let failure = StartFailure::Unchecked;
+        StartError { failure, error }
+    }
+
+    /// Creates the error of a request that was sent once. `check` is what to do if it is unknown what became of it.
+    pub(crate) fn sent(error: ApiError, check: &str) -> StartError {
+        let failure = match error.kind {
+            Kind::NoConnection => StartFailure::Unreachable,
+            _ if error.is_refusal() => StartFailure::Refused,
+            _ => StartFailure::Unknown,
+        };
+        let hint = match failure {
+            StartFailure::Unknown => Some(check.into()),
+            _ => error.hint,
+        };
+        let error = ApiError { hint, ..error };
+        StartError { failure, error }
+    }
 }
 
 impl AgentServer {
@@ -94,20 +159,10 @@ impl AgentServer {
         } else if let StartGuard::Overtakes(shown) = &start.guard {
             self.check_overtaken(&start.thread, shown).await?;
         } else {
-            let loaded = match self.load_thread(&start.thread).await {
-                Ok(loaded) => loaded,
-                Err(error) => {
-                    return Err(StartError {
-                        failure: StartFailure::Unchecked,
-                        error,
-                    });
-                }
-            };
+            let loaded = self.load_thread(&start.thread).await;
+            let loaded = loaded.map_err(StartError::unchecked)?;
             if let Some((failure, why)) = refusal(&start.guard, &loaded) {
-                let error = ApiError {
-                    kind: Kind::Stale,
-                    ..self.refused_here(&start.thread, why)
-                };
+                let error = self.refused_here(&start.thread, why);
                 return Err(StartError { failure, error });
             }
         }
@@ -123,7 +178,10 @@ impl AgentServer {
                 was_found: false,
             }),
             Ok(_) => {
-                let lost = self.refused_here(&start.thread, "the answer has no run id".into());
+                let lost = ApiError {
+                    kind: Kind::Protocol,
+                    ..self.refused_here(&start.thread, "the answer has no run id".into())
+                };
                 self.find_started(&start.thread, &body, before.as_ref(), lost)
                     .await
             }
@@ -191,14 +249,8 @@ impl AgentServer {
                 });
             }
         }
-        let hint = "it was sent once and may be running; check the thread's runs before you retry";
-        Err(StartError {
-            failure: StartFailure::Unknown,
-            error: ApiError {
-                hint: Some(hint.into()),
-                ..lost
-            },
-        })
+        let check = "it was sent once and may be running; check the thread's runs before you retry";
+        Err(StartError::sent(lost, check))
     }
 }
 

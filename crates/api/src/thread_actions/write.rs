@@ -153,20 +153,10 @@ impl AgentServer {
 
     /// Checks the thread again and sends the edit. Returns the new checkpoint.
     async fn send_write(&self, write: &StateWrite) -> Result<Option<String>, StartError> {
-        let loaded = match self.load_thread(&write.thread).await {
-            Ok(loaded) => loaded,
-            Err(error) => {
-                return Err(StartError {
-                    failure: StartFailure::Unchecked,
-                    error,
-                });
-            }
-        };
+        let loaded = self.load_thread(&write.thread).await;
+        let loaded = loaded.map_err(StartError::unchecked)?;
         if let Some((failure, why)) = refusal(&write.guard, &loaded) {
-            let error = ApiError {
-                kind: Kind::Stale,
-                ..self.refused_here(&write.thread, why)
-            };
+            let error = self.refused_here(&write.thread, why);
             return Err(StartError { failure, error });
         }
         match self.update_state(&write.thread, &write.body).await {
@@ -179,15 +169,11 @@ impl AgentServer {
                     error: ApiError { detail, ..error },
                 })
             }
-            Err(error) if error.is_refusal() => Err(StartError {
-                failure: StartFailure::Refused,
-                error,
-            }),
             Err(error) => Err(self.lost_write(write, loaded.checkpoint(), error).await),
         }
     }
 
-    /// Says what is known of an edit without a usable answer. It is never sent again.
+    /// Says what is known of an edit that failed. It is never sent again.
     async fn lost_write(
         &self,
         write: &StateWrite,
@@ -201,19 +187,12 @@ impl AgentServer {
             && now.state.is_some()
             && now.checkpoint() == before
         {
-            return StartError {
-                failure: StartFailure::Refused,
-                error,
-            };
+            let (failure, hint) = (StartFailure::Refused, None);
+            let error = ApiError { hint, ..error };
+            return StartError { failure, error };
         }
-        let hint = "it was sent once and may have been done; check the thread's history before you repeat it";
-        StartError {
-            failure: StartFailure::Unknown,
-            error: ApiError {
-                hint: Some(hint.into()),
-                ..error
-            },
-        }
+        let check = "it was sent once and may have been done; check the thread's history before you repeat it";
+        StartError::sent(error, check)
     }
 }
 

@@ -297,7 +297,7 @@ impl Transport for RunTransport {
     ) -> Result<Connection, ApiError> {
         self.max_event = max_event;
         if self.to_create {
-            self.create_thread().await?;
+            self.create_thread().await.map_err(without_run)?;
         }
         match (&self.start, self.thread.clone()) {
             (Start::Unsent, _) => self.send().await,
@@ -389,6 +389,18 @@ impl Transport for RunTransport {
 
     fn terms(&self) -> Option<RunStreamOptions> {
         Some(RunStreamOptions::of_request(&self.body))
+    }
+}
+
+/// Replaces the hint of a thread's creation of which it is unknown whether it was done: it may be repeated.
+fn without_run(error: ApiError) -> ApiError {
+    if error.is_refusal() {
+        return error;
+    }
+    let hint = "no run was started; the thread may have been created";
+    ApiError {
+        hint: Some(hint.into()),
+        ..error
     }
 }
 

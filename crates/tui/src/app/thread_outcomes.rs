@@ -9,9 +9,9 @@ use crate::features::thread::actions::answer_by_status;
 use crate::session::Lookup;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::subject::Subject;
-use crate::session::thread::failure_sentence;
+use crate::session::thread::{explained, with_sentence};
 use runtail_api::{
-    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, StartError,
+    Acted, ApiError, CancelAction, CancelState, CancelTarget, LoadedThread, StartError,
     StartFailure, Started, ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
@@ -106,7 +106,7 @@ impl App {
     ) -> Vec<Effect> {
         let failed = targets
             .iter()
-            .find(|target| target.state == CancelState::Failed);
+            .find(|target| matches!(target.state, CancelState::Failed | CancelState::Unknown));
         if let Some((target, error)) =
             failed.and_then(|target| Some((target, target.error.clone()?)))
         {
@@ -125,6 +125,9 @@ impl App {
             });
             let cancel = self.session.key("stream.cancel");
             let sentence = match is_rollback {
+                _ if target.state == CancelState::Unknown => format!(
+                    "It's unknown whether {run} was cancelled: the server failed, or its reply was lost."
+                ),
                 true => format!(
                     "The server refused to roll back {run}. {cancel} cancels it and keeps finished steps."
                 ),
@@ -205,6 +208,10 @@ impl App {
                         "{run_name} hasn't stopped yet, though the server accepted the request to cancel it. A step that \
                          can't be interrupted runs to its end. Press r to check again."
                     )
+                }
+                (CancelState::Unknown, _) => {
+                    is_error = true;
+                    format!("It's unknown whether {run} was cancelled. Press r to check again.")
                 }
                 (CancelState::Active | CancelState::Failed, error) => {
                     is_error = true;
@@ -453,10 +460,7 @@ impl App {
             }
             return Vec::new();
         }
-        self.fail_confirm(
-            number,
-            with_sentence(failure_sentence(failed.failure), failed.error),
-        )
+        self.fail_confirm(number, explained(failed))
     }
 
     /// Shows why an action failed in its dialog, else as a notice.
@@ -568,27 +572,5 @@ fn written_message(written: &Written, new_run: &str) -> (bool, String) {
                 .into(),
         ),
         (WriteKind::End, _) => (false, "The thread was ended: nothing more runs.".into()),
-    }
-}
-
-/// Puts a sentence before an error's detail that says what the error means here.
-fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
-    let status = error
-        .status()
-        .map(|code| format!("{code}: "))
-        .unwrap_or_default();
-    let detail = match error.detail.is_empty() {
-        true => sentence.to_string(),
-        false => format!("{sentence} ({status}{})", error.detail),
-    };
-    let kind = match error.kind {
-        // The invalid fields are listed below the detail.
-        Kind::Invalid(fields) => Kind::Invalid(fields),
-        _ => Kind::Refused,
-    };
-    ApiError {
-        kind,
-        detail,
-        ..error
     }
 }

@@ -4,6 +4,7 @@ use super::plans::Planned;
 use super::services::Services;
 use crate::session::compare::SideRef;
 use crate::session::msg::{Applied, ResultPage, ServerRef, ThreadRef, TwoServerIntent};
+use crate::session::thread::explained;
 use runtail_api::{AgentServer, ApiError, BothPlan, PlanError, ReproducePlan, StartError, Started};
 use runtail_core::model::{PlainRequest, Preview};
 use runtail_core::text::{self, short_id};
@@ -81,11 +82,7 @@ pub async fn send(planned: OnTwoServers) -> Result<Applied, ApiError> {
     let OnTwoServers { from, to, what } = planned;
     match what {
         What::Copy(plan) => {
-            let made = from
-                .0
-                .reproduce(&to.0, &plan)
-                .await
-                .map_err(|failed| failed.error)?;
+            let made = from.0.reproduce(&to.0, &plan).await.map_err(explained)?;
             let complaint = made
                 .complaint()
                 .map(|complaint| format!(" But {complaint}."))
@@ -125,20 +122,24 @@ fn started(
     threads: [ThreadRef; 2],
     results: [Result<Started, StartError>; 2],
 ) -> Result<Applied, ApiError> {
-    let only = |error: StartError, thread: &ThreadRef, run: &Started| {
+    // What became of the other run belongs to the error of the first one that failed.
+    let also = |failed: StartError, thread: &ThreadRef, other: &Result<Started, StartError>| {
+        let error = explained(failed);
         let known = error
-            .error
             .hint
             .map(|hint| format!("{hint}; "))
             .unwrap_or_default();
         let (place, id) = (text::clean(&thread.server.name), short_id(&thread.id));
-        let hint = format!(
-            "{known}the other run was started: {} on thread {id} of {place}",
-            short_id(&run.run_id)
-        );
+        let hint = match other {
+            Ok(run) => format!(
+                "{known}the other run was started: {} on thread {id} of {place}",
+                short_id(&run.run_id)
+            ),
+            Err(other) => format!("{known}{place}: {}", explained(other.clone()).cause()),
+        };
         ApiError {
             hint: Some(hint),
-            ..error.error
+            ..error
         }
     };
     let [a, b] = threads;
@@ -153,8 +154,7 @@ fn started(
                 ..Applied::default()
             })
         }
-        [Err(error), Ok(run)] => Err(only(error, &b, &run)),
-        [Ok(run), Err(error)] => Err(only(error, &a, &run)),
-        [Err(error), Err(_)] => Err(error.error),
+        [Err(failed), other] => Err(also(failed, &b, &other)),
+        [other, Err(failed)] => Err(also(failed, &a, &other)),
     }
 }

@@ -3,7 +3,7 @@
 use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
-use runtail_api::{LoadedThread, ServerKind, StartFailure};
+use runtail_api::{ApiError, Kind, LoadedThread, ServerKind, StartError};
 use runtail_core::model::{Again, KnownRevisions, Question, StuckSign, ThreadStatus};
 use runtail_stream::projection::Status;
 use runtail_stream::{RunStreamOptions, SnapshotPart};
@@ -125,30 +125,31 @@ pub struct ThreadToAnswer {
     pub left: Option<String>,
 }
 
-/// Says what a failure to start a run means.
-pub fn failure_sentence(failure: StartFailure) -> &'static str {
-    match failure {
-        StartFailure::NotOpen | StartFailure::Changed => {
-            "The thread changed since the preview. Nothing was sent."
-        }
-        StartFailure::Unchecked => {
-            "Couldn't read the thread right before sending. Nothing was sent."
-        }
-        StartFailure::Answered => "Someone answered first, so the server refused this run.",
-        StartFailure::Busy => {
-            "Another run is active on this thread, so the server refused this one."
-        }
-        StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
-        StartFailure::Refused => "The server refused. Nothing was done.",
-        StartFailure::AfterEdit => "Only the first of two requests was done.",
-        StartFailure::AfterEditUnknown => {
-            "The first of two requests was done. It's unknown whether the second was."
-        }
-        StartFailure::NotOffered => "This server can't start runs in the background.",
-        StartFailure::Unknown => {
-            "It's unknown whether this was done: the server failed, or its reply was lost."
-        }
+/// Puts a sentence before an error's detail that says what the error means here.
+pub fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
+    let status = error
+        .status()
+        .map(|code| format!("{code}: "))
+        .unwrap_or_default();
+    let detail = match error.detail.is_empty() {
+        true => sentence.to_string(),
+        false => format!("{sentence} ({status}{})", error.detail),
+    };
+    let kind = match error.kind {
+        // The invalid fields are listed below the detail.
+        Kind::Invalid(fields) => Kind::Invalid(fields),
+        _ => Kind::Refused,
+    };
+    ApiError {
+        kind,
+        detail,
+        ..error
     }
+}
+
+/// Returns the error of a change that was not made, or is not known to be, with what it means.
+pub fn explained(failed: StartError) -> ApiError {
+    with_sentence(failed.failure.sentence(), failed.error)
 }
 
 #[cfg(test)]

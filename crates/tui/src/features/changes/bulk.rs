@@ -274,7 +274,8 @@ impl Bulk {
             .iter_mut()
             .find(|target| target.number == number)
         {
-            let (outcome, why) = BulkOutcome::of(result);
+            let (outcome, error) = BulkOutcome::of(result);
+            let why = error.map(|error| error.to_string());
             target.state = State::Done(outcome, why);
         }
         let out = self.send_next();

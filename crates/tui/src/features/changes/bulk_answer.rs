@@ -6,7 +6,7 @@ use super::send_key::SendKey;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::thread::{ThreadToAnswer, failure_sentence};
+use crate::session::thread::ThreadToAnswer;
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Tone;
@@ -110,13 +110,11 @@ impl Finish {
             StartFailure::Unchecked | StartFailure::Unreachable | StartFailure::NotOffered => {
                 (Tone::Bad, "✗", "not sent")
             }
-            StartFailure::Unknown | StartFailure::AfterEditUnknown => (Tone::Bad, "?", "unknown"),
+            StartFailure::Unknown
+            | StartFailure::ThreadUnknown
+            | StartFailure::AfterEditUnknown => (Tone::Bad, "?", "unknown"),
         };
-        let detail = format!(
-            "{} ({})",
-            failure_sentence(failed.failure),
-            failed.error.cause()
-        );
+        let detail = format!("{} ({})", failed.failure.sentence(), failed.error.cause());
         Finish {
             tone,
             glyph,

@@ -116,7 +116,7 @@ impl Composer {
         }
         if let Some(failed) = &self.refused {
             out.lines.extend(
-                wrap(meaning(failed.failure), width)
+                wrap(&meaning(failed.failure), width)
                     .iter()
                     .map(|line| Line::bad(line)),
             );
@@ -520,30 +520,10 @@ impl Composer {
 }
 
 /// Describes a run that was not started.
-fn meaning(failure: StartFailure) -> &'static str {
-    match failure {
-        StartFailure::Busy => {
-            "Another run is active on the thread, so the server refused this one. Your draft is kept."
-        }
-        StartFailure::NotOpen | StartFailure::Changed => {
-            "The thread changed. Nothing was sent; your draft is kept."
-        }
-        StartFailure::Unchecked => {
-            "Couldn't read the thread right before sending. Nothing was sent; your draft is kept."
-        }
-        StartFailure::Unreachable => {
-            "The server couldn't be reached. Nothing was sent; your draft is kept."
-        }
-        StartFailure::NotOffered => {
-            "This server can't start runs in the background. Your draft is kept."
-        }
-        StartFailure::Answered
-        | StartFailure::Refused
-        | StartFailure::AfterEdit
-        | StartFailure::AfterEditUnknown => "The server refused the run. Your draft is kept.",
-        StartFailure::Unknown => {
-            "It's unknown whether the run was started: the server failed, or its reply was lost. Look at the thread's runs before \
-             you start another one."
-        }
-    }
+fn meaning(failure: StartFailure) -> String {
+    let next = match failure {
+        StartFailure::Unknown => "Look at the thread's runs before you start another one.",
+        _ => "Your draft is kept.",
+    };
+    format!("{} {next}", failure.sentence())
 }

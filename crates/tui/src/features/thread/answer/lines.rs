@@ -121,7 +121,7 @@ impl AnswerCard {
             }
             AnswerStage::Refused(failed) => {
                 out.lines.extend(
-                    wrap(meaning(failed.failure), width)
+                    wrap(&meaning(failed.failure), width)
                         .iter()
                         .map(|line| Line::bad(line)),
                 );

@@ -474,31 +474,10 @@ fn sentence(rule: &str) -> String {
 }
 
 /// Describes a rejected answer.
-fn meaning(failure: StartFailure) -> &'static str {
-    match failure {
-        StartFailure::NotOpen => {
-            "This question is no longer open. Nothing was sent; your draft is kept."
-        }
-        StartFailure::Answered => "Someone answered first. Your draft is kept.",
-        StartFailure::Busy => {
-            "Another run is active on the thread, so the server refused the answer. Your draft is kept."
-        }
-        StartFailure::Changed => "The thread changed. Nothing was sent; your draft is kept.",
-        StartFailure::Unchecked => {
-            "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
-        }
-        StartFailure::Unreachable => {
-            "The server couldn't be reached. Nothing was sent; your draft is kept."
-        }
-        StartFailure::Refused | StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
-            "The server refused the answer. Your draft is kept."
-        }
-        StartFailure::NotOffered => {
-            "This server can't start runs in the background. Your draft is kept."
-        }
-        StartFailure::Unknown => {
-            "It's unknown whether the answer was received: the server failed, or its reply was lost. Look at the thread's \
-             runs before you do anything again."
-        }
-    }
+fn meaning(failure: StartFailure) -> String {
+    let next = match failure {
+        StartFailure::Unknown => "Look at the thread's runs before you do anything again.",
+        _ => "Your draft is kept.",
+    };
+    format!("{} {next}", failure.sentence())
 }

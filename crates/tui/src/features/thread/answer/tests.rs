@@ -304,7 +304,8 @@ fn a_refused_answer_keeps_the_draft() {
         error: error.clone(),
     });
     let first = |card: &AnswerCard| card.lines(100).lines.first().map(Line::text);
-    let expected = "Another run is active on the thread, so the server refused the answer. Your draft is kept.";
+    let expected =
+        "Another run is active on the thread, so the server refused. Your draft is kept.";
     assert_eq!(first(&card).as_deref(), Some(expected));
     card.refused(StartError {
         failure: StartFailure::Answered,
@@ -312,7 +313,7 @@ fn a_refused_answer_keeps_the_draft() {
     });
     assert_eq!(
         first(&card).as_deref(),
-        Some("Someone answered first. Your draft is kept.")
+        Some("Someone answered first, so the server refused. Your draft is kept.")
     );
     press(&mut card, "!");
     assert_eq!(
