@@ -302,6 +302,14 @@ async fn config_commands_show_and_create_the_configuration() {
         "{}",
         ended.err
     );
+    let profile = "[profiles.eu]\ncontrol_plane = \"https://eu.example/host\"\nworkspace = \"w1\"\nlabel = \"EU\"\n\
+                   read_only = true\npoll = false\ndeployments = [\"bot\", \"mail\"]\n\
+                   agent_server = { \"local\" = \"http://localhost:2024/\" }\n";
+    std::fs::write(&path, profile).unwrap();
+    let shown = runtail(folder.path(), &["config", "show"]).await.out;
+    for line in profile.lines() {
+        assert!(shown.lines().any(|shown| shown == line), "{line}: {shown}");
+    }
     std::fs::write(&path, "[ui]\nthem = \"x\"\n").unwrap();
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert_eq!(ended.code, 0);

@@ -1,7 +1,7 @@
 //! Servers that offer only the contract's calls, or answer them in unusual ways.
 
 use axum::response::Response;
-use runtail_api::{Kind, RunStart, StartGuard, ThreadQuery};
+use runtail_api::{Kind, RunStart, StartFailure, StartGuard, ThreadQuery};
 use runtail_core::model::RunCreate;
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_stream::{
@@ -243,6 +243,76 @@ async fn a_lost_start_is_found_without_marks() {
     };
     let started = server.agent().start_on_thread(&start).await.unwrap();
     assert_eq!((&*started.run_id, started.was_found), ("new", true));
+}
+
+#[tokio::test]
+async fn a_lost_start_is_looked_for_again_if_the_list_lags() {
+    let listed = Arc::new(AtomicU32::new(0));
+    let server = Server::start(move |seen: &Seen| match (&*seen.method, &*seen.path) {
+        (_, "/info") => json(200, r#"{"name":"Aegra","version":"0.11.0"}"#),
+        ("POST", "/threads/t/runs") => json(502, "{}"),
+        ("GET", "/threads/t/runs") => match listed.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => json(200, "[]"),
+            _ => json(
+                200,
+                value!([{"run_id": "new", "assistant_id": "agent", "status": "running"}]),
+            ),
+        },
+        _ => not_found(),
+    })
+    .await;
+    let start = RunStart {
+        thread: "t".into(),
+        body: agent(),
+        guard: StartGuard::None,
+    };
+    let started = server.agent().start_on_thread(&start).await.unwrap();
+    assert_eq!((&*started.run_id, started.was_found), ("new", true));
+}
+
+#[tokio::test]
+async fn a_run_that_started_after_the_preview_is_not_ended() {
+    let server = Server::start(|seen: &Seen| match (&*seen.method, &*seen.path) {
+        ("GET", "/threads/t/runs") => json(
+            200,
+            value!([{"run_id": "other", "assistant_id": "agent", "status": "running"}]),
+        ),
+        ("POST", "/threads/t/runs") => json(200, value!({"run_id": "new"})),
+        _ => not_found(),
+    })
+    .await;
+    let start = |shown: &str| RunStart {
+        thread: "t".into(),
+        body: agent(),
+        guard: StartGuard::Overtakes(vec![shown.into()]),
+    };
+    let sent = || {
+        let seen = server.seen();
+        seen.iter().filter(|seen| seen.method == "POST").count()
+    };
+    let refused = server.agent().start_on_thread(&start("shown")).await;
+    assert_eq!(refused.unwrap_err().failure, StartFailure::Changed);
+    assert_eq!(sent(), 0, "nothing was sent");
+    let started = server.agent().start_on_thread(&start("other")).await;
+    assert_eq!((started.unwrap().run_id.as_str(), sent()), ("new", 1));
+}
+
+#[tokio::test]
+async fn a_search_of_the_store_sends_its_query() {
+    let server = Server::start(|_: &Seen| json(200, r#"{"items":[]}"#)).await;
+    let filter = value!({"kind": "note"});
+    let found = server
+        .agent()
+        .store_items(&["a".into()], Some("Kraków"), Some(&filter), 5, 0)
+        .await
+        .unwrap();
+    assert!(found.items.is_empty());
+    let seen = server.seen();
+    let body: serde_json::Value = serde_json::from_str(&seen[0].body).unwrap();
+    assert_eq!(
+        (&body["namespace_prefix"], &body["query"], &body["filter"]),
+        (&value!(["a"]), &value!("Kraków"), &filter)
+    );
 }
 
 #[tokio::test]

@@ -241,6 +241,11 @@ fn errors_show_line_and_column() {
             "expected true or false, found \"yes\"",
         ),
         (
+            profile("read_only = \"true\""),
+            (3, 13),
+            "expected true or false, found \"true\"",
+        ),
+        (
             profile("label = 2"),
             (3, 9),
             "expected a text in quotes, found 2",
