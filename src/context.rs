@@ -1,7 +1,7 @@
 //! The context of a command: the configuration, the chosen profiles, and their clients.
 
-use crate::args::Globals;
 use crate::exit::Failure;
+use crate::globals::Globals;
 use crate::output;
 use jiff::Timestamp;
 use runtail_api::{

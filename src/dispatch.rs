@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::output::color;
 use crate::signals::Interrupts;
+use clap::CommandFactory;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -105,7 +106,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
         Some(Command::Config(command)) => config::run(&globals, command).await,
         Some(Command::Completions(options)) => completions::run(&options),
-        Some(Command::Man(options)) => man::run(&options),
+        Some(Command::Man(options)) => man::run(&options, Args::command()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The failure card of a revision, for `explain` and `wait`.
 
-use crate::args::Globals;
+use crate::globals::Globals;
 use crate::output::complain;
 use crate::resolve::Found;
 use runtail_api::{CardOf, ControlPlane};

@@ -1,6 +1,5 @@
 //! The first page of `--help`: the commands in groups.
 
-use crate::args::Command;
 use clap::Subcommand;
 use clap::builder::Styles;
 use std::fmt::Write;
@@ -61,11 +60,11 @@ const GROUPS: &[Group] = &[
 ];
 
 /// Returns clap's template of the page. clap itself has no groups of commands.
-pub(crate) fn template() -> String {
+pub(crate) fn template<C: Subcommand>() -> String {
     let styles = Styles::default();
     let heading = styles.get_header();
     let name_style = styles.get_literal();
-    let grammar = Command::augment_subcommands(clap::Command::new("runtail"));
+    let grammar = C::augment_subcommands(clap::Command::new("runtail"));
     let width = GROUPS.iter().flat_map(|group| group.commands);
     let width = width.map(|name| name.len()).max().unwrap_or_default();
     let mut page = "{about-with-newline}\n{usage-heading} {usage}\n".to_string();
@@ -88,6 +87,7 @@ pub(crate) fn template() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Command;
 
     #[test]
     fn every_command_is_in_one_group() {

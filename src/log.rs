@@ -1,7 +1,7 @@
 //! The file of `--log`. It has only this program's own diagnostics, because libraries might log headers.
 
-use crate::args::Globals;
 use crate::exit::Failure;
+use crate::globals::Globals;
 use runtail_core::config::files;
 use runtail_core::text;
 use std::fs::OpenOptions;

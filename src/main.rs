@@ -2,11 +2,13 @@
 
 mod args;
 mod commands;
+mod complete;
 mod consent;
 mod context;
 mod dispatch;
 mod evidence;
 mod exit;
+mod globals;
 mod help;
 mod input;
 mod log;
@@ -22,7 +24,7 @@ use std::process::ExitCode;
 const FILES: usize = 32;
 
 fn main() -> ExitCode {
-    commands::completions::complete();
+    complete::answer();
     let args = args::Args::read();
     #[cfg(unix)]
     if let Err(e) = (0..FILES)

@@ -1,12 +1,12 @@
 //! `answer T`: answers a question that a thread is waiting for.
 
-use crate::args::Globals;
 use crate::commands::answer_rules;
 use crate::commands::change::fields::filled;
 use crate::commands::change::{Sending, threads};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::input;
 use crate::output::placed;
 use crate::resolve;

@@ -1,11 +1,11 @@
 //! `answer --rules`: answers all waiting threads about which the rules of the configuration decide.
 
 use super::inbox::{self, Entry, Found};
-use crate::args::Globals;
 use crate::commands::change::{Sending, preview, threads};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{Column, Format, cell, column, complain, placed};
 use crate::signals::Signals;
 use futures::{StreamExt, stream};

@@ -1,11 +1,11 @@
 //! Assistants: their records, versions, schemas and graphs.
 
-use crate::args::Globals;
 use crate::commands::change::{Approval, Sending, resources};
 use crate::commands::graph;
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{Output, cell, column, report_unread, time};
 use crate::resolve;
 use clap::{Args, Subcommand};

@@ -1,10 +1,10 @@
 //! `bisect T PATH EXPECTED`: the step at which a value of a thread's state first became wrong.
 
 use super::replay;
-use crate::args::Globals;
 use crate::commands::change::fields::filled;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
+use crate::globals::Globals;
 use crate::output::{self, Column, Format, Output, cell, color, column, complain};
 use crate::resolve;
 use clap::Args;

@@ -1,9 +1,9 @@
 //! `config init`, `config path`, `config show` and `config import`.
 
-use crate::args::Globals;
 use crate::consent::Yes;
 use crate::context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{self, Output};
 use clap::{Args, Subcommand};
 use runtail_core::config::{Config, MAX_ANSWER, Profile, SecretSource, private_folder};

@@ -1,11 +1,11 @@
 //! Crons of an agent server: runs that a schedule starts.
 
-use crate::args::Globals;
 use crate::commands::change::fields::filled;
 use crate::commands::change::{Approval, Sending, resources};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::input;
 use crate::output::{Output, cell, column, time};
 use crate::resolve;

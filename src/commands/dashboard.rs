@@ -1,9 +1,9 @@
 //! Starts the dashboard from arguments and configuration.
 
-use crate::args::Globals;
 use crate::commands::sim;
 use crate::context::load_config;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::resolve;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};

@@ -1,9 +1,9 @@
 //! `deployments list` and `deployments get`; changes are in `change/`.
 
-use crate::args::Globals;
 use crate::commands::{change, revisions::UNSORTED};
 use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{
     Column, Format, Output, cell, color, column, complain, placed, status, status_column, time,
 };

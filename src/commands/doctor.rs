@@ -1,8 +1,8 @@
 //! `doctor`: diagnoses connection problems, one check per line.
 
-use crate::args::Globals;
 use crate::context::unwarned;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output;
 use clap::{Args, ValueEnum};
 use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machine};

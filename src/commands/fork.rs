@@ -1,9 +1,9 @@
 //! `fork T`: runs again from a checkpoint.
 
-use crate::args::Globals;
 use crate::commands::change::fields::filled;
 use crate::commands::change::{Sending, acting};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::input;
 use clap::Args;
 use runtail_api::{ForkChange, StateEdit, ThreadIntent};

@@ -1,9 +1,9 @@
 //! `inbox`: threads that wait for a person or have failed, over all agent servers of the chosen profiles.
 
-use crate::args::Globals;
 use crate::commands::wait;
 use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{
     Column, Format, Output, age, cell, color, column, complain, status_column, width,
 };

@@ -1,9 +1,9 @@
 //! `integrations`: GitHub accounts and their repositories.
 
-use crate::args::Globals;
 use crate::commands::collections;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use runtail_core::model::{Collection, GithubApp};

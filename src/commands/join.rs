@@ -1,8 +1,8 @@
 //! `join T R`: streams an existing run, with its earlier events if the server replays them.
 
-use crate::args::Globals;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::stream::{self, Playing, StreamOutput};
 use crate::resolve;
 use crate::signals::Signals;

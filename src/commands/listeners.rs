@@ -1,6 +1,5 @@
 //! `listeners`: list, get, create, update, delete.
 
-use crate::args::Globals;
 use crate::commands::{
     change::{Approval, Confirm, Sending},
     collections,
@@ -8,6 +7,7 @@ use crate::commands::{
 };
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use runtail_core::model::{Collection, Service};

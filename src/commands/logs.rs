@@ -1,8 +1,8 @@
 //! `logs D…`: prints or follows the build and server logs of one or several deployments.
 
-use crate::args::Globals;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{self, log_text::Printer, stream::reader_left};
 use crate::resolve;
 use crate::signals::Signals;

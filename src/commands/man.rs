@@ -1,9 +1,7 @@
 //! `man`.
 
-use crate::args::Args;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use clap::CommandFactory;
 use std::path::PathBuf;
 
 /// Options of `man`.
@@ -14,8 +12,7 @@ pub struct Options {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
-    let grammar = Args::command();
+pub(crate) fn run(options: &Options, grammar: clap::Command) -> Result<Exit, Failure> {
     let Some(folder) = &options.dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(grammar)

@@ -1,9 +1,9 @@
 //! `redact FILE`: writes a copy of a recording without sensitive data.
 
-use crate::args::Globals;
 use crate::commands::replay;
 use crate::context::unwarned;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output;
 use clap::Args;
 use runtail_core::config::{Config, SecretSource};

@@ -1,7 +1,7 @@
 //! `replay FILE`: prints a recording, without network.
 
-use crate::args::Globals;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{
     self,
     stream::{Printer, StreamOutput},

@@ -1,11 +1,11 @@
 //! `reproduce T --to SERVER`: copies a thread to another server.
 
-use crate::args::Globals;
 use crate::commands::change::fields::filled;
 use crate::commands::change::threads::{not_done, unplanned_run};
 use crate::commands::change::{Sending, preview};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{complain, placed};
 use crate::resolve;
 use clap::Args;

@@ -1,8 +1,8 @@
 //! `rerun T R`: runs the input of a run again.
 
-use crate::args::Globals;
 use crate::commands::change::{Sending, acting};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use clap::Args;
 use runtail_api::ThreadIntent;
 

@@ -1,10 +1,10 @@
 //! `revisions list`, `get`, `diff` and `explain`; `wait` is in `wait/`, changes are in `change/`.
 
-use crate::args::Globals;
 use crate::commands::{change, wait};
 use crate::context::{Context, has_id};
 use crate::evidence;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{
     Column, Output, age, cell, color, column, complain, print, status, status_column, time,
 };

@@ -1,10 +1,10 @@
 //! `run A`: starts a run and streams it.
 
-use crate::args::Globals;
 use crate::commands::run_options::{self, RunFlags};
 use crate::commands::waiting::Waiting;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::input;
 use crate::output::complain;
 use crate::output::stream::{self, Playing, StreamOutput};

@@ -1,9 +1,9 @@
 //! `runs list` and `runs get`; `runs cancel` is in `cancel.rs`.
 
-use crate::args::Globals;
 use crate::commands::cancel;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
+use crate::globals::Globals;
 use crate::output::{Column, Output, cell, color, column, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};

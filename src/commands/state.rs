@@ -2,11 +2,11 @@
 
 pub(crate) mod editor;
 
-use crate::args::Globals;
 use crate::commands::change::fields::filled;
 use crate::commands::change::{Sending, acting};
 use crate::consent::Yes;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::input;
 use clap::{Args, Subcommand};
 use runtail_api::{StateEdit, ThreadIntent};

@@ -1,10 +1,10 @@
 //! The store of an agent server: items in namespaces.
 
-use crate::args::Globals;
 use crate::commands::change::{Approval, Sending, resources};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::input;
 use crate::output::{Output, cell, column, time};
 use crate::resolve;

@@ -1,8 +1,8 @@
 //! `tail T`: follows everything that runs on a thread.
 
-use crate::args::Globals;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::stream::{self, Playing, StreamOutput};
 use crate::resolve;
 use crate::signals::Signals;

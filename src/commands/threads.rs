@@ -1,10 +1,10 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `label`.
 
-use crate::args::Globals;
 use crate::commands::change::{Sending, acting};
 use crate::commands::{bulk, history_tree};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
+use crate::globals::Globals;
 use crate::output::{
     Column, Format, Output, cell, color, column, complain, report_unread, status_column, time,
 };

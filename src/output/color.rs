@@ -1,6 +1,6 @@
 //! Colors of tables and text streams on stdout. They mean the same as in the dashboard.
 
-use crate::args::Color;
+use crate::globals::Color;
 use runtail_core::model::Phase;
 use std::io::IsTerminal;
 use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! Log lines on stdout: several logs merged by time, as text or as JSON.
 
-use crate::args::Globals;
 use crate::commands::logs::Format;
 use crate::exit::Failure;
+use crate::globals::Globals;
 use crate::output::{self, placed};
 use crate::resolve::Found;
 use jiff::Timestamp;

@@ -1,10 +1,10 @@
 //! Shared by the stream commands: follows a source to its end, writes records to stdout and to a recording, reports
 //! connection errors on stderr, and turns the outcome into the exit code.
 
-use crate::args::Globals;
 use crate::commands::waiting::{self, Suggested};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{self, color, stream_text::Teller};
 use crate::recorder::Recorder;
 use crate::signals::Signals;

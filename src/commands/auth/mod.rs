@@ -4,9 +4,9 @@ mod authenticate;
 mod providers;
 mod tokens;
 
-use crate::args::Globals;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use clap::Subcommand;
 
 /// Commands of the auth service.

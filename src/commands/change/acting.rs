@@ -2,11 +2,11 @@
 
 use super::threads::{self, unplanned_run};
 use super::{Sending, preview};
-use crate::args::Globals;
 use crate::consent;
 use crate::consent::Yes;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{complain, placed};
 use crate::resolve;
 use crate::signals::Signals;

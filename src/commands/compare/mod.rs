@@ -2,10 +2,10 @@
 
 mod table;
 
-use crate::args::Globals;
 use crate::commands::change::{preview, threads};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::color;
 use crate::output::{self, Format, Output};
 use crate::signals::Signals;

@@ -1,11 +1,11 @@
 //! `state set T --editor`: the values at a checkpoint in the user's editor.
 
-use crate::args::Globals;
 use crate::commands::change::threads::unplanned_run;
 use crate::commands::change::{Sending, acting};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::complain;
 use crate::resolve;
 use crate::signals::{self, Signals};

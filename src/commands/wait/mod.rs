@@ -5,10 +5,10 @@ mod report;
 mod summary;
 mod watch;
 
-use crate::args::Globals;
 use crate::context::{Context, Site};
 use crate::evidence;
 use crate::exit::{Exit, Failure};
+use crate::globals::Globals;
 use crate::output::{Column, Format, Output, cell, color, column, complain, status, status_column};
 use crate::resolve;
 use crate::signals::Signals;

@@ -1,0 +1,114 @@
+//! What a completion script asks this program at each Tab.
+
+use crate::args::Args;
+use crate::commands::sim;
+use crate::context::{self, Site};
+use crate::globals::Globals;
+use clap::{Command, CommandFactory, FromArgMatches};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::CompleteEnv;
+use futures::future::join_all;
+use runtail_api::DeploymentQuery;
+use runtail_core::config::{Config, Profile, SecretSource};
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// The variable by which a script asks (`completions` names it, too); its value is the shell.
+const ASKED: &str = "COMPLETE";
+/// How long Tab may wait for the names of deployments.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Answers a completion script and ends the process, if one asks.
+pub(crate) fn answer() {
+    if std::env::var_os(ASKED).is_some() {
+        CompleteEnv::with_factory(|| offering(Args::command())).complete();
+    }
+}
+
+/// Adds the names of profiles and deployments to all arguments that take them.
+fn offering(command: Command) -> Command {
+    let deployment = |id: &str| matches!(id, "deployment" | "deployments");
+    let command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "profiles" => arg.add(ArgValueCompleter::new(profiles)),
+        id if deployment(id) => arg.add(ArgValueCompleter::new(deployments)),
+        _ => arg,
+    });
+    command.mut_subcommands(offering)
+}
+
+fn profiles(begun: &OsStr) -> Vec<CompletionCandidate> {
+    offered(begun, async |config, _| {
+        config.profiles.into_iter().map(|one| one.name).collect()
+    })
+}
+
+fn deployments(begun: &OsStr) -> Vec<CompletionCandidate> {
+    offered(begun, async |config, globals| {
+        let query = DeploymentQuery {
+            name_contains: begun.to_str().filter(|b| !b.is_empty()).map(Into::into),
+            ..DeploymentQuery::default()
+        };
+        let chosen = config.choose(&globals.profiles).unwrap_or_default();
+        // A profile that doesn't answer offers nothing.
+        let lists = chosen.into_iter().filter(is_quiet).map(async |profile| {
+            let site = Site::open(profile).await.ok()?;
+            site.control?.deployment_rows(&query).await.ok()
+        });
+        let lists = join_all(lists).await.into_iter().flatten();
+        lists
+            .flat_map(|list| list.items)
+            .filter_map(|row| row["name"].as_str().map(Into::into))
+            .collect()
+    })
+}
+
+/// Returns the names that begin with what was typed; none if the configuration can't be read, or if finding them takes too long.
+fn offered(
+    begun: &OsStr,
+    names: impl AsyncFnOnce(Config, &Globals) -> Vec<String>,
+) -> Vec<CompletionCandidate> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let (Some(mut globals), Ok(runtime)) = (globals(), runtime) else {
+        return Vec::new();
+    };
+    let found = async {
+        let simulator = match globals.demo {
+            true => runtail_sim::Sim::demo().await.ok(),
+            false => None,
+        };
+        globals.simulated = simulator
+            .as_ref()
+            .and_then(|sim| sim::demo_config(sim).ok());
+        match context::unwarned(&globals) {
+            Ok(config) => names(config, &globals).await,
+            Err(_) => Vec::new(),
+        }
+    };
+    // The time limit needs the runtime's clock.
+    let names = runtime.block_on(async { tokio::time::timeout(PATIENCE, found).await });
+    runtime.shutdown_background();
+    let begun = begun.to_str().unwrap_or_default();
+    let mut names = names.unwrap_or_default();
+    // Control characters could move the terminal's cursor.
+    names.retain(|name| name.starts_with(begun) && !name.chars().any(char::is_control));
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Whether the key of a profile can be read without a program or a dialog, which nobody expects of Tab.
+fn is_quiet(profile: &Profile) -> bool {
+    !matches!(
+        profile.key,
+        Some(SecretSource::Command(_) | SecretSource::Keyring(_))
+    )
+}
+
+/// Returns the global options among the words that were typed so far.
+fn globals() -> Option<Globals> {
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    let grammar = Args::command().ignore_errors(true).disable_help_flag(true);
+    Globals::from_arg_matches(&grammar.try_get_matches_from(words).ok()?).ok()
+}
