@@ -65,6 +65,8 @@ fn respond(seen: &Seen, state: u16) -> Response {
         ("GET", "history") if state == 200 => {
             let mut old = captured("state");
             old["metadata"]["run_id"] = "old".into();
+            old["checkpoint"]["checkpoint_id"] = "1f0ca000-0000-6000-8000-000000000000".into();
+            old["checkpoint_id"] = old["checkpoint"]["checkpoint_id"].clone();
             old["tasks"][0]["error"] = "RateLimitError('Error code: 429')".into();
             json(200, value!([captured("state"), old]))
         }
