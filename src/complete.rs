@@ -14,14 +14,16 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 /// The variable by which a script asks (`completions` names it, too); its value is the shell.
-const ASKED: &str = "COMPLETE";
-/// How long Tab may wait for the names of deployments.
+const ASKED: &str = "RUNTAIL_COMPLETE";
+/// How long Tab may wait for the deployments of a profile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers a completion script and ends the process, if one asks.
 pub(crate) fn answer() {
     if std::env::var_os(ASKED).is_some() {
-        CompleteEnv::with_factory(|| offering(Args::command())).complete();
+        CompleteEnv::with_factory(|| offering(Args::command()))
+            .var(ASKED)
+            .complete();
     }
 }
 
@@ -44,25 +46,37 @@ fn profiles(begun: &OsStr) -> Vec<CompletionCandidate> {
 
 fn deployments(begun: &OsStr) -> Vec<CompletionCandidate> {
     offered(begun, async |config, globals| {
-        let query = DeploymentQuery {
-            name_contains: begun.to_str().filter(|b| !b.is_empty()).map(Into::into),
-            ..DeploymentQuery::default()
-        };
         let chosen = config.choose(&globals.profiles).unwrap_or_default();
-        // A profile that doesn't answer offers nothing.
-        let lists = chosen.into_iter().filter(is_quiet).map(async |profile| {
-            let site = Site::open(profile).await.ok()?;
-            site.control?.deployment_rows(&query).await.ok()
-        });
-        let lists = join_all(lists).await.into_iter().flatten();
-        lists
-            .flat_map(|list| list.items)
-            .filter_map(|row| row["name"].as_str().map(Into::into))
+        let lists = chosen.into_iter().filter(is_quiet).map(deployments_of);
+        let all: Vec<(String, String)> = join_all(lists).await.into_iter().flatten().collect();
+        let is_ambiguous = |name: &str| all.iter().filter(|(_, other)| other == name).count() > 1;
+        let alone = all.iter().map(|(_, name)| name);
+        alone
+            .filter(|name| !is_ambiguous(name))
+            .cloned()
+            .chain(
+                all.iter()
+                    .map(|(profile, name)| format!("{profile}/{name}")),
+            )
             .collect()
     })
 }
 
-/// Returns the names that begin with what was typed; none if the configuration can't be read, or if finding them takes too long.
+/// Returns the profile and the name of each deployment; none if the profile doesn't answer in time.
+async fn deployments_of(profile: Profile) -> Vec<(String, String)> {
+    let name = profile.name.clone();
+    let listed = async {
+        let site = Site::open(profile).await.ok()?;
+        let query = DeploymentQuery::default();
+        site.control?.deployment_rows(&query).await.ok()
+    };
+    let listing = tokio::time::timeout(PATIENCE, listed).await.ok().flatten();
+    let rows = listing.into_iter().flat_map(|listing| listing.items);
+    rows.filter_map(|row| Some((name.clone(), row["name"].as_str()?.to_string())))
+        .collect()
+}
+
+/// Returns the names that begin with what was typed; none if the configuration can't be read.
 fn offered(
     begun: &OsStr,
     names: impl AsyncFnOnce(Config, &Globals) -> Vec<String>,
@@ -86,24 +100,32 @@ fn offered(
             Err(_) => Vec::new(),
         }
     };
-    // The time limit needs the runtime's clock.
-    let names = runtime.block_on(async { tokio::time::timeout(PATIENCE, found).await });
+    let mut names = runtime.block_on(found);
     runtime.shutdown_background();
     let begun = begun.to_str().unwrap_or_default();
-    let mut names = names.unwrap_or_default();
-    // Control characters could move the terminal's cursor.
-    names.retain(|name| name.starts_with(begun) && !name.chars().any(char::is_control));
+    names.retain(|name| name.starts_with(begun) && is_harmless(name));
     names.sort_unstable();
     names.dedup();
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Whether the key of a profile can be read without a program or a dialog, which nobody expects of Tab.
+/// Whether a name means nothing else to a shell or to this program: scripts insert names unquoted, and a server chooses them.
+fn is_harmless(name: &str) -> bool {
+    !name.starts_with('-')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+}
+
+/// Whether the keys of a profile can be read without a program or a dialog, which nobody expects of Tab.
 fn is_quiet(profile: &Profile) -> bool {
-    !matches!(
-        profile.key,
-        Some(SecretSource::Command(_) | SecretSource::Keyring(_))
-    )
+    let needs_more = |source: &SecretSource| {
+        matches!(source, SecretSource::Command(_) | SecretSource::Keyring(_))
+    };
+    ![&profile.key, &profile.bearer]
+        .into_iter()
+        .flatten()
+        .any(needs_more)
 }
 
 /// Returns the global options among the words that were typed so far.

@@ -22,7 +22,13 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
         .ok_or_else(|| failed("unknown shell".into()))?;
     let mut script = Vec::new();
     writer
-        .write_registration("COMPLETE", "runtail", "runtail", "runtail", &mut script)
+        .write_registration(
+            "RUNTAIL_COMPLETE",
+            "runtail",
+            "runtail",
+            "runtail",
+            &mut script,
+        )
         .map_err(|e| failed(e.to_string()))?;
     output::print(&String::from_utf8_lossy(&script), false)?;
     Ok(Exit::Done)

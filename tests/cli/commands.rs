@@ -391,26 +391,64 @@ async fn usage_errors_and_shell_completions() {
     assert!(ended.code == 0 && ended.out.contains("_runtail"));
 }
 
+/// Returns what a completion script of bash offers for the last of these words.
+async fn offered(folder: &Path, words: &[&str]) -> String {
+    let output = command(folder)
+        .env("RUNTAIL_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .args(["--", "runtail"])
+        .args(words)
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[tokio::test]
+async fn completions_offer_no_shell_code_and_run_no_program() {
+    let rows = ["good-bot", "bot;touch pwned", "$(touch pwned)", "--write"];
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|name| value!({"id": A, "name": name}))
+        .collect();
+    let server = Server::start(move |_| json(200, value!({"resources": rows, "offset": 0}))).await;
+    let own = format!("url = \"{}\"\n", server.url);
+    let folder = write_config(&format!(
+        "[profiles.b]\n{own}bearer_command = [\"touch\", \"ran\"]\n\
+         [profiles.k]\n{own}api_key_command = [\"touch\", \"ran\"]\n"
+    ));
+    assert_eq!(offered(folder.path(), &["-d", "g"]).await, "");
+    assert!(server.seen().is_empty() && !Path::new("ran").exists());
+    let folder = configured(&[("p", &server)]);
+    for begun in ["", "b", "$"] {
+        let offered = offered(folder.path(), &["-d", begun]).await;
+        assert!(
+            !offered.contains("pwned") && !offered.contains("--write"),
+            "{offered}"
+        );
+    }
+    assert_eq!(
+        offered(folder.path(), &["deployments", "get", "g"]).await,
+        "good-bot"
+    );
+}
+
 #[tokio::test]
 async fn completions_offer_names_and_man_writes_pages() {
     let folder = tempfile::tempdir().unwrap();
-    let offered = async |words: &[&str]| {
-        let output = command(folder.path())
-            .env("COMPLETE", "bash")
-            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
-            .args(["--", "runtail"])
-            .args(words)
-            .output()
-            .await
-            .unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    let offered = async |words: &[&str]| offered(folder.path(), words).await;
     assert_eq!(offered(&["revis"]).await, "revisions");
     assert_eq!(offered(&["--demo", "-p", ""]).await, "prod-eu\nprod-us");
     assert_eq!(
-        offered(&["--demo", "deployments", "get", "supp"]).await,
-        "support-bot"
+        offered(&["--demo", "deployments", "get", "kyc"]).await,
+        "kyc-checker"
+    );
+    // Two profiles have one of this name.
+    assert_eq!(offered(&["--demo", "-d", "supp"]).await, "");
+    assert_eq!(
+        offered(&["--demo", "-d", "prod-us/supp"]).await,
+        "prod-us/support-bot"
     );
     assert_eq!(
         offered(&["--demo", "-p", "prod-eu", "-d", "s"]).await,

@@ -427,7 +427,7 @@ impl Reading {
     }
 }
 
-/// Follows a log: the newest lines first, then new lines, each once; see this module.
+/// Follows a log: the newest lines first, then new lines, each once.
 #[derive(Debug, Clone)]
 pub struct LogFollower {
     control: ControlPlane,

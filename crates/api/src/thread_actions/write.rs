@@ -173,7 +173,7 @@ impl AgentServer {
         }
     }
 
-    /// Says what is known of an edit that failed. It is never sent again.
+    /// Converts the error of an edit that failed. It is never sent again.
     async fn lost_write(
         &self,
         write: &StateWrite,
