@@ -1,6 +1,7 @@
 //! What a completion script asks this program at each Tab.
 
 use crate::args::Args;
+use crate::commands::completions::ASKED;
 use crate::commands::sim;
 use crate::context::{self, Site};
 use crate::globals::Globals;
@@ -13,8 +14,6 @@ use runtail_core::config::{Config, Profile, SecretSource};
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// The variable by which a script asks (`completions` names it, too); its value is the shell.
-const ASKED: &str = "RUNTAIL_COMPLETE";
 /// How long Tab may wait for the deployments of a profile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -38,27 +37,25 @@ fn offering(command: Command) -> Command {
     command.mut_subcommands(offering)
 }
 
-fn profiles(begun: &OsStr) -> Vec<CompletionCandidate> {
-    offered(begun, async |config, _| {
+fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
+    offered(typed, async |config, _| {
         config.profiles.into_iter().map(|one| one.name).collect()
     })
 }
 
-fn deployments(begun: &OsStr) -> Vec<CompletionCandidate> {
-    offered(begun, async |config, globals| {
+fn deployments(typed: &OsStr) -> Vec<CompletionCandidate> {
+    offered(typed, async |config, globals| {
         let chosen = config.choose(&globals.profiles).unwrap_or_default();
         let lists = chosen.into_iter().filter(is_quiet).map(deployments_of);
         let all: Vec<(String, String)> = join_all(lists).await.into_iter().flatten().collect();
         let is_ambiguous = |name: &str| all.iter().filter(|(_, other)| other == name).count() > 1;
-        let alone = all.iter().map(|(_, name)| name);
-        alone
-            .filter(|name| !is_ambiguous(name))
-            .cloned()
-            .chain(
-                all.iter()
-                    .map(|(profile, name)| format!("{profile}/{name}")),
-            )
-            .collect()
+        let mut names: Vec<String> = all
+            .iter()
+            .map(|(of, name)| format!("{of}/{name}"))
+            .collect();
+        let bare = all.iter().map(|(_, name)| name.clone());
+        names.extend(bare.filter(|name| !is_ambiguous(name)));
+        names
     })
 }
 
@@ -78,7 +75,7 @@ async fn deployments_of(profile: Profile) -> Vec<(String, String)> {
 
 /// Returns the names that begin with what was typed; none if the configuration can't be read.
 fn offered(
-    begun: &OsStr,
+    typed: &OsStr,
     names: impl AsyncFnOnce(Config, &Globals) -> Vec<String>,
 ) -> Vec<CompletionCandidate> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -102,8 +99,8 @@ fn offered(
     };
     let mut names = runtime.block_on(found);
     runtime.shutdown_background();
-    let begun = begun.to_str().unwrap_or_default();
-    names.retain(|name| name.starts_with(begun) && is_harmless(name));
+    let typed = typed.to_str().unwrap_or_default();
+    names.retain(|name| name.starts_with(typed) && is_harmless(name));
     names.sort_unstable();
     names.dedup();
     names.into_iter().map(CompletionCandidate::new).collect()

@@ -27,11 +27,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// 129: the terminal closed (SIGHUP).
-    pub const HANGUP: Exit = Exit::Signal(1);
-    /// 143: terminated (SIGTERM).
-    pub const TERMINATED: Exit = Exit::Signal(15);
-
     /// Returns the number.
     pub fn code(self) -> u8 {
         match self {

@@ -61,9 +61,7 @@ impl Globals {
             _ => None,
         }
     }
-}
 
-impl Globals {
     /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
     pub fn where_to(&self) -> String {
         let mut words = String::new();

@@ -4,45 +4,34 @@ use clap::Subcommand;
 use clap::builder::Styles;
 use std::fmt::Write;
 
-/// A group of commands.
-struct Group {
-    title: &'static str,
-    commands: &'static [&'static str],
-    /// Which of them to use when.
-    note: &'static str,
-}
+/// A group of commands: its title and their names.
+type Group = (&'static str, &'static [&'static str]);
+
+/// The group of the commands that are easily confused,
+const STARTING: Group = (
+    "Start and continue",
+    &["run", "answer", "fork", "rerun", "state"],
+);
+/// and which of them to use when.
+const WHICH: &str = "
+  `run` starts with a new input, `rerun` with the input of an earlier run,
+  `fork` at a checkpoint; `threads retry` repeats only what failed, and
+  `answer` continues a thread that waits.
+";
 
 /// All commands, in groups.
 const GROUPS: &[Group] = &[
-    Group {
-        title: "Deployments",
-        commands: &["deployments", "revisions", "logs"],
-        note: "",
-    },
-    Group {
-        title: "Threads and runs",
-        commands: &["inbox", "threads", "runs", "tail", "join"],
-        note: "",
-    },
-    Group {
-        title: "Start and continue",
-        commands: &["run", "answer", "fork", "rerun", "state"],
-        note: "`run` starts with a new input, `rerun` with the input of an earlier run, `fork` at a checkpoint;\n  \
-               `threads retry` repeats only what failed, and `answer` continues a thread that waits.",
-    },
-    Group {
-        title: "Find out why",
-        commands: &["compare", "bisect", "reproduce"],
-        note: "",
-    },
-    Group {
-        title: "Recordings",
-        commands: &["replay", "verify", "redact"],
-        note: "",
-    },
-    Group {
-        title: "Other records",
-        commands: &[
+    ("Deployments", &["deployments", "revisions", "logs"]),
+    (
+        "Threads and runs",
+        &["inbox", "threads", "runs", "tail", "join"],
+    ),
+    STARTING,
+    ("Find out why", &["compare", "bisect", "reproduce"]),
+    ("Recordings", &["replay", "verify", "redact"]),
+    (
+        "Other records",
+        &[
             "assistants",
             "crons",
             "store",
@@ -50,13 +39,11 @@ const GROUPS: &[Group] = &[
             "listeners",
             "auth",
         ],
-        note: "",
-    },
-    Group {
-        title: "Runtail",
-        commands: &["doctor", "config", "sim", "completions", "man"],
-        note: "",
-    },
+    ),
+    (
+        "Runtail",
+        &["doctor", "config", "sim", "completions", "man"],
+    ),
 ];
 
 /// Returns clap's template of the page. clap itself has no groups of commands.
@@ -65,23 +52,25 @@ pub(crate) fn template<C: Subcommand>() -> String {
     let heading = styles.get_header();
     let name_style = styles.get_literal();
     let grammar = C::augment_subcommands(clap::Command::new("runtail"));
-    let width = GROUPS.iter().flat_map(|group| group.commands);
-    let width = width.map(|name| name.len()).max().unwrap_or_default();
+    let names = GROUPS.iter().flat_map(|(_, names)| *names);
+    let width = names.map(|name| name.len()).max().unwrap_or_default();
     let mut page = "{about-with-newline}\n{usage-heading} {usage}\n".to_string();
     for group in GROUPS {
-        let _ = write!(page, "\n{heading}{}:{heading:#}\n", group.title);
-        for name in group.commands {
+        let (title, names) = group;
+        let _ = write!(page, "\n{heading}{title}:{heading:#}\n");
+        for name in *names {
             let about = grammar
                 .find_subcommand(name)
                 .and_then(|command| command.get_about());
             let about = about.map(ToString::to_string).unwrap_or_default();
             let _ = writeln!(page, "  {name_style}{name:width$}{name_style:#}  {about}");
         }
-        if !group.note.is_empty() {
-            let _ = writeln!(page, "\n  {}", group.note);
+        if *group == STARTING {
+            page.push_str(WHICH);
         }
     }
-    page + "\n" + &format!("{heading}Options:{heading:#}") + "\n{options}"
+    let _ = write!(page, "\n{heading}Options:{heading:#}\n{{options}}");
+    page
 }
 
 #[cfg(test)]
@@ -93,7 +82,11 @@ mod tests {
     fn every_command_is_in_one_group() {
         let grammar = Command::augment_subcommands(clap::Command::new("runtail"));
         let mut all: Vec<&str> = grammar.get_subcommands().map(|c| c.get_name()).collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|g| g.commands).copied().collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
         all.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, all);

@@ -4,6 +4,9 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use clap_complete::env::Shells;
 
+/// The variable by which a script asks for completions; its value is the shell.
+pub(crate) const ASKED: &str = "RUNTAIL_COMPLETE";
+
 /// Options of `completions`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -22,13 +25,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
         .ok_or_else(|| failed("unknown shell".into()))?;
     let mut script = Vec::new();
     writer
-        .write_registration(
-            "RUNTAIL_COMPLETE",
-            "runtail",
-            "runtail",
-            "runtail",
-            &mut script,
-        )
+        .write_registration(ASKED, "runtail", "runtail", "runtail", &mut script)
         .map_err(|e| failed(e.to_string()))?;
     output::print(&String::from_utf8_lossy(&script), false)?;
     Ok(Exit::Done)

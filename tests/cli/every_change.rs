@@ -6,14 +6,10 @@ use runtail_testkit::still_world::{Fate, Since, StillWorld, with_ids};
 use runtail_testkit::table;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 const TABLE: &str = include_str!("every_change.txt");
 /// The width of the first column.
 const LABEL: usize = 34;
-/// Commands that are run at the same time; most of their time is waiting.
-const WORKERS: usize = 6;
 
 /// The changes: the profile, a name where the command alone is ambiguous, the arguments, and the end of the path of the requests
 /// that are broken where not all are.
@@ -450,23 +446,6 @@ fn every_command_is_a_change_or_only_reads() {
 
 #[test]
 fn every_change_is_sent_once_or_not_at_all() {
-    let next = AtomicUsize::new(0);
-    let lines = Mutex::new(vec![String::new(); CHANGES.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(change) = CHANGES.get(at) else {
-                        return;
-                    };
-                    let line = line(change);
-                    lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = line;
-                }
-            });
-        }
-    });
     let columns = SITUATIONS.map(|(title, _)| (title, width_of(title)));
-    let lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
-    table::compare(TABLE, LABEL, &columns, &lines);
+    table::check(TABLE, LABEL, &columns, CHANGES, line);
 }

@@ -14,12 +14,8 @@ use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{Effect, Msg};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Dashboards that run at the same time; most of their time is waiting.
-const WORKERS: usize = 6;
 /// The threads of the world.
 const THREADS: [&str; 5] = ["$IDLE", "$FAILED", "$ASKING", "$BUSY", "$STUCK"];
 /// The width of the first column.
@@ -488,26 +484,8 @@ fn every_change_of_the_dashboard_is_sent_once_or_not_at_all() {
     rustls::crypto::ring::default_provider()
         .install_default()
         .ok();
-    let changes = changes();
-    let next = AtomicUsize::new(0);
-    let lines = Mutex::new(vec![String::new(); changes.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(change) = changes.get(at) else {
-                        return;
-                    };
-                    let line = line(change);
-                    lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = line;
-                }
-            });
-        }
-    });
     let columns = SITUATIONS.map(|(title, _)| (title, width_of(title)));
-    let lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
-    table::compare(TABLE, LABEL, &columns, &lines);
+    table::check(TABLE, LABEL, &columns, &changes(), line);
 }
 
 #[test]

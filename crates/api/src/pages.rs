@@ -159,8 +159,8 @@ impl<'a> Pages<'a> {
         Pages { overlap, ..self }
     }
 
-    /// Sets how rows are told apart.
-    pub(super) fn by(self, id: fn(&RawValue) -> Option<String>) -> Pages<'a> {
+    /// Sets how rows are identified.
+    pub(super) fn identified_by(self, id: fn(&RawValue) -> Option<String>) -> Pages<'a> {
         Pages {
             received: Received::new(id),
             ..self

@@ -111,8 +111,8 @@ pub(crate) fn not_started(failed: StartError, options: &str, thread: &str) -> Fa
     not_done(failed, "the run was started", &check)
 }
 
-/// Returns the message for a change that was not made, or is not known to be. `what` is what is unknown then, and `check` what shows
-/// it.
+/// Returns the failure of a change that was not made, or of which that is unknown: `what` says then what may have been done, and
+/// `check` how to find out.
 pub(crate) fn not_done(failed: StartError, what: &str, check: &str) -> Failure {
     let StartError { failure, error } = failed;
     let exit = match failure {

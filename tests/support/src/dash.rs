@@ -1,9 +1,13 @@
 //! A dashboard under test, with fixtures and keys as input and text as output.
 
+mod dialogs;
 mod given;
-mod seen;
+mod lists;
+mod screen;
+mod streams;
 
-pub use seen::{Dialog, Tab};
+pub use dialogs::Dialog;
+pub use streams::Tab;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};

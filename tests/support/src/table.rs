@@ -1,13 +1,46 @@
 //! Tables of expected results in files: one line per row, comments with `#`.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Lines that are made at the same time; most of it is waiting.
+const WORKERS: usize = 6;
+
+/// Makes the line of each row, and compares all with a table; see [`compare`].
+pub fn check<R: Sync>(
+    expected: &str,
+    label: usize,
+    columns: &[(&str, usize)],
+    rows: &[R],
+    line: impl Fn(&R) -> String + Sync,
+) {
+    let next = AtomicUsize::new(0);
+    let lines = Mutex::new(vec![String::new(); rows.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(row) = rows.get(at) else {
+                        return;
+                    };
+                    let line = line(row);
+                    lines.lock().unwrap_or_else(PoisonError::into_inner)[at] = line;
+                }
+            });
+        }
+    });
+    let lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+    compare(expected, label, columns, &lines);
+}
 
 /// Compares a table with its file, cell by cell. `label` is the width of the first column, and `columns` are the titles and widths of
 /// the others; what follows them is one more cell.
 ///
 /// # Panics
 /// If they differ. The message names each cell that does, and ends with the lines to put into the file.
-pub fn compare(expected: &str, label: usize, columns: &[(&str, usize)], found: &[String]) {
+fn compare(expected: &str, label: usize, columns: &[(&str, usize)], found: &[String]) {
     let cells = |line: &str| {
         let mut rest = line.chars();
         let mut cell = |width: usize| {

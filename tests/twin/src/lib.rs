@@ -18,7 +18,7 @@ pub const SIZES: [(u16, u16); 4] = [(60, 12), (80, 24), (120, 40), (200, 50)];
 
 /// Longer than the delays after which the dashboard does something by itself.
 const STILL: Duration = Duration::from_millis(300);
-/// How long two screens may differ, because of a slow machine or a notice that goes away.
+/// How long two screens may differ, because of a slow machine or a notice that disappears.
 const PATIENCE: Duration = Duration::from_secs(4);
 const WAIT: Duration = Duration::from_secs(15);
 /// The width from which no text that a script waits for is cut off.
@@ -31,7 +31,7 @@ pub struct Subject<'a> {
     pub answers: &'a str,
 }
 
-/// A step after which two binaries differ, or a text that a script waited for in vain.
+/// A step after which two binaries differ, or a text that a script waited for and that did not appear.
 #[derive(Debug)]
 pub struct Difference {
     pub place: String,

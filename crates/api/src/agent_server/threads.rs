@@ -170,7 +170,7 @@ impl AgentServer {
                     }
                 })
             };
-        Pages::new("checkpoints", (limit, 0), page_size, request).by(checkpoint_of)
+        Pages::new("checkpoints", (limit, 0), page_size, request).identified_by(checkpoint_of)
     }
 
     /// Returns the newest of the same states as received.

@@ -392,7 +392,7 @@ impl Transport for RunTransport {
     }
 }
 
-/// Replaces the hint of a thread's creation of which it is unknown whether it was done: it may be repeated.
+/// Replaces the hint of the error of a thread that may have been created: creating it again does no harm.
 fn without_run(error: ApiError) -> ApiError {
     if error.is_refusal() {
         return error;

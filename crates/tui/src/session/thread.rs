@@ -3,7 +3,7 @@
 use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind, LoadedThread, ServerKind, StartError};
+use runtail_api::{ApiError, Kind, LoadedThread, ServerKind, StartError, StartFailure};
 use runtail_core::model::{Again, KnownRevisions, Question, StuckSign, ThreadStatus};
 use runtail_stream::projection::Status;
 use runtail_stream::{RunStreamOptions, SnapshotPart};
@@ -150,6 +150,17 @@ pub fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
 /// Returns the error of a change that was not made, or is not known to be, with what it means.
 pub fn explained(failed: StartError) -> ApiError {
     with_sentence(failed.failure.sentence(), failed.error)
+}
+
+/// Returns what a failure means for a draft. `again` says what not to do while the outcome is unknown.
+pub fn with_draft(failure: StartFailure, again: &str) -> String {
+    let sentence = failure.sentence();
+    match failure {
+        StartFailure::Unknown => {
+            format!("{sentence} Look at the thread's runs before you {again}.")
+        }
+        _ => format!("{sentence} Your draft is kept."),
+    }
 }
 
 #[cfg(test)]

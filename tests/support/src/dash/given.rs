@@ -93,7 +93,7 @@ impl Dash {
         self.has_ascii_symbols = ascii;
     }
 
-    /// Simulates the servers, like `runtail demo`.
+    /// Simulates the servers, like `runtail --demo`.
     pub fn set_demo(&mut self) {
         self.app.session.settings.demo = true;
     }
@@ -166,7 +166,7 @@ impl Dash {
         self.open_stream(StreamTarget::Tail { thread });
     }
 
-    /// Opens a recording, like `runtail replay`.
+    /// Opens a recording, like `runtail --replay`.
     pub fn open_recording(&mut self, file: PathBuf) {
         self.app.open_recording(file);
     }

@@ -1,4 +1,4 @@
-//! A world that stands still, for tests of changes: one server for both services that answers what is read from fixed records,
+//! Fixed records, for tests of changes: one server for both services that answers what is read from fixed records,
 //! breaks requests that change something as it is told, and records them.
 
 mod records;

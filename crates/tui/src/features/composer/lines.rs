@@ -5,6 +5,7 @@ use super::assistant::SHOWN;
 use super::keys::{Section, Stop};
 use super::start::StateKeys;
 use crate::session::run::{Warning, Where};
+use crate::session::thread::with_draft;
 use crate::session::{Cx, card};
 use crate::widgets::form::FormDraft;
 use crate::widgets::form_lines::{
@@ -12,7 +13,6 @@ use crate::widgets::form_lines::{
 };
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::text_area_view::{shown_line, skip_columns};
-use runtail_api::StartFailure;
 use runtail_core::model::FieldKind;
 use runtail_core::text;
 
@@ -116,7 +116,7 @@ impl Composer {
         }
         if let Some(failed) = &self.refused {
             out.lines.extend(
-                wrap(&meaning(failed.failure), width)
+                wrap(&with_draft(failed.failure, "start another one"), width)
                     .iter()
                     .map(|line| Line::bad(line)),
             );
@@ -517,13 +517,4 @@ impl Composer {
         }
         out.lines.extend(lines);
     }
-}
-
-/// Describes a run that was not started.
-fn meaning(failure: StartFailure) -> String {
-    let next = match failure {
-        StartFailure::Unknown => "Look at the thread's runs before you start another one.",
-        _ => "Your draft is kept.",
-    };
-    format!("{} {next}", failure.sentence())
 }

@@ -192,14 +192,6 @@ impl Viewer {
         self.comparison.base = Base::Before;
     }
 
-    /// Returns whether a state is marked, and whether the changes since it are shown.
-    pub fn mark_in_use(&self) -> (bool, bool) {
-        (
-            self.marked_state.is_some(),
-            self.comparison.shown && self.comparison.base == Base::Marked,
-        )
-    }
-
     /// Marks the shown state as the base for comparisons. Returns its number.
     pub fn mark_state(&mut self) -> Option<u64> {
         self.marked_state = self.state_shown();

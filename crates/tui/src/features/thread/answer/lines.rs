@@ -4,7 +4,8 @@ use super::draft::{ActionDraft, Draft, QuestionDraft};
 use super::fields;
 use super::fields::{some_lines, value_lines};
 use super::keys::At;
-use super::{AnswerCard, AnswerStage, meaning, sentence};
+use super::{AnswerCard, AnswerStage, sentence};
+use crate::session::thread::with_draft;
 use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::since;
@@ -121,7 +122,7 @@ impl AnswerCard {
             }
             AnswerStage::Refused(failed) => {
                 out.lines.extend(
-                    wrap(&meaning(failed.failure), width)
+                    wrap(&with_draft(failed.failure, "do anything again"), width)
                         .iter()
                         .map(|line| Line::bad(line)),
                 );

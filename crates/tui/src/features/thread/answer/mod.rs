@@ -472,12 +472,3 @@ fn sentence(rule: &str) -> String {
         format!("{text}.")
     }
 }
-
-/// Describes a rejected answer.
-fn meaning(failure: StartFailure) -> String {
-    let next = match failure {
-        StartFailure::Unknown => "Look at the thread's runs before you do anything again.",
-        _ => "Your draft is kept.",
-    };
-    format!("{} {next}", failure.sentence())
-}
