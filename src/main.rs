@@ -1,5 +1,6 @@
 //! From arguments to an exit code.
 
+mod act;
 mod args;
 mod commands;
 mod complete;

@@ -87,6 +87,17 @@ impl Signals {
         }
     }
 
+    /// Runs something that may be dropped at any point, if signals are listened for.
+    pub async fn guard<T>(
+        signals: Option<&Signals>,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        match signals {
+            Some(signals) => signals.unless_stopped(work).await,
+            None => work.await,
+        }
+    }
+
     /// Runs something that may be dropped at any point.
     pub async fn unless_stopped<T>(
         &self,

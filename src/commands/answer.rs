@@ -1,21 +1,15 @@
 //! `answer T`: answers a question that a thread is waiting for.
 
+use crate::act::{self, Sending};
 use crate::commands::answer_rules;
 use crate::commands::change::fields::filled;
-use crate::commands::change::{Sending, threads};
 use crate::consent::Yes;
-use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::input;
-use crate::output::placed;
-use crate::resolve;
-use crate::signals::Signals;
 use clap::Args;
-use runtail_api::{RunStart, StartGuard, ThreadIntent};
+use runtail_api::ThreadIntent;
 use runtail_core::model::GivenAnswer;
-use runtail_stream::End;
-use serde_json::{Value, json};
 
 /// Options of `answer`.
 #[derive(Debug, Args)]
@@ -145,61 +139,10 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         return answer_rules::run(globals, &sending, Yes { yes }).await;
     };
     let answer = given.read().await?;
-    let context = Context::load(globals)?;
-    let signals = wait.then(Signals::listen);
-    let work = async {
-        let (site, server) = resolve::agent_server(&context).await?;
-        let intent = ThreadIntent::Answer {
-            thread: thread.clone(),
-            interrupt,
-            answer,
-        };
-        let started = threads::start(&context, &site, &server, &intent, &sending).await?;
-        Ok((site, server, started))
+    let intent = ThreadIntent::Answer {
+        thread,
+        interrupt,
+        answer,
     };
-    let (site, server, started) = match &signals {
-        Some(signals) => signals.unless_stopped(work).await?,
-        None => work.await?,
-    };
-    let Some(threads::StartedRun { plan, run_id }) = started else {
-        return Ok(Exit::Done);
-    };
-    let mut row = row(&thread, &run_id, plan.run_start());
-    let exit = match &signals {
-        Some(signals) => {
-            let (exit, end) = threads::follow(&context, signals, &server, &thread, &run_id).await;
-            add_end(&mut row, end);
-            exit
-        }
-        None => Ok(Exit::Done),
-    };
-    sending.output.one(&placed(&site.profile, row))?;
-    exit
-}
-
-fn row(thread: &str, run: &str, start: Option<&RunStart>) -> Value {
-    let mut ids: Vec<&str> = match start.map(|start| &start.guard) {
-        Some(StartGuard::Questions(asked)) => asked
-            .iter()
-            .filter_map(|question| question.id.as_deref())
-            .collect(),
-        _ => Vec::new(),
-    };
-    // Questions may share an id.
-    ids.dedup();
-    let interrupt = if let [only] = ids.as_slice() {
-        Some(*only)
-    } else {
-        None
-    };
-    let assistant = start.map(|start| start.body.assistant_id.as_str());
-    json!({"thread_id": thread, "run_id": run, "interrupt_id": interrupt, "interrupt_ids": ids, "assistant_id": assistant})
-}
-
-fn add_end(row: &mut Value, end: Option<End>) {
-    let outcome = end.as_ref().map_or("unknown", |end| end.outcome.as_str());
-    row["outcome"] = outcome.into();
-    if let Some(detail) = end.and_then(|end| end.detail) {
-        row["detail"] = detail.into();
-    }
+    act::on_thread(globals, intent, &sending, wait).await
 }

@@ -1,7 +1,7 @@
 //! `answer --rules`: answers all waiting threads about which the rules of the configuration decide.
 
 use super::inbox::{self, Entry, Found};
-use crate::commands::change::{Sending, preview, threads};
+use crate::act::{self, Sending};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
@@ -9,9 +9,7 @@ use crate::globals::Globals;
 use crate::output::{Column, Format, cell, column, complain, placed};
 use crate::signals::Signals;
 use futures::{StreamExt, stream};
-use runtail_api::{
-    Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, Started,
-};
+use runtail_api::{AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan};
 use runtail_core::model::{AnswerRule, InboxItem, InboxThread};
 use runtail_core::text;
 use serde_json::{Value, json};
@@ -69,7 +67,7 @@ impl Waiting {
         {
             Ok(plan) => Outcome::Planned(Box::new(plan)),
             Err(PlanError::Unfit(why)) => Outcome::Skipped(why),
-            Err(error) => Outcome::Failed(threads::unplanned_run(error)),
+            Err(error) => Outcome::Failed(error.into()),
         }
     }
 
@@ -198,7 +196,7 @@ fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
             Outcome::Planned(ruled) => {
                 count += 1;
                 let title = format!("{count}. Answer {}", waiting.title());
-                preview::tell(&runtail_core::model::Preview {
+                act::tell(&runtail_core::model::Preview {
                     title,
                     target: None,
                     ..ruled.plan.preview.clone()
@@ -259,17 +257,16 @@ async fn finish(
     let failure = match context.check_write(&waiting.site.profile) {
         Err(failure) => failure,
         Ok(()) => match waiting.server.act_on_thread(&ruled.plan).await {
-            Ok(Acted::Started(Started { run_id, .. })) => {
+            Ok(acted) => {
                 complain(&format!("started: Answer {}", waiting.title()));
                 let mut row = waiting.planned_row(&ruled, "started");
-                row["run_id"] = run_id.into();
+                let (started, _) = act::made(&acted);
+                row["run_id"] = json!(started.map(|started| &started.run_id));
                 return (row, None);
             }
-            Ok(_) => Failure::new(Exit::Failed, "this action starts no run"),
             Err(failed) => {
                 let is_unknown = failed.failure.is_unknown();
-                let failure =
-                    threads::not_started(failed, &waiting.options, &waiting.thread.thread_id);
+                let failure = act::not_started(failed, &waiting.options, &waiting.thread.thread_id);
                 complain(&format!(
                     "runtail: {}: {}",
                     waiting.title(),

@@ -1,6 +1,6 @@
 //! Assistants: their records, versions, schemas and graphs.
 
-use crate::commands::change::{Approval, Sending, resources};
+use crate::act::{Act, Approval, Sending};
 use crate::commands::graph;
 use crate::consent::Yes;
 use crate::context::Context;
@@ -151,14 +151,13 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 assistant: id,
                 version,
             };
-            return resources::make(
-                &context,
-                (&site, &server),
-                &intent,
-                &sending,
-                Approval::Yes(yes),
-            )
-            .await;
+            let act = Act {
+                context: &context,
+                site: &site,
+                sending: &sending,
+                approval: Approval::Yes(yes),
+            };
+            return act.resource(&server, &intent).await;
         }
     }
     Ok(Exit::Done)

@@ -1,8 +1,8 @@
 //! `threads cancel`, `delete`, `prune` and `retry`: one action on several threads, named by id or found by a search. Each
 //! thread has its own plan, is checked again, and gets its request once.
 
+use crate::act;
 use crate::commands::change::fields::filled;
-use crate::commands::change::unplanned;
 use crate::commands::state::editor::{changes, in_editor, keeping};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
@@ -14,8 +14,8 @@ use clap::Args;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use runtail_api::{
-    Acted, AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError,
-    StateEdit, ThreadPlan,
+    AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, StateEdit,
+    ThreadPlan,
 };
 use runtail_core::model::ThreadSearch;
 use runtail_core::text;
@@ -247,7 +247,7 @@ async fn plan(
     match targets.into_iter().partition::<Vec<_>, _>(is_general) {
         (general, rest) if general.is_empty() => Ok(rest),
         (general, _) => match general.into_iter().next().map(|target| target.plan) {
-            Some(Err(error)) => Err(unplanned(error)),
+            Some(Err(error)) => Err(error.into()),
             _ => Err(Failure::usage("no thread; nothing was sent")),
         },
     }
@@ -414,16 +414,11 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
         };
         let why = error.map(|error| error.to_string());
         let (mut row, exit) = row(&target.thread, outcome.word(), why, exit);
-        match &result {
-            Ok(Acted::Started(started)) => row["run_id"] = started.run_id.as_str().into(),
-            Ok(Acted::Forked {
-                checkpoint,
-                started,
-            }) => {
-                row["run_id"] = started.run_id.as_str().into();
+        if let Ok((Some(started), checkpoint)) = result.as_ref().map(act::made) {
+            row["run_id"] = started.run_id.as_str().into();
+            if let Some(checkpoint) = checkpoint {
                 row["checkpoint_id"] = text::clean(checkpoint).into();
             }
-            _ => {}
         }
         (row, exit)
     });

@@ -1,7 +1,7 @@
 //! Crons of an agent server: runs that a schedule starts.
 
+use crate::act::{Act, Approval, Sending};
 use crate::commands::change::fields::filled;
-use crate::commands::change::{Approval, Sending, resources};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -297,7 +297,13 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             Approval::Yes(yes),
         ),
     };
-    resources::make(&context, (&site, &server), &intent, &sending, approval).await
+    let act = Act {
+        context: &context,
+        site: &site,
+        sending: &sending,
+        approval,
+    };
+    act.resource(&server, &intent).await
 }
 
 fn columns() -> [crate::output::Column; 7] {

@@ -1,7 +1,7 @@
 //! `fork T`: runs again from a checkpoint.
 
+use crate::act::{self, Sending};
 use crate::commands::change::fields::filled;
-use crate::commands::change::{Sending, acting};
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::input;
@@ -84,7 +84,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         }
         (None, None) => ForkChange::Nothing,
     };
-    acting::run(
+    act::on_thread(
         globals,
         ThreadIntent::Fork {
             thread,

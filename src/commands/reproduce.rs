@@ -1,12 +1,11 @@
 //! `reproduce T --to SERVER`: copies a thread to another server.
 
+use crate::act::{self, Act, Approval, Sending, not_done};
 use crate::commands::change::fields::filled;
-use crate::commands::change::threads::{not_done, unplanned_run};
-use crate::commands::change::{Sending, preview};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
-use crate::output::{complain, placed};
+use crate::output::complain;
 use crate::resolve;
 use clap::Args;
 use runtail_api::{ReproduceIntent, Reproduced};
@@ -65,23 +64,21 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let target_context = target_context(&context, &to)?;
     let (_, source) = resolve::agent_server(&context).await?;
     let (site, target) = resolve::agent_server(&target_context).await?;
-    if !sending.dry_run {
-        context.check_write(&site.profile)?;
-    }
     let intent = ReproduceIntent {
         thread,
         graph,
         state_only: state,
     };
-    let plan = source
-        .plan_reproduction(&target, &intent)
-        .await
-        .map_err(unplanned_run)?;
-    if sending.dry_run {
-        preview::print(&plan.preview, &sending.output)?;
+    let act = Act {
+        context: &context,
+        site: &site,
+        sending: &sending,
+        approval: Approval::NotNeeded,
+    };
+    let plan = source.plan_reproduction(&target, &intent);
+    let Some(plan) = act.planned(plan, |plan| &plan.preview).await? else {
         return Ok(Exit::Done);
-    }
-    preview::tell(&plan.preview);
+    };
     let made = match source.reproduce(&target, &plan).await {
         Ok(made) => made,
         Err(failed) => {
@@ -105,15 +102,13 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
             "  `runtail{options} state set {id} --values null --as-node __end__` ends it as the original"
         ));
     }
-    complain(&format!("done: {}", plan.preview.title));
-    let row = row(
+    act::report(&plan.preview, None);
+    act.print(row(
         &made,
         &intent.thread,
         target.base(),
         &target_context.globals.where_to(),
-    );
-    sending.output.one(&placed(&site.profile, row))?;
-    Ok(Exit::Done)
+    ))
 }
 
 /// Returns the context in which the target is found.

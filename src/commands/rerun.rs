@@ -1,6 +1,6 @@
 //! `rerun T R`: runs the input of a run again.
 
-use crate::commands::change::{Sending, acting};
+use crate::act::{self, Sending};
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use clap::Args;
@@ -47,5 +47,5 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         wait,
         sending,
     } = options;
-    acting::run(globals, ThreadIntent::Rerun { thread, run }, &sending, wait).await
+    act::on_thread(globals, ThreadIntent::Rerun { thread, run }, &sending, wait).await
 }

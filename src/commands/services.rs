@@ -1,9 +1,7 @@
 //! Changes listeners, providers and tokens, from a file or from options.
 
-use crate::commands::{
-    change::{Approval, Sending, make_and_print},
-    collections,
-};
+use crate::act::{Act, Approval, Sending};
+use crate::commands::collections;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -49,14 +47,13 @@ pub(crate) async fn change(
 ) -> Result<Exit, Failure> {
     let change = read(what, written).await?;
     let (site, _) = collections::only_site(context).await?;
-    make_and_print(
+    let act = Act {
         context,
-        &site,
-        &Intent::Service(Box::new(change)),
+        site: &site,
         sending,
         approval,
-    )
-    .await
+    };
+    act.plane(&Intent::Service(Box::new(change)), None).await
 }
 
 /// Makes a change to a record by its id, or PROFILE/ID, in the profile that has it.
@@ -81,14 +78,13 @@ pub(crate) async fn change_one(
         ..context.clone()
     };
     let (site, _) = collections::only_site(&context).await?;
-    make_and_print(
-        &context,
-        &site,
-        &Intent::Service(Box::new(change)),
+    let act = Act {
+        context: &context,
+        site: &site,
         sending,
         approval,
-    )
-    .await
+    };
+    act.plane(&Intent::Service(Box::new(change)), None).await
 }
 
 async fn the_one_that_knows(

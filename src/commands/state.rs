@@ -2,8 +2,8 @@
 
 pub(crate) mod editor;
 
+use crate::act::{self, Sending};
 use crate::commands::change::fields::filled;
-use crate::commands::change::{Sending, acting};
 use crate::consent::Yes;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
@@ -103,7 +103,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         values,
         as_node,
     };
-    acting::run(
+    act::on_thread(
         globals,
         ThreadIntent::EditState { thread, edit },
         &sending,

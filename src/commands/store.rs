@@ -1,6 +1,6 @@
 //! The store of an agent server: items in namespaces.
 
-use crate::commands::change::{Approval, Sending, resources};
+use crate::act::{Act, Approval, Sending};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -202,7 +202,13 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             (intent, sending, Approval::Yes(yes))
         }
     };
-    resources::make(&context, (&site, &server), &intent, &sending, approval).await
+    let act = Act {
+        context: &context,
+        site: &site,
+        sending: &sending,
+        approval,
+    };
+    act.resource(&server, &intent).await
 }
 
 /// Labels can't contain dots, so dots separate them.

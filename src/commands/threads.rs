@@ -1,6 +1,6 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `label`.
 
-use crate::commands::change::{Sending, acting};
+use crate::act::{self, Sending};
 use crate::commands::{bulk, history_tree};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
@@ -371,7 +371,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
                 starred: (star || unstar).then_some(star),
             };
             let intent = ThreadIntent::Label { thread, label };
-            return acting::run(globals, intent, &sending, false).await;
+            return act::on_thread(globals, intent, &sending, false).await;
         }
         Command::Cancel(options) => {
             return bulk::run(&context, &site, &server, BulkAction::Cancel, options).await;

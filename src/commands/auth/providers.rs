@@ -1,7 +1,7 @@
 //! `auth providers`.
 
+use crate::act::{Approval, Confirm, Sending};
 use crate::commands::{
-    change::{Approval, Confirm, Sending},
     collections,
     services::{Written, change, change_one},
 };

@@ -1,7 +1,7 @@
 //! `auth tokens`: records of the caller's own tokens. The service never sends the tokens themselves.
 
+use crate::act::{Approval, Confirm, Sending};
 use crate::commands::{
-    change::{Approval, Confirm, Sending},
     collections,
     services::{Written, change, change_one},
 };

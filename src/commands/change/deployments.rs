@@ -1,17 +1,18 @@
 //! `deployments create`, `update` and `delete`.
 
 use super::fields::{Fields, document, filled};
-use super::{Approval, Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
+use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting, control};
 use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{complain, placed};
+use crate::output::complain;
 use crate::resolve::{self, Found};
 use crate::signals::Signals;
 use clap::Args;
 use runtail_api::ApiError;
 use runtail_core::model::{DeploymentSpec, Intent};
 use runtail_core::text;
+use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -100,14 +101,13 @@ impl Create {
         }
         let site = one_site(context).await?;
         let intent = Intent::CreateDeployment(Box::new(spec));
-        make_and_wait(
+        let act = Act {
             context,
-            &site,
-            &intent,
-            &self.sending,
-            (self.waiting, Approval::NotNeeded),
-        )
-        .await
+            site: &site,
+            sending: &self.sending,
+            approval: Approval::NotNeeded,
+        };
+        act.plane(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -134,14 +134,13 @@ impl Update {
             id,
             spec: Box::new(spec),
         };
-        make_and_wait(
+        let act = Act {
             context,
-            &site,
-            &intent,
-            &self.sending,
-            (self.waiting, Approval::NotNeeded),
-        )
-        .await
+            site: &site,
+            sending: &self.sending,
+            approval: Approval::NotNeeded,
+        };
+        act.plane(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -165,25 +164,18 @@ impl Delete {
             force,
         };
         let signals = self.wait.then(Signals::listen);
-        let making = make(
+        let act = Act {
             context,
-            &site,
-            &intent,
-            &self.sending,
-            Approval::Name(self.confirm.confirm.as_deref()),
-        );
-        let done = match &signals {
-            Some(signals) => signals.unless_stopped(making).await?,
-            None => making.await?,
+            site: &site,
+            sending: &self.sending,
+            approval: Approval::Name(self.confirm.confirm.as_deref()),
         };
+        let done = Signals::guard(signals.as_ref(), act.of_plane(&intent)).await?;
         let Some(Done { plan, .. }) = done else {
             return Ok(Exit::Done);
         };
-        let name = plan
-            .preview
-            .target
-            .as_ref()
-            .map_or(id.as_str(), |target| target.name.as_str());
+        let target = plan.preview.target.as_ref();
+        let name = target.map_or(id.as_str(), |target| target.name.as_str());
         let left = match &signals {
             None => control(&site)?.what_is_left(&id).await,
             Some(signals) => {
@@ -201,11 +193,11 @@ impl Delete {
             // The deletion itself succeeded.
             Err(error) => format!("warning: could not read the current status of {name}: {error}"),
         });
-        let status = left.unwrap_or_default();
-        self.sending
-            .output
-            .one(&placed(&site.profile, row_of(&plan, status)))?;
-        Ok(Exit::Done)
+        act.print(json!({
+            "id": target.map(|target| &target.id),
+            "name": target.map(|target| &target.name),
+            "status": left.unwrap_or_default(),
+        }))
     }
 
     /// Whether it waits for the result.

@@ -1,6 +1,6 @@
 //! `revisions redeploy`, `rollback` and `interrupt`.
 
-use super::{Approval, Sending, Waiting, control, make, make_and_wait};
+use crate::act::{Act, Approval, Sending, Waiting, control};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -63,14 +63,13 @@ impl Redeploy {
             deployment: found.id,
             revision,
         };
-        make_and_wait(
+        let act = Act {
             context,
-            &found.site,
-            &intent,
-            &self.sending,
-            (self.waiting, Approval::NotNeeded),
-        )
-        .await
+            site: &found.site,
+            sending: &self.sending,
+            approval: Approval::NotNeeded,
+        };
+        act.plane(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -87,14 +86,13 @@ impl Rollback {
             deployment: found.id,
             revision,
         };
-        make_and_wait(
+        let act = Act {
             context,
-            &found.site,
-            &intent,
-            &self.sending,
-            (self.waiting, Approval::Yes(self.yes)),
-        )
-        .await
+            site: &found.site,
+            sending: &self.sending,
+            approval: Approval::Yes(self.yes),
+        };
+        act.plane(&intent, Some(self.waiting)).await
     }
 
     /// Whether it waits for the result.
@@ -111,16 +109,13 @@ impl Stop {
             deployment: found.id.clone(),
             revision: revision.clone(),
         };
-        if make(
+        let act = Act {
             context,
-            &found.site,
-            &intent,
-            &self.sending,
-            Approval::Yes(self.yes),
-        )
-        .await?
-        .is_some()
-        {
+            site: &found.site,
+            sending: &self.sending,
+            approval: Approval::Yes(self.yes),
+        };
+        if act.of_plane(&intent).await?.is_some() {
             let row = control(&found.site)?
                 .revision_row(&found.id, &revision)
                 .await?;

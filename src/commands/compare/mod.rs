@@ -2,7 +2,7 @@
 
 mod table;
 
-use crate::commands::change::{preview, threads};
+use crate::act;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
@@ -11,7 +11,7 @@ use crate::output::{self, Format, Output};
 use crate::signals::Signals;
 use crate::{input, resolve};
 use clap::Args;
-use runtail_api::{Acted, AgentServer, Kind, Retry, Started, ThreadIntent, ThreadPlan};
+use runtail_api::{AgentServer, Kind, Retry, ThreadIntent, ThreadPlan};
 use runtail_core::text;
 use runtail_stream::RecordingFile;
 use runtail_stream::comparison::{
@@ -276,14 +276,14 @@ async fn both_regions(
     };
     let (first, second) = signals.unless_stopped(work).await?;
     if options.dry_run {
-        preview::print_all(
+        act::print(
             &[&first.plan.preview, &second.plan.preview],
             &options.output,
         )?;
         return Ok(None);
     }
     for one in [&first, &second] {
-        preview::tell(&one.plan.preview);
+        act::tell(&one.plan.preview);
     }
     // Neither run is started a second time if the other one fails.
     let (of_first, of_second) = (
@@ -363,10 +363,7 @@ async fn planned(
         assistant,
         input: input.clone(),
     };
-    let plan = server
-        .plan_on_thread(&intent)
-        .await
-        .map_err(threads::unplanned_run)?;
+    let plan = server.plan_on_thread(&intent).await?;
     Ok(Planned {
         site,
         server,
@@ -387,19 +384,13 @@ async fn started(
         plan,
         ..
     } = planned;
-    let run = match server.act_on_thread(plan).await {
-        Ok(Acted::Started(Started { run_id, .. })) => run_id,
-        Ok(_) => return Err(Failure::new(Exit::Failed, "this action starts no run")),
-        Err(failed) => {
-            return Err(threads::not_started(
-                failed,
-                &context.globals.where_to(),
-                thread,
-            ));
-        }
-    };
+    let options = context.globals.where_to();
+    let acted = server.act_on_thread(plan).await;
+    let acted = acted.map_err(|failed| act::not_started(failed, &options, thread))?;
+    let run = act::made(&acted).0.map(|started| started.run_id.clone());
+    let run = run.unwrap_or_default();
     // How it ended is a part of the comparison.
-    let (exit, end) = threads::follow(context, signals, server, thread, &run).await;
+    let (exit, end) = act::follow(context, signals, server, thread, &run).await;
     match (exit, end) {
         (_, Some(_)) => Ok(run),
         (Ok(_), None) => Ok(run),

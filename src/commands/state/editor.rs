@@ -1,7 +1,6 @@
 //! `state set T --editor`: the values at a checkpoint in the user's editor.
 
-use crate::commands::change::threads::unplanned_run;
-use crate::commands::change::{Sending, acting};
+use crate::act::{Act, Approval, Sending};
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -9,7 +8,7 @@ use crate::globals::Globals;
 use crate::output::complain;
 use crate::resolve;
 use crate::signals::{self, Signals};
-use runtail_api::{AgentServer, StateEdit, ThreadPlan};
+use runtail_api::{AgentServer, StateEdit, ThreadIntent, ThreadPlan};
 use runtail_core::model::{changed_values, object_fields, state_document};
 use runtail_core::text;
 use runtail_tui::runtime::external_editor;
@@ -35,15 +34,19 @@ pub(super) async fn run(
 ) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
-    if !sending.dry_run {
-        context.check_write(&site.profile)?;
-    }
     let Edited {
         thread,
         checkpoint,
         as_node,
         yes,
     } = edited;
+    let act = Act {
+        context: &context,
+        site: &site,
+        sending,
+        approval: Approval::Yes(yes),
+    };
+    act.check_write()?;
     let is_newest = checkpoint.is_none();
     let (checkpoint, values) = values_at(&server, &thread, checkpoint, as_node.as_deref()).await?;
     let document = document(&values)?;
@@ -63,24 +66,19 @@ pub(super) async fn run(
         values: changes.into(),
         as_node,
     };
-    let check = |plan: &ThreadPlan| {
+    let intent = ThreadIntent::EditState { thread, edit };
+    let made = async {
+        let plan = server.plan_on_thread(&intent).await?;
         if is_newest {
-            still_newest(plan)
-        } else {
-            Ok(())
+            still_newest(&plan)?;
         }
+        if !act.is_agreed(&plan.preview).await? {
+            return Ok(Exit::Done);
+        }
+        act.print(act.send(&server, &intent, &plan).await?)
     };
-    let made = acting::edit_state(
-        &context,
-        (&site, &server),
-        (thread, edit),
-        (sending, yes),
-        check,
-    );
-    signals
-        .unless_stopped(made)
-        .await
-        .map_err(|failure| keeping(&edited, failure))
+    let made = signals.unless_stopped(made).await;
+    made.map_err(|failure| keeping(&edited, failure))
 }
 
 /// Returns the values at a checkpoint as received, and its id; without an id, those at the newest one.
@@ -92,8 +90,7 @@ async fn values_at(
 ) -> Result<(String, String), Failure> {
     let id = server
         .editable_checkpoint(thread, checkpoint.as_deref(), as_node)
-        .await
-        .map_err(unplanned_run)?;
+        .await?;
     let state = server.checkpoint_state_raw(thread, &id, MAX_STATE).await?;
     let fields = object_fields(state.get()).unwrap_or_default();
     let values = fields

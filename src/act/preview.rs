@@ -6,30 +6,17 @@ use runtail_core::model::{Branch, Consent, PlainRequest, Preview};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 
-/// Prints the preview as data, for `--dry-run`.
-pub(crate) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
-    let printed = match output.format() {
-        Format::Table => format!("{}\n", text::clean_lines(&whole(preview))),
-        Format::Json => format!("{:#}\n", object(preview)),
-        Format::Jsonl => format!("{}\n", object(preview)),
-    };
-    output::print(&printed, output.format() != Format::Table)?;
-    complain("dry run: nothing was sent");
-    Ok(())
-}
-
-/// Prints several previews as data, for `--dry-run`.
-pub(crate) fn print_all(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
-    let all = || previews.iter().map(|preview| object(preview));
-    let printed = match output.format() {
-        Format::Table => previews
-            .iter()
-            .map(|preview| format!("{}\n\n", text::clean_lines(&whole(preview))))
-            .collect(),
-        Format::Json => format!("{:#}\n", all().collect::<Value>()),
-        Format::Jsonl => all()
-            .map(|object| format!("{object}\n"))
-            .collect::<String>(),
+/// Prints one preview or several as data, for `--dry-run`.
+pub(crate) fn print(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
+    let objects = previews.iter().map(|preview| object(preview));
+    let printed = match (output.format(), previews) {
+        (Format::Table, _) => {
+            let texts: Vec<String> = previews.iter().map(|preview| whole(preview)).collect();
+            format!("{}\n", text::clean_lines(&texts.join("\n\n")))
+        }
+        (Format::Json, [one]) => format!("{:#}\n", object(one)),
+        (Format::Json, _) => format!("{:#}\n", objects.collect::<Value>()),
+        (Format::Jsonl, _) => objects.map(|object| format!("{object}\n")).collect(),
     };
     output::print(&printed, output.format() != Format::Table)?;
     complain("dry run: nothing was sent");
@@ -38,31 +25,25 @@ pub(crate) fn print_all(previews: &[&Preview], output: &Output) -> Result<(), Fa
 
 /// Prints on stderr what will be sent.
 pub(crate) fn tell(preview: &Preview) {
-    let mut lines = vec![title(preview)];
-    lines.extend(preview.branch.iter().flat_map(branch_lines));
-    lines.extend(
-        preview
-            .changes
-            .iter()
-            .map(|change| format!("  {}", change.line())),
-    );
+    let mut lines = head(preview);
+    lines.extend(changes(preview));
     lines.extend(what_else(preview));
     complain(&lines.join("\n"));
 }
 
-fn title(
-    Preview {
-        title,
-        profile,
-        target,
-        ..
-    }: &Preview,
-) -> String {
-    let id = target
-        .as_ref()
-        .map(|target| format!(", {}", text::clean(&target.id)))
-        .unwrap_or_default();
-    format!("{title} ({}{id})", text::clean(profile))
+/// Returns the title, and what a run from a checkpoint runs.
+fn head(preview: &Preview) -> Vec<String> {
+    let target = preview.target.as_ref();
+    let id = target.map(|target| format!(", {}", text::clean(&target.id)));
+    let (profile, id) = (text::clean(&preview.profile), id.unwrap_or_default());
+    let mut lines = vec![format!("{} ({profile}{id})", preview.title)];
+    lines.extend(preview.branch.iter().flat_map(branch_lines));
+    lines
+}
+
+fn changes(preview: &Preview) -> impl Iterator<Item = String> {
+    let changes = preview.changes.iter();
+    changes.map(|change| format!("  {}", change.line()))
 }
 
 /// Returns whether it creates a revision, and the notes; warnings start with an exclamation mark.
@@ -123,17 +104,11 @@ fn run_name(id: &str) -> String {
 }
 
 fn whole(preview: &Preview) -> String {
-    let mut lines = vec![title(preview)];
-    lines.extend(preview.branch.iter().flat_map(branch_lines));
+    let mut lines = head(preview);
     lines.extend(what_else(preview));
     if !preview.changes.is_empty() {
         lines.push("Changes:".into());
-        lines.extend(
-            preview
-                .changes
-                .iter()
-                .map(|change| format!("  {}", change.line())),
-        );
+        lines.extend(changes(preview));
     }
     for (n, request) in preview.requests().enumerate() {
         let number = if preview.then.is_empty() {
