@@ -1,12 +1,14 @@
 //! `runs cancel`: cancels runs of a thread and reads them back, because an accepted request stops nothing by itself.
 
+use crate::act::{Act, Approval, Sending};
 use crate::commands::wait;
-use crate::consent::{self, Yes};
+use crate::consent::Yes;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, cell, color, column, complain, status_column};
+use crate::output::{cell, color, column, complain, status_column};
 use clap::{Args, ValueEnum};
 use runtail_api::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind};
+use runtail_core::model::Preview;
 use runtail_core::text;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -32,7 +34,7 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Action::Interrupt)]
     action: Action,
     /// Wait until the runs have stopped
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
     /// When to give up waiting
     #[arg(long, value_parser = wait::duration, default_value = "60s", requires = "wait")]
@@ -40,7 +42,7 @@ pub struct Options {
     #[command(flatten)]
     yes: Yes,
     #[command(flatten)]
-    output: Output,
+    sending: Sending,
 }
 
 const NOTES: &str = "\
@@ -76,7 +78,13 @@ pub(crate) async fn run(
     server: &AgentServer,
     options: Options,
 ) -> Result<Exit, Failure> {
-    context.check_write(&site.profile)?;
+    let act = Act {
+        context,
+        site,
+        sending: &options.sending,
+        approval: Approval::Quiet(Some(options.yes)),
+    };
+    act.check_write()?;
     let call = Call {
         server,
         thread: &options.thread,
@@ -92,8 +100,8 @@ pub(crate) async fn run(
         .filter(is_active)
         .map(|target| target.run_id.as_str())
         .collect();
-    if !active.is_empty() {
-        consent::yes(&call.question(&active), options.yes).await?;
+    if !active.is_empty() && !act.is_agreed(&call.preview(&active)?).await? {
+        return Ok(Exit::Done);
     }
     server
         .cancel_runs(call.thread, &mut targets, call.action)
@@ -143,6 +151,13 @@ impl Call<'_> {
         Ok(targets)
     }
 
+    fn preview(&self, runs: &[&str]) -> Result<Preview, ApiError> {
+        let request = |run: &&str| self.server.cancel_request(self.thread, run, self.action);
+        let requests = runs.iter().map(request).collect::<Result<_, _>>()?;
+        let (title, thread) = (self.question(runs), Some(self.thread));
+        Ok(self.server.preview_of(title, thread, requests, Vec::new()))
+    }
+
     fn question(&self, runs: &[&str]) -> String {
         let what = match runs {
             [one] => format!("run {}", text::clean(one)),
@@ -174,7 +189,7 @@ fn report(
         status_column("STATUS", color::of_run, |row| cell(&row["status"])),
         status_column("RUN STATUS", color::of_run, |row| cell(&row["run_status"])),
     ];
-    options.output.rows(&rows, &columns)?;
+    options.sending.output.rows(&rows, &columns)?;
     let thread = text::clean(call.thread);
     if targets.is_empty() {
         complain(&format!(

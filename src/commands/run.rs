@@ -1,5 +1,6 @@
 //! `run A`: starts a run and streams it.
 
+use crate::act::{Act, Approval, Sending};
 use crate::commands::run_options::{self, RunFlags};
 use crate::commands::waiting::Waiting;
 use crate::context::Context;
@@ -14,6 +15,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use runtail_api::{AgentServer, Retry};
 use runtail_core::model::RunCreate;
+use runtail_core::text::{self, short_id};
 use runtail_stream::{Head, RUN_MODES, RunTransport, Target, is_endpoint_missing};
 use serde_json::json;
 
@@ -55,6 +57,9 @@ pub struct Options {
         allow_hyphen_values = true
     )]
     resume: Option<String>,
+    /// Preview the requests; send nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     output: StreamOutput,
     #[command(flatten)]
@@ -64,44 +69,24 @@ pub struct Options {
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let prepared = signals.unless_stopped(prepare(globals, &options)).await?;
-    let Prepared {
-        context,
-        server,
-        body,
-    } = prepared;
-    let head = Head {
-        server: server.base().to_string(),
-        thread_id: options.thread.clone(),
-        modes: body.stream_mode.clone(),
-        ..Head::default()
-    };
-    let target = match options.thread {
-        Some(thread) => Target::Thread(thread),
-        None if options.stateless => Target::Stateless,
-        None => Target::NewThread,
+    let Some((context, server, head, link)) = prepared else {
+        return Ok(Exit::Done);
     };
     let source = stream::source(&context, &signals, head);
-    let server = server.retrying(Retry::NONE);
-    let link = RunTransport::new(server.clone(), target, body);
-    let assistant = Some(&*options.assistant);
     let playing = Playing {
         context: &context,
         server,
-        assistant,
+        assistant: Some(&options.assistant),
         output: &options.output,
         signals: &signals,
     };
     stream::play(playing, link, source).await
 }
 
-struct Prepared {
-    context: Context,
-    server: AgentServer,
-    body: RunCreate,
-}
+type Prepared = (Context, AgentServer, Head, RunTransport);
 
-/// Does everything that can fail before anything is created on the server.
-async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failure> {
+/// Does everything that can fail before anything is created on the server. Returns nothing for a dry run.
+async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared>, Failure> {
     let (command, given) = match (&options.resume, &options.input) {
         (Some(answer), _) => (
             Some(json!({"resume": input::json("--resume", answer).await?})),
@@ -117,22 +102,55 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failu
     let chosen = options.flags.read(modes, options.subgraphs).await?;
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
-    context.check_write(&site.profile)?;
+    let sending = Sending {
+        dry_run: options.dry_run,
+        output: options.output.as_list(),
+    };
+    let mut act = Act {
+        context: &context,
+        site: &site,
+        sending: &sending,
+        approval: Approval::Quiet(None),
+    };
+    act.check_write()?;
     let assistant = resolve::assistant(&server, &options.assistant).await?;
     run_options::check_nodes(&server, &assistant, &chosen).await?;
     let mut body = RunCreate {
         command,
         ..chosen.body(&assistant, given)
     };
-    if let Some(thread) = &options.thread {
-        check_thread(&server, thread, &mut body).await?;
-        run_options::confirm(&server, thread, &chosen, &options.flags).await?;
+    let mut ended = Vec::new();
+    let (target, place) = match &options.thread {
+        Some(thread) => {
+            check_thread(&server, thread, &mut body).await?;
+            ended = run_options::ended(&server, thread, &chosen).await?;
+            let place = format!("on thread {}", short_id(thread));
+            (Target::Thread(thread.clone()), place)
+        }
+        None if options.stateless => (Target::Stateless, "without a thread".into()),
+        None => (Target::NewThread, "on a new thread".into()),
+    };
+    let mut title = format!("Start {} {place}", text::clean(&assistant));
+    if !ended.is_empty() {
+        act.approval = Approval::Quiet(Some(options.flags.yes));
+        title = run_options::question(&ended, chosen.conflict);
     }
-    Ok(Prepared {
-        context,
-        server,
-        body,
-    })
+    let head = Head {
+        server: server.base().to_string(),
+        thread_id: options.thread.clone(),
+        modes: body.stream_mode.clone(),
+        ..Head::default()
+    };
+    let server = server.retrying(Retry::NONE);
+    let mut link = RunTransport::new(server.clone(), target, body);
+    let preview = link.preview(title, sending.dry_run).await?;
+    if !act.is_agreed(&preview).await? {
+        return Ok(None);
+    }
+    if let (Some(thread), false) = (&options.thread, ended.is_empty()) {
+        run_options::check_ended(&server, thread, &ended).await?;
+    }
+    Ok(Some((context, server, head, link)))
 }
 
 /// Checks that the thread exists, because some servers create unknown threads and others answer with an unrelated error,

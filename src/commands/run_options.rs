@@ -1,13 +1,13 @@
 //! The options of a run that `run` shares with the dashboard's composer: strategy, breakpoints, limits, context.
 
 use crate::commands::wait;
-use crate::consent::{self, Yes};
-use crate::exit::{Exit, Failure};
+use crate::consent::Yes;
+use crate::exit::Failure;
 use crate::input;
 use crate::output::complain;
 use crate::resolve;
 use clap::{Args, ValueEnum};
-use runtail_api::AgentServer;
+use runtail_api::{AgentServer, PlanError};
 use runtail_core::model::{
     Conflict, Durability, OptionProblem, Run, RunOption, RunOptions, graph_nodes,
 };
@@ -58,7 +58,7 @@ pub struct RunFlags {
     #[arg(long, value_name = "URL")]
     webhook: Option<String>,
     #[command(flatten)]
-    yes: Yes,
+    pub(crate) yes: Yes,
 }
 
 /// What a server does with a new run while another one is active on its thread.
@@ -171,71 +171,58 @@ pub(crate) async fn check_nodes(
     refuse(&options.problems(nodes.as_deref()))
 }
 
-/// Asks before a run ends others, and looks again right before it is sent.
-pub(crate) async fn confirm(
+/// Returns the active runs that a run ends.
+pub(crate) async fn ended(
     server: &AgentServer,
     thread: &str,
     options: &RunOptions,
-    flags: &RunFlags,
-) -> Result<(), Failure> {
+) -> Result<Vec<Run>, Failure> {
     let Some(conflict) = options.conflict.filter(|conflict| conflict.cancels()) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     if server.info().await?.kind.is_aegra() {
         let why = format!(
             "this server ignores the strategy {}: cancel the active run first",
             conflict.word()
         );
-        return Err(Failure::new(
-            Exit::Failed,
-            format!("nothing was sent: {why}"),
-        ));
+        return Err(PlanError::Unfit(why).into());
     }
-    let active = server.active_runs(thread).await?;
-    if active.is_empty() {
-        return Ok(());
-    }
-    consent::yes(&question(&active, conflict), flags.yes).await?;
-    let now = server.active_runs(thread).await?;
-    match now
-        .iter()
-        .find(|run| active.iter().all(|shown| shown.run_id != run.run_id))
-    {
-        Some(other) => {
-            let run = short_id(&other.run_id);
-            Err(Failure::new(
-                Exit::Failed,
-                format!("nothing was sent: run {run} is active by now, and would be ended too"),
-            ))
-        }
-        None => Ok(()),
-    }
+    Ok(server.active_runs(thread).await?)
 }
 
-fn question(active: &[Run], conflict: Conflict) -> String {
-    let names: Vec<String> = active
-        .iter()
-        .take(NAMED)
-        .map(|run| short_id(&run.run_id))
-        .collect();
-    let more = if active.len() > NAMED {
-        format!(" and {} more", active.len() - NAMED)
-    } else {
-        String::new()
+/// Checks right before the run is sent that it ends no others than those that were shown.
+pub(crate) async fn check_ended(
+    server: &AgentServer,
+    thread: &str,
+    shown: &[Run],
+) -> Result<(), Failure> {
+    let now = server.active_runs(thread).await?;
+    let is_new = |run: &&Run| shown.iter().all(|shown| shown.run_id != run.run_id);
+    let Some(other) = now.iter().find(is_new) else {
+        return Ok(());
     };
-    let runs = if active.len() == 1 {
-        "run".to_string()
-    } else {
-        format!("{} runs", active.len())
+    let run = short_id(&other.run_id);
+    let why = format!("run {run} is active by now, and would be ended too");
+    Err(PlanError::Unfit(why).into())
+}
+
+/// Says which runs a run ends.
+pub(crate) fn question(active: &[Run], conflict: Option<Conflict>) -> String {
+    let names = active.iter().take(NAMED).map(|run| short_id(&run.run_id));
+    let mut names = names.collect::<Vec<_>>().join(", ");
+    if active.len() > NAMED {
+        names += &format!(" and {} more", active.len() - NAMED);
+    }
+    let runs = match active.len() {
+        1 => "run".to_string(),
+        n => format!("{n} runs"),
     };
-    let what = match conflict {
-        Conflict::Rollback => format!(
-            "delete {runs} {}{more} with their checkpoints",
-            names.join(", ")
-        ),
-        _ => format!("cancel {runs} {}{more}", names.join(", ")),
-    };
-    format!("start a run and {what}")
+    match conflict {
+        Some(Conflict::Rollback) => {
+            format!("Start a run and delete {runs} {names} with their checkpoints")
+        }
+        _ => format!("Start a run and cancel {runs} {names}"),
+    }
 }
 
 fn refuse(problems: &[OptionProblem]) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `label`.
 
-use crate::act::{self, Sending};
+use crate::act::{self, Act, Approval, Sending};
 use crate::commands::{bulk, history_tree};
-use crate::context::Context;
+use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure, offered};
 use crate::globals::Globals;
 use crate::output::{
@@ -48,7 +48,7 @@ pub enum Command {
     /// List the past states of a thread, newest first
     History(History),
     /// Copy a thread with its history
-    Copy(Get),
+    Copy(CopyThread),
     /// Name or star a thread, in its metadata; everyone who uses the server sees it
     Label(Label),
     /// Cancel the active runs of threads
@@ -140,7 +140,17 @@ pub struct Create {
     #[arg(long, value_name = "JSON", value_parser = object)]
     metadata: Option<Value>,
     #[command(flatten)]
-    output: Output,
+    sending: Sending,
+}
+
+/// Options of `threads copy`.
+#[derive(Debug, Args)]
+pub struct CopyThread {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    #[command(flatten)]
+    sending: Sending,
 }
 
 /// Options of `threads history`.
@@ -303,13 +313,20 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             options.output.one(&row)?;
         }
         Command::Create(options) => {
-            context.check_write(&site.profile)?;
+            let act = quiet(&context, &site, &options.sending);
+            act.check_write()?;
             let mut body = json!({});
             if let Some(id) = &options.id {
                 body["thread_id"] = id.as_str().into();
             }
             if let Some(metadata) = options.metadata {
                 body["metadata"] = metadata;
+            }
+            let request = server.post_request(&["threads"], &body)?;
+            let title = "Create a thread".into();
+            let preview = server.preview_of(title, None, vec![request], Vec::new());
+            if !act.is_agreed(&preview).await? {
+                return Ok(Exit::Done);
             }
             let row = server.create_thread_row(&body).await?;
             if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
@@ -319,7 +336,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
                 );
                 return Err(Failure::new(Exit::Failed, what));
             }
-            options.output.one(&row)?;
+            options.sending.output.one(&row)?;
         }
         Command::State(options) => {
             let state = server.thread_state(&options.thread).await;
@@ -347,16 +364,21 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             }
             options.output.listing(&states, &history_columns())?;
         }
-        Command::Copy(options) => {
-            context.check_write(&site.profile)?;
+        Command::Copy(CopyThread { thread, sending }) => {
+            let act = quiet(&context, &site, &sending);
+            act.check_write()?;
             // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
-            if let Err(error) = server.thread_row(&options.thread).await {
+            if let Err(error) = server.thread_row(&thread).await {
                 return Err(server.or_not_offered(error).await.into());
             }
-            let copied = server.copy_thread(&options.thread).await;
-            options
-                .output
-                .one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
+            let request = server.post_request(&["threads", &thread, "copy"], &json!({}))?;
+            let title = format!("Copy thread {}", text::short_id(&thread));
+            let preview = server.preview_of(title, Some(&thread), vec![request], Vec::new());
+            if act.is_agreed(&preview).await? {
+                let copied = server.copy_thread(&thread).await;
+                let copied = copied.map_err(|error| Failure::of_optional(error, "copying threads"));
+                sending.output.one(&copied?)?;
+            }
         }
         Command::Label(options) => {
             let Label {
@@ -385,6 +407,16 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
         Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)
+}
+
+/// A change that is previewed only for `--dry-run`.
+fn quiet<'a>(context: &'a Context, site: &'a Site, sending: &'a Sending) -> Act<'a> {
+    Act {
+        context,
+        site,
+        sending,
+        approval: Approval::Quiet(None),
+    }
 }
 
 /// Returns the rows that a search finds, and reports on stderr what was not checked.

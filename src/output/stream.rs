@@ -5,7 +5,7 @@ use crate::commands::waiting::{self, Suggested};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
-use crate::output::{self, color, stream_text::Teller};
+use crate::output::{self, Format, Output, color, stream_text::Teller};
 use crate::recorder::Recorder;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
@@ -60,6 +60,17 @@ pub struct StreamOutput {
 }
 
 impl StreamOutput {
+    /// Returns the option of a listing: a text is a table.
+    pub(crate) fn as_list(&self) -> Output {
+        let format = match self.format() {
+            StreamFormat::Text => Format::Table,
+            StreamFormat::Jsonl | StreamFormat::Raw => Format::Jsonl,
+        };
+        Output {
+            format: Some(format),
+        }
+    }
+
     fn format(&self) -> StreamFormat {
         let suits = || {
             if io::stdout().is_terminal() {

@@ -4,8 +4,10 @@
 use runtail_testkit::process::{Done, command, launch};
 use runtail_testkit::still_world::{Fate, Since, StillWorld, with_ids};
 use runtail_testkit::table;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt::Write;
+use url::Url;
 
 const TABLE: &str = include_str!("every_change.txt");
 /// The width of the first column.
@@ -242,6 +244,9 @@ const READING: &[&str] = &[
     "verify",
 ];
 
+/// Changes that don't look at their target again right before they are sent.
+const UNGUARDED: &[&str] = &["threads create", "threads copy", "runs cancel", "run"];
+
 /// The columns of the table.
 const SITUATIONS: [(&str, Situation); 13] = [
     ("dry run", Situation::DryRun),
@@ -347,10 +352,11 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
         format!("{command} ({name})")
     };
     line = format!("{line:LABEL$}");
-    let (mut planned, mut requests) = (None, Vec::new());
+    let (mut planned, mut shown, mut requests) = (None, Vec::new(), Vec::new());
     for (title, situation) in SITUATIONS {
         let is_needless = match situation {
             Situation::Unconfirmed => !words.contains("--yes") && !words.contains("--confirm"),
+            Situation::Since(_) if UNGUARDED.contains(&command) => true,
             Situation::Since(Since::RunStarted) => planned.is_none() || !is_of_thread(words),
             Situation::Since(_) => planned.is_none() || change.0.is_empty(),
             _ => false,
@@ -368,7 +374,10 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
                 Situation::DryRun if ended.done.stderr.contains("unexpected argument") => {
                     cell = "-".into()
                 }
-                Situation::DryRun => planned = Some(ended.world.reads()),
+                Situation::DryRun => {
+                    planned = Some(ended.world.reads());
+                    shown = shown_requests(&ended.done.stdout);
+                }
                 Situation::Server(Fate::Done) => requests = ended.world.writes(),
                 _ => {}
             }
@@ -376,7 +385,32 @@ fn line(change: &(&str, &str, &str, &'static str)) -> String {
         let _ = write!(line, " {cell:>width$}", width = width_of(title));
     }
     requests.sort();
+    assert!(
+        shown.is_empty() || shown == requests,
+        "{words}: the dry run shows {shown:?}, and {requests:?} are sent"
+    );
     format!("{line}  {}", requests.join(", "))
+}
+
+/// Returns the requests of the previews that a dry run printed.
+fn shown_requests(stdout: &str) -> Vec<String> {
+    let of = |request: &Value| {
+        let url = Url::parse(request["url"].as_str().expect("a URL")).expect("a URL");
+        let method = request["method"].as_str().expect("a method");
+        format!("{method} {}", with_ids(url.path(), false))
+    };
+    let mut requests = Vec::new();
+    for line in stdout.lines() {
+        let row: Value = serde_json::from_str(line).expect("JSON");
+        if row["kind"] == "preview" {
+            requests.push(of(&row["request"]));
+            let then = &row["then"];
+            let several = then.as_array().into_iter().flatten();
+            requests.extend(several.chain(then.is_object().then_some(then)).map(of));
+        }
+    }
+    requests.sort();
+    requests
 }
 
 fn width_of(title: &str) -> usize {

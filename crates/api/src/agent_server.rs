@@ -178,6 +178,14 @@ fn names_option(error: &ApiError) -> bool {
         .any(|said| OPTIONS.iter().any(|name| said.contains(name)))
 }
 
+/// Returns the path at which a run is started and streamed.
+pub(crate) fn stream_path(thread: Option<&str>) -> Vec<&str> {
+    match thread {
+        Some(thread) => vec!["threads", thread, "runs", "stream"],
+        None => vec!["runs", "stream"],
+    }
+}
+
 /// Removes our optional fields from a start, but not the user's metadata. Returns whether it had any.
 fn remove_options(body: &mut Value) -> bool {
     let Some(fields) = body.as_object_mut() else {
@@ -362,10 +370,7 @@ impl AgentServer {
         thread: Option<&str>,
         body: &RunCreate,
     ) -> Result<EventStream, ApiError> {
-        let url = match thread {
-            Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "stream"])?,
-            None => self.url(&Method::POST, &["runs", "stream"])?,
-        };
+        let url = self.url(&Method::POST, &stream_path(thread))?;
         let mut body = self.run_body(&url, body)?;
         if self.quirks.refuses_options() {
             remove_options(&mut body);

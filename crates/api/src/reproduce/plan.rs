@@ -7,8 +7,8 @@ use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::json;
 use runtail_core::model::{
-    Consent, HistoryState, NewRevision, Note, PlainRequest, Preview, Supersteps, Target,
-    Unrepeatable, plain_message,
+    Consent, HistoryState, NewRevision, Note, Preview, Supersteps, Target, Unrepeatable,
+    plain_message,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
@@ -388,13 +388,6 @@ impl AgentServer {
             notes,
             consent: Consent::Key,
         })
-    }
-
-    fn post_request(&self, path: &[&str], body: &Value) -> Result<PlainRequest, ApiError> {
-        let url = self.url(&Method::POST, path)?;
-        Ok(self
-            .http
-            .shown(Service::Agent, Method::POST.to_string(), &url, Some(body)))
     }
 }
 

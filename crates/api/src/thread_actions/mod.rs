@@ -13,6 +13,7 @@ mod label;
 mod loaded;
 mod new_run;
 mod new_thread;
+mod plain;
 mod plan;
 mod prune;
 mod repair;

@@ -495,11 +495,9 @@ impl AgentServer {
         thread: &str,
         body: &RunCreate,
     ) -> Result<PlainRequest, crate::ApiError> {
-        let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
-        let body = self.run_body(&url, body)?;
-        Ok(self
-            .http
-            .shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
+        let path = ["threads", thread, "runs"];
+        let url = self.url(&Method::POST, &path)?;
+        self.post_request(&path, &self.run_body(&url, body)?)
     }
 
     pub(super) fn preview(

@@ -8,8 +8,8 @@ use crate::transport::server::{
     ALWAYS, FROM_THE_START, is_endpoint_missing, kind, may_reopen, refused, requested_modes,
 };
 use runtail_api::{AgentServer, ApiError, FoundStart, Kind, ServerKind, mark_start};
-use runtail_core::model::{Run, RunCreate};
-use serde_json::json;
+use runtail_core::model::{Note, Preview, Run, RunCreate};
+use serde_json::{Value, json};
 use std::collections::HashSet;
 
 /// Number of attempts to find a run whose start got no response.
@@ -93,9 +93,43 @@ impl RunTransport {
         self.thread.as_deref()
     }
 
+    /// Previews what is sent. `reads`: what the server needs for it is read now, else right before it is sent.
+    ///
+    /// # Errors
+    /// An address or the body can't be made.
+    pub async fn preview(&mut self, title: String, reads: bool) -> Result<Preview, ApiError> {
+        let (mut requests, mut notes) = (Vec::new(), Vec::new());
+        if self.to_create {
+            requests.push(self.server.post_request(&["threads"], &self.creation())?);
+            notes.push(Note::fact(
+                "Creates a thread first; its id is a new one each time.",
+            ));
+        } else if reads {
+            let _ = kind(&self.server, &mut self.kind).await;
+            self.begin_at_head().await;
+        }
+        let thread = self.thread.as_deref();
+        requests.push(self.server.stream_request(thread, &self.body)?);
+        notes.push(Note::fact("Models and tools are called on the server."));
+        let thread = thread.filter(|_| !self.to_create);
+        Ok(self.server.preview_of(title, thread, requests, notes))
+    }
+
+    /// Names the newest checkpoint of an existing thread in the request, where the server needs that.
+    async fn begin_at_head(&mut self) {
+        if let (Some(thread), Some(ServerKind::JavaScript | ServerKind::Aegra)) =
+            (&self.thread, self.kind)
+        {
+            self.body = self.server.begin_at_head(thread, self.body.clone()).await;
+        }
+    }
+
+    fn creation(&self) -> Value {
+        json!({"thread_id": self.thread, "if_exists": "do_nothing"})
+    }
+
     async fn create_thread(&mut self) -> Result<(), ApiError> {
-        let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
-        let thread = match self.server.create_thread(&body).await {
+        let thread = match self.server.create_thread(&self.creation()).await {
             // By the contract, a server chooses the id.
             Err(error)
                 if matches!(error.kind, Kind::Invalid(_))
@@ -138,10 +172,8 @@ impl RunTransport {
         // The kind is optional here, so don't fail if it can't be detected.
         let _ = kind(&self.server, &mut self.kind).await;
         self.remember_runs().await;
-        if let (Some(thread), false, Some(ServerKind::JavaScript | ServerKind::Aegra)) =
-            (&self.thread, self.created_thread, self.kind)
-        {
-            self.body = self.server.begin_at_head(thread, self.body.clone()).await;
+        if !self.created_thread {
+            self.begin_at_head().await;
         }
         self.start = Start::InDoubt {
             attempts: 0,
