@@ -8,6 +8,7 @@ pub(crate) use preview::print;
 pub(crate) use preview::tell;
 pub(crate) use thread::{follow, made, not_done, not_started, on_thread};
 
+use crate::commands::collections::control_of;
 use crate::commands::wait::{self, Timing};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
@@ -15,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, complain, placed};
 use crate::signals::Signals;
 use clap::Args;
-use runtail_api::{AgentServer, Applied, ControlPlane, PlanError, ResourceIntent};
+use runtail_api::{AgentServer, Applied, PlanError, ResourceIntent};
 use runtail_core::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
 use runtail_core::text;
 use serde_json::Value;
@@ -81,17 +82,6 @@ impl Done {
         Secrets::of_records(&known).mask(&mut record);
         record
     }
-}
-
-/// Returns the control plane of a site.
-pub(crate) fn control(site: &Site) -> Result<&ControlPlane, Failure> {
-    let without = || {
-        Failure::usage(format!(
-            "the profile \"{}\" has no control plane",
-            site.profile.name
-        ))
-    };
-    site.control.as_ref().ok_or_else(without)
 }
 
 /// Where a command changes something, and how that is confirmed and printed.
@@ -172,9 +162,9 @@ impl Act<'_> {
     /// Makes a change of a control plane. Returns nothing for a dry run or if there is nothing to do.
     ///
     /// # Errors
-    /// As [`Act::planned`] and [`ControlPlane::apply`].
+    /// As [`Act::planned`] and [`runtail_api::ControlPlane::apply`].
     pub async fn of_plane(&self, intent: &Intent) -> Result<Option<Done>, Failure> {
-        let control = control(self.site)?;
+        let control = control_of(self.site)?;
         let plan = control.plan(intent);
         let Some(plan) = self.planned(plan, |plan| &plan.preview).await? else {
             return Ok(None);

@@ -54,6 +54,17 @@ impl Exit {
     }
 }
 
+/// Reports what is missing in a list that was printed nevertheless. The first failure sets the exit code.
+pub(crate) fn report_missing(failures: &[ApiError], notes: &[String]) -> Exit {
+    for error in failures {
+        Failure::from(error.clone()).report();
+    }
+    for note in notes {
+        crate::output::complain(&format!("runtail: {note}"));
+    }
+    failures.first().map_or(Exit::Done, Exit::of)
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.code())

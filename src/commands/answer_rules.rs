@@ -4,7 +4,7 @@ use super::inbox::{self, Entry, Found};
 use crate::act::{self, Sending};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, report_missing};
 use crate::globals::Globals;
 use crate::output::{Column, Format, cell, column, complain, placed};
 use crate::signals::Signals;
@@ -127,13 +127,7 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
     } = signals
         .unless_stopped(inbox::collect(&context, Duration::ZERO))
         .await?;
-    for error in &failures {
-        Failure::from(error.clone()).report();
-    }
-    notes
-        .iter()
-        .for_each(|note| complain(&format!("runtail: {note}")));
-    let mut exit = failures.first().map_or(Exit::Done, Exit::of);
+    let mut exit = report_missing(&failures, &notes);
     let mut waiting: Vec<Waiting> = rows.into_iter().filter_map(Waiting::of).collect();
     if waiting.len() > MAX_RULED_THREADS {
         complain(&format!(
@@ -254,8 +248,8 @@ async fn finish(
             json!({"method": request.method, "url": request.url, "body": request.body});
         return (row, None);
     }
-    let failure = match context.check_write(&waiting.site.profile) {
-        Err(failure) => failure,
+    let (word, failure) = match context.check_write(&waiting.site.profile) {
+        Err(failure) => ("failed", failure),
         Ok(()) => match waiting.server.act_on_thread(&ruled.plan).await {
             Ok(acted) => {
                 complain(&format!("started: Answer {}", waiting.title()));
@@ -265,29 +259,20 @@ async fn finish(
                 return (row, None);
             }
             Err(failed) => {
-                let is_unknown = failed.failure.is_unknown();
-                let failure = act::not_started(failed, &waiting.options, &waiting.thread.thread_id);
-                complain(&format!(
-                    "runtail: {}: {}",
-                    waiting.title(),
-                    failure.message
-                ));
-                let mut row =
-                    waiting.planned_row(&ruled, if is_unknown { "unknown" } else { "failed" });
-                row["detail"] = failure.message.into();
-                return (row, Some(failure.exit));
+                let word = match failed.failure.is_unknown() {
+                    true => "unknown",
+                    false => "failed",
+                };
+                let (options, thread) = (&waiting.options, &waiting.thread.thread_id);
+                (word, act::not_started(failed, options, thread))
             }
         },
     };
-    complain(&format!(
-        "runtail: {}: {}",
-        waiting.title(),
-        failure.message
-    ));
-    (
-        waiting.row("failed", Some(&failure.message)),
-        Some(failure.exit),
-    )
+    let message = failure.message;
+    complain(&format!("runtail: {}: {message}", waiting.title()));
+    let mut row = waiting.planned_row(&ruled, word);
+    row["detail"] = message.into();
+    (row, Some(failure.exit))
 }
 
 fn columns(format: Format) -> Vec<Column> {

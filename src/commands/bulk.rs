@@ -112,63 +112,54 @@ pub(crate) async fn retry(
     server: &AgentServer,
     options: Retry,
 ) -> Result<Exit, Failure> {
-    let Retry {
-        bulk,
-        values,
-        editor,
-        as_node,
-    } = options;
-    if !bulk.dry_run {
+    if !options.bulk.dry_run {
         context.check_write(&site.profile)?;
     }
-    let edit = |values: Value| {
-        Some(Arc::new(StateEdit {
-            checkpoint: None,
-            values,
-            as_node: as_node.clone(),
-        }))
+    let typed = match options.editor {
+        true => Some(in_editor("{\n}\n".into()).await?),
+        false => None,
     };
-    if editor {
-        let typed = in_editor("{\n}\n".into()).await?;
-        let values = changes("{}", &typed).map_err(|failure| keeping(&typed, failure))?;
-        if values.is_empty() {
-            complain("no key was written; nothing was sent");
-            return Ok(Exit::Done);
+    let keep = |failure| match &typed {
+        Some(typed) => keeping(typed, failure),
+        None => failure,
+    };
+    let values = match (&typed, options.values) {
+        (Some(typed), _) => {
+            let values = changes("{}", typed).map_err(keep)?;
+            if values.is_empty() {
+                complain("no key was written; nothing was sent");
+                return Ok(Exit::Done);
+            }
+            Some(Value::Object(values))
         }
-        let dry_run = bulk.dry_run;
-        return match run(
-            context,
-            site,
-            server,
-            BulkAction::Retry(edit(values.into())),
-            bulk,
-        )
-        .await
-        {
-            Ok(exit) if exit == Exit::Done || dry_run => Ok(exit),
-            Ok(exit) => Err(keeping(
-                &typed,
-                Failure::new(exit, "the edit was not made in every thread"),
-            )),
-            Err(failure) => Err(keeping(&typed, failure)),
-        };
-    }
-    let edit = match values {
-        Some(values) => {
+        (None, Some(values)) => {
             let values = input::json("--values", &values).await?;
             if values.as_object().is_none_or(|keys| keys.is_empty()) {
                 return Err(Failure::usage(
                     "--values must be a JSON object with the keys to write; nothing was sent",
                 ));
             }
-            edit(values)
+            Some(values)
         }
-        None if as_node.is_some() => {
+        (None, None) if options.as_node.is_some() => {
             return Err(Failure::usage("--as-node needs --values or --editor"));
         }
-        None => None,
+        (None, None) => None,
     };
-    run(context, site, server, BulkAction::Retry(edit), bulk).await
+    let edit = values.map(|values| StateEdit {
+        checkpoint: None,
+        values,
+        as_node: options.as_node,
+    });
+    let (action, is_dry) = (BulkAction::Retry(edit.map(Arc::new)), options.bulk.dry_run);
+    match run(context, site, server, action, options.bulk).await {
+        Ok(exit) if exit != Exit::Done && typed.is_some() && !is_dry => {
+            let why = "the edit was not made in every thread";
+            Err(keep(Failure::new(exit, why)))
+        }
+        Ok(exit) => Ok(exit),
+        Err(failure) => Err(keep(failure)),
+    }
 }
 
 /// Carries out an action on several threads. A failure doesn't stop the others.
@@ -235,7 +226,7 @@ async fn plan(
         let plan = server.plan_on_thread(&action.intent(&thread)).await;
         Target { thread, plan }
     });
-    let targets: Vec<Target> = stream::iter(plans)
+    let mut targets: Vec<Target> = stream::iter(plans)
         .buffered(BULK_CONCURRENCY)
         .collect()
         .await;
@@ -244,13 +235,12 @@ async fn plan(
         Err(PlanError::Asked(error)) => !matches!(error.kind, Kind::NotFound | Kind::Invalid(_)),
         _ => false,
     };
-    match targets.into_iter().partition::<Vec<_>, _>(is_general) {
-        (general, rest) if general.is_empty() => Ok(rest),
-        (general, _) => match general.into_iter().next().map(|target| target.plan) {
-            Some(Err(error)) => Err(error.into()),
-            _ => Err(Failure::usage("no thread; nothing was sent")),
-        },
+    if let Some(general) = targets.iter().position(is_general)
+        && let Err(error) = targets.swap_remove(general).plan
+    {
+        return Err(error.into());
     }
+    Ok(targets)
 }
 
 /// Returns the ids that a search finds. An incomplete result is an error: the action would miss some without saying which.

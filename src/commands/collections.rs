@@ -1,7 +1,7 @@
 //! The other lists of the control plane, over all chosen profiles at once, and single records of them.
 
 use crate::context::{Context, Site};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, report_missing};
 use crate::output::{Column, Output, cell, column, placed, time};
 use crate::resolve;
 use futures::future::join_all;
@@ -79,10 +79,7 @@ pub(crate) async fn list(
     if known {
         output.rows(&all, &columns(&of))?;
     }
-    for error in &failures {
-        Failure::from(error.clone()).report();
-    }
-    Ok(failures.first().map_or(Exit::Done, Exit::of))
+    Ok(report_missing(&failures, &[]))
 }
 
 /// Prints one record by its id, from the profile that has it.

@@ -1,8 +1,8 @@
 //! `deployments list` and `deployments get`; changes are in `change/`.
 
-use crate::commands::{change, revisions::UNSORTED};
+use crate::commands::{change, collections, revisions::UNSORTED};
 use crate::context::{Context, Site, has_id};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, report_missing};
 use crate::globals::Globals;
 use crate::output::{
     Column, Format, Output, cell, color, column, complain, placed, status, status_column, time,
@@ -101,17 +101,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
         deployment_type: options.deployment_type,
         ..DeploymentQuery::default()
     };
-    let profiles: Vec<_> = context
-        .profiles
-        .iter()
-        .filter(|p| p.control_plane.is_some())
-        .cloned()
-        .collect();
-    if profiles.is_empty() {
-        return Err(Failure::usage(
-            "none of the chosen profiles has a control plane",
-        ));
-    }
+    let profiles = collections::with_control_plane(context.profiles.clone())?;
     let format = options.output.format();
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
@@ -152,18 +142,12 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     if !all.is_empty() || failures.is_empty() {
         options.output.rows(&all, &columns(options.revisions))?;
     }
-    for error in &failures {
-        Failure::from(error.clone()).report();
-    }
-    missing
-        .iter()
-        .for_each(|line| complain(&format!("runtail: {line}")));
-    Ok(failures.first().map_or(Exit::Done, Exit::of))
+    Ok(report_missing(&failures, &missing))
 }
 
 /// Returns the rows of one profile. If the server can't list deployments, the pinned ones are fetched one by one; a
 /// missing one is a failure.
-async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
+pub(super) async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
     let Some(control) = &site.control else {
         return Ok(Listing::new(Vec::new(), UnreadRows::of("deployments")));
     };

@@ -1,20 +1,18 @@
 //! `inbox`: threads that wait for a person or have failed, over all agent servers of the chosen profiles.
 
-use crate::commands::wait;
+use crate::commands::{deployments, wait};
 use crate::context::{Context, Site, has_id};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, report_missing};
 use crate::globals::Globals;
-use crate::output::{
-    Column, Format, Output, age, cell, color, column, complain, status_column, width,
-};
+use crate::output::{Column, Format, Output, age, cell, color, column, status_column, width};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use runtail_api::{
-    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Listing, Place, Retry,
-    ServerInbox, UnreadRows,
+    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Place, Retry,
+    ServerInbox,
 };
 use runtail_core::config::{self, Profile, Stuck};
 use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_option, sort_inbox};
@@ -113,7 +111,11 @@ impl Found {
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
-    let found = collect(&context, options.failed_since).await?;
+    let mut found = collect(&context, options.failed_since).await?;
+    if globals.demo && !found.rows.is_empty() {
+        let note = "each command with --demo has a demo of its own, with other ids; `runtail sim` serves one to several commands";
+        found.notes.push(note.into());
+    }
     print(found, &options.output)
 }
 
@@ -184,13 +186,7 @@ fn print(
             &[],
         )?;
     }
-    for error in &failures {
-        Failure::from(error.clone()).report();
-    }
-    notes
-        .iter()
-        .for_each(|note| complain(&format!("runtail: {note}")));
-    Ok(failures.first().map_or(Exit::Done, Exit::of))
+    Ok(report_missing(&failures, &notes))
 }
 
 /// Returns a row with the fields that only the table shows.
@@ -311,10 +307,7 @@ async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> 
         url: url.clone(),
     };
     let sources: Vec<Source> = site.profile.agent_servers.iter().map(named).collect();
-    let mut targets = match &site.control {
-        Some(control) => targets(&site, control, &mut found).await,
-        None => Vec::new(),
-    };
+    let mut targets = targets(&site, &mut found).await;
     if targets.len() > MAX_DEPLOYMENTS {
         let (name, all) = (&site.profile.name, targets.len());
         found.notes.push(format!(
@@ -341,24 +334,9 @@ async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> 
 }
 
 /// Lists the deployments of a control plane, or the pinned ones if it has no list.
-async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<Target> {
-    let pinned = &site.profile.deployments;
-    let mut listing = match control.deployment_rows(&DeploymentQuery::default()).await {
+async fn targets(site: &Site, found: &mut Found) -> Vec<Target> {
+    let mut listing = match deployments::rows(site, &DeploymentQuery::default()).await {
         Ok(listing) => listing,
-        Err(error)
-            if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() =>
-        {
-            let rows = stream::iter(pinned).map(|id| control.deployment_row(id));
-            let mut rows = rows.buffered(ControlPlane::MAX_CONCURRENCY);
-            let mut listing = Listing::new(Vec::new(), UnreadRows::of("deployments"));
-            while let Some(answer) = rows.next().await {
-                match answer {
-                    Ok(row) => listing.items.push(row),
-                    Err(error) => found.failures.push(error),
-                }
-            }
-            listing
-        }
         Err(error) => {
             found.failures.push(error);
             return Vec::new();

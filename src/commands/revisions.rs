@@ -1,5 +1,6 @@
 //! `revisions list`, `get`, `diff` and `explain`; `wait` is in `wait/`, changes are in `change/`.
 
+use crate::commands::collections::control_of;
 use crate::commands::{change, wait};
 use crate::context::{Context, has_id};
 use crate::evidence;
@@ -158,13 +159,8 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 
 async fn find(globals: &Globals, wanted: &str) -> Result<(Found, ControlPlane), Failure> {
     let found = resolve::deployment(&Context::load(globals)?, wanted).await?;
-    match found.site.control.clone() {
-        Some(control) => Ok((found, control)),
-        None => Err(Failure::usage(format!(
-            "{} has no control plane",
-            found.title()
-        ))),
-    }
+    let control = control_of(&found.site)?;
+    Ok((found, control))
 }
 
 async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {

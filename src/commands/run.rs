@@ -1,6 +1,6 @@
 //! `run A`: starts a run and streams it.
 
-use crate::act::{Act, Approval, Sending};
+use crate::act::{Act, Approval, Sending, not_started};
 use crate::commands::run_options::{self, RunFlags};
 use crate::commands::waiting::Waiting;
 use crate::context::Context;
@@ -13,8 +13,8 @@ use crate::resolve;
 use crate::signals::Signals;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use runtail_api::{AgentServer, Retry};
-use runtail_core::model::RunCreate;
+use runtail_api::{AgentServer, Retry, ThreadIntent};
+use runtail_core::model::{Conflict, RunCreate};
 use runtail_core::text::{self, short_id};
 use runtail_stream::{Head, RUN_MODES, RunTransport, Target, is_endpoint_missing};
 use serde_json::json;
@@ -119,22 +119,22 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared
         command,
         ..chosen.body(&assistant, given)
     };
-    let mut ended = Vec::new();
+    let mut over = None;
     let (target, place) = match &options.thread {
         Some(thread) => {
             check_thread(&server, thread, &mut body).await?;
-            ended = run_options::ended(&server, thread, &chosen).await?;
+            if chosen.conflict.is_some_and(Conflict::cancels) {
+                let (thread, body) = (thread.clone(), Box::new(body.clone()));
+                let intent = ThreadIntent::Start { thread, body };
+                over = Some(server.plan_on_thread(&intent).await?);
+            }
             let place = format!("on thread {}", short_id(thread));
             (Target::Thread(thread.clone()), place)
         }
         None if options.stateless => (Target::Stateless, "without a thread".into()),
         None => (Target::NewThread, "on a new thread".into()),
     };
-    let mut title = format!("Start {} {place}", text::clean(&assistant));
-    if !ended.is_empty() {
-        act.approval = Approval::Quiet(Some(options.flags.yes));
-        title = run_options::question(&ended, chosen.conflict);
-    }
+    let title = format!("Start {} {place}", text::clean(&assistant));
     let head = Head {
         server: server.base().to_string(),
         thread_id: options.thread.clone(),
@@ -143,12 +143,20 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared
     };
     let server = server.retrying(Retry::NONE);
     let mut link = RunTransport::new(server.clone(), target, body);
-    let preview = link.preview(title, sending.dry_run).await?;
+    let mut preview = link.preview(title, sending.dry_run).await?;
+    let ended = over.as_ref().map_or(&[][..], |plan| {
+        preview.notes.extend_from_slice(&plan.preview.notes);
+        plan.overtaken()
+    });
+    if !ended.is_empty() {
+        act.approval = Approval::Yes(options.flags.yes);
+    }
     if !act.is_agreed(&preview).await? {
         return Ok(None);
     }
     if let (Some(thread), false) = (&options.thread, ended.is_empty()) {
-        run_options::check_ended(&server, thread, &ended).await?;
+        let checked = server.check_overtaken(thread, ended).await;
+        checked.map_err(|failed| not_started(failed, &globals.where_to(), thread))?;
     }
     Ok(Some((context, server, head, link)))
 }

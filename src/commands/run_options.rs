@@ -7,15 +7,12 @@ use crate::input;
 use crate::output::complain;
 use crate::resolve;
 use clap::{Args, ValueEnum};
-use runtail_api::{AgentServer, PlanError};
+use runtail_api::AgentServer;
 use runtail_core::model::{
-    Conflict, Durability, OptionProblem, Run, RunOption, RunOptions, graph_nodes,
+    Conflict, Durability, OptionProblem, RunOption, RunOptions, graph_nodes,
 };
-use runtail_core::text::{self, short_id};
+use runtail_core::text;
 use std::time::Duration;
-
-/// Runs that a question names.
-const NAMED: usize = 5;
 
 /// Options of a new run.
 #[derive(Debug, Args)]
@@ -169,60 +166,6 @@ pub(crate) async fn check_nodes(
         );
     }
     refuse(&options.problems(nodes.as_deref()))
-}
-
-/// Returns the active runs that a run ends.
-pub(crate) async fn ended(
-    server: &AgentServer,
-    thread: &str,
-    options: &RunOptions,
-) -> Result<Vec<Run>, Failure> {
-    let Some(conflict) = options.conflict.filter(|conflict| conflict.cancels()) else {
-        return Ok(Vec::new());
-    };
-    if server.info().await?.kind.is_aegra() {
-        let why = format!(
-            "this server ignores the strategy {}: cancel the active run first",
-            conflict.word()
-        );
-        return Err(PlanError::Unfit(why).into());
-    }
-    Ok(server.active_runs(thread).await?)
-}
-
-/// Checks right before the run is sent that it ends no others than those that were shown.
-pub(crate) async fn check_ended(
-    server: &AgentServer,
-    thread: &str,
-    shown: &[Run],
-) -> Result<(), Failure> {
-    let now = server.active_runs(thread).await?;
-    let is_new = |run: &&Run| shown.iter().all(|shown| shown.run_id != run.run_id);
-    let Some(other) = now.iter().find(is_new) else {
-        return Ok(());
-    };
-    let run = short_id(&other.run_id);
-    let why = format!("run {run} is active by now, and would be ended too");
-    Err(PlanError::Unfit(why).into())
-}
-
-/// Says which runs a run ends.
-pub(crate) fn question(active: &[Run], conflict: Option<Conflict>) -> String {
-    let names = active.iter().take(NAMED).map(|run| short_id(&run.run_id));
-    let mut names = names.collect::<Vec<_>>().join(", ");
-    if active.len() > NAMED {
-        names += &format!(" and {} more", active.len() - NAMED);
-    }
-    let runs = match active.len() {
-        1 => "run".to_string(),
-        n => format!("{n} runs"),
-    };
-    match conflict {
-        Some(Conflict::Rollback) => {
-            format!("Start a run and delete {runs} {names} with their checkpoints")
-        }
-        _ => format!("Start a run and cancel {runs} {names}"),
-    }
 }
 
 fn refuse(problems: &[OptionProblem]) -> Result<(), Failure> {

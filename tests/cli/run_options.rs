@@ -205,9 +205,9 @@ async fn a_strategy_that_ends_runs_needs_consent() {
             ];
             let done = world.run(&args).expect(2);
             let verb = if strategy == "rollback" {
-                "delete 2 runs"
+                "Deletes 2 runs"
             } else {
-                "cancel 2 runs"
+                "Cancels 2 runs"
             };
             assert!(
                 done.stderr.contains(verb) && done.stderr.contains("add --yes"),
@@ -261,7 +261,7 @@ async fn a_busy_thread_refuses_or_queues_a_run() {
     let done = world.run(&args).expect(1);
     assert!(
         done.stderr
-            .contains("this server ignores the strategy rollback"),
+            .contains("This server ignores the strategy rollback"),
         "{}",
         done.stderr
     );

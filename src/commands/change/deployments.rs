@@ -1,7 +1,8 @@
 //! `deployments create`, `update` and `delete`.
 
 use super::fields::{Fields, document, filled};
-use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting, control};
+use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting};
+use crate::commands::collections::{self, control_of};
 use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
@@ -11,7 +12,6 @@ use crate::signals::Signals;
 use clap::Args;
 use runtail_api::ApiError;
 use runtail_core::model::{DeploymentSpec, Intent};
-use runtail_core::text;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl Create {
         if let Some(name) = self.name {
             spec.set(["", "name"], name.into());
         }
-        let site = one_site(context).await?;
+        let (site, _) = collections::only_site(context).await?;
         let intent = Intent::CreateDeployment(Box::new(spec));
         let act = Act {
             context,
@@ -177,7 +177,7 @@ impl Delete {
         let target = plan.preview.target.as_ref();
         let name = target.map_or(id.as_str(), |target| target.name.as_str());
         let left = match &signals {
-            None => control(&site)?.what_is_left(&id).await,
+            None => control_of(&site)?.what_is_left(&id).await,
             Some(signals) => {
                 let timeout = self.timeout.unwrap_or(context.config.poll.timeout);
                 let patience = WaitSchedule::new(timeout, self.interval.unwrap_or(LOOK));
@@ -213,7 +213,7 @@ async fn until_gone(
     name: &str,
     patience: &WaitSchedule,
 ) -> Result<(), Failure> {
-    let control = control(site)?.clone().retrying(runtail_api::Retry::NONE);
+    let control = control_of(site)?.retrying(runtail_api::Retry::NONE);
     let mut told: Option<String> = None;
     loop {
         let (now, asked) = match patience.bounded(control.what_is_left(id)).await {
@@ -244,29 +244,4 @@ fn short(error: &ApiError) -> String {
         || error.detail.clone(),
         |code| format!("{} ({code})", error.detail),
     )
-}
-
-/// Returns the only profile with a control plane, for new records.
-async fn one_site(context: &Context) -> Result<Site, Failure> {
-    let mut all: Vec<_> = context
-        .profiles
-        .iter()
-        .filter(|profile| profile.control_plane.is_some())
-        .collect();
-    match all.len() {
-        0 => Err(Failure::usage(
-            "none of the chosen profiles has a control plane",
-        )),
-        1 => Ok(Site::open(all.remove(0).clone()).await?),
-        _ => {
-            let names: Vec<_> = all
-                .iter()
-                .map(|profile| text::clean(&profile.name))
-                .collect();
-            Err(Failure::usage(format!(
-                "which profile? Choose one with -p: {}",
-                names.join(", ")
-            )))
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! `revisions redeploy`, `rollback` and `interrupt`.
 
-use crate::act::{Act, Approval, Sending, Waiting, control};
+use crate::act::{Act, Approval, Sending, Waiting};
+use crate::commands::collections::control_of;
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -116,7 +117,7 @@ impl Stop {
             approval: Approval::Yes(self.yes),
         };
         if act.of_plane(&intent).await?.is_some() {
-            let row = control(&found.site)?
+            let row = control_of(&found.site)?
                 .revision_row(&found.id, &revision)
                 .await?;
             self.sending.output.one(&found.revision(row))?;
@@ -135,7 +136,7 @@ async fn meant(
     if let Some(revision) = revision {
         return Ok((found, revision));
     }
-    let newest = control(&found.site)?.newest_row(&found.row).await?;
+    let newest = control_of(&found.site)?.newest_row(&found.row).await?;
     let id = newest
         .row
         .as_ref()

@@ -249,7 +249,8 @@ fn save((name, mut file): (String, RecordingFile), comparison: &Comparison) -> R
 }
 
 /// A run that is to be started for the comparison.
-struct Planned {
+struct Planned<'a> {
+    deployment: &'a str,
     site: Site,
     server: AgentServer,
     thread: String,
@@ -267,34 +268,18 @@ async fn both_regions(
     let context = Context::load(globals)?;
     let given = options.input.as_deref().unwrap_or_default();
     let input = input::json("--input", given).await?;
-    let work = async {
-        let planned = tokio::try_join!(
-            planned(&context, &options.a, assistant, &input, options.dry_run),
-            planned(&context, b, assistant, &input, options.dry_run)
-        )?;
-        Ok::<_, Failure>(planned)
-    };
+    let plan = |deployment| planned(&context, deployment, assistant, &input, options.dry_run);
+    let work = async { tokio::try_join!(plan(&options.a), plan(b)) };
     let (first, second) = signals.unless_stopped(work).await?;
+    let previews = [&first.plan.preview, &second.plan.preview];
     if options.dry_run {
-        act::print(
-            &[&first.plan.preview, &second.plan.preview],
-            &options.output,
-        )?;
+        act::print(&previews, &options.output)?;
         return Ok(None);
     }
-    for one in [&first, &second] {
-        act::tell(&one.plan.preview);
-    }
+    previews.into_iter().for_each(act::tell);
     // Neither run is started a second time if the other one fails.
-    let (of_first, of_second) = (
-        with_deployment(&context, &options.a),
-        with_deployment(&context, b),
-    );
-    let (x, y) = tokio::join!(
-        started(&of_first, &signals, &first),
-        started(&of_second, &signals, &second)
-    );
-    let (x, y) = match (x, y) {
+    let start = |planned| started(&context, &signals, planned);
+    let (x, y) = match tokio::join!(start(&first), start(&second)) {
         (Ok(x), Ok(y)) => (x, y),
         (Err(one), Err(other)) => {
             let exit = match one.exit == other.exit {
@@ -307,25 +292,12 @@ async fn both_regions(
         (Err(failure), Ok(run)) => return Err(only_one(failure, &second, &run)),
         (Ok(run), Err(failure)) => return Err(only_one(failure, &first, &run)),
     };
-    let (a, b) = tokio::try_join!(
-        load(
-            &context,
-            &first.site,
-            &first.server,
-            Some(&options.a),
-            &first.thread,
-            Some(&x)
-        ),
-        load(
-            &context,
-            &second.site,
-            &second.server,
-            Some(b),
-            &second.thread,
-            Some(&y)
-        )
-    )?;
-    Ok(Some((a, b)))
+    let load = async |planned: &Planned<'_>, run: String| {
+        let (deployment, thread) = (Some(planned.deployment), &planned.thread);
+        let (site, server) = (&planned.site, &planned.server);
+        load(&context, site, server, deployment, thread, Some(&run)).await
+    };
+    tokio::try_join!(load(&first, x), load(&second, y)).map(Some)
 }
 
 /// Returns a context whose suggested commands name this agent server.
@@ -335,7 +307,7 @@ fn with_deployment(context: &Context, deployment: &str) -> Context {
     context
 }
 
-fn only_one(failure: Failure, other: &Planned, run: &str) -> Failure {
+fn only_one(failure: Failure, other: &Planned<'_>, run: &str) -> Failure {
     let Planned { site, thread, .. } = other;
     let message = format!(
         "{}\n  the other run was started: {}, thread {thread}, run {run}",
@@ -344,13 +316,13 @@ fn only_one(failure: Failure, other: &Planned, run: &str) -> Failure {
     Failure { message, ..failure }
 }
 
-async fn planned(
+async fn planned<'a>(
     context: &Context,
-    deployment: &str,
+    deployment: &'a str,
     assistant: &str,
     input: &Value,
     is_dry: bool,
-) -> Result<Planned, Failure> {
+) -> Result<Planned<'a>, Failure> {
     let (site, server) = server(context, Some(deployment)).await?;
     if !is_dry {
         context.check_write(&site.profile)?;
@@ -365,6 +337,7 @@ async fn planned(
     };
     let plan = server.plan_on_thread(&intent).await?;
     Ok(Planned {
+        deployment,
         site,
         server,
         thread,
@@ -376,25 +349,19 @@ async fn planned(
 async fn started(
     context: &Context,
     signals: &Signals,
-    planned: &Planned,
+    planned: &Planned<'_>,
 ) -> Result<String, Failure> {
-    let Planned {
-        server,
-        thread,
-        plan,
-        ..
-    } = planned;
+    let (server, thread) = (&planned.server, &planned.thread);
+    let context = with_deployment(context, planned.deployment);
+    let acted = server.act_on_thread(&planned.plan).await;
     let options = context.globals.where_to();
-    let acted = server.act_on_thread(plan).await;
     let acted = acted.map_err(|failed| act::not_started(failed, &options, thread))?;
     let run = act::made(&acted).0.map(|started| started.run_id.clone());
     let run = run.unwrap_or_default();
     // How it ended is a part of the comparison.
-    let (exit, end) = act::follow(context, signals, server, thread, &run).await;
-    match (exit, end) {
-        (_, Some(_)) => Ok(run),
-        (Ok(_), None) => Ok(run),
+    match act::follow(&context, signals, server, thread, &run).await {
         (Err(failure), None) => Err(failure),
+        _ => Ok(run),
     }
 }
 

@@ -184,6 +184,14 @@ impl ThreadPlan {
         matches!(self.step, Step::Label(_))
     }
 
+    /// Returns the runs that it ends by starting another.
+    pub fn overtaken(&self) -> &[String] {
+        match self.run_start().map(|start| &start.guard) {
+            Some(StartGuard::Overtakes(runs)) => runs,
+            _ => &[],
+        }
+    }
+
     /// Returns the run that it starts, if it starts one.
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {

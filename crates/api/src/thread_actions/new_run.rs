@@ -46,11 +46,10 @@ impl AgentServer {
     }
 
     /// Checks that no other runs are active than those that the preview showed.
-    pub(super) async fn check_overtaken(
-        &self,
-        thread: &str,
-        shown: &[String],
-    ) -> Result<(), StartError> {
+    ///
+    /// # Errors
+    /// Another run is active, or the runs can't be listed. Nothing was sent.
+    pub async fn check_overtaken(&self, thread: &str, shown: &[String]) -> Result<(), StartError> {
         let active = self.active_runs(thread).await;
         let active = active.map_err(StartError::unchecked)?;
         let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else {
