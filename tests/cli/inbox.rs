@@ -44,10 +44,12 @@ fn ago(seconds: i64) -> String {
 #[tokio::test]
 async fn demo_shows_every_cause_with_waiting_threads_first() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"])
+    let listed = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"])
         .await
-        .expect(0)
-        .rows();
+        .expect(0);
+    // The suggested commands would look into another demo.
+    assert!(listed.err.contains("a demo of its own"), "{}", listed.err);
+    let rows = listed.rows();
     let causes = causes(&rows);
     for cause in ["question", "breakpoint", "cancelled", "error", "stuck"] {
         assert!(causes.contains(&cause), "{cause}: {causes:?}");

@@ -203,6 +203,10 @@ async fn a_strategy_that_ends_runs_needs_consent() {
                 "--on-conflict",
                 strategy,
             ];
+            let shown = world.run(&[&args[..], &["--dry-run"]].concat()).expect(0);
+            let preview = shown.json();
+            assert_eq!(preview["request"]["body"]["multitask_strategy"], strategy);
+            assert!(preview["notes"].to_string().contains("2 runs"), "{preview}");
             let done = world.run(&args).expect(2);
             let verb = if strategy == "rollback" {
                 "Deletes 2 runs"
