@@ -312,32 +312,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             }
             options.output.one(&row)?;
         }
-        Command::Create(options) => {
-            let act = quiet(&context, &site, &options.sending);
-            act.check_write()?;
-            let mut body = json!({});
-            if let Some(id) = &options.id {
-                body["thread_id"] = id.as_str().into();
-            }
-            if let Some(metadata) = options.metadata {
-                body["metadata"] = metadata;
-            }
-            let request = server.post_request(&["threads"], &body)?;
-            let title = "Create a thread".into();
-            let preview = server.preview_of(title, None, vec![request], Vec::new());
-            if !act.is_agreed(&preview).await? {
-                return Ok(Exit::Done);
-            }
-            let row = server.create_thread_row(&body).await?;
-            if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
-                let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
-                let what = format!(
-                    "the server was asked to create thread {id} but returned thread {made}"
-                );
-                return Err(Failure::new(Exit::Failed, what));
-            }
-            options.sending.output.one(&row)?;
-        }
+        Command::Create(options) => return create(&context, &site, &server, options).await,
         Command::State(options) => {
             let state = server.thread_state(&options.thread).await;
             options
@@ -364,22 +339,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             }
             options.output.listing(&states, &history_columns())?;
         }
-        Command::Copy(CopyThread { thread, sending }) => {
-            let act = quiet(&context, &site, &sending);
-            act.check_write()?;
-            // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
-            if let Err(error) = server.thread_row(&thread).await {
-                return Err(server.or_not_offered(error).await.into());
-            }
-            let request = server.post_request(&["threads", &thread, "copy"], &json!({}))?;
-            let title = format!("Copy thread {}", text::short_id(&thread));
-            let preview = server.preview_of(title, Some(&thread), vec![request], Vec::new());
-            if act.is_agreed(&preview).await? {
-                let copied = server.copy_thread(&thread).await;
-                let copied = copied.map_err(|error| Failure::of_optional(error, "copying threads"));
-                sending.output.one(&copied?)?;
-            }
-        }
+        Command::Copy(options) => return copy(&context, &site, &server, options).await,
         Command::Label(options) => {
             let Label {
                 thread,
@@ -405,6 +365,60 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             return bulk::run(&context, &site, &server, BulkAction::Prune, options).await;
         }
         Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
+    }
+    Ok(Exit::Done)
+}
+
+async fn create(
+    context: &Context,
+    site: &Site,
+    server: &AgentServer,
+    options: Create,
+) -> Result<Exit, Failure> {
+    let act = quiet(context, site, &options.sending);
+    act.check_write()?;
+    let mut body = json!({});
+    if let Some(id) = &options.id {
+        body["thread_id"] = id.as_str().into();
+    }
+    if let Some(metadata) = options.metadata {
+        body["metadata"] = metadata;
+    }
+    let request = server.post_request(&["threads"], &body)?;
+    let title = "Create a thread".into();
+    let preview = server.preview_of(title, None, vec![request], Vec::new());
+    if !act.is_agreed(&preview).await? {
+        return Ok(Exit::Done);
+    }
+    let row = server.create_thread_row(&body).await?;
+    if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
+        let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
+        let what = format!("the server was asked to create thread {id} but returned thread {made}");
+        return Err(Failure::new(Exit::Failed, what));
+    }
+    options.sending.output.one(&row)?;
+    Ok(Exit::Done)
+}
+
+async fn copy(
+    context: &Context,
+    site: &Site,
+    server: &AgentServer,
+    CopyThread { thread, sending }: CopyThread,
+) -> Result<Exit, Failure> {
+    let act = quiet(context, site, &sending);
+    act.check_write()?;
+    // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
+    if let Err(error) = server.thread_row(&thread).await {
+        return Err(server.or_not_offered(error).await.into());
+    }
+    let request = server.post_request(&["threads", &thread, "copy"], &json!({}))?;
+    let title = format!("Copy thread {}", text::short_id(&thread));
+    let preview = server.preview_of(title, Some(&thread), vec![request], Vec::new());
+    if act.is_agreed(&preview).await? {
+        let copied = server.copy_thread(&thread).await;
+        let copied = copied.map_err(|error| Failure::of_optional(error, "copying threads"));
+        sending.output.one(&copied?)?;
     }
     Ok(Exit::Done)
 }
