@@ -1,18 +1,16 @@
 //! Plans a copy: what is read of both servers, the requests, and what is not copied.
 
-use super::read::{TargetGraph, unfit};
-use super::{ReproduceIntent, ReproducePlan};
-use crate::answer::Service;
-use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use super::read::TargetGraph;
+use super::{CopiedThread, ReproduceIntent};
+use crate::act::{Does, Draft, Guard, Plan, PlanError, StartGuard, Step, unfit};
+use crate::{AgentServer, ServerKind};
 use reqwest::Method;
 use runtail_core::json;
-use runtail_core::model::{
-    Consent, HistoryState, NewRevision, Note, Preview, Supersteps, Target, Unrepeatable,
-    plain_message,
-};
+use runtail_core::model::{HistoryState, Note, Supersteps, Target, Unrepeatable, plain_message};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Names that a sentence has.
 const NAMED: usize = 6;
@@ -34,18 +32,19 @@ impl AgentServer {
         &self,
         target: &AgentServer,
         intent: &ReproduceIntent,
-    ) -> Result<ReproducePlan, PlanError> {
-        match self.planned_copy(target, intent).await {
+    ) -> Result<Plan, PlanError> {
+        match self.drafted_copy(target, intent).await {
+            Ok(draft) => Ok(draft.plan()),
             Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
-            planned => planned,
+            Err(other) => Err(other),
         }
     }
 
-    async fn planned_copy(
+    async fn drafted_copy(
         &self,
         target: &AgentServer,
         intent: &ReproduceIntent,
-    ) -> Result<ReproducePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(&intent.thread).await?;
         if loaded
             .runs
@@ -92,12 +91,13 @@ impl AgentServer {
             )));
         }
         let found = target.target_graph(&graph).await?;
-        let new_thread = uuid::Uuid::new_v4().to_string();
+        // Chosen before the request, so that it is found if the reply is lost.
+        let id = uuid::Uuid::new_v4().to_string();
         let mut metadata = json!({"graph_id": graph, "reproduced_from": intent.thread});
         if let Some(assistant) = &found.assistant {
             metadata["assistant_id"] = assistant.as_str().into();
         }
-        let create = json!({"thread_id": new_thread, "if_exists": "raise", "metadata": metadata});
+        let create = json!({"thread_id": id, "if_exists": "raise", "metadata": metadata});
         let kind = target.info().await?.kind;
         let prepares = kind != ServerKind::JavaScript;
         let copy = match intent.state_only {
@@ -110,28 +110,65 @@ impl AgentServer {
                     .await?
             }
         };
-        let head = copy
-            .expected
-            .last()
-            .map(|state| state.id.clone())
-            .unwrap_or_default();
-        let preview = target.reproduction_preview(
-            self,
-            intent,
-            &new_thread,
-            &graph,
-            &copy,
-            kind == ServerKind::EarlyAegra,
-        )?;
-        Ok(ReproducePlan {
-            preview,
-            thread: intent.thread.clone(),
-            head,
-            new_thread,
+        let Copy {
+            create,
+            state,
+            expected,
+            mut notes,
+        } = copy;
+        let first = format!(
+            "From {} to {}, graph {}. Everything in the copied states is sent there.",
+            self.base(),
+            target.base(),
+            text::clean(&graph)
+        );
+        notes.insert(0, Note::fact(first));
+        let id = id.as_str();
+        let copied = Arc::new(CopiedThread {
+            thread: id.into(),
             graph,
-            create: copy.create,
-            state: copy.state,
-            expected: copy.expected,
+            state_only: intent.state_only,
+            expected,
+        });
+        let step =
+            |method, path: &[&str], body, does| Step::new(target, method, path, Some(body), does);
+        let metadata = json!({"metadata": create["metadata"]});
+        let mut steps = vec![step(
+            Method::POST,
+            &["threads"],
+            create,
+            Does::Copy(copied.clone()),
+        )?];
+        if let Some(state) = state {
+            // Early Aegra creates threads without their metadata (acting reference §4), and so may servers of an unknown kind.
+            if matches!(kind, ServerKind::EarlyAegra | ServerKind::Other) {
+                let does = Does::Describe(copied.clone());
+                steps.push(step(Method::PATCH, &["threads", id], metadata, does)?);
+            }
+            let path = ["threads", id, "state"];
+            steps.push(step(Method::POST, &path, state, Does::Fill(copied))?);
+        }
+        let what = if intent.state_only {
+            "the state of thread"
+        } else {
+            "thread"
+        };
+        let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+        Ok(Draft {
+            title: format!(
+                "Reproduce {what} {} as {}",
+                short_id(&intent.thread),
+                short_id(id)
+            ),
+            target: Some(Target::new(
+                "thread",
+                id,
+                format!("thread {}", short_id(id)),
+            )),
+            notes,
+            guard: Guard::Thread(self.clone(), intent.thread.clone(), guard),
+            steps,
+            ..Draft::default()
         })
     }
 
@@ -325,69 +362,6 @@ impl AgentServer {
             )));
         }
         notes
-    }
-
-    /// Returns the preview. This is the target.
-    fn reproduction_preview(
-        &self,
-        source: &AgentServer,
-        intent: &ReproduceIntent,
-        new_thread: &str,
-        graph: &str,
-        copy: &Copy,
-        patches_metadata: bool,
-    ) -> Result<Preview, ApiError> {
-        let mut notes = copy.notes.clone();
-        notes.insert(
-            0,
-            Note::fact(format!(
-                "From {} to {}, graph {}. Everything in the copied states is sent there.",
-                source.base(),
-                self.base(),
-                text::clean(graph)
-            )),
-        );
-        let mut then = Vec::new();
-        if let Some(body) = &copy.state {
-            // Early Aegra creates threads without their metadata (acting reference §4).
-            if patches_metadata {
-                let url = self.url(&Method::PATCH, &["threads", new_thread])?;
-                let metadata = json!({"metadata": copy.create["metadata"]});
-                then.push(self.http.shown(
-                    Service::Agent,
-                    Method::PATCH.to_string(),
-                    &url,
-                    Some(&metadata),
-                ));
-            }
-            then.push(self.post_request(&["threads", new_thread, "state"], body)?);
-        }
-        let what = if copy.state.is_some() {
-            "the state of thread"
-        } else {
-            "thread"
-        };
-        let id = new_thread.to_string();
-        Ok(Preview {
-            title: format!(
-                "Reproduce {what} {} as {}",
-                short_id(&intent.thread),
-                short_id(new_thread)
-            ),
-            profile: self.http.profile().to_string(),
-            target: Some(Target {
-                kind: "thread",
-                name: format!("thread {}", short_id(&id)),
-                id,
-            }),
-            request: self.post_request(&["threads"], &copy.create)?,
-            then,
-            changes: Vec::new(),
-            revision: NewRevision::NotAsked,
-            branch: None,
-            notes,
-            consent: Consent::Key,
-        })
     }
 }
 

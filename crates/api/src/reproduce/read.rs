@@ -1,6 +1,7 @@
 //! Reads the branch of a thread, and what its target can take.
 
-use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
+use crate::act::{PlanError, unfit};
+use crate::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::json;
 use runtail_core::model::{GraphShape, HistoryState, branch_of};
@@ -26,10 +27,6 @@ pub(super) struct TargetGraph {
     /// Its assistant, if the server lists assistants.
     pub assistant: Option<String>,
     pub shape: GraphShape,
-}
-
-pub(super) fn unfit(why: impl Into<String>) -> PlanError {
-    PlanError::Unfit(why.into())
 }
 
 impl AgentServer {

@@ -3,8 +3,9 @@
 
 use super::plan::{assistant_of, omitted_note};
 use super::start::was_answered;
-use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, sentence_of, unfit};
-use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use super::{LoadedThread, RunStart, sentence_of, unfit};
+use crate::act::{Draft, PlanError, StartGuard};
+use crate::{AgentServer, ApiError, ServerKind};
 use runtail_core::model::{
     GivenAnswer, MIXED_DECISIONS, Note, Problem, Question, Reply, Rerun, Resume, StateFacts,
     resume, shell_word, summary_of,
@@ -24,7 +25,7 @@ impl AgentServer {
         thread: &str,
         interrupt: Option<&str>,
         answer: &GivenAnswer,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         if loaded.is_blank() {
             return Err(unfit(
@@ -87,7 +88,7 @@ impl AgentServer {
             body,
             guard: StartGuard::Questions(asked),
         };
-        self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)
+        Ok(self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?)
     }
 
     /// Explains that the server keeps an answer that the graph rejected.

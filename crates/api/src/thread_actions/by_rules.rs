@@ -3,8 +3,9 @@
 
 use super::answer::{not_waiting, reasons};
 use super::plan::{assistant_of, omitted_note};
-use super::{RunStart, StartGuard, ThreadPlan, unfit};
-use crate::{AgentServer, PlanError};
+use super::{RunStart, unfit};
+use crate::AgentServer;
+use crate::act::{Draft, Plan, PlanError, StartGuard};
 use runtail_core::model::{
     AnswerRule, Note, Question, Reply, Rerun, RulePlace, RuledAction, resume,
 };
@@ -18,7 +19,7 @@ pub const MAX_RULED_PLANS: usize = 4;
 /// An answer by rules.
 #[derive(Clone)]
 pub struct RuledPlan {
-    pub plan: ThreadPlan,
+    pub plan: Plan,
     /// The questions that it answers: all that are open.
     pub questions: Vec<RuledQuestion>,
 }
@@ -42,6 +43,19 @@ impl AgentServer {
         rules: &[AnswerRule],
         profile: &str,
     ) -> Result<RuledPlan, PlanError> {
+        let (draft, questions) = self.ruled(thread, rules, profile).await?;
+        Ok(RuledPlan {
+            plan: draft.plan(),
+            questions,
+        })
+    }
+
+    pub(super) async fn ruled(
+        &self,
+        thread: &str,
+        rules: &[AnswerRule],
+        profile: &str,
+    ) -> Result<(Draft, Vec<RuledQuestion>), PlanError> {
         let loaded = self.load_thread(thread).await?;
         let questions = loaded.answerable();
         if questions.is_empty() {
@@ -93,11 +107,8 @@ impl AgentServer {
             body: body.answering(&made),
             guard: StartGuard::Questions(questions),
         };
-        let plan = self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?;
-        Ok(RuledPlan {
-            plan,
-            questions: ruled,
-        })
+        let draft = self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?;
+        Ok((draft, ruled))
     }
 }
 
