@@ -28,6 +28,7 @@ use runtail_core::model::{
     Branch, Change, Consent, NewRevision, Note, PlainRequest, Preview, Question, RunCreate,
     Secrets, Target,
 };
+use runtail_core::text;
 use serde_json::Value;
 use std::fmt;
 
@@ -113,6 +114,26 @@ impl std::error::Error for PlanError {}
 /// Says that the target's status doesn't allow a change.
 pub(crate) fn unfit(why: impl Into<String>) -> PlanError {
     PlanError::Unfit(why.into())
+}
+
+/// Lists the first of some names in a sentence. `more` says how many are left out, if there are more.
+pub(crate) fn listed(
+    names: impl IntoIterator<Item = impl AsRef<str>>,
+    most: usize,
+    more: impl Fn(usize) -> String,
+) -> String {
+    let mut names = names.into_iter();
+    let shown = names.by_ref().take(most);
+    let shown: Vec<String> = shown
+        .map(|name| text::clean(name.as_ref()).into_owned())
+        .collect();
+    let rest = Some(names.count()).filter(|rest| *rest > 0);
+    shown.join(", ") + &rest.map(more).unwrap_or_default()
+}
+
+/// The end of a list of names.
+pub(crate) fn and_more(rest: usize) -> String {
+    format!(" and {rest} more")
 }
 
 /// The server to which a step is sent.
@@ -202,6 +223,17 @@ impl Draft {
             guard: self.guard,
             steps: self.steps,
             beside: None,
+        }
+    }
+}
+
+impl AgentServer {
+    /// Makes a plan. A missing call of a server of an unknown kind is told as that.
+    pub(crate) async fn planned(&self, draft: Result<Draft, PlanError>) -> Result<Plan, PlanError> {
+        match draft {
+            Ok(draft) => Ok(draft.plan()),
+            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
+            Err(other) => Err(other),
         }
     }
 }

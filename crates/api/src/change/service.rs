@@ -358,13 +358,5 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown: Vec<_> = names
-        .iter()
-        .take(MOST_NAMES)
-        .map(|name| text::clean(name))
-        .collect();
-    match names.len().saturating_sub(MOST_NAMES) {
-        0 => shown.join(", "),
-        more => format!("{}, and {more} more", shown.join(", ")),
-    }
+    crate::act::listed(names, MOST_NAMES, |more| format!(", and {more} more"))
 }

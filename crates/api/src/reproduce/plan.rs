@@ -2,11 +2,13 @@
 
 use super::read::TargetGraph;
 use super::{CopiedThread, ReproduceIntent};
-use crate::act::{Does, Draft, Guard, Plan, PlanError, StartGuard, Step, unfit};
-use crate::{AgentServer, ServerKind};
+use crate::act::{Does, Draft, Guard, Plan, PlanError, StartGuard, Step, and_more, listed, unfit};
+use crate::{AgentServer, ApiError, LoadedThread, ServerKind};
 use reqwest::Method;
 use runtail_core::json;
-use runtail_core::model::{HistoryState, Note, Supersteps, Target, Unrepeatable, plain_message};
+use runtail_core::model::{
+    HistoryState, Note, RunFacts, Supersteps, Target, Unrepeatable, plain_message,
+};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -33,11 +35,28 @@ impl AgentServer {
         target: &AgentServer,
         intent: &ReproduceIntent,
     ) -> Result<Plan, PlanError> {
-        match self.drafted_copy(target, intent).await {
-            Ok(draft) => Ok(draft.plan()),
-            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
-            Err(other) => Err(other),
+        self.planned(self.drafted_copy(target, intent).await).await
+    }
+
+    /// Returns the graph of a copy: the one that is wanted, else the thread's own.
+    async fn graph_of_copy(
+        &self,
+        loaded: &LoadedThread,
+        intent: &ReproduceIntent,
+    ) -> Result<String, PlanError> {
+        let of_thread = || loaded.thread.as_ref()?.graph_id.clone();
+        let of_state = || loaded.state.as_ref()?.graph_id.clone();
+        let wanted = intent.graph.clone();
+        if let Some(graph) = wanted.or_else(of_thread).or_else(of_state) {
+            return Ok(graph);
         }
+        let own = match loaded.assistant() {
+            Some(assistant) => self.graph_of(assistant).await?,
+            None => None,
+        };
+        own.ok_or_else(|| {
+            unfit("The server's records don't say which graph the thread belongs to. --graph names the one on the target.")
+        })
     }
 
     async fn drafted_copy(
@@ -46,43 +65,13 @@ impl AgentServer {
         intent: &ReproduceIntent,
     ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(&intent.thread).await?;
-        if loaded
-            .runs
-            .iter()
-            .flatten()
-            .any(runtail_core::model::RunFacts::is_active)
-        {
+        let mut runs = loaded.runs.iter().flatten();
+        if runs.any(RunFacts::is_active) {
             return Err(unfit(
                 "A run is active on this thread. Cancel it, or wait until it finishes.",
             ));
         }
-        let graph_of = |graph: Option<&String>| graph.cloned();
-        let own = graph_of(
-            loaded
-                .thread
-                .as_ref()
-                .and_then(|thread| thread.graph_id.as_ref()),
-        )
-        .or_else(|| {
-            graph_of(
-                loaded
-                    .state
-                    .as_ref()
-                    .and_then(|state| state.graph_id.as_ref()),
-            )
-        });
-        let own = match own {
-            Some(own) => Some(own),
-            None => match loaded.assistant() {
-                Some(assistant) => self.graph_of(assistant).await?,
-                None => None,
-            },
-        };
-        let Some(graph) = intent.graph.clone().or(own) else {
-            return Err(unfit(
-                "The server's records don't say which graph the thread belongs to. --graph names the one on the target.",
-            ));
-        };
+        let graph = self.graph_of_copy(&loaded, intent).await?;
         if !intent.state_only && !target.takes_supersteps().await? {
             return Err(unfit(format!(
                 "The target {} doesn't create threads with supersteps, so the history can't be copied. --state copies the newest \
@@ -100,76 +89,66 @@ impl AgentServer {
         let create = json!({"thread_id": id, "if_exists": "raise", "metadata": metadata});
         let kind = target.info().await?.kind;
         let prepares = kind != ServerKind::JavaScript;
-        let copy = match intent.state_only {
-            true => {
-                self.copy_state(&intent.thread, create, &found, prepares)
-                    .await?
-            }
-            false => {
-                self.copy_history(&intent.thread, create, &found, prepares)
-                    .await?
-            }
+        let from = &intent.thread;
+        let (what, copy) = match intent.state_only {
+            true => (
+                "the state of thread",
+                self.copy_state(from, create, &found, prepares).await?,
+            ),
+            false => (
+                "thread",
+                self.copy_history(from, create, &found, prepares).await?,
+            ),
         };
-        let Copy {
-            create,
-            state,
-            expected,
-            mut notes,
-        } = copy;
         let first = format!(
             "From {} to {}, graph {}. Everything in the copied states is sent there.",
             self.base(),
             target.base(),
             text::clean(&graph)
         );
-        notes.insert(0, Note::fact(first));
-        let id = id.as_str();
-        let copied = Arc::new(CopiedThread {
-            thread: id.into(),
-            graph,
-            state_only: intent.state_only,
-            expected,
-        });
-        let step =
-            |method, path: &[&str], body, does| Step::new(target, method, path, Some(body), does);
-        let metadata = json!({"metadata": create["metadata"]});
-        let mut steps = vec![step(
-            Method::POST,
-            &["threads"],
-            create,
-            Does::Copy(copied.clone()),
-        )?];
-        if let Some(state) = state {
-            // Early Aegra creates threads without their metadata (acting reference §4), and so may servers of an unknown kind.
-            if matches!(kind, ServerKind::EarlyAegra | ServerKind::Other) {
-                let does = Does::Describe(copied.clone());
-                steps.push(step(Method::PATCH, &["threads", id], metadata, does)?);
-            }
-            let path = ["threads", id, "state"];
-            steps.push(step(Method::POST, &path, state, Does::Fill(copied))?);
-        }
-        let what = if intent.state_only {
-            "the state of thread"
-        } else {
-            "thread"
-        };
+        let notes = std::iter::once(Note::fact(first)).chain(copy.notes.iter().cloned());
         let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+        let name = format!("thread {}", short_id(&id));
         Ok(Draft {
-            title: format!(
-                "Reproduce {what} {} as {}",
-                short_id(&intent.thread),
-                short_id(id)
-            ),
-            target: Some(Target::new(
-                "thread",
-                id,
-                format!("thread {}", short_id(id)),
-            )),
-            notes,
-            guard: Guard::Thread(self.clone(), intent.thread.clone(), guard),
-            steps,
+            title: format!("Reproduce {what} {} as {}", short_id(from), short_id(&id)),
+            target: Some(Target::new("thread", &id, name)),
+            notes: notes.collect(),
+            guard: Guard::Thread(self.clone(), from.clone(), guard),
+            steps: target.steps_of_copy(id, graph, copy, kind)?,
             ..Draft::default()
         })
+    }
+
+    /// Returns the requests to the target, which is this server.
+    fn steps_of_copy(
+        &self,
+        thread: String,
+        graph: String,
+        copy: Copy,
+        kind: ServerKind,
+    ) -> Result<Vec<Step>, ApiError> {
+        let copied = Arc::new(CopiedThread {
+            thread,
+            graph,
+            state_only: copy.state.is_some(),
+            expected: copy.expected,
+        });
+        let id = copied.thread.as_str();
+        let step = |method, path: &[&str], body, does: fn(Arc<CopiedThread>) -> Does| {
+            Step::new(self, method, path, Some(body), does(copied.clone()))
+        };
+        let metadata = json!({"metadata": copy.create["metadata"]});
+        let mut steps = vec![step(Method::POST, &["threads"], copy.create, Does::Copy)?];
+        if let Some(state) = copy.state {
+            // Early Aegra creates threads without their metadata (acting reference §4), and so may servers of an unknown kind.
+            if matches!(kind, ServerKind::EarlyAegra | ServerKind::Other) {
+                let path = ["threads", id];
+                steps.push(step(Method::PATCH, &path, metadata, Does::Describe)?);
+            }
+            let path = ["threads", id, "state"];
+            steps.push(step(Method::POST, &path, state, Does::Fill)?);
+        }
+        Ok(steps)
     }
 
     async fn copy_history(
@@ -201,15 +180,10 @@ impl AgentServer {
             counted(steps.steps.len(), "checkpoint", "checkpoints")
         ))];
         if !steps.inferred.is_empty() {
-            let steps: Vec<String> = steps
-                .inferred
-                .iter()
-                .take(NAMED)
-                .map(i64::to_string)
-                .collect();
+            let inferred = steps.inferred.iter().map(i64::to_string);
             notes.push(Note::warning(format!(
                 "The history doesn't say what was written in step {}: that follows from the states before and after it.",
-                steps.join(", ")
+                listed(inferred, NAMED, |_| String::new())
             )));
         }
         if steps.repeated > 0 {
@@ -393,17 +367,7 @@ fn counted(n: usize, one: &str, several: &str) -> String {
 }
 
 fn names(names: &[&str]) -> String {
-    let shown: Vec<String> = names
-        .iter()
-        .take(NAMED)
-        .map(|name| text::clean(name).into_owned())
-        .collect();
-    let more = if names.len() > NAMED {
-        format!(" and {} more", names.len() - NAMED)
-    } else {
-        String::new()
-    };
-    format!("{}{more}", shown.join(", "))
+    listed(names, NAMED, and_more)
 }
 
 /// Says why a history can't be repeated.

@@ -1,7 +1,7 @@
 //! Makes a copy, once, and compares it with the original.
 
 use super::CopiedThread;
-use crate::act::{Acted, Done, Left, StartError, StartFailure};
+use crate::act::{Acted, Done, Left, StartError, StartFailure, listed};
 use crate::{AgentServer, ApiError, Kind};
 use runtail_core::model::{HistoryState, same_message};
 use runtail_core::text::{self, short_id};
@@ -222,17 +222,9 @@ impl Reproduced {
             Some(step) => format!("at step {step}"),
             None => "at a step".to_string(),
         };
-        let named = |names: &[String]| {
-            let names: Vec<String> = names
-                .iter()
-                .take(8)
-                .map(|name| text::clean(name).into_owned())
-                .collect();
-            if names.is_empty() {
-                "nothing".to_string()
-            } else {
-                names.join(", ")
-            }
+        let named = |names: &[String]| match names.is_empty() {
+            true => "nothing".to_string(),
+            false => listed(names, 8, |_| String::new()),
         };
         let mut parts = Vec::new();
         if !first.keys.is_empty() {

@@ -1,6 +1,6 @@
 //! Versions and schemas of assistants, and restoring a version.
 
-use crate::act::{Does, Draft, Guard, PlanError, Same, Step, unfit};
+use crate::act::{Does, Draft, Guard, PlanError, Same, Step, listed, unfit};
 use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, Listing, ServerKind};
 use reqwest::Method;
@@ -99,15 +99,10 @@ impl AgentServer {
             .iter()
             .find(|row| row["version"] == version)
             .ok_or_else(|| {
-                let listed: Vec<String> = versions
-                    .iter()
-                    .take(NAMED)
-                    .map(|row| row["version"].to_string())
-                    .collect();
-                let more = if versions.len() > NAMED { ", …" } else { "" };
+                let numbers = versions.iter().map(|row| row["version"].to_string());
+                let known = listed(numbers, NAMED, |_| ", …".into());
                 unfit(format!(
-                    "There is no version {version}. The versions are {}{more}.",
-                    listed.join(", ")
+                    "There is no version {version}. The versions are {known}."
                 ))
             })?;
         let (from, to) = (only_fields(&current), only_fields(wanted));

@@ -2,14 +2,11 @@
 //! the rules decide about every action of every open question.
 
 use super::answer::{not_waiting, reasons};
-use super::plan::{assistant_of, omitted_note};
-use super::{RunStart, unfit};
+use super::unfit;
 use crate::AgentServer;
-use crate::act::{Draft, Plan, PlanError, StartGuard};
-use runtail_core::model::{
-    AnswerRule, Note, Question, Reply, Rerun, RulePlace, RuledAction, resume,
-};
-use runtail_core::text::{self, short_id};
+use crate::act::{Draft, Plan, PlanError};
+use runtail_core::model::{AnswerRule, Note, Question, Reply, RulePlace, RuledAction, resume};
+use runtail_core::text;
 
 /// Maximum number of threads to answer at once.
 pub const MAX_RULED_THREADS: usize = 200;
@@ -82,7 +79,6 @@ impl AgentServer {
         }
         let made = resume(&questions, &replies)
             .map_err(|problems| unfit(reasons(&problems, &questions).join("; ")))?;
-        let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let mut notes = Vec::new();
         for RuledQuestion {
             question,
@@ -99,16 +95,8 @@ impl AgentServer {
                     .map(|decided| Note::fact(sentence(decided))),
             );
         }
-        notes.extend(self.doubts(&questions, &made).await?);
-        notes.extend(self.race_note(&loaded).await?);
-        notes.extend(omitted_note(&omitted));
-        let start = RunStart {
-            thread: thread.into(),
-            body: body.answering(&made),
-            guard: StartGuard::Questions(questions),
-        };
-        let draft = self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?;
-        Ok((draft, ruled))
+        let draft = self.answer_with(thread, &loaded, (questions, &made), notes);
+        Ok((draft.await?, ruled))
     }
 }
 

@@ -4,7 +4,7 @@
 use super::base::Base;
 use super::plan::{assistant_of, named, on_thread};
 use super::{LoadedThread, StateEdit, WriteKind, Writer, unfit};
-use crate::act::{Choice, Does, Draft, Guard, PlanError, StartGuard, Step};
+use crate::act::{Choice, Does, Draft, Guard, PlanError, StartGuard, Step, listed};
 use crate::{AgentServer, ApiError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Change, Note, Question, ThreadStatus};
@@ -335,15 +335,10 @@ impl Drawing {
         if node == START || own.contains(&node) {
             return Ok(None);
         }
-        let known: Vec<String> = own
-            .iter()
-            .take(NAMED)
-            .map(|name| text::clean(name).into_owned())
-            .collect();
+        let known = listed(own, NAMED, |_| String::new());
         let node = text::clean(node);
         Err(PlanError::Wrong(vec![format!(
-            "the graph has no node {node}; it has {}",
-            known.join(", ")
+            "the graph has no node {node}; it has {known}"
         )]))
     }
 
@@ -427,21 +422,15 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
     if unknown.is_empty() {
         return Ok(Vec::new());
     }
-    let listed: Vec<String> = known
-        .iter()
-        .take(NAMED)
-        .map(|key| text::clean(key).into_owned())
-        .collect();
-    let more = if known.len() > NAMED { ", …" } else { "" };
+    let known = listed(known, NAMED, |_| ", …".into());
     let (noun, them) = if unknown.len() == 1 {
         ("key", "it")
     } else {
         ("keys", "them")
     };
     Err(PlanError::Wrong(vec![format!(
-        "the state has no {noun} {}, and the server would ignore {them}; its keys are {}{more}{why}",
-        unknown.join(", "),
-        listed.join(", ")
+        "the state has no {noun} {}, and the server would ignore {them}; its keys are {known}{why}",
+        unknown.join(", ")
     )]))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{RunStart, unfit};
 use crate::AgentServer;
-use crate::act::{Draft, PlanError, StartGuard};
+use crate::act::{Draft, PlanError, StartGuard, and_more, listed};
 use runtail_core::model::{Conflict, Note, Run, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 
@@ -46,24 +46,16 @@ impl AgentServer {
 
 /// Says which runs end.
 fn ended(active: &[Run], conflict: Conflict) -> Note {
-    let names: Vec<String> = active
-        .iter()
-        .take(NAMED)
-        .map(|run| short_id(&run.run_id))
-        .collect();
-    let more = if active.len() > NAMED {
-        format!(" and {} more", active.len() - NAMED)
-    } else {
-        String::new()
-    };
+    let names = listed(
+        active.iter().map(|run| short_id(&run.run_id)),
+        NAMED,
+        and_more,
+    );
     let queued = active.iter().filter(|run| run.status != "running").count();
     let which = match active.len() {
         0 => return Note::fact("No run is active on the thread, so nothing is cancelled."),
-        1 => format!("run {}", names[0]),
-        n => format!(
-            "{n} runs, {queued} of them queued: {}{more}",
-            names.join(", ")
-        ),
+        1 => format!("run {names}"),
+        n => format!("{n} runs, {queued} of them queued: {names}"),
     };
     Note::warning(match conflict {
         Conflict::Rollback => {

@@ -2,7 +2,7 @@
 
 use super::edit::about_questions;
 use super::{LoadedThread, RunStart, ThreadIntent, WriteKind, unfit};
-use crate::act::{Choice, Does, Draft, Guard, Plan, PlanError, StartGuard, Step};
+use crate::act::{Choice, Does, Draft, Guard, Plan, PlanError, StartGuard, Step, and_more, listed};
 use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
@@ -21,11 +21,7 @@ impl AgentServer {
     /// # Errors
     /// See [`PlanError`].
     pub async fn plan_on_thread(&self, intent: &ThreadIntent) -> Result<Plan, PlanError> {
-        match self.drafted(intent).await {
-            Ok(draft) => Ok(draft.plan()),
-            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
-            Err(other) => Err(other),
-        }
+        self.planned(self.drafted(intent).await).await
     }
 
     async fn drafted(&self, intent: &ThreadIntent) -> Result<Draft, PlanError> {
@@ -349,15 +345,7 @@ impl AgentServer {
     }
 
     async fn plan_delete_thread(&self, thread: &str) -> Result<Draft, PlanError> {
-        let loaded = match self.load_thread(thread).await {
-            Ok(loaded) => loaded,
-            Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing(
-                    "The server has no such thread. It may already be deleted.".into(),
-                ));
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let loaded = self.load_to_delete(thread).await?;
         let runs = loaded.runs.as_deref().unwrap_or_default();
         let is_unseen = loaded.thread.is_none() && loaded.state.is_none() && loaded.runs.is_none();
         let count = match runs.len() {
@@ -592,15 +580,9 @@ fn runs_next(next: &[String]) -> Note {
 /// Names in a sentence, each once.
 pub(super) fn named(nodes: &[String]) -> String {
     let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
-    let shown: Vec<String> = all
-        .iter()
-        .take(NAMED)
-        .map(|name| text::clean(name).into_owned())
-        .collect();
-    match all.len() {
-        0 => "the next node".into(),
-        n if n > NAMED => format!("{} and {} more", shown.join(", "), n - NAMED),
-        _ => shown.join(", "),
+    match all.is_empty() {
+        true => "the next node".into(),
+        false => listed(all, NAMED, and_more),
     }
 }
 

@@ -2,7 +2,7 @@
 //! preview shows it for those that are known to lack the call.
 
 use super::plan::on_thread;
-use super::unfit;
+use super::{LoadedThread, unfit};
 use crate::act::{
     Acted, Does, Draft, Guard, PlanError, StartError, StartFailure, StartGuard, Step,
 };
@@ -14,15 +14,7 @@ use serde_json::json;
 
 impl AgentServer {
     pub(super) async fn plan_prune(&self, thread: &str) -> Result<Draft, PlanError> {
-        let loaded = match self.load_thread(thread).await {
-            Ok(loaded) => loaded,
-            Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing(
-                    "The server has no such thread. It may already be deleted.".into(),
-                ));
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let loaded = self.load_to_delete(thread).await?;
         if loaded.status().is_active() {
             return Err(unfit(
                 "A run is active on this thread, and pruning cancels no run. Delete it instead.",
@@ -56,6 +48,18 @@ impl AgentServer {
             steps: vec![step],
             ..on_thread(format!("Prune thread {}", short_id(thread)), thread, notes)
         })
+    }
+
+    /// Loads a thread that is to be deleted.
+    pub(super) async fn load_to_delete(&self, thread: &str) -> Result<LoadedThread, PlanError> {
+        self.load_thread(thread)
+            .await
+            .map_err(|error| match error.kind {
+                Kind::NotFound => PlanError::Nothing(
+                    "The server has no such thread. It may already be deleted.".into(),
+                ),
+                _ => error.into(),
+            })
     }
 
     /// Prunes a thread that was checked.
