@@ -16,8 +16,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, complain, placed};
 use crate::signals::Signals;
 use clap::Args;
-use runtail_api::{AgentServer, Applied, PlanError, ResourceIntent};
-use runtail_core::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
+use runtail_api::{AgentServer, ApiError, Applied, Plan, PlanError, ResourceIntent};
+use runtail_core::model::{Consent, Intent, NewRevision, Preview};
 use runtail_core::text;
 use serde_json::Value;
 
@@ -74,12 +74,7 @@ impl Done {
     /// The resulting record. Secrets that were sent may also occur outside of its list of secrets.
     fn record(&self) -> Value {
         let mut record = self.made.record.clone();
-        let known: Vec<&Value> = [&self.plan.body, &self.plan.before]
-            .into_iter()
-            .flatten()
-            .chain([&record])
-            .collect();
-        Secrets::of_records(&known).mask(&mut record);
+        self.plan.mask(&mut record);
         record
     }
 }
@@ -106,14 +101,13 @@ impl Act<'_> {
     ///
     /// # Errors
     /// A read-only profile is an error before any request; see [`PlanError`] for the rest.
-    pub async fn planned<P>(
+    pub async fn planned(
         &self,
-        plan: impl Future<Output = Result<P, PlanError>>,
-        preview: impl Fn(&P) -> &Preview,
-    ) -> Result<Option<P>, Failure> {
+        plan: impl Future<Output = Result<Plan, PlanError>>,
+    ) -> Result<Option<Plan>, Failure> {
         self.check_write()?;
         match plan.await {
-            Ok(plan) => Ok(self.is_agreed(preview(&plan)).await?.then_some(plan)),
+            Ok(plan) => Ok(self.is_agreed(&plan.preview).await?.then_some(plan)),
             Err(PlanError::Nothing(why)) => {
                 complain(&format!("nothing to do: {why}"));
                 Ok(None)
@@ -162,17 +156,20 @@ impl Act<'_> {
     /// Makes a change of a control plane. Returns nothing for a dry run or if there is nothing to do.
     ///
     /// # Errors
-    /// As [`Act::planned`] and [`runtail_api::ControlPlane::apply`].
+    /// As [`Act::planned`] and [`Plan::apply`].
     pub async fn of_plane(&self, intent: &Intent) -> Result<Option<Done>, Failure> {
         let control = control_of(self.site)?;
         let plan = control.plan(intent);
-        let Some(plan) = self.planned(plan, |plan| &plan.preview).await? else {
+        let Some(plan) = self.planned(plan).await? else {
             return Ok(None);
         };
-        let made = control.apply(&plan).await?;
+        let made = plan.apply().await.map_err(ApiError::from)?.applied();
         let doubt = made.doubt.as_ref();
         let doubt = doubt.map(|doubt| format!("the resulting revision is uncertain: {doubt}"));
-        report(&plan.preview, made.complaint().into_iter().chain(doubt));
+        report(
+            &plan.preview,
+            made.complaint.clone().into_iter().chain(doubt),
+        );
         Ok(Some(Done { plan, made }))
     }
 
@@ -187,7 +184,7 @@ impl Act<'_> {
             return self.print(done.record());
         };
         let Done { plan, made } = &done;
-        let before = plan.before.as_ref().map(|before| &before["id"]);
+        let before = plan.before().map(|before| &before["id"]);
         let deployment = made.record["id"]
             .as_str()
             .or(before.and_then(Value::as_str));
@@ -217,17 +214,17 @@ impl Act<'_> {
     /// Changes what an agent server keeps besides threads, and prints the resulting record, if there is one.
     ///
     /// # Errors
-    /// As [`Act::planned`] and [`AgentServer::apply_resource`].
+    /// As [`Act::planned`] and [`Plan::apply`].
     pub async fn resource(
         &self,
         server: &AgentServer,
         intent: &ResourceIntent,
     ) -> Result<Exit, Failure> {
         let plan = server.plan_resource(intent);
-        let Some(plan) = self.planned(plan, |plan| &plan.preview).await? else {
+        let Some(plan) = self.planned(plan).await? else {
             return Ok(Exit::Done);
         };
-        let made = server.apply_resource(&plan).await?;
+        let made = plan.apply().await.map_err(ApiError::from)?.applied();
         report(&plan.preview, made.complaint);
         self.print(made.record)
     }

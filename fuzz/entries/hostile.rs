@@ -660,13 +660,10 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
             )
         }
         Effect::Plan(number, ..) if well => {
-            EffectResult::Planned(*number, Ok(Box::new(preview(text))))
+            EffectResult::Planned(*number, Ok((Box::new(preview(text)), None)))
         }
         Effect::Plan(number, ..) => {
             EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()])))
-        }
-        Effect::PlanResource(number, ..) => {
-            EffectResult::Planned(*number, Ok(Box::new(preview(text))))
         }
         Effect::ListRecords(number, _, query) => {
             let rows = vec![

@@ -9,8 +9,7 @@ use crate::output::{complain, placed};
 use crate::resolve;
 use crate::signals::Signals;
 use runtail_api::{
-    Acted, AgentServer, Retry, StartError, StartFailure, StartGuard, Started, ThreadIntent,
-    ThreadPlan, WriteKind,
+    Acted, AgentServer, Plan, Retry, StartError, StartFailure, Started, ThreadIntent, WriteKind,
 };
 use runtail_core::model::shell_word;
 use runtail_core::text;
@@ -45,7 +44,7 @@ pub(crate) async fn on_thread(
         if !act.is_agreed(&plan.preview).await? {
             return Ok(None);
         }
-        let row = act.send(&server, &intent, &plan).await?;
+        let row = act.send(&intent, &plan).await?;
         Ok(Some((site, server, row)))
     };
     let Some((site, server, mut row)) = Signals::guard(signals.as_ref(), work).await? else {
@@ -69,13 +68,8 @@ pub(crate) async fn on_thread(
 
 impl Act<'_> {
     /// Sends a planned action on a thread and reports it. Returns the row of the result.
-    pub async fn send(
-        &self,
-        server: &AgentServer,
-        intent: &ThreadIntent,
-        plan: &ThreadPlan,
-    ) -> Result<Value, Failure> {
-        let acted = server.act_on_thread(plan).await;
+    pub async fn send(&self, intent: &ThreadIntent, plan: &Plan) -> Result<Value, Failure> {
+        let acted = plan.apply().await;
         let acted = acted.map_err(|failed| self.not_sent(failed, intent.thread(), plan))?;
         let (started, _) = made(&acted);
         if started.is_some_and(|started| started.was_found) {
@@ -94,9 +88,9 @@ impl Act<'_> {
         Ok(row(intent, plan, &acted))
     }
 
-    fn not_sent(&self, failed: StartError, thread: &str, plan: &ThreadPlan) -> Failure {
+    fn not_sent(&self, failed: StartError, thread: &str, plan: &Plan) -> Failure {
         let options = self.context.globals.where_to();
-        if plan.run_start().is_some() && plan.preview.then.is_empty() {
+        if plan.run().is_some() && plan.preview.then.is_empty() {
             return not_started(failed, &options, thread);
         }
         let thread = text::clean(thread);
@@ -119,29 +113,30 @@ pub(crate) fn made(acted: &Acted) -> (Option<&Started>, Option<&str>) {
             started,
         } => (Some(started), Some(checkpoint)),
         Acted::Written(written) => (None, written.checkpoint.as_deref()),
-        Acted::Cancelling(_) | Acted::Deleted | Acted::Labeled => (None, None),
+        _ => (None, None),
     }
 }
 
-fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
+fn row(intent: &ThreadIntent, plan: &Plan, acted: &Acted) -> Value {
     let mut row = json!({"thread_id": intent.thread()});
     let (started, checkpoint) = made(acted);
-    let start = plan.run_start();
+    let run = plan.run();
     if let Some(started) = started {
         row["run_id"] = started.run_id.as_str().into();
     }
-    if let (ThreadIntent::Answer { .. }, Some(StartGuard::Questions(asked))) =
-        (intent, start.map(|start| &start.guard))
-    {
-        let ids = asked.iter().filter_map(|question| question.id.as_deref());
+    if let ThreadIntent::Answer { .. } = intent {
+        let ids = plan
+            .asked()
+            .iter()
+            .filter_map(|question| question.id.as_deref());
         let mut ids: Vec<&str> = ids.collect();
         // Questions may share an id.
         ids.dedup();
         row["interrupt_id"] = json!(if ids.len() == 1 { ids.first() } else { None });
         row["interrupt_ids"] = json!(ids);
     }
-    if let (Some(start), Some(_)) = (start, started) {
-        row["assistant_id"] = start.body.assistant_id.as_str().into();
+    if let (Some(run), Some(_)) = (run, started) {
+        row["assistant_id"] = run.assistant_id.as_str().into();
     }
     if let Acted::Written(written) = acted {
         row["status"] = json!(written.status);
@@ -154,7 +149,7 @@ fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
         ThreadIntent::Rerun { run, .. } => row["rerun_of"] = run.as_str().into(),
         ThreadIntent::Answer { .. } => {}
         _ => {
-            let extra = start.map(|start| &start.body.extra);
+            let extra = run.map(|run| &run.extra);
             let planned = extra.and_then(|extra| {
                 let nested = || extra.get("checkpoint")?.get("checkpoint_id");
                 extra.get("checkpoint_id").or_else(nested)

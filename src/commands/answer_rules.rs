@@ -250,7 +250,7 @@ async fn finish(
     }
     let (word, failure) = match context.check_write(&waiting.site.profile) {
         Err(failure) => ("failed", failure),
-        Ok(()) => match waiting.server.act_on_thread(&ruled.plan).await {
+        Ok(()) => match ruled.plan.apply().await {
             Ok(acted) => {
                 complain(&format!("started: Answer {}", waiting.title()));
                 let mut row = waiting.planned_row(&ruled, "started");

@@ -14,8 +14,8 @@ use clap::Args;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use runtail_api::{
-    AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, StateEdit,
-    ThreadPlan,
+    AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, Plan, PlanError,
+    StateEdit,
 };
 use runtail_core::model::ThreadSearch;
 use runtail_core::text;
@@ -102,7 +102,7 @@ failed · 130 stopped by Ctrl-C.";
 /// A thread and its plan.
 struct Target {
     thread: String,
-    plan: Result<ThreadPlan, PlanError>,
+    plan: Result<Plan, PlanError>,
 }
 
 /// Retries failed threads, if requested with their states edited first.
@@ -191,7 +191,7 @@ pub(crate) async fn run(
             .unless_stopped(consent::yes(&asked, options.yes))
             .await?;
     }
-    let rows = send(server, &signals, targets).await;
+    let rows = send(&signals, targets).await;
     print(&options.output, &rows)?;
     let exit = exit_of(&rows);
     Ok(
@@ -367,7 +367,7 @@ fn question(action: &BulkAction, targets: &[Target]) -> String {
 }
 
 /// Sends the requests, a few at a time. After Ctrl-C no further one is sent.
-async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> Vec<Row> {
+async fn send(signals: &Signals, targets: Vec<Target>) -> Vec<Row> {
     let sent = targets.into_iter().map(|target| async move {
         let Ok(plan) = &target.plan else {
             return planned_row(&target);
@@ -380,7 +380,7 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
                 Exit::Done,
             );
         }
-        let Some(result) = signals.unless_abandoned(server.act_on_thread(plan)).await else {
+        let Some(result) = signals.unless_abandoned(plan.apply()).await else {
             let why = Some("stopped before the server answered".into());
             return row(
                 &target.thread,

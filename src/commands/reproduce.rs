@@ -10,7 +10,6 @@ use crate::resolve;
 use clap::Args;
 use runtail_api::{ReproduceIntent, Reproduced};
 use runtail_core::model::shell_word;
-use runtail_core::text;
 use serde_json::{Value, json};
 
 /// Options of `reproduce`.
@@ -76,16 +75,14 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         approval: Approval::NotNeeded,
     };
     let plan = source.plan_reproduction(&target, &intent);
-    let Some(plan) = act.planned(plan, |plan| &plan.preview).await? else {
+    let Some(plan) = act.planned(plan).await? else {
         return Ok(Exit::Done);
     };
-    let made = match source.reproduce(&target, &plan).await {
-        Ok(made) => made,
+    let made = match plan.apply().await {
+        Ok(acted) => acted.copied(),
         Err(failed) => {
-            let (options, id) = (
-                target_context.globals.where_to(),
-                text::clean(plan.new_thread()),
-            );
+            let options = target_context.globals.where_to();
+            let id = plan.targets().next().map_or("", |target| &target.id);
             let check = format!("`runtail{options} threads get {id}` shows it");
             return Err(not_done(failed, "the thread was created", &check));
         }

@@ -144,18 +144,18 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Option<Prepared
     let server = server.retrying(Retry::NONE);
     let mut link = RunTransport::new(server.clone(), target, body);
     let mut preview = link.preview(title, sending.dry_run).await?;
-    let ended = over.as_ref().map_or(&[][..], |plan| {
+    let ends = over.as_ref().is_some_and(|plan| {
         preview.notes.extend_from_slice(&plan.preview.notes);
-        plan.overtaken()
+        !plan.overtaken().is_empty()
     });
-    if !ended.is_empty() {
+    if ends {
         act.approval = Approval::Yes(options.flags.yes);
     }
     if !act.is_agreed(&preview).await? {
         return Ok(None);
     }
-    if let (Some(thread), false) = (&options.thread, ended.is_empty()) {
-        let checked = server.check_overtaken(thread, ended).await;
+    if let (Some(thread), Some(plan)) = (&options.thread, over.filter(|_| ends)) {
+        let checked = plan.check_start().await;
         checked.map_err(|failed| not_started(failed, &globals.where_to(), thread))?;
     }
     Ok(Some((context, server, head, link)))

@@ -1,5 +1,6 @@
 //! The requests of both clients as servers see them, and the handling of the responses.
 
+use crate::applied;
 use futures::StreamExt;
 use runtail_api::{
     CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery,
@@ -308,7 +309,7 @@ async fn writes_require_their_documented_status() {
             })
             .await;
             let plan = server.control().plan(&intent).await.unwrap();
-            match server.control().apply(&plan).await {
+            match applied(&plan).await {
                 Ok(made) => assert!(is_right && !format!("{made:?}").contains("canary")),
                 Err(error) => assert!(!is_right && error.kind == Kind::Status(wrong), "{error}"),
             }

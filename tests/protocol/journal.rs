@@ -1,5 +1,6 @@
 //! Write permissions and the journal of changes, below the command line and the dashboard.
 
+use crate::applied;
 use proptest::prelude::*;
 use runtail_api::{
     AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Outcome, PlanError,
@@ -17,7 +18,7 @@ const WRITES: usize = 12;
 /// Plans and applies a change.
 async fn change(control: &ControlPlane, intent: Intent) -> Result<(), ApiError> {
     match control.plan(&intent).await {
-        Ok(plan) => control.apply(&plan).await.map(drop),
+        Ok(plan) => applied(&plan).await.map(drop),
         Err(PlanError::Asked(error)) => Err(error),
         Err(other) => panic!("{other}"),
     }

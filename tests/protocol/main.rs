@@ -21,3 +21,10 @@ mod started_run;
 mod tail;
 mod thread_page;
 mod transport;
+
+use runtail_api::{ApiError, Applied, Plan};
+
+/// Carries out the plan of a change of a record.
+async fn applied(plan: &Plan) -> Result<Applied, ApiError> {
+    Ok(plan.apply().await?.applied())
+}

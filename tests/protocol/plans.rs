@@ -1,9 +1,10 @@
 //! Changes by the API: planned without write requests, sent once, and not at all if the target has changed.
 
+use crate::applied;
 use proptest::prelude::*;
-use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, PlanError};
+use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Plan, PlanError};
 use runtail_core::config::Format;
-use runtail_core::model::{Consent, DeploymentSpec, Intent, NewRevision, Plan};
+use runtail_core::model::{Consent, DeploymentSpec, Intent, NewRevision};
 use runtail_sim::{Options, Rule, Sim};
 use runtail_testkit::common::{Server, json, profile, response};
 use serde_json::{Value, json as value};
@@ -22,8 +23,7 @@ async fn sim() -> (Sim, ControlPlane, Value) {
     let create = Intent::CreateDeployment(spec(
         &text.replace("build_on_push = false", "build_on_push = true"),
     ));
-    let made = control
-        .apply(&control.plan(&create).await.unwrap())
+    let made = applied(&control.plan(&create).await.unwrap())
         .await
         .unwrap();
     let record = control.deployment_row(&id(&made.record)).await.unwrap();
@@ -81,7 +81,7 @@ async fn a_deletion_is_planned_and_applied() {
     assert!(
         matches!(control.plan(&intent(false, true)).await, Err(PlanError::Unfit(why)) if why.contains("`force` only then"))
     );
-    let made = control.apply(&plan).await.unwrap();
+    let made = applied(&plan).await.unwrap();
     assert_eq!((made.record, made.revision), (Value::Null, None));
     assert_eq!(
         writes(&sim),
@@ -91,7 +91,7 @@ async fn a_deletion_is_planned_and_applied() {
         )]
     );
     // A second deletion is refused, by the same plan and by a new plan.
-    let error = control.apply(&plan).await.unwrap_err();
+    let error = applied(&plan).await.unwrap_err();
     assert!(
         error.kind == Kind::Stale
             && error
@@ -104,7 +104,7 @@ async fn a_deletion_is_planned_and_applied() {
     );
     assert_eq!(writes(&sim).len(), 1);
     let forced = control.plan(&intent(false, true)).await.unwrap();
-    control.apply(&forced).await.unwrap();
+    applied(&forced).await.unwrap();
     assert_eq!(control.what_is_left(&id(&record)).await.unwrap(), None);
 }
 
@@ -117,12 +117,12 @@ async fn a_redeployed_revision_is_found() {
     };
     let plan = control.plan(&intent).await.unwrap();
     assert!(matches!(plan.preview.revision, NewRevision::Yes(_)));
-    let made = control.apply(&plan).await.unwrap();
+    let made = applied(&plan).await.unwrap();
     let now = control.deployment_row(&id(&record)).await.unwrap();
     assert_eq!((made.revision, made.doubt), (Some(latest(&now)), None));
     assert_ne!(latest(&now), latest(&record));
     // There is a newer revision than when it was planned.
-    let error = control.apply(&plan).await.unwrap_err();
+    let error = applied(&plan).await.unwrap_err();
     assert!(error.kind == Kind::Stale, "{error}");
     assert!(
         error
@@ -153,7 +153,7 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
         assert!(matches!(plan.preview.revision, NewRevision::No(_)));
         // It is interrupted even if its status changed in between.
         sim.force_status(&latest(&record), "BUILDING");
-        control.apply(&plan).await.unwrap();
+        applied(&plan).await.unwrap();
         let ends: Vec<String> = writes(&sim)
             .iter()
             .map(|w| w.rsplit('/').next().unwrap().to_string())
@@ -165,7 +165,7 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
         };
         assert_eq!(ends, expected);
         sim.force_status(&latest(&record), "DEPLOYED");
-        let error = control.apply(&plan).await.unwrap_err();
+        let error = applied(&plan).await.unwrap_err();
         assert!(
             error.kind == Kind::Stale && error.to_string().contains("is now DEPLOYED"),
             "{error}"
@@ -187,7 +187,7 @@ async fn a_read_only_profile_plans_and_sends_nothing() {
     };
     let plan = control.plan(&intent).await.unwrap();
     sim.forget_requests();
-    let error = control.apply(&plan).await.unwrap_err();
+    let error = applied(&plan).await.unwrap_err();
     assert_eq!(error.kind, Kind::ReadOnly);
     assert_eq!(sim.requests().len(), 0, "not even a look");
 }
@@ -225,7 +225,7 @@ async fn a_deployment_is_created_and_changed() {
     assert!(
         !format!("{plan:?}").contains("canary") && !plan.preview.request.curl().contains("canary")
     );
-    let made = control.apply(&plan).await.unwrap();
+    let made = applied(&plan).await.unwrap();
     assert_eq!(
         (made.record["name"].as_str(), made.revision.clone()),
         (Some("new"), Some(latest(&made.record)))
@@ -244,7 +244,7 @@ async fn a_deployment_is_created_and_changed() {
     assert!(
         matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("the deployment new already exists"))
     );
-    let conflict = control.apply(&plan).await.unwrap_err();
+    let conflict = applied(&plan).await.unwrap_err();
     assert!(
         conflict.kind == Kind::Conflict
             && conflict.to_string().contains("--delete-tracing-project"),
@@ -265,7 +265,7 @@ async fn a_deployment_is_created_and_changed() {
         .plan(&update("source_config.build_on_push = true"))
         .await
         .unwrap();
-    let done = control.apply(&plan).await.unwrap();
+    let done = applied(&plan).await.unwrap();
     assert_eq!(
         (
             done.record["source_config"]["build_on_push"].as_bool(),
@@ -280,7 +280,7 @@ async fn a_deployment_is_created_and_changed() {
         )))
         .await
         .unwrap();
-    let done = control.apply(&plan).await.unwrap();
+    let done = applied(&plan).await.unwrap();
     assert_eq!(
         (done.revision, done.doubt),
         (Some(latest(&done.record)), None)
@@ -307,8 +307,7 @@ async fn rollbacks_are_pinned_to_a_commit() {
         id: id(&record),
         spec: spec("source_revision_config.repo_ref = \"hotfix\""),
     };
-    let made = control
-        .apply(&control.plan(&hotfix).await.unwrap())
+    let made = applied(&control.plan(&hotfix).await.unwrap())
         .await
         .unwrap();
     let commit = record["source_revision_config"]["repo_commit_sha"]
@@ -316,7 +315,7 @@ async fn rollbacks_are_pinned_to_a_commit() {
         .unwrap();
     let plan = control.plan(&back(&first)).await.unwrap();
     let body = value!({"source_revision_config": {"repo_ref": commit, "langgraph_config_path": "langgraph.json"}});
-    assert_eq!(plan.body, Some(body));
+    assert_eq!(plan.body(), Some(&body));
     let lines: Vec<String> = plan
         .preview
         .changes
@@ -340,7 +339,7 @@ async fn rollbacks_are_pinned_to_a_commit() {
             && notes.contains("Secrets and resources are not rolled back"),
         "{notes}"
     );
-    let done = control.apply(&plan).await.unwrap();
+    let done = applied(&plan).await.unwrap();
     assert_eq!(
         (done.revision, done.doubt),
         (Some(latest(&done.record)), None)
@@ -348,8 +347,7 @@ async fn rollbacks_are_pinned_to_a_commit() {
     assert!(latest(&done.record) != made.revision.unwrap());
     // The plan is refused, because a newer revision exists.
     assert!(
-        control
-            .apply(&plan)
+        applied(&plan)
             .await
             .unwrap_err()
             .to_string()
@@ -405,7 +403,7 @@ async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
             .await;
         match (plan, expected) {
             (Ok(plan), Ok(pinned)) => {
-                assert_eq!(plan.body.unwrap()["source_revision_config"], pinned)
+                assert_eq!(plan.body().unwrap()["source_revision_config"], pinned)
             }
             (Err(PlanError::Unfit(why)), Err(says)) => {
                 assert!(
@@ -436,20 +434,20 @@ async fn the_target_of_a_plan_is_checked_without_sending_anything() {
         control.plan(&push).await.unwrap(),
     );
     assert_eq!(
-        control.check_target(&mine).await,
+        mine.check().await,
         Ok(Some(Vec::new())),
         "nothing has changed"
     );
     assert_eq!(writes(&sim).len(), 0);
     // Another client changes what one of the plans is about.
     let other = control.plan(&secrets("canary-three")).await.unwrap();
-    control.apply(&other).await.unwrap();
-    let error = control.check_target(&mine).await.unwrap_err();
+    applied(&other).await.unwrap();
+    let error = mine.check().await.unwrap_err();
     assert!(
         error.kind == Kind::Stale && !error.to_string().contains("canary"),
         "{error}"
     );
-    let changed = control.check_target(&push).await.unwrap().unwrap();
+    let changed = push.check().await.unwrap().unwrap();
     assert!(
         changed.iter().any(|field| field == "secrets[K]"),
         "{changed:?}"
@@ -459,7 +457,7 @@ async fn the_target_of_a_plan_is_checked_without_sending_anything() {
     // A new deployment has no target.
     let create = Intent::CreateDeployment(spec(&format!("name = \"new\"\n{GITHUB}")));
     let create = control.plan(&create).await.unwrap();
-    assert_eq!(control.check_target(&create).await, Ok(None));
+    assert_eq!(create.check().await, Ok(None));
 }
 
 #[tokio::test]
@@ -489,15 +487,15 @@ async fn nothing_is_sent_if_the_target_changed() {
         )))
         .await
         .unwrap();
-    control.apply(&other).await.unwrap();
-    let error = control.apply(&secrets).await.unwrap_err();
+    applied(&other).await.unwrap();
+    let error = applied(&secrets).await.unwrap_err();
     assert!(
         error.kind == Kind::Stale && error.to_string().contains("(secrets): nothing was sent"),
         "{error}"
     );
     assert_eq!(writes(&sim).len(), 1);
     // A change of other fields is still sent.
-    control.apply(&push).await.unwrap();
+    applied(&push).await.unwrap();
     let delete = Intent::DeleteDeployment {
         id: id(&record),
         delete_tracing_project: false,
@@ -508,8 +506,8 @@ async fn nothing_is_sent_if_the_target_changed() {
         .plan(&update("source_config.build_on_push = true"))
         .await
         .unwrap();
-    control.apply(&delete).await.unwrap();
-    let error = control.apply(&late).await.unwrap_err();
+    applied(&delete).await.unwrap();
+    let error = applied(&late).await.unwrap_err();
     assert!(
         error
             .to_string()
@@ -521,7 +519,7 @@ async fn nothing_is_sent_if_the_target_changed() {
             .status(404)
             .body("{\"detail\":\"Deployment ID not found.\"}"),
     );
-    let error = control.apply(&late).await.unwrap_err();
+    let error = applied(&late).await.unwrap_err();
     assert!(
         error.kind == Kind::Stale
             && error
@@ -536,7 +534,7 @@ async fn nothing_is_sent_if_the_target_changed() {
             .status(401)
             .body("{\"detail\":\"Invalid API key.\"}"),
     );
-    let error = control.apply(&late).await.unwrap_err();
+    let error = applied(&late).await.unwrap_err();
     assert_eq!(error.kind, Kind::Unauthorized);
     assert_eq!(writes(&sim).len(), 3);
 }
@@ -572,7 +570,7 @@ async fn a_simultaneous_push_is_distinguished() {
             spec: spec("source_revision_config.repo_ref = \"hotfix\""),
         };
         let plan = server.control().plan(&intent).await.unwrap();
-        let made = server.control().apply(&plan).await.unwrap();
+        let made = applied(&plan).await.unwrap();
         assert_eq!(made.revision.as_deref(), Some(expected), "{newest} {older}");
         assert_eq!(made.doubt.is_some(), newest == older);
     }
@@ -606,7 +604,7 @@ async fn shown_text(record: Value, toml: String, echo: String) -> String {
                 preview.request.curl(),
                 value!([preview.changes, preview.notes, preview.request.body])
             );
-            let error = control.apply(&plan).await.unwrap_err();
+            let error = applied(&plan).await.unwrap_err();
             all += &format!("{error} {error:?} {}", error.story());
         }
         Err(error) => all += &format!("{error} {error:?}"),
@@ -675,7 +673,7 @@ async fn a_redeployed_revision_with_the_same_id_must_change_its_status() {
             revision: "r1".into(),
         };
         let plan = server.control().plan(&intent).await.unwrap();
-        let made = server.control().apply(&plan).await.unwrap();
+        let made = applied(&plan).await.unwrap();
         assert_eq!(
             made.revision.as_deref(),
             expected,
@@ -719,7 +717,7 @@ async fn scripted(
 }
 
 async fn failed(server: &Server, plan: &Plan) -> ApiError {
-    let error = server.control().apply(plan).await.unwrap_err();
+    let error = applied(plan).await.unwrap_err();
     assert_eq!(
         server
             .seen()
@@ -798,7 +796,7 @@ async fn a_redeployed_revision_counts_only_if_it_progresses() {
             revision: "r1".into(),
         };
         let plan = server.control().plan(&intent).await.unwrap();
-        let made = server.control().apply(&plan).await.unwrap();
+        let made = applied(&plan).await.unwrap();
         assert_eq!(
             (made.revision.as_deref(), made.doubt.is_some()),
             (expected, true),
@@ -840,7 +838,7 @@ async fn a_change_missing_from_the_response_is_reported() {
             })
             .await
             .unwrap();
-        let complaint = server.control().apply(&plan).await.unwrap().complaint();
+        let complaint = applied(&plan).await.unwrap().complaint;
         match expected {
             Some(expected) => assert!(
                 complaint.is_some_and(|said| said.ends_with(expected)),
@@ -862,10 +860,7 @@ async fn a_change_missing_from_the_response_is_reported() {
         spec: spec("source_config.build_on_push = false"),
     };
     let plan = server.control().plan(&intent).await.unwrap();
-    assert_eq!(
-        server.control().apply(&plan).await.unwrap().complaint(),
-        None
-    );
+    assert_eq!(applied(&plan).await.unwrap().complaint, None);
 }
 
 #[tokio::test]
@@ -894,13 +889,7 @@ async fn a_rejection_shows_its_reason_once() {
             .plan(&Intent::CreateDeployment(spec))
             .await
             .unwrap();
-        let hint = server
-            .control()
-            .apply(&plan)
-            .await
-            .unwrap_err()
-            .hint
-            .unwrap_or_default();
+        let hint = applied(&plan).await.unwrap_err().hint.unwrap_or_default();
         assert!(hint.matches(reason).count() == 1, "{hint}");
     }
 }

@@ -2,6 +2,7 @@
 //! the body. Requests and fields that the document lacks are listed with their source, and so are the documented calls that are not
 //! made; an outdated entry of either list is a failure too.
 
+use crate::applied;
 use runtail_api::doctor;
 use runtail_api::{ControlPlane, DeploymentQuery, LogAsk, LogFilter, LogKind, LogScope, PlanError};
 use runtail_core::config::Profile;
@@ -336,13 +337,13 @@ async fn everything() -> Vec<Seen> {
             .plan(&intent)
             .await
             .unwrap_or_else(|e: PlanError| panic!("{intent:?}: {e}"));
-        let refused = control.apply(&plan).await.unwrap_err();
+        let refused = applied(&plan).await.unwrap_err();
         assert!(
             refused.to_string().contains("no change is taken here"),
             "{intent:?}: {refused}"
         );
     }
-    forced(&newer).await;
+    let forced = forced().await;
     let query = DeploymentQuery {
         name_contains: Some("b".into()),
         status: Some("READY".into()),
@@ -426,11 +427,11 @@ async fn everything() -> Vec<Seen> {
         ..doctor::Ask::default()
     };
     doctor::examine(&profile, &ask, out).await;
-    [server.seen(), newer.seen()].concat()
+    [server.seen(), newer.seen(), forced].concat()
 }
 
 /// Deletes with `force`, which is valid only if a deletion is in progress.
-async fn forced(server: &Server) {
+async fn forced() -> Vec<Seen> {
     let going = Server::start(|seen| match seen.method.as_str() {
         "GET" => json(
             200,
@@ -445,8 +446,8 @@ async fn forced(server: &Server) {
         force: true,
     };
     let plan = going.control().plan(&intent).await.unwrap();
-    // Recorded with all other requests.
-    server.control().apply(&plan).await.unwrap_err();
+    applied(&plan).await.unwrap();
+    going.seen()
 }
 
 async fn logs(control: &ControlPlane) {

@@ -237,11 +237,11 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             let third = real
                 .start(&thread, &real.options(), "slow", json!({"seconds": 20}))
                 .await;
-            let failed = real.agent.act_on_thread(&plan).await.unwrap_err();
+            let failed = plan.apply().await.unwrap_err();
             assert_eq!(failed.failure, StartFailure::Changed, "{failed:?}");
             active.push(third);
             let plan = real.agent.plan_on_thread(&intent).await.unwrap();
-            let Acted::Started(started) = real.agent.act_on_thread(&plan).await.unwrap() else {
+            let Acted::Started(started) = plan.apply().await.unwrap() else {
                 panic!()
             };
             assert_eq!(

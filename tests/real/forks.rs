@@ -269,7 +269,7 @@ async fn a_waiting_thread_is_ended_and_a_run_repeated() {
         };
         let plan = real.agent.plan_on_thread(&end).await.unwrap();
         assert!(
-            matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))),
+            matches!(plan.apply().await, Ok(Acted::Written(_))),
             "{kind:?}"
         );
         assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
@@ -338,7 +338,7 @@ async fn a_thread_whose_running_run_was_deleted_is_released() {
         match plan {
             Ok(plan) => {
                 // The deleted run may write a checkpoint in between.
-                let done = real.agent.act_on_thread(&plan).await;
+                let done = plan.apply().await;
                 assert!(matches!(done, Ok(Acted::Written(_))), "{kind:?}: {done:?}");
                 real.show("released", &thread).await;
                 assert_ne!(
@@ -399,7 +399,7 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
             "{kind:?}: {:?}",
             plan.preview.notes
         );
-        let Ok(Acted::Started(started)) = real.agent.act_on_thread(&plan).await else {
+        let Ok(Acted::Started(started)) = plan.apply().await else {
             panic!("{kind:?}")
         };
         real.runtail(&["join", &thread, &started.run_id]);

@@ -173,7 +173,7 @@ async fn a_change_between_preview_and_confirmation_stops_a_restore() {
             json!({"name": "someone else"}),
         )
         .await;
-        let error = real.agent.apply_resource(&plan).await.unwrap_err();
+        let error = plan.apply().await.unwrap_err().error;
         assert!(
             error
                 .detail
@@ -188,9 +188,9 @@ async fn a_change_between_preview_and_confirmation_stops_a_restore() {
         );
         let plan = real.agent.plan_resource(&intent).await.unwrap();
         real.delete_assistant(&id).await;
-        let error = real.agent.apply_resource(&plan).await.unwrap_err();
+        let error = plan.apply().await.unwrap_err().error;
         assert!(
-            error.detail.contains("was deleted after the preview"),
+            error.detail.contains("disappeared after the preview"),
             "{kind:?}: {error}"
         );
         assert!(
@@ -316,7 +316,7 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
             json!({"enabled": false}),
         )
         .await;
-        let error = real.agent.apply_resource(&plan).await.unwrap_err();
+        let error = plan.apply().await.unwrap_err().error;
         assert!(
             error.detail.contains("changed after the preview"),
             "{error}"
@@ -396,7 +396,7 @@ async fn store_items_are_written_checked_and_deleted() {
             .unwrap();
         real.runtail(&["store", "put", &namespace, "k", r#"{"n": 5}"#])
             .expect(0);
-        let error = real.agent.apply_resource(&plan).await.unwrap_err();
+        let error = plan.apply().await.unwrap_err().error;
         assert!(
             error.detail.contains("changed after the preview"),
             "{kind:?}: {error}"

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
 use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use runtail_testkit::dash;
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, plane_plan};
 
-use runtail_tui::features::changes::confirm::{Proposal, Stage};
+use runtail_tui::features::changes::confirm::Stage;
 use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::Proposal;
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
 };
@@ -61,14 +62,15 @@ fn preview(intent: &Intent) -> Preview {
     }
 }
 
+fn previewed(number: u64, preview: Preview) -> EffectResult {
+    EffectResult::Planned(number, Ok((Box::new(preview), None)))
+}
+
 /// Responds to the plan request in the effects and returns its number.
 fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
-    let number = effects.iter().find_map(|effect| match effect {
-        Effect::Plan(number, _, intent) => Some((*number, preview(intent))),
-        _ => None,
-    });
-    let (number, preview) = number.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
-    dash.done(EffectResult::Planned(number, Ok(Box::new(preview))));
+    let found = effects.iter().find_map(plane_plan);
+    let (number, _, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
+    dash.done(previewed(number, preview(&intent)));
     number
 }
 
@@ -248,12 +250,12 @@ fn secrets_that_are_sent_again_are_one_line() {
         change("NEW", None, Some("***")),
         change("OLD", Some("***"), None),
     ];
-    dash.done(EffectResult::Planned(number, Ok(Box::new(update.clone()))));
+    dash.done(previewed(number, update.clone()));
     let line = "= secrets: 2 unchanged, sent again because each update replaces the whole set";
     assert!(dash.screen().contains(line), "{}", dash.screen());
     // A new record has no secrets that are sent again.
     update.request.method = "POST".into();
-    dash.done(EffectResult::Planned(number, Ok(Box::new(update))));
+    dash.done(previewed(number, update));
     assert!(!dash.screen().contains("sent again"), "{}", dash.screen());
 }
 
@@ -294,12 +296,9 @@ fn changes_are_sent_only_after_their_preview_was_shown() {
 fn deletion_target_is_fixed_when_the_dialog_opens() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
-    let Some(Effect::Plan(_, profile, intent)) =
-        effects.iter().find(|e| matches!(e, Effect::Plan(..)))
-    else {
+    let Some((_, profile, intent)) = effects.iter().find_map(plane_plan) else {
         panic!()
     };
-    let (profile, intent) = (profile.clone(), intent.clone());
     planned(&mut dash, &effects);
     // The list is replaced by one with another deployment.
     let other = serde_json::from_value(json!([{"id": "another", "name": "another"}])).unwrap();
@@ -311,7 +310,7 @@ fn deletion_target_is_fixed_when_the_dialog_opens() {
     let confirm = dash.preview().expect("a preview");
     assert_eq!(
         (&confirm.profile, &confirm.proposal),
-        (&profile, &Proposal::Service((*intent).clone()))
+        (&profile, &Proposal::Service(intent))
     );
     assert!(confirm.may_be_sent());
 }
@@ -321,15 +320,10 @@ fn closed_dialogs_send_nothing_and_ignore_late_plans() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
     dash.keys("<Esc>");
-    let Some(Effect::Plan(number, _, intent)) =
-        effects.into_iter().find(|e| matches!(e, Effect::Plan(..)))
-    else {
+    let Some((number, _, intent)) = effects.iter().find_map(plane_plan) else {
         panic!()
     };
-    let after = dash.done(EffectResult::Planned(
-        number,
-        Ok(Box::new(preview(&intent))),
-    ));
+    let after = dash.done(previewed(number, preview(&intent)));
     assert_eq!(
         after,
         [Effect::Forget(number)],
@@ -651,11 +645,8 @@ fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
             );
         }
         for effect in &effects {
-            if let Effect::Plan(number, _, intent) = effect {
-                dash.done(EffectResult::Planned(
-                    *number,
-                    Ok(Box::new(preview(intent))),
-                ));
+            if let Some((number, _, intent)) = plane_plan(effect) {
+                dash.done(previewed(number, preview(&intent)));
             }
         }
         all.extend(effects);

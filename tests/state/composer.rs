@@ -5,7 +5,7 @@ use runtail_api::{Acted, RunStart};
 use runtail_api::{
     ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent,
 };
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, thread_plan};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, ThreadRef};
 use serde_json::{Value, json};
 
@@ -206,11 +206,9 @@ fn a_run_that_cancels_others_is_previewed() {
             .contains("cancels the active run and everything queued; finished steps are kept")
     );
     let effects = dash.keys("<ctrl-s>");
-    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else {
+    let Some((_, _, ThreadIntent::Start { body, .. })) = effects.first().and_then(thread_plan)
+    else {
         panic!("{effects:?}: {}", dash.screen())
-    };
-    let ThreadIntent::Start { body, .. } = &**intent else {
-        panic!("{intent:?}")
     };
     assert_eq!(body.extra["multitask_strategy"], "interrupt");
     assert!(dash.has_dialog(Dialog::Confirm));

@@ -7,7 +7,7 @@ use runtail_api::{
 use runtail_core::model::{
     Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort,
 };
-use runtail_testkit::dash::Dash;
+use runtail_testkit::dash::{Dash, thread_plan};
 
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead,
@@ -313,12 +313,9 @@ fn names_stars_and_first_messages_are_shown() {
         .unwrap_or_default();
     assert!(row.contains("* Refund Ana  Order 0"), "{screen}");
     let effects = dash.keys("*");
-    let label = effects.iter().find_map(|effect| match effect {
-        Effect::PlanAction(_, _, intent) => Some((**intent).clone()),
-        _ => None,
-    });
+    let label = effects.iter().find_map(thread_plan);
     assert!(
-        matches!(label, Some(ThreadIntent::Label { label, .. }) if label.starred == Some(false)),
+        matches!(label, Some((_, _, ThreadIntent::Label { label, .. })) if label.starred == Some(false)),
         "{effects:?}"
     );
     dash.keys("<Esc>:name Other<Enter>");
@@ -362,7 +359,7 @@ fn preview(thread: &str) -> Box<Preview> {
 fn plan_all(dash: &mut Dash, mut effects: Vec<Effect>, refused: &[usize]) -> Vec<(u64, String)> {
     let mut planned = Vec::new();
     while let Some(effect) = effects.pop() {
-        let Effect::PlanAction(number, _, intent) = effect else {
+        let Some((number, _, intent)) = thread_plan(&effect) else {
             continue;
         };
         let thread = intent.thread().to_string();
@@ -373,7 +370,7 @@ fn plan_all(dash: &mut Dash, mut effects: Vec<Effect>, refused: &[usize]) -> Vec
                 Ok((preview(&thread), None))
             }
         };
-        effects.extend(dash.done(EffectResult::PlannedAction(number, answer)));
+        effects.extend(dash.done(EffectResult::Planned(number, answer)));
     }
     planned
 }
@@ -557,7 +554,12 @@ fn pruning_is_the_other_option_of_deleting() {
     plan_all(&mut dash, effects, &[]);
     dash.screen();
     let effects = dash.keys("<ctrl-t>");
-    let is_prune = |effect: &&Effect| matches!(effect, Effect::PlanAction(_, _, intent) if matches!(**intent, ThreadIntent::Prune { .. }));
+    let is_prune = |effect: &&Effect| {
+        matches!(
+            thread_plan(effect),
+            Some((_, _, ThreadIntent::Prune { .. }))
+        )
+    };
     assert_eq!(effects.iter().filter(is_prune).count(), 2, "{effects:?}");
     assert_eq!(
         BulkAction::Prune.intent("t"),
@@ -587,7 +589,7 @@ fn edit_of(intent: &ThreadIntent) -> Option<WantedEdit> {
 fn plan_edits(dash: &mut Dash, mut effects: Vec<Effect>) -> (Vec<(u64, String)>, Vec<WantedEdit>) {
     let (mut planned, mut edits) = (Vec::new(), Vec::new());
     while let Some(effect) = effects.pop() {
-        let Effect::PlanAction(number, _, intent) = effect else {
+        let Some((number, _, intent)) = thread_plan(&effect) else {
             continue;
         };
         let (values, node) = edit_of(&intent).expect("an edit");
@@ -610,10 +612,7 @@ fn plan_edits(dash: &mut Dash, mut effects: Vec<Effect>) -> (Vec<(u64, String)>,
         };
         planned.push((number, intent.thread().to_string()));
         edits.push((values, node));
-        effects.extend(dash.done(EffectResult::PlannedAction(
-            number,
-            Ok((plan, Some(choice))),
-        )));
+        effects.extend(dash.done(EffectResult::Planned(number, Ok((plan, Some(choice))))));
     }
     planned.sort();
     (planned, edits)
@@ -870,12 +869,7 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     assert_eq!(shown(&mut dash)[0], id(2));
     assert_eq!(selected(&mut dash), (Some(2), Some(id(1))));
     let effects = dash.keys("x");
-    let is_for_it = |effect: &Effect| match effect {
-        Effect::PlanAction(_, _, intent) => {
-            matches!(&**intent, ThreadIntent::Cancel { thread, .. } if *thread == id(1))
-        }
-        _ => false,
-    };
+    let is_for_it = |effect: &Effect| matches!(thread_plan(effect), Some((_, _, ThreadIntent::Cancel { thread, .. })) if thread == id(1));
     assert!(
         effects.iter().any(is_for_it),
         "the key acts on the thread that was shown: {effects:?}"
@@ -901,11 +895,6 @@ fn the_selection_stays_on_its_thread_from_the_first_frame() {
     // Another thread becomes the first row before the key, which still acts on the one that was read.
     receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
     let effects = dash.typed_ahead("x");
-    let is_for_it = |effect: &Effect| match effect {
-        Effect::PlanAction(_, _, intent) => {
-            matches!(&**intent, ThreadIntent::Cancel { thread, .. } if *thread == id(1))
-        }
-        _ => false,
-    };
+    let is_for_it = |effect: &Effect| matches!(thread_plan(effect), Some((_, _, ThreadIntent::Cancel { thread, .. })) if thread == id(1));
     assert!(effects.iter().any(is_for_it), "{first}: {effects:?}");
 }

@@ -6,7 +6,7 @@ use runtail_core::model::{
     Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview,
     SpecForm,
 };
-use runtail_testkit::dash::Dash;
+use runtail_testkit::dash::{Dash, plane_plan};
 use runtail_tui::features::changes::deployment_form::Stop;
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::first_run::LocalServer;
@@ -84,11 +84,8 @@ fn press(dash: &mut Dash, keys: &str) {
 }
 
 fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
-    let found = effects.iter().find_map(|effect| match effect {
-        Effect::Plan(number, _, intent) => Some((*number, (**intent).clone())),
-        _ => None,
-    });
-    let (number, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
+    let found = effects.iter().find_map(plane_plan);
+    let (number, _, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
     let request = PlainRequest {
         method: "POST".into(),
         url: "https://x".into(),
@@ -97,18 +94,21 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
     };
     dash.done(EffectResult::Planned(
         number,
-        Ok(Box::new(Preview {
-            title: "Create refund-agent".into(),
-            profile: "us".into(),
-            target: None,
-            request,
-            then: Vec::new(),
-            changes: Vec::new(),
-            revision: NewRevision::NotAsked,
-            branch: None,
-            notes: Vec::new(),
-            consent: Consent::Key,
-        })),
+        Ok((
+            Box::new(Preview {
+                title: "Create refund-agent".into(),
+                profile: "us".into(),
+                target: None,
+                request,
+                then: Vec::new(),
+                changes: Vec::new(),
+                revision: NewRevision::NotAsked,
+                branch: None,
+                notes: Vec::new(),
+                consent: Consent::Key,
+            }),
+            None,
+        )),
     ));
     (number, intent)
 }

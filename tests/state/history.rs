@@ -12,12 +12,12 @@ use runtail_api::{
 };
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, thread_plan};
 use runtail_tui::session::checkpoints::{
     CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest,
 };
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+    EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
 };
 use serde_json::{Value, json};
 
@@ -379,7 +379,7 @@ fn keys_open_previews_and_send_nothing() {
     dash.keys("<Down>");
     let at = id(&history[1]).to_string();
     let effects = dash.keys("R");
-    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else {
+    let Some((_, _, intent)) = effects.first().and_then(thread_plan) else {
         panic!("{effects:?}")
     };
     let thread = intent.thread().to_string();
@@ -388,7 +388,7 @@ fn keys_open_previews_and_send_nothing() {
         checkpoint: Some(at.clone()),
         change: ForkChange::Nothing,
     };
-    assert_eq!(**intent, wanted);
+    assert_eq!(intent, wanted);
     dash.keys("<Esc>");
     // An edit of an older state begins a branch; of the newest one it does not.
     for (keys, is_head) in [("u", false), ("<Home>u", true)] {
@@ -398,7 +398,7 @@ fn keys_open_previews_and_send_nothing() {
         assert_eq!(dash.keys("<F5>"), [], "nothing is changed yet");
         dash.feed(Msg::Edited(Ok(text)));
         let effects = dash.keys("<F5>");
-        let [Effect::PlanAction(number, server, intent)] = effects.as_slice() else {
+        let Some((number, server, intent)) = effects.first().and_then(thread_plan) else {
             panic!("{effects:?}\n{}", dash.screen())
         };
         let values = json!({"log": ["in", "a", "other", "b", "c", "c"]});
@@ -418,7 +418,7 @@ fn keys_open_previews_and_send_nothing() {
                 change: ForkChange::Edit(edit(None)),
             },
         };
-        assert_eq!(**intent, wanted);
+        assert_eq!(intent, wanted);
         if is_head {
             // The editor closes when its edit was applied.
             let thread = ThreadRef {
@@ -431,7 +431,7 @@ fn keys_open_previews_and_send_nothing() {
                 status: None,
             };
             dash.done(EffectResult::Acted(
-                *number,
+                number,
                 thread,
                 Ok(Acted::Written(written)),
             ));

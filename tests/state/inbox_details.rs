@@ -2,7 +2,7 @@
 
 use crate::inbox::{answer, approval, full, listed, support};
 use runtail_api::{Kind, ServerInbox, ServerInfo, ServerKind, ThreadIntent};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, thread_plan};
 use runtail_tui::session::msg::{Effect, EffectResult, InboxTarget, Msg, RowDetail};
 use serde_json::Value;
 
@@ -159,10 +159,8 @@ fn a_watched_thread_is_reported_once_it_no_longer_needs_anyone() {
 fn a_thread_is_ended_from_the_inbox_after_a_preview() {
     let mut dash = full((140, 40));
     let planned = |effects: &[Effect]| {
-        effects.iter().find_map(|effect| match effect {
-            Effect::PlanAction(_, _, intent) => Some((**intent).clone()),
-            _ => None,
-        })
+        let planned = effects.iter().find_map(thread_plan);
+        planned.map(|(_, _, intent)| intent)
     };
     dash.keys("i");
     assert!(

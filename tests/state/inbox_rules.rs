@@ -6,7 +6,7 @@ use runtail_api::{Acted, Kind, PlanError, StartError, StartFailure, Started, Thr
 use runtail_core::model::{
     Consent, InboxCause, InboxThread, NewRevision, Note, PlainRequest, Preview, Question,
 };
-use runtail_testkit::dash::{Dash, Dialog};
+use runtail_testkit::dash::{Dash, Dialog, thread_plan};
 use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, ThreadRef};
 use serde_json::{Value, json};
 
@@ -71,19 +71,20 @@ fn dash(size: (u16, u16)) -> Dash {
 
 /// Returns the numbers and threads that are planned.
 fn plans(effects: &[Effect]) -> Vec<(u64, String)> {
-    let of = |effect: &Effect| match effect {
-        Effect::PlanAction(number, of, intent) => match &**intent {
+    let of = |effect: &Effect| match thread_plan(effect) {
+        Some((
+            number,
+            of,
             ThreadIntent::AnswerByRules {
                 thread,
                 rules,
                 profile,
-            } => {
-                assert_eq!((rules.len(), profile), (2, &of.profile));
-                Some((*number, thread.clone()))
-            }
-            other => panic!("{other:?}"),
-        },
-        other => panic!("{other:?}"),
+            },
+        )) => {
+            assert_eq!((rules.len(), profile), (2, of.profile));
+            Some((number, thread))
+        }
+        _ => panic!("{effect:?}"),
     };
     effects.iter().filter_map(of).collect()
 }
@@ -128,10 +129,7 @@ fn planned(dash: &mut Dash) -> Vec<(u64, String)> {
             "the preview is not complete"
         );
         dash.later(2_000);
-        dash.done(EffectResult::PlannedAction(
-            *number,
-            Ok((preview(thread), None)),
-        ));
+        dash.done(EffectResult::Planned(*number, Ok((preview(thread), None))));
     }
     open
 }
@@ -245,7 +243,7 @@ fn leaving_the_preview_sends_nothing_and_drops_the_plans() {
         dash.screen()
     );
     // A plan that arrives later is dropped, too.
-    let late = EffectResult::PlannedAction(open[0].0, Ok((preview(&open[0].1), None)));
+    let late = EffectResult::Planned(open[0].0, Ok((preview(&open[0].1), None)));
     assert_eq!(dash.done(late), [Effect::Forget(open[0].0)]);
 }
 
@@ -281,7 +279,7 @@ fn threads_that_changed_since_are_left_unanswered() {
     for (number, _) in &open {
         let why = PlanError::Unfit("No question is open on this thread.".into());
         assert!(
-            dash.done(EffectResult::PlannedAction(*number, Err(why)))
+            dash.done(EffectResult::Planned(*number, Err(why)))
                 .is_empty()
         );
     }

@@ -3,7 +3,7 @@
 use runtail_api::{ApiError, Kind, Place, PlanError, ResourceIntent};
 use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview};
 use runtail_testkit::dash::{Dash, listing};
-use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult};
+use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult, Proposal};
 use runtail_tui::session::record_list::RecordQuery;
 use serde_json::{Value, json};
 
@@ -128,7 +128,10 @@ fn preview(title: &str) -> Box<Preview> {
 #[track_caller]
 fn planned(effects: &[Effect]) -> (u64, ResourceIntent) {
     match effects {
-        [Effect::PlanResource(number, _, intent)] => (*number, (**intent).clone()),
+        [Effect::Plan(number, _, proposal)] => match &**proposal {
+            Proposal::Resource(_, intent) => (*number, intent.clone()),
+            other => panic!("{other:?}"),
+        },
         other => panic!("{other:?}"),
     }
 }
@@ -209,7 +212,7 @@ fn a_version_is_restored_after_a_preview() {
     );
     dash.done(EffectResult::Planned(
         number,
-        Ok(preview("Restore version 1 of deep research")),
+        Ok((preview("Restore version 1 of deep research"), None)),
     ));
     assert!(
         dash.screen()

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{Applied, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{
+    Applied, Effect, EffectResult, Proposal, SubscriptionEvent, SubscriptionId,
+};
 use serde_json::{Value, json};
 
 /// Opens a list by its command and returns the number of its request.
@@ -398,8 +400,8 @@ fn authentication_requests_are_validated_and_refused_when_read_only() {
 #[track_caller]
 fn planned_change(effects: &[Effect]) -> (u64, Service) {
     match effects {
-        [Effect::Plan(number, _, intent)] => match &**intent {
-            Intent::Service(change) => (*number, change.what.clone()),
+        [Effect::Plan(number, _, proposal)] => match &**proposal {
+            Proposal::Service(Intent::Service(change)) => (*number, change.what.clone()),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),

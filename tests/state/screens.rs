@@ -557,10 +557,8 @@ fn keys_of_the_failure_card_act_on_the_revision() {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     let planned = |effects: &[Effect]| {
-        effects.iter().find_map(|effect| match effect {
-            Effect::Plan(_, _, intent) => Some(format!("{intent:?}")),
-            _ => None,
-        })
+        let planned = effects.iter().find_map(dash::plane_plan);
+        planned.map(|(_, _, intent)| format!("{intent:?}"))
     };
     let rollback = planned(&dash.keys("z")).unwrap();
     assert!(rollback.contains("Rollback"), "{rollback}");

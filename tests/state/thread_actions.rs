@@ -14,8 +14,10 @@ use runtail_core::model::{
 };
 use runtail_core::text;
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
-use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
+use runtail_testkit::dash::{Dash, demo_like, thread_plan};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, Proposal, ServerRef, StreamTarget, ThreadRef,
+};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -142,10 +144,10 @@ fn started(effects: &[Effect]) -> Option<(u64, Value)> {
 }
 
 fn planned(effects: &[Effect]) -> Option<(u64, ThreadIntent)> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::PlanAction(number, _, intent) => Some((*number, (**intent).clone())),
-        _ => None,
-    })
+    effects
+        .iter()
+        .find_map(thread_plan)
+        .map(|(number, _, intent)| (number, intent))
 }
 
 /// Returns a preview of an action.
@@ -864,7 +866,7 @@ fn cancel_is_previewed_tracked_and_reported() {
         queued: 1,
         included: false,
     });
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Ok((
             preview("Cancel run 01a1fbb5…288a", Consent::Key),
@@ -883,7 +885,7 @@ fn cancel_is_previewed_tracked_and_reported() {
             ..
         }
     ));
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice)),
     ));
@@ -976,7 +978,7 @@ fn cancel_outcomes_are_reported() {
     // Without an active run, no dialog opens.
     let mut dash = page((140, 40), &waiting("question"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Err(PlanError::Nothing(
             "No run is active on this thread.".into(),
@@ -993,7 +995,7 @@ fn cancel_outcomes_are_reported() {
         &records("idle", "finished-state", json!([run("r1", "success")])),
     );
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Err(PlanError::Nothing(
             "No run is active on this thread.".into(),
@@ -1003,7 +1005,7 @@ fn cancel_outcomes_are_reported() {
     // A server without rollback.
     let mut dash = page((140, 40), &running);
     let (number, _) = planned(&dash.keys("X")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Ok((preview("Cancel and roll back run 1", Consent::Key), None)),
     ));
@@ -1040,7 +1042,7 @@ fn deleting_a_thread_requires_its_id() {
             thread: THREAD.into()
         }
     );
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Ok((
             preview("Delete thread 01a1fbb5…9775", Consent::Id(THREAD.into())),
@@ -1084,7 +1086,7 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
             Some(Choice::RecursionLimit(limit)),
         ))
     };
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         plan("Retry thread 01a1fbb5…9775", 50),
     ));
@@ -1104,7 +1106,7 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
             recursion_limit: Some(100)
         }
     );
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         plan("Retry thread 01a1fbb5…9775", 100),
     ));
@@ -1246,12 +1248,12 @@ proptest! {
                             }
                         }
                     }
-                    Effect::PlanAction(number, _, intent) => {
-                        let consent = match &*intent {
-                            ThreadIntent::Delete { thread } => Consent::Id(thread.clone()),
+                    Effect::Plan(number, _, proposal) => {
+                        let consent = match &*proposal {
+                            Proposal::Thread(_, ThreadIntent::Delete { thread }) => Consent::Id(thread.clone()),
                             _ => Consent::Key,
                         };
-                        dash.done(EffectResult::PlannedAction(number, Ok((preview("Do something", consent), None))));
+                        dash.done(EffectResult::Planned(number, Ok((preview("Do something", consent), None))));
                     }
                     _ => {}
                 }

@@ -2,9 +2,9 @@
 
 use runtail_api::ThreadIntent;
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog, demo_like};
+use runtail_testkit::dash::{Dash, Dialog, demo_like, thread_plan};
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::session::msg::{Effect, Msg, StreamTarget, Subscription, SubscriptionKind};
+use runtail_tui::session::msg::{Msg, StreamTarget, Subscription, SubscriptionKind};
 use serde_json::json;
 
 const FIRST: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -74,10 +74,8 @@ fn actions_concern_the_stream_with_the_focus() {
         dash.keys(keys);
         let server = dash.page().server;
         let effects = dash.keys("D");
-        let planned = effects.iter().find_map(|effect| match effect {
-            Effect::PlanAction(_, of, intent) => Some((of.clone(), (**intent).clone())),
-            _ => None,
-        });
+        let planned = effects.iter().find_map(thread_plan);
+        let planned = planned.map(|(_, of, intent)| (of, intent));
         assert_eq!(
             planned,
             Some((

@@ -346,23 +346,6 @@ impl AgentServer {
         }
     }
 
-    /// Merges an object into the metadata of a thread. Sent once.
-    pub(super) async fn merge_metadata(
-        &self,
-        thread: &str,
-        metadata: &Value,
-    ) -> Result<(), ApiError> {
-        let url = self.url(&Method::PATCH, &["threads", thread])?;
-        self.call(
-            Method::PATCH,
-            url,
-            Some(&json!({"metadata": metadata})),
-            &[200, 204],
-        )
-        .await
-        .map(drop)
-    }
-
     /// Starts a run, with or without a thread, and opens its stream. Never sent twice: if the response is lost, the run may
     /// exist nevertheless.
     pub async fn start_run(

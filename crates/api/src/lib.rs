@@ -1,5 +1,6 @@
 //! The HTTP clients of both services.
 
+mod act;
 mod agent_server;
 mod answer;
 mod auth;
@@ -31,6 +32,7 @@ mod rows;
 mod stream;
 mod thread_actions;
 
+pub use act::{Acted, Applied, Choice, Plan, PlanError, StartError, StartFailure, StartGuard};
 use agent_server::server_info;
 pub use agent_server::{
     AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, GraphFacts,
@@ -39,7 +41,6 @@ pub use agent_server::{
 pub use auth::AuthWaited;
 #[doc(hidden)]
 pub use body::read_answer;
-pub use change::{Applied, PlanError};
 pub use connections::Connections;
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
@@ -52,16 +53,13 @@ pub use logs::{LogAsk, LogFilter, LogKind, LogPage, LogScope};
 pub use lost_start::{FoundStart, mark_start};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
-pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference};
-pub use resources::{
-    AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields,
-};
+pub use reproduce::{ReproduceIntent, Reproduced, StateDifference};
+pub use resources::{CRON_FIELDS, ResourceIntent, assistant_changes, assistant_fields};
 pub use retry::Retry;
 pub use rows::UnreadRows;
 pub use stream::EventStream;
 pub use thread_actions::{
-    Acted, BULK_CONCURRENCY, BothPlan, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread,
-    MAX_BULK, MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart, StartError,
-    StartFailure, StartGuard, Started, StateEdit, ThreadIntent, ThreadLabel, ThreadPlan, WriteKind,
-    Writer, Written,
+    BULK_CONCURRENCY, BulkAction, BulkOutcome, ForkChange, LoadedThread, MAX_BULK, MAX_RULED_PLANS,
+    MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart, Started, StateEdit, ThreadIntent,
+    ThreadLabel, WriteKind, Writer, Written,
 };

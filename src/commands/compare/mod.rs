@@ -11,7 +11,7 @@ use crate::output::{self, Format, Output};
 use crate::signals::Signals;
 use crate::{input, resolve};
 use clap::Args;
-use runtail_api::{AgentServer, Kind, Retry, ThreadIntent, ThreadPlan};
+use runtail_api::{AgentServer, Kind, Plan, Retry, ThreadIntent};
 use runtail_core::text;
 use runtail_stream::RecordingFile;
 use runtail_stream::comparison::{
@@ -254,7 +254,7 @@ struct Planned<'a> {
     site: Site,
     server: AgentServer,
     thread: String,
-    plan: ThreadPlan,
+    plan: Plan,
 }
 
 /// Starts the same input on two servers, and loads both runs. Returns nothing for a dry run.
@@ -353,7 +353,7 @@ async fn started(
 ) -> Result<String, Failure> {
     let (server, thread) = (&planned.server, &planned.thread);
     let context = with_deployment(context, planned.deployment);
-    let acted = server.act_on_thread(&planned.plan).await;
+    let acted = planned.plan.apply().await;
     let options = context.globals.where_to();
     let acted = acted.map_err(|failed| act::not_started(failed, &options, thread))?;
     let run = act::made(&acted).0.map(|started| started.run_id.clone());

@@ -8,7 +8,7 @@ use crate::globals::Globals;
 use crate::output::complain;
 use crate::resolve;
 use crate::signals::{self, Signals};
-use runtail_api::{AgentServer, StateEdit, ThreadIntent, ThreadPlan};
+use runtail_api::{AgentServer, Plan, StateEdit, ThreadIntent};
 use runtail_core::model::{changed_values, object_fields, state_document};
 use runtail_core::text;
 use runtail_tui::runtime::external_editor;
@@ -75,7 +75,7 @@ pub(super) async fn run(
         if !act.is_agreed(&plan.preview).await? {
             return Ok(Exit::Done);
         }
-        act.print(act.send(&server, &intent, &plan).await?)
+        act.print(act.send(&intent, &plan).await?)
     };
     let made = signals.unless_stopped(made).await;
     made.map_err(|failure| keeping(&edited, failure))
@@ -164,7 +164,7 @@ pub(crate) fn keeping(edited: &str, failure: Failure) -> Failure {
 }
 
 /// Checks that the edit still continues from the newest checkpoint: else it names its own.
-fn still_newest(plan: &ThreadPlan) -> Result<(), Failure> {
+fn still_newest(plan: &Plan) -> Result<(), Failure> {
     let names_checkpoint = plan
         .preview
         .request

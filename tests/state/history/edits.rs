@@ -1,9 +1,9 @@
 //! The node in whose name a state is edited, and graphs that changed since a checkpoint was written.
 
 use super::{capture, opened, serve};
-use runtail_api::{Choice, ForkChange, PlanError, StateEdit, ThreadIntent, ThreadPlan, Writer};
+use runtail_api::{Choice, ForkChange, Plan, PlanError, StateEdit, ThreadIntent, Writer};
 use runtail_testkit::common::{Server, json as respond};
-use runtail_testkit::dash::Dash;
+use runtail_testkit::dash::{Dash, thread_plan};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
 
@@ -71,11 +71,11 @@ fn fork(checkpoint: &str, change: ForkChange) -> ThreadIntent {
     }
 }
 
-async fn plan(server: &Server, intent: ThreadIntent) -> Result<ThreadPlan, PlanError> {
+async fn plan(server: &Server, intent: ThreadIntent) -> Result<Plan, PlanError> {
     server.agent().plan_on_thread(&intent).await
 }
 
-fn notes(plan: &ThreadPlan) -> String {
+fn notes(plan: &Plan) -> String {
     plan.preview
         .notes
         .iter()
@@ -189,10 +189,10 @@ async fn a_checkpoint_that_is_gone_is_no_base() {
 
 /// Returns the number of the planned action, and the node in whose name it edits.
 fn planned(effects: &[Effect]) -> (u64, Option<String>) {
-    let wanted = effects.iter().find_map(|effect| match effect {
-        Effect::PlanAction(number, _, intent) => Some((*number, (**intent).clone())),
-        _ => None,
-    });
+    let wanted = effects
+        .iter()
+        .find_map(thread_plan)
+        .map(|(number, _, intent)| (number, intent));
     match wanted.unwrap_or_else(|| panic!("{effects:?}")) {
         (number, ThreadIntent::EditState { edit, .. })
         | (
@@ -237,13 +237,13 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
         let mut reply = answer(None).await;
         // The address of the test server differs from run to run.
         reply.0.request.url = "http://127.0.0.1/threads/t/state".into();
-        dash.done(EffectResult::PlannedAction(number, Ok(reply)));
+        dash.done(EffectResult::Planned(number, Ok(reply)));
         let screen = dash.screen();
         insta::assert_snapshot!(format!("as_node_{}x{}", size.0, size.1), screen);
         let mut seen = Vec::new();
         for _ in 0..4 {
             let (number, node) = planned(&dash.keys("<ctrl-t>"));
-            dash.done(EffectResult::PlannedAction(
+            dash.done(EffectResult::Planned(
                 number,
                 Ok(answer(node.clone()).await),
             ));
@@ -265,7 +265,7 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
     let (number, _) = planned(&preview(&mut dash, &history));
     let nodes = vec![writer("plan", "Next: act"), writer("act", "Next: the end")];
     let why = "The checkpoint is the end of its run.".to_string();
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Err(PlanError::NeedsNode(why, nodes)),
     ));

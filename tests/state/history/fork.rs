@@ -7,7 +7,7 @@ use runtail_core::model::{
     Branch, BranchStep, BranchStepKind as Kind, Change, Consent, FROM_FIRST, NewRevision, Note,
     PlainRequest, Preview, RepeatedCalls,
 };
-use runtail_testkit::dash::Dash;
+use runtail_testkit::dash::{Dash, thread_plan};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
@@ -108,10 +108,10 @@ fn preview(change: Option<Change>) -> Box<Preview> {
 }
 
 fn planned(effects: &[Effect]) -> (u64, ThreadIntent) {
-    let wanted = effects.iter().find_map(|effect| match effect {
-        Effect::PlanAction(number, _, intent) => Some((*number, (**intent).clone())),
-        _ => None,
-    });
+    let wanted = effects
+        .iter()
+        .find_map(thread_plan)
+        .map(|(number, _, intent)| (number, intent));
     wanted.unwrap_or_else(|| panic!("{effects:?}"))
 }
 
@@ -142,10 +142,7 @@ fn forking(size: (u16, u16)) -> (Dash, Vec<Value>) {
         change: ForkChange::Nothing,
     };
     assert_eq!(intent, wanted);
-    dash.done(EffectResult::PlannedAction(
-        number,
-        Ok((preview(None), None)),
-    ));
+    dash.done(EffectResult::Planned(number, Ok((preview(None), None))));
     (dash, history)
 }
 
@@ -226,7 +223,7 @@ fn the_state_can_be_edited_before_the_run() {
         before: Some(json!("in")),
         after: Some(json!("other")),
     };
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Ok((preview(Some(change)), None)),
     ));
@@ -255,7 +252,7 @@ fn an_edit_of_the_newest_state_runs_if_it_was_opened_from_the_preview_of_a_run()
     let (number, _) = planned(&dash.keys("R"));
     let mut preview = preview(None);
     preview.branch.as_mut().unwrap().checkpoint_id = head.clone();
-    dash.done(EffectResult::PlannedAction(number, Ok((preview, None))));
+    dash.done(EffectResult::Planned(number, Ok((preview, None))));
     dash.screen();
     dash.keys("u");
     serve(&mut dash, &history);
@@ -291,7 +288,7 @@ fn a_long_body_can_be_read_to_its_end() {
     let mut long = preview(None);
     long.request.body =
         Some(json!({"values": {"text": "word ".repeat(5_000), "last": "the-last-key"}}));
-    dash.done(EffectResult::PlannedAction(number, Ok((long, None))));
+    dash.done(EffectResult::Planned(number, Ok((long, None))));
     assert!(dash.screen().contains("more lines below") && !dash.screen().contains("the-last-key"));
     dash.keys("<End>");
     let screen = dash.screen();

@@ -2,9 +2,8 @@
 
 use super::{id, opened, requests, serve};
 use runtail_stream::SnapshotPart;
-use runtail_testkit::dash::{Dash, Dialog};
+use runtail_testkit::dash::{Dash, Dialog, thread_plan};
 use runtail_tui::session::checkpoints::HistoryRequest;
-use runtail_tui::session::msg::Effect;
 use serde_json::{Value, json};
 
 /// A time of the thread, in seconds.
@@ -208,11 +207,9 @@ fn keys_act_on_the_shown_checkpoint() {
             assert!(footer.contains(hint), "{view}: {footer}");
         }
         let effects = dash.keys("R");
-        let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else {
+        let planned = effects.first().and_then(thread_plan);
+        let Some((_, _, runtail_api::ThreadIntent::Fork { checkpoint, .. })) = planned else {
             panic!("{view}: {effects:?}")
-        };
-        let runtail_api::ThreadIntent::Fork { checkpoint, .. } = &**intent else {
-            panic!("{view}: {intent:?}")
         };
         assert_eq!(checkpoint.as_deref(), Some(&*at), "{view}");
         dash.keys("<Esc>");

@@ -160,9 +160,7 @@ async fn the_earlier_assistant_runs_from_its_newest_checkpoint() {
             assert!(notes.contains(says), "{says}: {notes}");
         }
         assert!(sent(&server).is_empty());
-        assert!(
-            matches!(server.agent().act_on_thread(&plan).await, Ok(Acted::Started(run)) if run.run_id == "r3")
-        );
+        assert!(matches!(plan.apply().await, Ok(Acted::Started(run)) if run.run_id == "r3"));
         assert_eq!(sent(&server).len(), 1);
     }
 }
@@ -243,11 +241,11 @@ async fn a_stuck_thread_is_released_unless_a_run_is_active_by_then() {
     assert_eq!(plan.preview.request.body, Some(json!({"values": null})));
     // A run started after the preview.
     world.lock().unwrap().runs[0]["status"] = json!("running");
-    let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
+    let failed = plan.apply().await.unwrap_err();
     assert_eq!(failed.failure, StartFailure::Changed);
     assert!(sent(&server).is_empty());
     world.lock().unwrap().runs[0]["status"] = json!("success");
-    let Ok(Acted::Written(written)) = server.agent().act_on_thread(&plan).await else {
+    let Ok(Acted::Written(written)) = plan.apply().await else {
         panic!()
     };
     assert_eq!(
@@ -315,12 +313,7 @@ async fn a_thread_is_ended_only_where_a_node_is_left() {
     // Someone went on meanwhile.
     world.lock().unwrap().history[0]["checkpoint"]["checkpoint_id"] = json!("c5");
     assert_eq!(
-        server
-            .agent()
-            .act_on_thread(&plan)
-            .await
-            .unwrap_err()
-            .failure,
+        plan.apply().await.unwrap_err().failure,
         StartFailure::Changed
     );
     assert!(sent(&server).is_empty());

@@ -69,7 +69,7 @@ fn a_stuck_thread_is_released_after_a_preview() {
         );
         assert!(!sends(&dash.keys("<ctrl-s>")), "there is no preview yet");
         dash.later(2000);
-        dash.done(EffectResult::PlannedAction(
+        dash.done(EffectResult::Planned(
             number,
             Ok((preview("Release thread 01a1fbb5…9775", Consent::Key), None)),
         ));
@@ -110,7 +110,7 @@ fn the_key_that_cancels_a_run_ends_a_thread_that_stopped() {
             },
             "{case}"
         );
-        dash.done(EffectResult::PlannedAction(
+        dash.done(EffectResult::Planned(
             number,
             Ok((preview("End thread 01a1fbb5…9775", Consent::Key), None)),
         ));
@@ -528,7 +528,7 @@ fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
             .all(|line| line.starts_with('#')),
         "{curl}"
     );
-    dash.done(EffectResult::PlannedAction(number, Ok((preview, None))));
+    dash.done(EffectResult::Planned(number, Ok((preview, None))));
     let screen = dash.screen();
     assert!(
         screen.contains("Requests     1  POST") && screen.contains("(from 1)"),
@@ -557,7 +557,7 @@ fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
 fn nothing_is_opened_while_an_action_has_no_result() {
     let mut dash = page((140, 40), &stuck());
     let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");
-    dash.done(EffectResult::PlannedAction(
+    dash.done(EffectResult::Planned(
         number,
         Ok((preview("Release thread", Consent::Key), None)),
     ));

@@ -226,7 +226,7 @@ async fn queued_runs_are_cancelled_newest_first_and_verified() {
         .plan_on_thread(&cancel(None, CancelAction::Interrupt, true))
         .await
         .unwrap();
-    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else {
+    let Ok(Acted::Cancelling(targets)) = plan.apply().await else {
         panic!()
     };
     assert!(
@@ -239,7 +239,7 @@ async fn queued_runs_are_cancelled_newest_first_and_verified() {
         .map(|id| format!("POST /threads/T/runs/{id}/cancel?wait=0&action=interrupt"));
     assert_eq!(writes(&server), order);
     // No run is active now; a finished run is reported with its status.
-    let nothing = |plan: Result<_, PlanError>| match plan.map(|_: runtail_api::ThreadPlan| ()) {
+    let nothing = |plan: Result<_, PlanError>| match plan.map(|_: runtail_api::Plan| ()) {
         Err(PlanError::Nothing(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -266,7 +266,7 @@ async fn unsupported_rollback_changes_nothing() {
         .await
         .unwrap();
     assert!(notes(&plan.preview).contains("Deletes the run and its checkpoints"));
-    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else {
+    let Ok(Acted::Cancelling(targets)) = plan.apply().await else {
         panic!()
     };
     assert_eq!(
@@ -274,7 +274,7 @@ async fn unsupported_rollback_changes_nothing() {
         (CancelState::Failed, Some("running"))
     );
     state.lock().unwrap().rollback = 202;
-    let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else {
+    let Ok(Acted::Cancelling(targets)) = plan.apply().await else {
         panic!()
     };
     assert_eq!(
@@ -299,7 +299,7 @@ async fn thread_is_deleted_only_after_its_runs_stopped() {
         notes(&plan.preview)
             .contains("The active run is cancelled first, because it would continue unseen.")
     );
-    let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
+    let failed = plan.apply().await.unwrap_err();
     assert!(
         failed
             .error
@@ -316,10 +316,7 @@ async fn thread_is_deleted_only_after_its_runs_stopped() {
     );
     // Once the run can be cancelled, the thread is deleted after it.
     state.lock().unwrap().cancel = 202;
-    assert_eq!(
-        server.agent().act_on_thread(&plan).await,
-        Ok(Acted::Deleted)
-    );
+    assert_eq!(plan.apply().await, Ok(Acted::Deleted));
     assert_eq!(
         writes(&server).last().map(String::as_str),
         Some("DELETE /threads/T")
@@ -354,11 +351,9 @@ async fn retry_uses_the_failed_runs_options() {
         notes(&plan.preview)
     );
     assert_eq!(plan.choice, None);
-    assert!(
-        matches!(server.agent().act_on_thread(&plan).await, Ok(Acted::Started(started)) if started.run_id == "new")
-    );
+    assert!(matches!(plan.apply().await, Ok(Acted::Started(started)) if started.run_id == "new"));
     // The new run is active now, so the same plan starts nothing else.
-    let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
+    let failed = plan.apply().await.unwrap_err();
     assert_eq!(failed.failure, StartFailure::Changed);
     assert_eq!(writes(&server), ["POST /threads/T/runs"]);
 }
@@ -635,7 +630,7 @@ async fn answers_are_checked_before_sending_and_sent_once() {
         answer,
     };
     let plan = other.agent().plan_on_thread(&intent).await.unwrap();
-    other.agent().act_on_thread(&plan).await.unwrap();
+    plan.apply().await.unwrap();
     let request = other
         .seen()
         .into_iter()

@@ -13,9 +13,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use runtail_api::{ApiError, Kind, Place};
+use runtail_api::{ApiError, Kind, Place, ThreadIntent};
 use runtail_core::config::{Config, EventLogLimits};
-use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
+use runtail_core::model::{CardLog, Evidence, FailureCard, Intent, LogEvidence, LogLine, LogText};
 use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq,
     SnapshotPart, ThreadSnapshot,
@@ -25,14 +25,38 @@ use runtail_tui::app::{App, Settings, subscriptions, update};
 use runtail_tui::input::key::{Key, parse_keys};
 use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead,
+    Effect, EffectResult, Msg, NextPoll, Proposal, ServerRef, SubscriptionEvent, SubscriptionId,
+    ThreadsRead,
 };
 use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long every request for a list takes.
 const ANSWERED_IN: Duration = Duration::from_millis(120);
+
+/// Returns the number, the server and the intent of an action on a thread that is planned.
+pub fn thread_plan(effect: &Effect) -> Option<(u64, ServerRef, ThreadIntent)> {
+    match effect {
+        Effect::Plan(number, _, proposal) => match &**proposal {
+            Proposal::Thread(server, intent) => Some((*number, server.clone(), intent.clone())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the number, the profile and the intent of a change of a control plane that is planned.
+pub fn plane_plan(effect: &Effect) -> Option<(u64, Arc<str>, Intent)> {
+    match effect {
+        Effect::Plan(number, profile, proposal) => match &**proposal {
+            Proposal::Service(intent) => Some((*number, profile.clone(), intent.clone())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 /// The start time of every test.
 fn start() -> Timestamp {

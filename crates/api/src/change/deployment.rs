@@ -1,20 +1,19 @@
 //! Plans for deployments.
 
-use super::{Draft, PlanError, is_being_deleted, name_of, of_deployment, path};
+use super::{fetch, name_of};
+use crate::act::{Does, Draft, Guard, PlanError, Same, Step, is_being_deleted, unfit};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
 use reqwest::Method;
 use runtail_core::config::region_of;
-use runtail_core::model::{
-    Consent, DeploymentSpec, Fetched, Guard, Installation, NewRevision, Note, Plan, Target,
-};
+use runtail_core::model::{Consent, DeploymentSpec, Installation, Note, Target};
 use runtail_core::text;
 use serde_json::{Map, Value};
 
 impl ControlPlane {
     /// `POST /v2/deployments` (contract §4, control-plane reference §6).
-    pub(super) async fn plan_create(&self, spec: &DeploymentSpec) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_create(&self, spec: &DeploymentSpec) -> Result<Draft, PlanError> {
         let draft = spec
-            .create(self.installation(), &fetch(spec).await?)
+            .create(self.installation(), &fetch(&spec.document).await?)
             .map_err(PlanError::Wrong)?;
         let mut notes = draft.notes;
         let name = draft.body["name"].as_str().unwrap_or_default().to_string();
@@ -22,7 +21,7 @@ impl ControlPlane {
             Ok(None) => {}
             Ok(Some(record)) => {
                 let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
-                return Err(PlanError::Unfit(match is_being_deleted(&record) {
+                return Err(unfit(match is_being_deleted(&record) {
                     true => format!(
                         "{name} is taken until the deployment {id} with this name is permanently deleted"
                     ),
@@ -41,22 +40,22 @@ impl ControlPlane {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(self.plan_of(Draft {
+        let does = Does::Deploy(draft.made_from);
+        let path = ["v2", "deployments"];
+        Ok(Draft {
             title: format!("Create {}", text::clean(&name)),
-            target: None,
-            method: Method::POST,
-            path: path(&["v2", "deployments"]),
-            query: Vec::new(),
-            body: Some(draft.body),
-            expect: &[201],
             changes: draft.changes,
             revision: draft.revision,
             notes,
-            consent: Consent::Key,
-            before: None,
-            guard: Guard::None,
-            made_from: draft.made_from,
-        })?)
+            steps: vec![Step::new(
+                self,
+                Method::POST,
+                &path,
+                Some(draft.body),
+                does,
+            )?],
+            ..Draft::default()
+        })
     }
 
     /// `PATCH /v2/deployments/{id}` (contract §4, control-plane reference §6).
@@ -64,10 +63,10 @@ impl ControlPlane {
         &self,
         id: &str,
         spec: &DeploymentSpec,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let record = self.changeable(id).await?;
         let name = name_of(&record, id).into_owned();
-        let fetched = fetch(spec).await?;
+        let fetched = fetch(&spec.document).await?;
         let draft = spec
             .update(&record, self.installation(), &fetched)
             .map_err(PlanError::Wrong)?;
@@ -76,29 +75,24 @@ impl ControlPlane {
                 "{name} already has these settings"
             )));
         }
-        Ok(self.plan_of(Draft {
+        let path = ["v2", "deployments", id];
+        let does = Does::Deploy(draft.made_from);
+        Ok(Draft {
             title: format!("Update {name}"),
-            target: Some(Target {
-                kind: "deployment",
-                id: id.into(),
-                name,
-            }),
-            method: Method::PATCH,
-            path: of_deployment(id),
-            query: Vec::new(),
-            body: Some(draft.body),
-            expect: &[200],
+            target: Some(Target::new("deployment", id, name)),
             changes: draft.changes,
             revision: draft.revision,
             notes: draft.notes,
-            consent: Consent::Key,
-            guard: Guard::Same {
-                record: of_deployment(id),
-                parts: draft.parts,
-            },
-            before: Some(record),
-            made_from: draft.made_from,
-        })?)
+            guard: Guard::at(self, &path, record, Same::Parts(draft.parts)),
+            steps: vec![Step::new(
+                self,
+                Method::PATCH,
+                &path,
+                Some(draft.body),
+                does,
+            )?],
+            ..Draft::default()
+        })
     }
 
     /// Returns the deployment with exactly this name.
@@ -132,7 +126,7 @@ impl ControlPlane {
         if is_being_deleted(&record) {
             let status = text::clean(record["status"].as_str().unwrap_or_default());
             let name = name_of(&record, id);
-            return Err(PlanError::Unfit(format!(
+            return Err(unfit(format!(
                 "{name} is being deleted ({status}) and can't be changed"
             )));
         }
@@ -145,7 +139,7 @@ impl ControlPlane {
         id: &str,
         with_traces: bool,
         force: bool,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let record = self.deployment_row(id).await?;
         let name = name_of(&record, id).into_owned();
         let status = text::clean(record["status"].as_str().unwrap_or_default()).into_owned();
@@ -154,13 +148,13 @@ impl ControlPlane {
                 let why = format!(
                     "{name} is already being deleted ({status}); `force` completes it at once"
                 );
-                return Err(PlanError::Unfit(why));
+                return Err(unfit(why));
             }
             (true, false) => {
                 let why = format!(
                     "{name} is not being deleted ({status}); the service accepts `force` only then"
                 );
-                return Err(PlanError::Unfit(why));
+                return Err(unfit(why));
             }
             _ => {}
         }
@@ -189,31 +183,18 @@ impl ControlPlane {
         let query = flags
             .into_iter()
             .filter(|(_, on)| *on)
-            .map(|(flag, _)| (flag.into(), "true".into()))
-            .collect();
-        Ok(self.plan_of(Draft {
+            .map(|(flag, _)| (flag, "true"));
+        let path = ["v2", "deployments", id];
+        let step = Step::new(self, Method::DELETE, &path, None, Does::Change)?;
+        Ok(Draft {
             title: format!("Delete {name}"),
-            target: Some(Target {
-                kind: "deployment",
-                id: id.into(),
-                name: name.clone(),
-            }),
-            method: Method::DELETE,
-            path: of_deployment(id),
-            query,
-            body: None,
-            expect: &[204],
-            changes: Vec::new(),
-            revision: NewRevision::NotAsked,
+            target: Some(Target::new("deployment", id, name.clone())),
             notes,
             consent: Consent::Name(name),
-            guard: Guard::Same {
-                record: of_deployment(id),
-                parts: vec!["/name".into()],
-            },
-            before: Some(record),
-            made_from: Value::Null,
-        })?)
+            guard: Guard::at(self, &path, record, Same::parts(&["/name"])),
+            steps: vec![step.with(query)],
+            ..Draft::default()
+        })
     }
 
     /// Returns the status of a deleted deployment, or nothing once it is gone.
@@ -228,17 +209,5 @@ impl ControlPlane {
             Err(error) if error.kind == Kind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Fetches the secrets, on a thread of its own because it may read files.
-async fn fetch(spec: &DeploymentSpec) -> Result<Fetched, PlanError> {
-    let document = spec.document.clone();
-    match tokio::task::spawn_blocking(move || document.fetch()).await {
-        Ok(fetched) => fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()])),
-        // The task neither panics nor is cancelled; if it ever did, nothing would be sent.
-        Err(error) => Err(PlanError::Wrong(vec![format!(
-            "the secrets could not be fetched: {error}"
-        )])),
     }
 }

@@ -1,11 +1,10 @@
 //! Plans for revisions.
 
-use super::{Draft, PlanError, name_of, of_deployment, of_revision, path};
+use super::name_of;
 use crate::ControlPlane;
+use crate::act::{Does, Draft, Guard, PlanError, Same, Step, unfit};
 use reqwest::Method;
-use runtail_core::model::{
-    Consent, Guard, MASK, NewRevision, Note, Phase, Plan, SourceRevisionConfig, Target, compare,
-};
+use runtail_core::model::{MASK, NewRevision, Note, Phase, SourceRevisionConfig, Target, compare};
 use runtail_core::text;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +14,7 @@ impl ControlPlane {
         &self,
         deployment: &str,
         revision: &str,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
@@ -29,25 +28,18 @@ impl ControlPlane {
             "It runs with the current secrets and resources; they belong to the deployment and are not recorded with a revision.",
         ));
         notes.extend(in_the_way(&record, &row));
-        Ok(self.plan_of(Draft {
+        let of = ["v2", "deployments", deployment];
+        let path = [&of[..], &["revisions", revision, "redeploy"]].concat();
+        let does = Does::Deploy(row["source_revision_config"].clone());
+        Ok(Draft {
             title: format!("Redeploy {} of {name}", text::short_id(revision)),
             target: Some(target(revision, &name)),
-            method: Method::POST,
-            path: [of_revision(deployment, revision), path(&["redeploy"])].concat(),
-            query: Vec::new(),
-            body: None,
-            expect: &[200],
-            changes: Vec::new(),
             revision: NewRevision::Yes("the same source is deployed again".into()),
             notes,
-            consent: Consent::Key,
-            guard: Guard::Same {
-                record: of_deployment(deployment),
-                parts: vec!["/latest_revision_id".into()],
-            },
-            before: Some(record),
-            made_from: row["source_revision_config"].clone(),
-        })?)
+            guard: Guard::at(self, &of, record, Same::parts(&["/latest_revision_id"])),
+            steps: vec![Step::new(self, Method::POST, &path, None, does)?.expecting(&[200])],
+            ..Draft::default()
+        })
     }
 
     /// `PATCH /v2/deployments/{id}` with the source of an earlier revision, pinned to exactly what that one was made from.
@@ -55,21 +47,21 @@ impl ControlPlane {
         &self,
         deployment: &str,
         revision: &str,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
         let id = text::short_id(revision);
         if record["latest_revision_id"] == revision && record["active_revision_id"] == revision {
-            return Err(PlanError::Unfit(format!(
+            return Err(unfit(format!(
                 "{name}: revision {id} is the newest and is serving; nothing to roll back"
             )));
         }
-        let Pinned { source, mut notes } = pin(&record, &row)
-            .map_err(|why| PlanError::Unfit(format!("{name}: revision {id}: {why}")))?;
+        let Pinned { source, mut notes } =
+            pin(&record, &row).map_err(|why| unfit(format!("{name}: revision {id}: {why}")))?;
         // Don't send a mask in place of the value.
         if source.to_string().contains(MASK) {
-            return Err(PlanError::Unfit(format!(
+            return Err(unfit(format!(
                 "{name}: revision {id}: its source contains a key of this profile, which is not sent"
             )));
         }
@@ -99,29 +91,25 @@ impl ControlPlane {
         }
         let whole = |config: &Value| json!({"source_revision_config": config});
         let changes = compare(&whole(&record["source_revision_config"]), &whole(&after));
-        let parts = ["/latest_revision_id", "/source_revision_config", "/source"]
-            .map(String::from)
-            .to_vec();
+        let same = Same::parts(&["/latest_revision_id", "/source_revision_config", "/source"]);
+        let path = ["v2", "deployments", deployment];
         let body = Value::Object(body);
-        Ok(self.plan_of(Draft {
+        Ok(Draft {
             title: format!("Roll back {name} to {id}"),
             target: Some(target(revision, &name)),
-            method: Method::PATCH,
-            path: of_deployment(deployment),
-            query: Vec::new(),
             revision: NewRevision::of_update(&body),
-            body: Some(body),
-            expect: &[200],
             changes,
             notes,
-            consent: Consent::Key,
-            guard: Guard::Same {
-                record: of_deployment(deployment),
-                parts,
-            },
-            before: Some(record),
-            made_from: source,
-        })?)
+            guard: Guard::at(self, &path, record, same),
+            steps: vec![Step::new(
+                self,
+                Method::PATCH,
+                &path,
+                Some(body),
+                Does::Deploy(source),
+            )?],
+            ..Draft::default()
+        })
     }
 
     /// `POST …/revisions/{id}/interruption`. Sources spell the end of the path in two ways (control-plane reference §13).
@@ -129,14 +117,14 @@ impl ControlPlane {
         &self,
         deployment: &str,
         revision: &str,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let record = self.changeable(deployment).await?;
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
         let status = row["status"].as_str().unwrap_or_default();
         if Phase::of(status).is_final() {
             let (id, status) = (text::short_id(revision), text::clean(status));
-            return Err(PlanError::Unfit(format!(
+            return Err(unfit(format!(
                 "{name}: revision {id} is {status}; nothing to interrupt"
             )));
         }
@@ -154,23 +142,18 @@ impl ControlPlane {
         notes.push(Note::fact(
             "If the server doesn't know /interruption, Runtail retries with /interrupt.",
         ));
-        let at = of_revision(deployment, revision);
-        Ok(self.plan_of(Draft {
+        let of = ["v2", "deployments", deployment, "revisions", revision];
+        let path = [&of[..], &["interruption"]].concat();
+        let step = Step::new(self, Method::POST, &path, None, Does::Interrupt)?;
+        Ok(Draft {
             title: format!("Interrupt {} of {name}", text::short_id(revision)),
             target: Some(target(revision, &name)),
-            method: Method::POST,
-            path: [at.clone(), path(&["interruption"])].concat(),
-            query: Vec::new(),
-            body: None,
-            expect: &[200, 202, 204],
-            changes: Vec::new(),
             revision: NewRevision::No("an existing revision is interrupted".into()),
             notes,
-            consent: Consent::Key,
-            guard: Guard::Unfinished { record: at },
-            before: Some(row),
-            made_from: Value::Null,
-        })?)
+            guard: Guard::at(self, &of, row, Same::Unfinished),
+            steps: vec![step.expecting(&[200, 202, 204])],
+            ..Draft::default()
+        })
     }
 }
 
@@ -253,11 +236,8 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
 
 /// Returns a revision's name for messages.
 fn target(revision: &str, deployment: &str) -> Target {
-    Target {
-        kind: "revision",
-        id: revision.into(),
-        name: format!("{deployment} {}", text::short_id(revision)),
-    }
+    let name = format!("{deployment} {}", text::short_id(revision));
+    Target::new("revision", revision, name)
 }
 
 /// Returns notes about the newest revision if an older one is deployed over it.

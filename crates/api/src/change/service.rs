@@ -1,12 +1,11 @@
 //! Plans for listeners, OAuth providers and tokens.
 
-use super::{Draft, PlanError, path};
+use crate::act::{Does, Draft, Guard, PlanError, Same, Step, unfit};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
 use reqwest::Method;
 use runtail_core::model::compare;
 use runtail_core::model::{
-    Change, Collection, Consent, Guard, MASK, NewRevision, Note, Plan, Service, ServiceChange,
-    Target,
+    Change, Collection, Consent, MASK, Note, Service, ServiceChange, Target,
 };
 use runtail_core::text;
 use secrecy::ExposeSecret;
@@ -17,35 +16,33 @@ const MOST_NAMES: usize = 8;
 
 impl ControlPlane {
     /// Plans a change of a record other than a deployment (control-plane reference §2).
-    pub(super) async fn plan_service(&self, change: &ServiceChange) -> Result<Plan, PlanError> {
+    pub(super) async fn plan_service(&self, change: &ServiceChange) -> Result<Draft, PlanError> {
         let body = match change.what.fields() {
             [] => None,
             _ => Some(body_of(change).await?),
         };
-        let draft = match &change.what {
-            Service::CreateListener => self.create_listener(body).await?,
+        match &change.what {
+            Service::CreateListener => self.create_listener(body).await,
             Service::UpdateListener(id) => {
-                self.update(&Collection::Listeners, id, change, body)
-                    .await?
+                self.update(&Collection::Listeners, id, change, body).await
             }
-            Service::DeleteListener(id) => self.delete_listener(id).await?,
+            Service::DeleteListener(id) => self.delete_listener(id).await,
             Service::CreateProvider => {
                 self.create_provider(&["v2", "auth", "providers"], body)
-                    .await?
+                    .await
             }
             Service::DiscoverProvider => {
                 self.create_provider(&["v2", "auth", "providers", "mcp-discover"], body)
-                    .await?
+                    .await
             }
             Service::UpdateProvider(slug) => {
                 self.update(&Collection::Providers, slug, change, body)
-                    .await?
+                    .await
             }
-            Service::DeleteProvider(slug) => self.delete_provider(slug).await?,
-            Service::DeleteToken(id) => self.delete_token(id).await?,
-            Service::DeleteTokensOf(slug) => self.delete_tokens_of(slug).await?,
-        };
-        Ok(self.plan_of(draft)?)
+            Service::DeleteProvider(slug) => self.delete_provider(slug).await,
+            Service::DeleteToken(id) => self.delete_token(id).await,
+            Service::DeleteTokensOf(slug) => self.delete_tokens_of(slug).await,
+        }
     }
 
     async fn create_listener(&self, body: Option<Value>) -> Result<Draft, PlanError> {
@@ -54,7 +51,7 @@ impl ControlPlane {
         if let Some(row) = rows.iter().find(|row| row["compute_id"] == name.as_str()) {
             let id = text::clean(row["id"].as_str().unwrap_or_default()).into_owned();
             let name = text::clean(&name);
-            return Err(PlanError::Unfit(format!(
+            return Err(unfit(format!(
                 "the listener {name} already exists ({id}): update it"
             )));
         }
@@ -62,12 +59,7 @@ impl ControlPlane {
             "compute_type and compute_id can't be changed afterwards.",
         )];
         let title = format!("Create the listener {}", text::clean(&name));
-        Ok(Draft {
-            body,
-            expect: &[201],
-            notes,
-            ..draft(&title, Method::POST, path(&["v2", "listeners"]))
-        })
+        self.creation(title, &["v2", "listeners"], body, notes)
     }
 
     async fn delete_listener(&self, id: &str) -> Result<Draft, PlanError> {
@@ -86,14 +78,8 @@ impl ControlPlane {
                 text::clean(&error.detail)
             ))),
         }
-        Ok(deletion(
-            &of,
-            id,
-            record,
-            &["v2", "listeners", id],
-            "/compute_id",
-            notes,
-        ))
+        let path = ["v2", "listeners", id];
+        self.deletion(&of, id, record, &path, "/compute_id", notes)
     }
 
     /// Returns the names of the deployments that use a listener.
@@ -118,7 +104,7 @@ impl ControlPlane {
         let shown = text::clean(&slug).into_owned();
         match self.member(&Collection::Providers, &slug).await {
             Ok(_) => {
-                return Err(PlanError::Unfit(format!(
+                return Err(unfit(format!(
                     "the provider {shown} already exists: update it"
                 )));
             }
@@ -132,12 +118,7 @@ impl ControlPlane {
             "{shown} identifies it in all other calls and can't be changed."
         ))];
         let title = format!("Create the provider {shown}");
-        Ok(Draft {
-            body,
-            expect: &[200, 201],
-            notes,
-            ..draft(&title, Method::POST, path(parts))
-        })
+        self.creation(title, parts, body, notes)
     }
 
     async fn delete_provider(&self, slug: &str) -> Result<Draft, PlanError> {
@@ -150,14 +131,8 @@ impl ControlPlane {
             "Agents can no longer authenticate with this provider. Access through its tokens may stop working; you have {}.",
             counted(own.len(), "token", "tokens")
         ))];
-        Ok(deletion(
-            &of,
-            slug,
-            record,
-            &["v2", "auth", "providers", slug],
-            "/provider_id",
-            notes,
-        ))
+        let path = ["v2", "auth", "providers", slug];
+        self.deletion(&of, slug, record, &path, "/provider_id", notes)
     }
 
     /// Changes a record that has its own GET call.
@@ -203,47 +178,35 @@ impl ControlPlane {
                 "A client secret can't be read back, so it is unknown whether it differs.",
             ));
         }
+        let sent = given.keys().filter(|key| *key != "client_secret");
+        let same = Same::Parts(sent.map(|key| format!("/{key}")).collect());
         Ok(Draft {
-            body,
+            title: format!("Update {}", text::clean(&name)),
             target: Some(target(of, id, &name)),
             changes,
             notes,
-            guard: Guard::Same {
-                record: path(parts),
-                parts: given
-                    .keys()
-                    .filter(|key| *key != "client_secret")
-                    .map(|key| format!("/{key}"))
-                    .collect(),
-            },
-            before: Some(record),
-            ..draft(
-                &format!("Update {}", text::clean(&name)),
-                Method::PATCH,
-                path(parts),
-            )
+            guard: Guard::at(self, parts, record, same),
+            steps: vec![Step::new(self, Method::PATCH, parts, body, Does::Change)?],
+            ..Draft::default()
         })
     }
 
     async fn delete_token(&self, id: &str) -> Result<Draft, PlanError> {
         let of = Collection::Tokens(None);
-        let (record, name) = self.find(&of, id).await?;
+        let record = self.record(&of, id).await?;
+        let name = text::clean(&of.name_of(&record).unwrap_or_default()).into_owned();
         let provider = words(&record["provider_id"]);
         let notes = vec![Note::warning(format!(
             "It is revoked at {provider} first, then deleted; agents that use it lose access."
         ))];
-        let path = path(&["v2", "auth", "tokens", id]);
+        let path = ["v2", "auth", "tokens", id];
         Ok(Draft {
-            expect: &[204],
+            title: format!("Revoke the token {name} for {provider}"),
             target: Some(target(&of, id, &name)),
             notes,
-            consent: Consent::Name(name.clone()),
-            before: Some(record),
-            ..draft(
-                &format!("Revoke the token {name} for {provider}"),
-                Method::DELETE,
-                path,
-            )
+            consent: Consent::Name(name),
+            steps: vec![Step::new(self, Method::DELETE, &path, None, Does::Change)?],
+            ..Draft::default()
         })
     }
 
@@ -262,20 +225,54 @@ impl ControlPlane {
             counted(rows.len(), "token is", "tokens are"),
             listed(&names)
         ))];
+        let path = ["v2", "auth", "tokens"];
+        let step = Step::new(self, Method::DELETE, &path, None, Does::Change)?;
         Ok(Draft {
-            query: vec![("provider_id".into(), slug.into())],
-            target: Some(Target {
-                kind: "provider",
-                id: slug.into(),
-                name: shown.clone(),
-            }),
+            title: format!("Delete all your tokens for {shown}"),
+            target: Some(Target::new("provider", slug, shown.clone())),
             notes,
-            consent: Consent::Name(shown.clone()),
-            ..draft(
-                &format!("Delete all your tokens for {shown}"),
-                Method::DELETE,
-                path(&["v2", "auth", "tokens"]),
-            )
+            consent: Consent::Name(shown),
+            steps: vec![step.with([("provider_id", slug)]).expecting(&[200])],
+            ..Draft::default()
+        })
+    }
+
+    fn creation(
+        &self,
+        title: String,
+        path: &[&str],
+        body: Option<Value>,
+        notes: Vec<Note>,
+    ) -> Result<Draft, PlanError> {
+        let step = Step::new(self, Method::POST, path, body, Does::Change)?;
+        Ok(Draft {
+            title,
+            notes,
+            steps: vec![step.expecting(&[200, 201])],
+            ..Draft::default()
+        })
+    }
+
+    /// Plans the deletion of a record with its own GET call: its name has to be typed and must not have changed.
+    fn deletion(
+        &self,
+        of: &Collection,
+        id: &str,
+        record: Value,
+        path: &[&str],
+        name_at: &str,
+        notes: Vec<Note>,
+    ) -> Result<Draft, PlanError> {
+        let name = text::clean(&of.name_of(&record).unwrap_or_else(|| id.to_string())).into_owned();
+        let step = Step::new(self, Method::DELETE, path, None, Does::Change)?;
+        Ok(Draft {
+            title: format!("Delete the {} {name}", of.singular()),
+            target: Some(target(of, id, &name)),
+            notes,
+            consent: Consent::Name(name),
+            guard: Guard::at(self, path, record, Same::parts(&[name_at])),
+            steps: vec![step.expecting(&[200, 204])],
+            ..Draft::default()
         })
     }
 
@@ -284,82 +281,16 @@ impl ControlPlane {
         let listing = self.collection(of).await?;
         listing.incomplete.map_or(Ok(listing.items), Err)
     }
-
-    /// A record and its name.
-    async fn find(&self, of: &Collection, id: &str) -> Result<(Value, String), PlanError> {
-        let row = self.record(of, id).await?;
-        let name = text::clean(&of.name_of(&row).unwrap_or_default()).into_owned();
-        Ok((row, name))
-    }
-}
-
-/// The defaults of these plans: status 200, no revision, and the send key as confirmation.
-fn draft(title: &str, method: Method, path: Vec<String>) -> Draft {
-    Draft {
-        title: title.to_string(),
-        target: None,
-        method,
-        path,
-        query: Vec::new(),
-        body: None,
-        expect: &[200],
-        changes: Vec::new(),
-        revision: NewRevision::NotAsked,
-        notes: Vec::new(),
-        consent: Consent::Key,
-        before: None,
-        guard: Guard::None,
-        made_from: Value::Null,
-    }
-}
-
-/// Plans the deletion of a record with its own GET call: its name has to be typed and must not have changed.
-fn deletion(
-    of: &Collection,
-    id: &str,
-    record: Value,
-    parts: &[&str],
-    name_at: &str,
-    notes: Vec<Note>,
-) -> Draft {
-    let name = text::clean(&of.name_of(&record).unwrap_or_else(|| id.to_string())).into_owned();
-    Draft {
-        expect: &[200, 204],
-        target: Some(target(of, id, &name)),
-        notes,
-        consent: Consent::Name(name.clone()),
-        guard: Guard::Same {
-            record: path(parts),
-            parts: vec![name_at.to_string()],
-        },
-        before: Some(record),
-        ..draft(
-            &format!("Delete the {} {name}", of.singular()),
-            Method::DELETE,
-            path(parts),
-        )
-    }
 }
 
 fn target(of: &Collection, id: &str, name: &str) -> Target {
-    Target {
-        kind: of.singular(),
-        id: id.to_string(),
-        name: text::clean(name).into_owned(),
-    }
+    Target::new(of.singular(), id, text::clean(name).into_owned())
 }
 
 /// Returns the body of a document, with its secrets fetched.
 async fn body_of(change: &ServiceChange) -> Result<Value, PlanError> {
-    let document = change.document.clone();
-    let fetched = match tokio::task::spawn_blocking(move || document.fetch()).await {
-        Ok(fetched) => fetched,
-        // The task neither panics nor is cancelled; if it ever did, try here.
-        Err(_) => change.document.fetch(),
-    };
-    let secrets = fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()]))?;
     let mut body = change.document.fields.clone();
-    for (at, secret) in secrets {
+    for (at, secret) in super::fetch(&change.document).await? {
         if let [field] = at.as_slice() {
             body.insert(field.clone(), secret.expose_secret().into());
         }
@@ -427,13 +358,5 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown: Vec<_> = names
-        .iter()
-        .take(MOST_NAMES)
-        .map(|name| text::clean(name))
-        .collect();
-    match names.len().saturating_sub(MOST_NAMES) {
-        0 => shown.join(", "),
-        more => format!("{}, and {more} more", shown.join(", ")),
-    }
+    crate::act::listed(names, MOST_NAMES, |more| format!(", and {more} more"))
 }

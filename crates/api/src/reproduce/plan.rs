@@ -1,18 +1,18 @@
 //! Plans a copy: what is read of both servers, the requests, and what is not copied.
 
-use super::read::{TargetGraph, unfit};
-use super::{ReproduceIntent, ReproducePlan};
-use crate::answer::Service;
-use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use super::read::TargetGraph;
+use super::{CopiedThread, ReproduceIntent};
+use crate::act::{Does, Draft, Guard, Plan, PlanError, StartGuard, Step, and_more, listed, unfit};
+use crate::{AgentServer, ApiError, LoadedThread, ServerKind};
 use reqwest::Method;
 use runtail_core::json;
 use runtail_core::model::{
-    Consent, HistoryState, NewRevision, Note, Preview, Supersteps, Target, Unrepeatable,
-    plain_message,
+    HistoryState, Note, RunFacts, Supersteps, Target, Unrepeatable, plain_message,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Names that a sentence has.
 const NAMED: usize = 6;
@@ -34,56 +34,44 @@ impl AgentServer {
         &self,
         target: &AgentServer,
         intent: &ReproduceIntent,
-    ) -> Result<ReproducePlan, PlanError> {
-        match self.planned_copy(target, intent).await {
-            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
-            planned => planned,
-        }
+    ) -> Result<Plan, PlanError> {
+        self.planned(self.drafted_copy(target, intent).await).await
     }
 
-    async fn planned_copy(
+    /// Returns the graph of a copy: the one that is wanted, else the thread's own.
+    async fn graph_of_copy(
+        &self,
+        loaded: &LoadedThread,
+        intent: &ReproduceIntent,
+    ) -> Result<String, PlanError> {
+        let of_thread = || loaded.thread.as_ref()?.graph_id.clone();
+        let of_state = || loaded.state.as_ref()?.graph_id.clone();
+        let wanted = intent.graph.clone();
+        if let Some(graph) = wanted.or_else(of_thread).or_else(of_state) {
+            return Ok(graph);
+        }
+        let own = match loaded.assistant() {
+            Some(assistant) => self.graph_of(assistant).await?,
+            None => None,
+        };
+        own.ok_or_else(|| {
+            unfit("The server's records don't say which graph the thread belongs to. --graph names the one on the target.")
+        })
+    }
+
+    async fn drafted_copy(
         &self,
         target: &AgentServer,
         intent: &ReproduceIntent,
-    ) -> Result<ReproducePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(&intent.thread).await?;
-        if loaded
-            .runs
-            .iter()
-            .flatten()
-            .any(runtail_core::model::RunFacts::is_active)
-        {
+        let mut runs = loaded.runs.iter().flatten();
+        if runs.any(RunFacts::is_active) {
             return Err(unfit(
                 "A run is active on this thread. Cancel it, or wait until it finishes.",
             ));
         }
-        let graph_of = |graph: Option<&String>| graph.cloned();
-        let own = graph_of(
-            loaded
-                .thread
-                .as_ref()
-                .and_then(|thread| thread.graph_id.as_ref()),
-        )
-        .or_else(|| {
-            graph_of(
-                loaded
-                    .state
-                    .as_ref()
-                    .and_then(|state| state.graph_id.as_ref()),
-            )
-        });
-        let own = match own {
-            Some(own) => Some(own),
-            None => match loaded.assistant() {
-                Some(assistant) => self.graph_of(assistant).await?,
-                None => None,
-            },
-        };
-        let Some(graph) = intent.graph.clone().or(own) else {
-            return Err(unfit(
-                "The server's records don't say which graph the thread belongs to. --graph names the one on the target.",
-            ));
-        };
+        let graph = self.graph_of_copy(&loaded, intent).await?;
         if !intent.state_only && !target.takes_supersteps().await? {
             return Err(unfit(format!(
                 "The target {} doesn't create threads with supersteps, so the history can't be copied. --state copies the newest \
@@ -92,47 +80,75 @@ impl AgentServer {
             )));
         }
         let found = target.target_graph(&graph).await?;
-        let new_thread = uuid::Uuid::new_v4().to_string();
+        // Chosen before the request, so that it is found if the reply is lost.
+        let id = uuid::Uuid::new_v4().to_string();
         let mut metadata = json!({"graph_id": graph, "reproduced_from": intent.thread});
         if let Some(assistant) = &found.assistant {
             metadata["assistant_id"] = assistant.as_str().into();
         }
-        let create = json!({"thread_id": new_thread, "if_exists": "raise", "metadata": metadata});
+        let create = json!({"thread_id": id, "if_exists": "raise", "metadata": metadata});
         let kind = target.info().await?.kind;
         let prepares = kind != ServerKind::JavaScript;
-        let copy = match intent.state_only {
-            true => {
-                self.copy_state(&intent.thread, create, &found, prepares)
-                    .await?
-            }
-            false => {
-                self.copy_history(&intent.thread, create, &found, prepares)
-                    .await?
-            }
+        let from = &intent.thread;
+        let (what, copy) = match intent.state_only {
+            true => (
+                "the state of thread",
+                self.copy_state(from, create, &found, prepares).await?,
+            ),
+            false => (
+                "thread",
+                self.copy_history(from, create, &found, prepares).await?,
+            ),
         };
-        let head = copy
-            .expected
-            .last()
-            .map(|state| state.id.clone())
-            .unwrap_or_default();
-        let preview = target.reproduction_preview(
-            self,
-            intent,
-            &new_thread,
-            &graph,
-            &copy,
-            kind == ServerKind::EarlyAegra,
-        )?;
-        Ok(ReproducePlan {
-            preview,
-            thread: intent.thread.clone(),
-            head,
-            new_thread,
-            graph,
-            create: copy.create,
-            state: copy.state,
-            expected: copy.expected,
+        let first = format!(
+            "From {} to {}, graph {}. Everything in the copied states is sent there.",
+            self.base(),
+            target.base(),
+            text::clean(&graph)
+        );
+        let notes = std::iter::once(Note::fact(first)).chain(copy.notes.iter().cloned());
+        let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+        let name = format!("thread {}", short_id(&id));
+        Ok(Draft {
+            title: format!("Reproduce {what} {} as {}", short_id(from), short_id(&id)),
+            target: Some(Target::new("thread", &id, name)),
+            notes: notes.collect(),
+            guard: Guard::Thread(self.clone(), from.clone(), guard),
+            steps: target.steps_of_copy(id, graph, copy, kind)?,
+            ..Draft::default()
         })
+    }
+
+    /// Returns the requests to the target, which is this server.
+    fn steps_of_copy(
+        &self,
+        thread: String,
+        graph: String,
+        copy: Copy,
+        kind: ServerKind,
+    ) -> Result<Vec<Step>, ApiError> {
+        let copied = Arc::new(CopiedThread {
+            thread,
+            graph,
+            state_only: copy.state.is_some(),
+            expected: copy.expected,
+        });
+        let id = copied.thread.as_str();
+        let step = |method, path: &[&str], body, does: fn(Arc<CopiedThread>) -> Does| {
+            Step::new(self, method, path, Some(body), does(copied.clone()))
+        };
+        let metadata = json!({"metadata": copy.create["metadata"]});
+        let mut steps = vec![step(Method::POST, &["threads"], copy.create, Does::Copy)?];
+        if let Some(state) = copy.state {
+            // Early Aegra creates threads without their metadata (acting reference §4), and so may servers of an unknown kind.
+            if matches!(kind, ServerKind::EarlyAegra | ServerKind::Other) {
+                let path = ["threads", id];
+                steps.push(step(Method::PATCH, &path, metadata, Does::Describe)?);
+            }
+            let path = ["threads", id, "state"];
+            steps.push(step(Method::POST, &path, state, Does::Fill)?);
+        }
+        Ok(steps)
     }
 
     async fn copy_history(
@@ -164,15 +180,10 @@ impl AgentServer {
             counted(steps.steps.len(), "checkpoint", "checkpoints")
         ))];
         if !steps.inferred.is_empty() {
-            let steps: Vec<String> = steps
-                .inferred
-                .iter()
-                .take(NAMED)
-                .map(i64::to_string)
-                .collect();
+            let inferred = steps.inferred.iter().map(i64::to_string);
             notes.push(Note::warning(format!(
                 "The history doesn't say what was written in step {}: that follows from the states before and after it.",
-                steps.join(", ")
+                listed(inferred, NAMED, |_| String::new())
             )));
         }
         if steps.repeated > 0 {
@@ -326,69 +337,6 @@ impl AgentServer {
         }
         notes
     }
-
-    /// Returns the preview. This is the target.
-    fn reproduction_preview(
-        &self,
-        source: &AgentServer,
-        intent: &ReproduceIntent,
-        new_thread: &str,
-        graph: &str,
-        copy: &Copy,
-        patches_metadata: bool,
-    ) -> Result<Preview, ApiError> {
-        let mut notes = copy.notes.clone();
-        notes.insert(
-            0,
-            Note::fact(format!(
-                "From {} to {}, graph {}. Everything in the copied states is sent there.",
-                source.base(),
-                self.base(),
-                text::clean(graph)
-            )),
-        );
-        let mut then = Vec::new();
-        if let Some(body) = &copy.state {
-            // Early Aegra creates threads without their metadata (acting reference §4).
-            if patches_metadata {
-                let url = self.url(&Method::PATCH, &["threads", new_thread])?;
-                let metadata = json!({"metadata": copy.create["metadata"]});
-                then.push(self.http.shown(
-                    Service::Agent,
-                    Method::PATCH.to_string(),
-                    &url,
-                    Some(&metadata),
-                ));
-            }
-            then.push(self.post_request(&["threads", new_thread, "state"], body)?);
-        }
-        let what = if copy.state.is_some() {
-            "the state of thread"
-        } else {
-            "thread"
-        };
-        let id = new_thread.to_string();
-        Ok(Preview {
-            title: format!(
-                "Reproduce {what} {} as {}",
-                short_id(&intent.thread),
-                short_id(new_thread)
-            ),
-            profile: self.http.profile().to_string(),
-            target: Some(Target {
-                kind: "thread",
-                name: format!("thread {}", short_id(&id)),
-                id,
-            }),
-            request: self.post_request(&["threads"], &copy.create)?,
-            then,
-            changes: Vec::new(),
-            revision: NewRevision::NotAsked,
-            branch: None,
-            notes,
-            consent: Consent::Key,
-        })
-    }
 }
 
 /// Builds a body from values that are adapted to the target, and returns whether token counts were left out.
@@ -419,17 +367,7 @@ fn counted(n: usize, one: &str, several: &str) -> String {
 }
 
 fn names(names: &[&str]) -> String {
-    let shown: Vec<String> = names
-        .iter()
-        .take(NAMED)
-        .map(|name| text::clean(name).into_owned())
-        .collect();
-    let more = if names.len() > NAMED {
-        format!(" and {} more", names.len() - NAMED)
-    } else {
-        String::new()
-    };
-    format!("{}{more}", shown.join(", "))
+    listed(names, NAMED, and_more)
 }
 
 /// Says why a history can't be repeated.

@@ -1,6 +1,7 @@
 //! Reads the branch of a thread, and what its target can take.
 
-use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
+use crate::act::{PlanError, listed, unfit};
+use crate::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::json;
 use runtail_core::model::{GraphShape, HistoryState, branch_of};
@@ -26,10 +27,6 @@ pub(super) struct TargetGraph {
     /// Its assistant, if the server lists assistants.
     pub assistant: Option<String>,
     pub shape: GraphShape,
-}
-
-pub(super) fn unfit(why: impl Into<String>) -> PlanError {
-    PlanError::Unfit(why.into())
 }
 
 impl AgentServer {
@@ -155,16 +152,9 @@ impl AgentServer {
                 .collect();
             names.sort_unstable();
             names.dedup();
-            let shown: Vec<String> = names
-                .iter()
-                .take(NAMED)
-                .map(|name| text::clean(name).into_owned())
-                .collect();
-            let more = if names.len() > NAMED { ", …" } else { "" };
-            let has = if shown.is_empty() {
-                "no graph".into()
-            } else {
-                format!("{}{more}", shown.join(", "))
+            let has = match names.is_empty() {
+                true => "no graph".into(),
+                false => listed(names, NAMED, |_| ", …".into()),
             };
             let graph = text::clean(graph);
             return Err(unfit(format!(

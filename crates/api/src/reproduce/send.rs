@@ -1,19 +1,18 @@
 //! Makes a copy, once, and compares it with the original.
 
-use super::ReproducePlan;
-use crate::{AgentServer, ApiError, Kind, StartError, StartFailure};
-use runtail_core::json;
-use runtail_core::model::{HistoryState, RunFacts, same_message};
+use super::CopiedThread;
+use crate::act::{Acted, Done, Left, StartError, StartFailure, listed};
+use crate::{AgentServer, ApiError, Kind};
+use runtail_core::model::{HistoryState, same_message};
 use runtail_core::text::{self, short_id};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Maximum number of differences that are kept.
 const MAX_DIFFERENCES: usize = 50;
-/// Bytes of a state that is read only for its checkpoint.
-const MAX_STATE: usize = 64 << 20;
 
 /// A copy that was made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reproduced {
     pub thread: String,
     pub graph: String,
@@ -39,190 +38,136 @@ pub struct StateDifference {
 }
 
 impl AgentServer {
-    /// Makes a planned copy, once, and reads it back.
-    ///
-    /// # Errors
-    /// See [`StartError`]: it says whether anything may have been done.
-    pub async fn reproduce(
+    /// Creates the thread of a copy, once. Without a state that is written later, the copy is compared with the original.
+    pub(crate) async fn create_copy(
         &self,
-        target: &AgentServer,
-        plan: &ReproducePlan,
-    ) -> Result<Reproduced, StartError> {
-        self.is_unchanged(plan).await?;
-        let mut has_graph = true;
-        let was_found = match target.create_thread_row(&plan.create).await {
-            Ok(row) if row["thread_id"] == plan.new_thread.as_str() => {
-                has_graph = row["metadata"]["graph_id"] == plan.graph.as_str();
+        copy: &CopiedThread,
+        body: &Value,
+        done: &mut Done,
+    ) -> Result<Acted, StartError> {
+        let id = copy.thread.as_str();
+        done.is_described = true;
+        let was_found = match self.create_thread_row(body).await {
+            Ok(row) if row["thread_id"] == id => {
+                done.is_described = row["metadata"]["graph_id"] == copy.graph.as_str();
                 false
             }
             Ok(row) => {
                 let made =
                     text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
-                let detail = format!(
-                    "the server was asked to create thread {} but returned {made}",
-                    plan.new_thread
-                );
-                let error = target.refused_here(&plan.new_thread, detail);
-                return Err(StartError {
-                    failure: StartFailure::Unknown,
-                    error,
-                });
+                let detail =
+                    format!("the server was asked to create thread {id} but returned {made}");
+                return Err(StartFailure::Unknown.because(self.refused_here(id, detail)));
             }
-            Err(error) => target.lost_copy(plan, error).await?,
+            Err(error) => self.lost_copy(copy, error).await?,
         };
-        if let Some(body) = &plan.state {
-            if !has_graph {
-                let merged = target
-                    .merge_metadata(&plan.new_thread, &plan.create["metadata"])
-                    .await;
-                merged.map_err(|error| after_creation(plan, error))?;
-            }
-            target.write_copied_state(plan, body).await?;
-        }
-        let differences = target.differences(plan).await;
-        let (thread, graph) = (plan.new_thread.clone(), plan.graph.clone());
-        Ok(Reproduced {
-            thread,
-            graph,
-            states: plan.expected.len(),
-            differences,
+        done.left = Some(Left::Copy(id.into()));
+        let mut made = Reproduced {
+            thread: id.into(),
+            graph: copy.graph.clone(),
+            states: copy.expected.len(),
+            differences: None,
             was_found,
-        })
-    }
-
-    /// Checks that the original is as it was when the copy was planned.
-    async fn is_unchanged(&self, plan: &ReproducePlan) -> Result<(), StartError> {
-        let loaded = self.load_thread(&plan.thread).await;
-        let loaded = loaded.map_err(StartError::unchecked)?;
-        let why = if loaded.runs.iter().flatten().any(RunFacts::is_active) {
-            "a run started on the thread since the preview; nothing was sent"
-        } else if loaded.checkpoint().is_some_and(|now| now != plan.head) {
-            "the thread changed since the preview; nothing was sent"
-        } else {
-            return Ok(());
         };
-        Err(StartError::changed(
-            self.refused_here(&plan.thread, why.into()),
-        ))
+        if !copy.state_only {
+            let copied = self.newest_branch(id).await.ok();
+            made.differences = copied.map(|copied| differences(copy, &copied));
+        }
+        Ok(Acted::Copied(Box::new(made)))
     }
 
     /// Looks for a thread whose creation failed or was not answered. It is never sent again.
-    async fn lost_copy(&self, plan: &ReproducePlan, error: ApiError) -> Result<bool, StartError> {
-        let id = &plan.new_thread;
+    async fn lost_copy(&self, copy: &CopiedThread, error: ApiError) -> Result<bool, StartError> {
+        let id = &copy.thread;
         let exists = match self.thread_row(id).await {
             Ok(_) => Some(true),
             Err(error) if error.kind == Kind::NotFound => Some(false),
             Err(_) => None,
         };
-        let remains = format!("thread {id} was created without the whole history: delete it");
-        match (error.is_refusal(), exists) {
+        let is_refusal = error.is_refusal();
+        let is_whole = match exists {
+            Some(true) if copy.state_only => !is_refusal,
+            Some(true) if !is_refusal => self
+                .newest_branch(id)
+                .await
+                .is_ok_and(|branch| branch.len() == copy.expected.len()),
+            _ => false,
+        };
+        match exists {
+            Some(true) if is_whole => Ok(true),
             // Servers create the thread before they apply the supersteps.
-            (true, Some(true)) => {
-                let error = ApiError {
-                    hint: Some(error.hint.clone().unwrap_or(remains)),
+            Some(true) => {
+                let remains =
+                    format!("thread {id} was created without the whole history: delete it");
+                let hint = error.hint.clone().filter(|_| is_refusal).unwrap_or(remains);
+                Err(StartFailure::AfterEdit.because(ApiError {
+                    hint: Some(hint),
                     ..error
-                };
-                Err(StartError {
-                    failure: StartFailure::AfterEdit,
-                    error,
-                })
+                }))
             }
-            (false, Some(true)) if plan.state.is_some() => Ok(true),
-            (false, Some(true)) => match self.newest_branch(id).await {
-                Ok(branch) if branch.len() == plan.expected.len() => Ok(true),
-                _ => {
-                    let error = ApiError {
-                        hint: Some(remains),
-                        ..error
-                    };
-                    Err(StartError {
-                        failure: StartFailure::AfterEdit,
-                        error,
-                    })
-                }
-            },
             // Only after an answer the request is over, so that a missing thread shows that nothing was done.
-            (false, Some(false)) if matches!(error.kind, Kind::Server(_)) => {
-                let (failure, hint) = (StartFailure::Refused, None);
-                let error = ApiError { hint, ..error };
-                Err(StartError { failure, error })
-            }
+            Some(false) if matches!(error.kind, Kind::Server(_)) => Err(StartFailure::Refused
+                .because(ApiError {
+                    hint: None,
+                    ..error
+                })),
             _ => {
                 let check = format!(
                     "it was sent once and may have been done; look for thread {id} before you repeat it"
                 );
-                Err(StartError::sent(error, &check))
+                Err(StartError::sent(error).or_check(check))
             }
         }
     }
 
-    /// Writes the state of a copy without a history.
-    async fn write_copied_state(
+    pub(crate) async fn describe_copy(
         &self,
-        plan: &ReproducePlan,
-        body: &serde_json::Value,
+        copy: &CopiedThread,
+        body: &Value,
     ) -> Result<(), StartError> {
-        let id = &plan.new_thread;
-        let Err(error) = self.update_state(id, body).await else {
-            return Ok(());
-        };
-        let is_written = async || {
-            let state = self.thread_state_raw(id, MAX_STATE).await.ok()?;
-            json::from_str(state.get())
-                .ok()
-                .and_then(HistoryState::read)
-        };
-        if error.is_refusal() {
-            return Err(after_creation(plan, error));
-        }
-        if is_written().await.is_some() {
-            return Ok(());
-        }
-        let hint = Some(format!(
-            "thread {id} was created, maybe without its state: look at it"
-        ));
-        let failure = StartFailure::AfterEditUnknown;
-        let error = ApiError { hint, ..error };
-        Err(StartError { failure, error })
+        let answer = self.patch_thread(&copy.thread, body).await;
+        answer.map(drop).map_err(StartError::sent)
     }
 
-    /// Compares a copy with the original; `None` if it can't be read.
-    async fn differences(&self, plan: &ReproducePlan) -> Option<Vec<StateDifference>> {
-        let copied = match plan.state.is_some() {
-            true => vec![self.newest_state(&plan.new_thread).await.ok()?],
-            false => self.newest_branch(&plan.new_thread).await.ok()?,
-        };
-        let none = HistoryState::default();
-        let last = plan.expected.len().checked_sub(1);
-        let differ = plan
-            .expected
-            .iter()
-            .enumerate()
-            .filter_map(|(n, original)| {
-                let found = difference(original, copied.get(n).unwrap_or(&none))?;
-                Some(StateDifference {
-                    is_newest: Some(n) == last,
-                    ..found
-                })
-            });
-        Some(differ.take(MAX_DIFFERENCES).collect())
+    /// Writes the state of a copy without a history, and compares it with the original.
+    pub(crate) async fn fill_copy(
+        &self,
+        copy: &CopiedThread,
+        body: &Value,
+        done: &mut Done,
+    ) -> Result<Acted, StartError> {
+        let id = &copy.thread;
+        let written = self.update_state(id, body).await;
+        let copied = self.newest_state(id).await.ok();
+        if let Err(error) = written
+            && (error.is_refusal() || copied.is_none())
+        {
+            return Err(StartError::sent(error));
+        }
+        let differences = copied.map(|state| differences(copy, &[state]));
+        Ok(match done.acted.take() {
+            Some(Acted::Copied(made)) => Acted::Copied(Box::new(Reproduced {
+                differences,
+                ..*made
+            })),
+            other => other.unwrap_or(Acted::Changed(Box::default())),
+        })
     }
 }
 
-/// Returns the error of a request after the one that created the thread.
-fn after_creation(plan: &ReproducePlan, error: ApiError) -> StartError {
-    let id = &plan.new_thread;
-    let hint = error
-        .hint
-        .clone()
-        .unwrap_or_else(|| format!("thread {id} was created and is empty: delete it"));
-    StartError {
-        failure: StartFailure::AfterEdit,
-        error: ApiError {
-            hint: Some(hint),
-            ..error
-        },
-    }
+/// Compares a copy with the original.
+fn differences(copy: &CopiedThread, copied: &[HistoryState]) -> Vec<StateDifference> {
+    let none = HistoryState::default();
+    let last = copy.expected.len().checked_sub(1);
+    let states = copy.expected.iter().enumerate();
+    let differ = states.filter_map(|(n, original)| {
+        let found = difference(original, copied.get(n).unwrap_or(&none))?;
+        Some(StateDifference {
+            is_newest: Some(n) == last,
+            ..found
+        })
+    });
+    differ.take(MAX_DIFFERENCES).collect()
 }
 
 fn difference(original: &HistoryState, copy: &HistoryState) -> Option<StateDifference> {
@@ -277,17 +222,9 @@ impl Reproduced {
             Some(step) => format!("at step {step}"),
             None => "at a step".to_string(),
         };
-        let named = |names: &[String]| {
-            let names: Vec<String> = names
-                .iter()
-                .take(8)
-                .map(|name| text::clean(name).into_owned())
-                .collect();
-            if names.is_empty() {
-                "nothing".to_string()
-            } else {
-                names.join(", ")
-            }
+        let named = |names: &[String]| match names.is_empty() {
+            true => "nothing".to_string(),
+            false => listed(names, 8, |_| String::new()),
         };
         let mut parts = Vec::new();
         if !first.keys.is_empty() {

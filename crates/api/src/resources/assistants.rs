@@ -1,10 +1,10 @@
 //! Versions and schemas of assistants, and restoring a version.
 
-use super::{Draft, Guarded, ResourcePlan, target};
+use crate::act::{Does, Draft, Guard, PlanError, Same, Step, listed, unfit};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerKind};
+use crate::{AgentServer, ApiError, Kind, Listing, ServerKind};
 use reqwest::Method;
-use runtail_core::model::{Note, compare};
+use runtail_core::model::{Note, Target, compare};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ impl AgentServer {
         &self,
         assistant: &str,
         version: i64,
-    ) -> Result<ResourcePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let current = self
             .assistant_row(assistant)
             .await
@@ -99,15 +99,10 @@ impl AgentServer {
             .iter()
             .find(|row| row["version"] == version)
             .ok_or_else(|| {
-                let listed: Vec<String> = versions
-                    .iter()
-                    .take(NAMED)
-                    .map(|row| row["version"].to_string())
-                    .collect();
-                let more = if versions.len() > NAMED { ", …" } else { "" };
-                PlanError::Unfit(format!(
-                    "There is no version {version}. The versions are {}{more}.",
-                    listed.join(", ")
+                let numbers = versions.iter().map(|row| row["version"].to_string());
+                let known = listed(numbers, NAMED, |_| ", …".into());
+                unfit(format!(
+                    "There is no version {version}. The versions are {known}."
                 ))
             })?;
         let (from, to) = (only_fields(&current), only_fields(wanted));
@@ -138,21 +133,30 @@ impl AgentServer {
             "New runs use version {version}; active runs keep theirs. All versions are kept, and the next change makes a new one."
         )));
         notes.push(Note::fact("Threads and their states are not changed."));
-        let url = self.url(&Method::POST, &["assistants", assistant, "latest"])?;
-        Ok(self.resource_plan(Draft {
+        let path = ["assistants", assistant];
+        let does = Does::Restore(assistant.into());
+        let body = Some(json!({"version": version}));
+        let step = Step::new(
+            self,
+            Method::POST,
+            &[&path[..], &["latest"]].concat(),
+            body,
+            does,
+        )?;
+        let target = Target::new("assistant", assistant, format!("assistant {name}"));
+        Ok(Draft {
             title: format!("Restore version {version} of {name}"),
-            target: Some(target("assistant", assistant, &format!("assistant {name}"))),
-            method: Method::POST,
-            url,
-            body: Some(json!({"version": version})),
+            target: Some(target),
             changes,
             notes,
-            guard: Some((Guarded::Assistant(assistant.into()), current)),
-        }))
+            guard: Guard::at(self, &path, current, Same::Except(&[])),
+            steps: vec![step],
+            ..Draft::default()
+        })
     }
 
     /// Says which fields of a restored version the server did not restore.
-    pub(super) async fn not_restored(
+    pub(crate) async fn not_restored(
         &self,
         assistant: &str,
         sent: &Value,

@@ -1,10 +1,10 @@
 //! Crons: reading them, and planning their changes (acting reference §9).
 
-use super::{Draft, Guarded, ResourcePlan, target};
+use crate::act::{Does, Draft, Guard, PlanError, Record, Same, Step, field};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerInfo, ServerKind};
+use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
 use reqwest::Method;
-use runtail_core::model::{Change, Note, compare, parse_time};
+use runtail_core::model::{Change, Note, Target, compare};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ impl AgentServer {
         &self,
         thread: Option<&str>,
         fields: &Value,
-    ) -> Result<ResourcePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         check_names(fields, &[&CRON_FIELDS[..], &OF_NEW[..]].concat())?;
         let mut missing = Vec::new();
         for name in ["assistant_id", "schedule"] {
@@ -108,9 +108,9 @@ impl AgentServer {
         if let Some(thread) = thread {
             self.thread_row(thread).await?;
         }
-        let url = match thread {
-            Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "crons"])?,
-            None => self.url(&Method::POST, &["runs", "crons"])?,
+        let path = match thread {
+            Some(thread) => &["threads", thread, "runs", "crons"][..],
+            None => &["runs", "crons"],
         };
         let mut notes = vec![Note::fact(time_zone(&fields["timezone"]))];
         notes.push(match (thread, fields["on_run_completed"].as_str()) {
@@ -128,23 +128,21 @@ impl AgentServer {
         });
         let changes = compare(&Value::Null, fields);
         let schedule = text::clean(fields["schedule"].as_str().unwrap_or_default()).into_owned();
-        Ok(self.resource_plan(Draft {
+        let body = Some(fields.clone());
+        Ok(Draft {
             title: format!("Create a cron ({schedule})"),
-            target: None,
-            method: Method::POST,
-            url,
-            body: Some(fields.clone()),
             changes,
             notes,
-            guard: None,
-        }))
+            steps: vec![Step::new(self, Method::POST, path, body, Does::Change)?],
+            ..Draft::default()
+        })
     }
 
     pub(super) async fn plan_cron_update(
         &self,
         cron: &str,
         fields: &Value,
-    ) -> Result<ResourcePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         check_names(fields, &CRON_FIELDS)?;
         let before = self.cron(cron).await?;
         let changes = changes(&before, fields);
@@ -165,21 +163,20 @@ impl AgentServer {
             notes.push(Note::fact("The server computes the next run."));
         }
         notes.push(Note::fact("Runs that it has started are not changed."));
-        self.cron_patch(
-            format!("Update cron {}", short_id(cron)),
-            cron,
-            fields.clone(),
+        let body = Some(fields.clone());
+        let draft = self.on_cron("Update", cron, before, Method::PATCH, body)?;
+        Ok(Draft {
             changes,
             notes,
-            before,
-        )
+            ..draft
+        })
     }
 
     pub(super) async fn plan_cron_switch(
         &self,
         cron: &str,
         enabled: bool,
-    ) -> Result<ResourcePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let before = self.cron(cron).await?;
         let short = short_id(cron);
         if before["enabled"] == enabled {
@@ -200,38 +197,44 @@ impl AgentServer {
             ),
         };
         let changes = changes(&before, &fields);
-        self.cron_patch(
-            format!("{verb} cron {short}"),
-            cron,
-            fields,
+        let draft = self.on_cron(verb, cron, before, Method::PATCH, Some(fields))?;
+        Ok(Draft {
             changes,
-            vec![Note::fact(note)],
-            before,
-        )
+            notes: vec![Note::fact(note)],
+            ..draft
+        })
     }
 
-    fn cron_patch(
+    /// Plans a request to a cron that was read.
+    fn on_cron(
         &self,
-        title: String,
+        verb: &str,
         cron: &str,
-        fields: Value,
-        changes: Vec<Change>,
-        notes: Vec<Note>,
         before: Value,
-    ) -> Result<ResourcePlan, PlanError> {
-        Ok(self.resource_plan(Draft {
-            title,
-            target: Some(target("cron", cron, &format!("cron {}", short_id(cron)))),
-            method: Method::PATCH,
-            url: self.url(&Method::PATCH, &["runs", "crons", cron])?,
-            body: Some(fields),
-            changes,
-            notes,
-            guard: Some((Guarded::Cron(cron.into()), before)),
-        }))
+        method: Method,
+        body: Option<Value>,
+    ) -> Result<Draft, PlanError> {
+        let name = format!("cron {}", short_id(cron));
+        Ok(Draft {
+            title: format!("{verb} {name}"),
+            target: Some(Target::new("cron", cron, name)),
+            guard: Guard::Record {
+                at: Record::Cron(self.clone(), cron.into()),
+                before,
+                same: Same::Except(&MOVING),
+            },
+            steps: vec![Step::new(
+                self,
+                method,
+                &["runs", "crons", cron],
+                body,
+                Does::Change,
+            )?],
+            ..Draft::default()
+        })
     }
 
-    pub(super) async fn plan_cron_deletion(&self, cron: &str) -> Result<ResourcePlan, PlanError> {
+    pub(super) async fn plan_cron_deletion(&self, cron: &str) -> Result<Draft, PlanError> {
         let before = self.cron(cron).await?;
         let threads = match (
             before["thread_id"].is_string(),
@@ -247,16 +250,8 @@ impl AgentServer {
             )),
             Note::warning("This can't be undone. Pausing it keeps its settings."),
         ];
-        Ok(self.resource_plan(Draft {
-            title: format!("Delete cron {}", short_id(cron)),
-            target: Some(target("cron", cron, &format!("cron {}", short_id(cron)))),
-            method: Method::DELETE,
-            url: self.url(&Method::DELETE, &["runs", "crons", cron])?,
-            body: None,
-            changes: Vec::new(),
-            notes,
-            guard: Some((Guarded::Cron(cron.into()), before)),
-        }))
+        let draft = self.on_cron("Delete", cron, before, Method::DELETE, None)?;
+        Ok(Draft { notes, ..draft })
     }
 }
 
@@ -301,15 +296,6 @@ fn time_zone(zone: &Value) -> String {
     }
 }
 
-/// Returns a field of a cron. What its runs get is in its payload.
-fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
-    if row[name].is_null() {
-        &row["payload"][name]
-    } else {
-        &row[name]
-    }
-}
-
 fn changes(before: &Value, fields: &Value) -> Vec<Change> {
     let names = || {
         fields
@@ -324,45 +310,6 @@ fn changes(before: &Value, fields: &Value) -> Vec<Change> {
     compare(&old, fields)
 }
 
-/// Whether a cron is as it was, apart from what its runs change.
-pub(super) fn is_same(before: &Value, now: &Value) -> bool {
-    let settings = |row: &Value| {
-        let mut row = row.clone();
-        if let Some(fields) = row.as_object_mut() {
-            fields.retain(|name, _| !MOVING.contains(&name.as_str()));
-        }
-        row
-    };
-    settings(before) == settings(now)
-}
-
-/// Returns which of the sent fields still have their old values in the server's answer.
-pub(super) fn complaint(sent: &Value, before: &Value, after: &Value) -> Option<String> {
-    let is_equal = |a: &Value, b: &Value| match (
-        a.as_str().and_then(parse_time),
-        b.as_str().and_then(parse_time),
-    ) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    };
-    let is_unseen = |(name, sent): &(&String, &Value)| {
-        let (before, after) = (field(before, name), field(after, name));
-        is_equal(before, after) && !is_equal(sent, after)
-    };
-    let unseen: Vec<&str> = sent
-        .as_object()?
-        .iter()
-        .filter(is_unseen)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    let unseen = unseen.join(", ");
-    (!after.is_null() && !unseen.is_empty()).then(|| {
-        format!(
-            "the server accepted the change, but its response shows the old values of: {unseen}"
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,9 +318,9 @@ mod tests {
     fn a_run_of_a_cron_is_no_change_of_its_settings() {
         let before = json!({"schedule": "* * * * *", "next_run_date": "2026-11-22T03:00:00Z", "updated_at": "a"});
         let mut now = json!({"schedule": "* * * * *", "next_run_date": "2026-11-22T03:01:00Z", "updated_at": "b"});
-        assert!(is_same(&before, &now));
+        assert_eq!(Same::Except(&MOVING).change(&before, &now), None);
         now["schedule"] = json!("*/2 * * * *");
-        assert!(!is_same(&before, &now));
+        assert!(Same::Except(&MOVING).change(&before, &now).is_some());
     }
 
     #[test]
@@ -382,9 +329,9 @@ mod tests {
             json!({"schedule": "0 9 * * *", "end_time": null, "payload": {"input": {"x": 1}}});
         let sent = json!({"schedule": "0 10 * * *", "input": {"x": 2}, "end_time": "2027-01-01T00:00:00Z"});
         let done = json!({"schedule": "0 10 * * *", "end_time": "2027-01-01T00:00:00+00:00", "payload": {"input": {"x": 2}}});
-        assert_eq!(complaint(&sent, &before, &done), None);
-        let said = complaint(&sent, &before, &before).unwrap_or_default();
-        assert!(said.ends_with("of: schedule, input, end_time"), "{said}");
+        let unseen = |after| crate::act::unseen(Some(&sent), &before, after);
+        assert!(unseen(&done).is_empty());
+        assert_eq!(unseen(&before), ["schedule", "input", "end_time"]);
     }
 
     #[test]

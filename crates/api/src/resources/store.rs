@@ -1,9 +1,9 @@
 //! The store: namespaces and items, and planning their changes (acting reference §9).
 
-use super::{Draft, Guarded, ResourcePlan, target};
+use crate::act::{Does, Draft, Guard, PlanError, Record, Same, Step, unfit};
 use crate::pages::PAGE;
 use crate::rows::UnreadRows;
-use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerInfo, ServerKind};
+use crate::{AgentServer, ApiError, Kind, Listing, ServerInfo, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Note, Target, compare};
 use runtail_core::text;
@@ -151,7 +151,7 @@ impl AgentServer {
         key: &str,
         value: &Value,
         edited_from: Option<&Value>,
-    ) -> Result<ResourcePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let mut reasons = wrong_place(namespace, key);
         if !value.is_object() {
             reasons.push("the value must be a JSON object: servers refuse others".into());
@@ -166,7 +166,7 @@ impl AgentServer {
             } else {
                 "has changed"
             };
-            return Err(PlanError::Unfit(format!(
+            return Err(unfit(format!(
                 "The item {now} since it was opened for editing. Open it again to edit its current value."
             )));
         }
@@ -188,23 +188,28 @@ impl AgentServer {
             ));
         }
         let changes = compare(&before["value"], value);
-        Ok(self.resource_plan(Draft {
-            title: format!("{verb} item {name}"),
-            target: Some(item_target(namespace, key)),
-            method: Method::PUT,
-            url: self.url(&Method::PUT, &["store", "items"])?,
-            body: Some(json!({"namespace": namespace, "key": key, "value": value})),
+        let item = Record::Item(self.clone(), namespace.to_vec(), key.into());
+        let body = json!({"namespace": namespace, "key": key, "value": value});
+        let does = Does::Put(item.clone());
+        Ok(Draft {
             changes,
             notes,
-            guard: Some((Guarded::Item(namespace.to_vec(), key.into()), before)),
-        }))
+            steps: vec![Step::new(
+                self,
+                Method::PUT,
+                &["store", "items"],
+                Some(body),
+                does,
+            )?],
+            ..on_item(verb, name, item, before)
+        })
     }
 
     pub(super) async fn plan_item_deletion(
         &self,
         namespace: &[String],
         key: &str,
-    ) -> Result<ResourcePlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let reasons = wrong_place(namespace, key);
         if !reasons.is_empty() {
             return Err(PlanError::Wrong(reasons));
@@ -213,20 +218,20 @@ impl AgentServer {
         let name = name_of(namespace, key);
         if before.is_null() {
             // Servers answer a deletion of nothing like any other.
-            return Err(PlanError::Unfit(format!("There is no item {name}.")));
+            return Err(unfit(format!("There is no item {name}.")));
         }
-        Ok(self.resource_plan(Draft {
-            title: format!("Delete item {name}"),
-            target: Some(item_target(namespace, key)),
-            method: Method::DELETE,
-            url: self.url(&Method::DELETE, &["store", "items"])?,
-            body: Some(json!({"namespace": namespace, "key": key})),
-            changes: compare(&before["value"], &Value::Null),
+        let changes = compare(&before["value"], &Value::Null);
+        let item = Record::Item(self.clone(), namespace.to_vec(), key.into());
+        let body = Some(json!({"namespace": namespace, "key": key}));
+        let path = ["store", "items"];
+        Ok(Draft {
+            changes,
             notes: vec![Note::warning(
                 "The store keeps no history, so the value can't be restored.",
             )],
-            guard: Some((Guarded::Item(namespace.to_vec(), key.into()), before)),
-        }))
+            steps: vec![Step::new(self, Method::DELETE, &path, body, Does::Change)?],
+            ..on_item("Delete", name, item, before)
+        })
     }
 }
 
@@ -262,7 +267,16 @@ fn name_of(namespace: &[String], key: &str) -> String {
     text::clean(&format!("{} {key}", namespace.join("."))).into_owned()
 }
 
-fn item_target(namespace: &[String], key: &str) -> Target {
-    let name = name_of(namespace, key);
-    target("item", &name, &format!("item {name}"))
+/// The plan of a change of an item that was read; null if there is none.
+fn on_item(verb: &str, name: String, at: Record, before: Value) -> Draft {
+    Draft {
+        title: format!("{verb} item {name}"),
+        target: Some(Target::new("item", &name, format!("item {name}"))),
+        guard: Guard::Record {
+            at,
+            before,
+            same: Same::Except(&["created_at", "updated_at"]),
+        },
+        ..Draft::default()
+    }
 }

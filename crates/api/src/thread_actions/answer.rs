@@ -3,8 +3,9 @@
 
 use super::plan::{assistant_of, omitted_note};
 use super::start::was_answered;
-use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, sentence_of, unfit};
-use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use super::{LoadedThread, RunStart, sentence_of, unfit};
+use crate::act::{Draft, PlanError, StartGuard};
+use crate::{AgentServer, ApiError, ServerKind};
 use runtail_core::model::{
     GivenAnswer, MIXED_DECISIONS, Note, Problem, Question, Reply, Rerun, Resume, StateFacts,
     resume, shell_word, summary_of,
@@ -24,7 +25,7 @@ impl AgentServer {
         thread: &str,
         interrupt: Option<&str>,
         answer: &GivenAnswer,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         if loaded.is_blank() {
             return Err(unfit(
@@ -59,7 +60,6 @@ impl AgentServer {
         }
         let made = resume(&questions, &replies)
             .map_err(|problems| PlanError::Wrong(reasons(&problems, &questions)))?;
-        let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let asked: Vec<Question> = chosen.iter().map(|at| questions[*at].clone()).collect();
         let mut notes = vec![Note::fact(format!(
             "Question: {}",
@@ -78,16 +78,28 @@ impl AgentServer {
             1 => notes.push(Note::fact("1 other question stays open.")),
             n => notes.push(Note::fact(format!("{n} other questions stay open."))),
         }
-        notes.extend(self.doubts(&asked, &made).await?);
-        notes.extend(self.race_note(&loaded).await?);
+        self.answer_with(thread, &loaded, (asked, &made), notes)
+            .await
+    }
+
+    /// Plans a run that answers these questions of a loaded thread.
+    pub(super) async fn answer_with(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        (asked, made): (Vec<Question>, &Resume),
+        mut notes: Vec<Note>,
+    ) -> Result<Draft, PlanError> {
+        let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
+        notes.extend(self.doubts(&asked, made).await?);
+        notes.extend(self.race_note(loaded).await?);
         notes.extend(omitted_note(&omitted));
-        let body = body.answering(&made);
         let start = RunStart {
             thread: thread.into(),
-            body,
+            body: body.answering(made),
             guard: StartGuard::Questions(asked),
         };
-        self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)
+        Ok(self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?)
     }
 
     /// Explains that the server keeps an answer that the graph rejected.
@@ -149,7 +161,7 @@ impl AgentServer {
     }
 
     /// Returns a warning for a server that ignores `multitask_strategy`, so that it runs two answers at once (seen on Aegra 0.6.0 and 0.11.0).
-    pub(super) async fn race_note(&self, loaded: &LoadedThread) -> Result<Option<Note>, PlanError> {
+    async fn race_note(&self, loaded: &LoadedThread) -> Result<Option<Note>, PlanError> {
         // Only Aegra's threads have no field for questions; other servers need no further request.
         let may_be_aegra = loaded
             .thread
@@ -164,7 +176,7 @@ impl AgentServer {
     }
 
     /// Returns notes about what can't be checked in a valid answer.
-    pub(super) async fn doubts(
+    async fn doubts(
         &self,
         questions: &[Question],
         answer: &Resume,

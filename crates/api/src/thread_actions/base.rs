@@ -1,7 +1,8 @@
 //! The checkpoint that an action starts from: whether it exists, what it holds, and what followed it.
 
 use super::{LoadedThread, unfit};
-use crate::{AgentServer, Kind, PlanError, ServerKind};
+use crate::act::PlanError;
+use crate::{AgentServer, Kind, ServerKind};
 use runtail_core::json;
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_core::text::{self, short_id};

@@ -1,20 +1,10 @@
 //! The input of a run, sent again on new threads of two servers, so that their runs can be compared.
 
 use super::plan::{assistant_of, omitted_note};
-use super::{RunStart, StartError, Started, unfit};
-use crate::{AgentServer, PlanError};
-use runtail_core::model::{Note, Preview, Rerun, RunCreate};
+use crate::AgentServer;
+use crate::act::{Draft, Plan, PlanError, unfit};
+use runtail_core::model::{Note, Rerun, RunCreate};
 use runtail_core::text::{self, short_id};
-
-/// A run on each of two servers.
-#[derive(Clone)]
-pub struct BothPlan {
-    /// The preview: two requests to each server, those to the thread's own server first.
-    pub preview: Preview,
-    /// The new threads, in the same order.
-    pub threads: [String; 2],
-    starts: [Box<RunStart>; 2],
-}
 
 impl AgentServer {
     /// Plans to send the input of a run of this server again, on a new thread of this server and of another one. Without a run,
@@ -27,7 +17,7 @@ impl AgentServer {
         other: &AgentServer,
         thread: &str,
         run: Option<&str>,
-    ) -> Result<BothPlan, PlanError> {
+    ) -> Result<Plan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let facts = match run {
             Some(run) => self.facts_of(thread, &loaded, run).await?,
@@ -62,19 +52,13 @@ impl AgentServer {
             .assistant_with_graph(&graph, "")
             .await?
             .unwrap_or_else(|| graph.clone());
-        let threads = [
-            uuid::Uuid::new_v4().to_string(),
-            uuid::Uuid::new_v4().to_string(),
-        ];
-        let (preview, here) = self.run_on_new(&threads[0], body.clone())?;
-        let (second, there) = other.run_on_new(
-            &threads[1],
-            RunCreate {
-                assistant_id: there,
-                ..body
-            },
-        )?;
-
+        let new_thread = || uuid::Uuid::new_v4().to_string();
+        let here = self.run_on_new(&new_thread(), body.clone())?;
+        let there = RunCreate {
+            assistant_id: there,
+            ..body
+        };
+        let there = other.run_on_new(&new_thread(), there)?;
         let graph = text::clean(&graph);
         let mut notes = vec![
             Note::fact(format!(
@@ -101,35 +85,11 @@ impl AgentServer {
             )));
         }
         notes.extend(omitted_note(&omitted));
-        let then = preview
-            .then
-            .iter()
-            .chain(second.requests())
-            .cloned()
-            .collect();
-        let title = format!("Run the input of run {name} on two servers");
-        Ok(BothPlan {
-            preview: Preview {
-                title,
-                then,
-                notes,
-                ..preview
-            },
-            threads,
-            starts: [here, there],
-        })
-    }
-
-    /// Starts both runs, each once. Returns the results in the order of the plan.
-    pub async fn start_on_both(
-        &self,
-        other: &AgentServer,
-        plan: &BothPlan,
-    ) -> [Result<Started, StartError>; 2] {
-        let (here, there) = tokio::join!(
-            self.create_and_start(&plan.starts[0]),
-            other.create_and_start(&plan.starts[1])
-        );
-        [here, there]
+        let here = Draft {
+            title: format!("Run the input of run {name} on two servers"),
+            notes,
+            ..here
+        };
+        Ok(here.plan().beside(there.plan()))
     }
 }

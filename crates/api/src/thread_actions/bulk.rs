@@ -1,8 +1,9 @@
 //! One action on several threads. Each thread has its own plan, is checked again, and gets its request once.
 
 use super::edit::START;
-use super::{Acted, StartError, StartFailure, StateEdit, ThreadIntent, ThreadPlan, unfit};
-use crate::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
+use super::{StateEdit, ThreadIntent, unfit};
+use crate::act::{Acted, Draft, PlanError, StartError, StartFailure};
+use crate::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget};
 use runtail_core::model::{Note, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use std::sync::Arc;
@@ -148,8 +149,8 @@ impl BulkOutcome {
         match result {
             Ok(Acted::Deleted) => (BulkOutcome::Deleted, None),
             Ok(Acted::Started(_) | Acted::Forked { .. }) => (BulkOutcome::Started, None),
-            Ok(Acted::Written(_) | Acted::Labeled) => (BulkOutcome::Stopped, None),
             Ok(Acted::Cancelling(targets)) => of_targets(targets),
+            Ok(_) => (BulkOutcome::Stopped, None),
             Err(StartError { failure, error }) => {
                 let outcome = match failure {
                     StartFailure::AfterEdit => BulkOutcome::Edited,
@@ -188,22 +189,22 @@ impl AgentServer {
         &self,
         thread: &str,
         edit: Option<&StateEdit>,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         match (&status, edit) {
             (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None, false).await,
             (ThreadStatus::Failed { .. }, Some(edit)) => {
-                let (mut plan, base) = self
+                let (mut draft, base) = self
                     .plan_edit_and_run(thread, &loaded, None, edit, loaded.reached_limit(&status))
                     .await?;
                 let first = format!(
                     "Edits {}, the newest, then starts a run from the new checkpoint.",
                     base.name()
                 );
-                plan.preview.notes.insert(0, Note::fact(first));
-                plan.preview.title = format!("Edit and retry thread {}", short_id(thread));
-                Ok(plan)
+                draft.notes.insert(0, Note::fact(first));
+                draft.title = format!("Edit and retry thread {}", short_id(thread));
+                Ok(draft)
             }
             (ThreadStatus::Unknown { .. }, _) => Err(unfit(
                 "The thread's status is unknown, and only failed threads are retried.",

@@ -2,13 +2,11 @@
 //! the rules decide about every action of every open question.
 
 use super::answer::{not_waiting, reasons};
-use super::plan::{assistant_of, omitted_note};
-use super::{RunStart, StartGuard, ThreadPlan, unfit};
-use crate::{AgentServer, PlanError};
-use runtail_core::model::{
-    AnswerRule, Note, Question, Reply, Rerun, RulePlace, RuledAction, resume,
-};
-use runtail_core::text::{self, short_id};
+use super::unfit;
+use crate::AgentServer;
+use crate::act::{Draft, Plan, PlanError};
+use runtail_core::model::{AnswerRule, Note, Question, Reply, RulePlace, RuledAction, resume};
+use runtail_core::text;
 
 /// Maximum number of threads to answer at once.
 pub const MAX_RULED_THREADS: usize = 200;
@@ -18,7 +16,7 @@ pub const MAX_RULED_PLANS: usize = 4;
 /// An answer by rules.
 #[derive(Clone)]
 pub struct RuledPlan {
-    pub plan: ThreadPlan,
+    pub plan: Plan,
     /// The questions that it answers: all that are open.
     pub questions: Vec<RuledQuestion>,
 }
@@ -42,6 +40,19 @@ impl AgentServer {
         rules: &[AnswerRule],
         profile: &str,
     ) -> Result<RuledPlan, PlanError> {
+        let (draft, questions) = self.ruled(thread, rules, profile).await?;
+        Ok(RuledPlan {
+            plan: draft.plan(),
+            questions,
+        })
+    }
+
+    pub(super) async fn ruled(
+        &self,
+        thread: &str,
+        rules: &[AnswerRule],
+        profile: &str,
+    ) -> Result<(Draft, Vec<RuledQuestion>), PlanError> {
         let loaded = self.load_thread(thread).await?;
         let questions = loaded.answerable();
         if questions.is_empty() {
@@ -68,7 +79,6 @@ impl AgentServer {
         }
         let made = resume(&questions, &replies)
             .map_err(|problems| unfit(reasons(&problems, &questions).join("; ")))?;
-        let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let mut notes = Vec::new();
         for RuledQuestion {
             question,
@@ -85,19 +95,8 @@ impl AgentServer {
                     .map(|decided| Note::fact(sentence(decided))),
             );
         }
-        notes.extend(self.doubts(&questions, &made).await?);
-        notes.extend(self.race_note(&loaded).await?);
-        notes.extend(omitted_note(&omitted));
-        let start = RunStart {
-            thread: thread.into(),
-            body: body.answering(&made),
-            guard: StartGuard::Questions(questions),
-        };
-        let plan = self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)?;
-        Ok(RuledPlan {
-            plan,
-            questions: ruled,
-        })
+        let draft = self.answer_with(thread, &loaded, (questions, &made), notes);
+        Ok((draft.await?, ruled))
     }
 }
 

@@ -2,15 +2,12 @@
 //! keys, node and checkpoint are checked first (acting reference §1.9, §6).
 
 use super::base::Base;
-use super::plan::{assistant_of, named};
-use super::{
-    Choice, LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, Writer,
-    unfit,
-};
-use crate::answer::Service;
-use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use super::plan::{assistant_of, named, on_thread};
+use super::{LoadedThread, StateEdit, WriteKind, Writer, unfit};
+use crate::act::{Choice, Does, Draft, Guard, PlanError, StartGuard, Step, listed};
+use crate::{AgentServer, ApiError, ServerKind};
 use reqwest::Method;
-use runtail_core::model::{Change, Note, PlainRequest, Preview, Question, ThreadStatus};
+use runtail_core::model::{Change, Note, Question, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -53,7 +50,7 @@ impl AgentServer {
         &self,
         thread: &str,
         edit: &StateEdit,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         match (&edit.values, edit.as_node.as_deref()) {
             (Value::Null, Some(END)) if edit.checkpoint.is_none() => {
                 return self.plan_end(thread).await;
@@ -93,10 +90,10 @@ impl AgentServer {
             ));
         }
         let title = format!("Edit the state of thread {}", short_id(thread));
-        let write = self.state_write(thread, body, &loaded, WriteKind::Edit);
-        Ok(ThreadPlan {
+        Ok(Draft {
+            changes,
             choice,
-            ..self.plan_write(title, write, changes, notes)?
+            ..self.plan_write(title, thread, body, (&loaded, WriteKind::Edit), notes)?
         })
     }
 
@@ -249,57 +246,28 @@ impl AgentServer {
         }
     }
 
-    pub(super) fn state_write(
+    /// Plans an edit of the state of a loaded thread.
+    pub(super) fn plan_write(
         &self,
+        title: String,
         thread: &str,
         body: Value,
-        loaded: &LoadedThread,
-        kind: WriteKind,
-    ) -> StateWrite {
+        (loaded, kind): (&LoadedThread, WriteKind),
+        notes: Vec<Note>,
+    ) -> Result<Draft, ApiError> {
         let guard = match kind {
             WriteKind::Release => StartGuard::BusyWithoutRun,
             WriteKind::Edit | WriteKind::End => {
                 StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string))
             }
         };
-        StateWrite {
-            thread: thread.into(),
-            body,
-            guard,
-            kind,
-        }
-    }
-
-    pub(super) fn plan_write(
-        &self,
-        title: String,
-        write: StateWrite,
-        changes: Vec<Change>,
-        notes: Vec<Note>,
-    ) -> Result<ThreadPlan, ApiError> {
-        let request = self.write_request(&write)?;
-        let preview = Preview {
-            title,
-            request,
-            changes,
-            ..self.shown(&write.thread, notes)
-        };
-        Ok(ThreadPlan {
-            preview,
-            choice: None,
-            step: Step::Write(Box::new(write)),
+        let does = Does::Write(thread.into(), kind);
+        let path = ["threads", thread, "state"];
+        Ok(Draft {
+            guard: Guard::Thread(self.clone(), thread.into(), guard),
+            steps: vec![Step::new(self, Method::POST, &path, Some(body), does)?],
+            ..on_thread(title, thread, notes)
         })
-    }
-
-    /// The request that edits a state, as it can be shown.
-    pub(super) fn write_request(&self, write: &StateWrite) -> Result<PlainRequest, ApiError> {
-        let url = self.url(&Method::POST, &["threads", &write.thread, "state"])?;
-        Ok(self.http.shown(
-            Service::Agent,
-            Method::POST.to_string(),
-            &url,
-            Some(&write.body),
-        ))
     }
 }
 
@@ -367,15 +335,10 @@ impl Drawing {
         if node == START || own.contains(&node) {
             return Ok(None);
         }
-        let known: Vec<String> = own
-            .iter()
-            .take(NAMED)
-            .map(|name| text::clean(name).into_owned())
-            .collect();
+        let known = listed(own, NAMED, |_| String::new());
         let node = text::clean(node);
         Err(PlanError::Wrong(vec![format!(
-            "the graph has no node {node}; it has {}",
-            known.join(", ")
+            "the graph has no node {node}; it has {known}"
         )]))
     }
 
@@ -459,21 +422,15 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
     if unknown.is_empty() {
         return Ok(Vec::new());
     }
-    let listed: Vec<String> = known
-        .iter()
-        .take(NAMED)
-        .map(|key| text::clean(key).into_owned())
-        .collect();
-    let more = if known.len() > NAMED { ", …" } else { "" };
+    let known = listed(known, NAMED, |_| ", …".into());
     let (noun, them) = if unknown.len() == 1 {
         ("key", "it")
     } else {
         ("keys", "them")
     };
     Err(PlanError::Wrong(vec![format!(
-        "the state has no {noun} {}, and the server would ignore {them}; its keys are {}{more}{why}",
-        unknown.join(", "),
-        listed.join(", ")
+        "the state has no {noun} {}, and the server would ignore {them}; its keys are {known}{why}",
+        unknown.join(", ")
     )]))
 }
 

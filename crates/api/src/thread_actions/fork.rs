@@ -5,14 +5,13 @@ use super::branch::Next;
 use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
 use super::plan::{assistant_of, breakpoints_note, named, omitted_note, raised};
 use super::start::was_answered;
-use super::{
-    ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit,
-};
-use crate::{AgentServer, PlanError, ServerKind};
+use super::{ForkChange, LoadedThread, StateEdit, WriteKind, unfit};
+use crate::act::{Draft, PlanError};
+use crate::{AgentServer, ServerKind};
 use runtail_core::json;
 use runtail_core::model::{
-    Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Preview, Question, Rerun, RunCreate,
-    StateFacts, StepLimit, TaskFacts, ThreadStatus,
+    Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Question, Rerun, RunCreate, StateFacts,
+    StepLimit, TaskFacts, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::Value;
@@ -28,7 +27,7 @@ impl AgentServer {
         thread: &str,
         checkpoint: Option<&str>,
         change: &ForkChange,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         match change {
@@ -40,11 +39,11 @@ impl AgentServer {
                     .await
             }
             ForkChange::Edit(edit) => {
-                let (mut plan, base) = self
+                let (draft, base) = self
                     .plan_edit_and_run(thread, &loaded, checkpoint, edit, None)
                     .await?;
-                plan.preview.branch = Some(self.edited_branch(&loaded, &base, edit).await?);
-                Ok(plan)
+                let branch = Some(self.edited_branch(&loaded, &base, edit).await?);
+                Ok(Draft { branch, ..draft })
             }
         }
     }
@@ -54,7 +53,7 @@ impl AgentServer {
         thread: &str,
         loaded: &LoadedThread,
         checkpoint: Option<&str>,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let base = self.base_of(thread, loaded, checkpoint).await?;
         if !self.takes_no_input().await? {
             return Err(unfit(NEEDS_INPUT));
@@ -100,9 +99,10 @@ impl AgentServer {
             step_of(&base),
             short_id(thread)
         );
-        let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
-        plan.preview.branch = Some(branch);
-        Ok(plan)
+        Ok(Draft {
+            branch: Some(branch),
+            ..self.plan_start(thread, title, body, loaded, notes)?
+        })
     }
 
     async fn plan_new_input(
@@ -111,7 +111,7 @@ impl AgentServer {
         loaded: &LoadedThread,
         checkpoint: Option<&str>,
         input: &Value,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let base = self.base_of(thread, loaded, checkpoint).await?;
         let (assistant, other) = self.assistant_for(loaded, &base).await?;
         let past = self.past_of(&base, loaded.newest_run()).await;
@@ -165,9 +165,10 @@ impl AgentServer {
             step_of(&base),
             short_id(thread)
         );
-        let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
-        plan.preview.branch = Some(branch);
-        Ok(plan)
+        Ok(Draft {
+            branch: Some(branch),
+            ..self.plan_start(thread, title, body, loaded, notes)?
+        })
     }
 
     /// Plans an edit of a checkpoint and a run from there. A limit of steps that the newest run reached is raised.
@@ -178,7 +179,7 @@ impl AgentServer {
         checkpoint: Option<&str>,
         edit: &StateEdit,
         reached: Option<StepLimit>,
-    ) -> Result<(ThreadPlan, Base), PlanError> {
+    ) -> Result<(Draft, Base), PlanError> {
         let base = self
             .editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref()))
             .await?;
@@ -220,33 +221,20 @@ impl AgentServer {
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
         raised(&mut run, reached, None, &mut notes);
-        let write = self.state_write(thread, body, loaded, WriteKind::Edit);
         notes.extend(breakpoints_note(&run));
-        // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart {
-            thread: thread.into(),
-            body: crate::mark_start(run),
-            guard: StartGuard::None,
-        };
-        let preview = Preview {
-            title: format!(
-                "Run again from {} of thread {} after an edit",
-                step_of(&base),
-                short_id(thread)
-            ),
-            request: self.write_request(&write)?,
-            then: vec![self.start_request(thread, &start.body)?],
+        let title = format!(
+            "Run again from {} of thread {} after an edit",
+            step_of(&base),
+            short_id(thread)
+        );
+        let mut draft = self.plan_write(title, thread, body, (loaded, WriteKind::Edit), notes)?;
+        draft.steps.push(self.start_step(thread, run)?);
+        let draft = Draft {
             changes,
-            ..self.shown(thread, notes)
+            choice,
+            ..draft
         };
-        Ok((
-            ThreadPlan {
-                preview,
-                choice,
-                step: Step::WriteAndStart(Box::new(write), Box::new(start)),
-            },
-            base,
-        ))
+        Ok((draft, base))
     }
 
     /// Returns what a retry of the newest checkpoint runs; nothing if that can't be read.

@@ -1,9 +1,11 @@
 //! Names and stars of threads, which are kept in their metadata. Every server merges a `PATCH` into it (acting reference §4).
 
-use super::{StartError, StartFailure, Step, ThreadPlan, unfit};
-use crate::{AgentServer, ApiError, Kind, PlanError};
+use super::plan::on_thread;
+use super::unfit;
+use crate::act::{Acted, Does, Draft, Guard, PlanError, Same, StartError, StartFailure, Step};
+use crate::{AgentServer, Kind};
 use reqwest::Method;
-use runtail_core::model::{NAME_KEY, Note, Preview, STAR_KEY, compare};
+use runtail_core::model::{NAME_KEY, Note, STAR_KEY, compare};
 use runtail_core::text::{self, short_id};
 use serde_json::{Map, Value, json};
 
@@ -35,21 +37,12 @@ impl ThreadLabel {
     }
 }
 
-/// A label that is to be sent.
-#[derive(Clone)]
-pub(super) struct LabelWrite {
-    pub thread: String,
-    pub metadata: Map<String, Value>,
-    /// The values of the same keys in the preview.
-    pub before: Map<String, Value>,
-}
-
 impl AgentServer {
     pub(super) async fn plan_label(
         &self,
         thread: &str,
         label: &ThreadLabel,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         if label
             .name
             .as_ref()
@@ -60,21 +53,25 @@ impl AgentServer {
             )));
         }
         let metadata = label.metadata();
-        let before = self.label_of(thread, &metadata).await?;
-        let is_same = |(key, value): (&String, &Value)| match (
-            before.get(key).unwrap_or(&Value::Null),
-            value,
-        ) {
-            (Value::Null, Value::Null | Value::Bool(false)) => true,
-            (known, value) => known == value,
-        };
+        let row = self.thread_row(thread).await?;
+        let is_same =
+            |(key, value): (&String, &Value)| match (&row["metadata"][key.as_str()], value) {
+                (Value::Null, Value::Null | Value::Bool(false)) => true,
+                (known, value) => known == value,
+            };
         if metadata.iter().all(is_same) {
             return Err(PlanError::Nothing(
                 "The thread has this name and star already.".into(),
             ));
         }
-        let url = self.url(&Method::PATCH, &["threads", thread])?;
+        let known = |(key, _): (&String, &Value)| (key.clone(), row["metadata"][key].clone());
+        let before: Map<String, Value> = metadata.iter().map(known).collect();
+        let parts = metadata
+            .keys()
+            .map(|key| format!("/metadata/{key}"))
+            .collect();
         let body = json!({ "metadata": metadata });
+        let changes = compare(&json!({ "metadata": before }), &body);
         let notes = vec![
             Note::fact("Kept in the thread's metadata: everyone who uses this server sees it."),
             Note::fact(
@@ -87,82 +84,39 @@ impl AgentServer {
             (None, Some(false)) => "Remove the star of",
             (None, _) => "Star",
         };
-        let preview = Preview {
-            title: format!("{verb} thread {}", short_id(thread)),
-            changes: compare(&json!({ "metadata": before }), &body),
-            ..self.preview(thread, Method::PATCH, &url, Some(&body), notes)
-        };
-        let step = Step::Label(LabelWrite {
-            thread: thread.into(),
-            metadata,
-            before,
-        });
-        Ok(ThreadPlan {
-            preview,
-            choice: None,
-            step,
+        let path = ["threads", thread];
+        let does = Does::Label(thread.into());
+        Ok(Draft {
+            changes,
+            guard: Guard::at(self, &path, row, Same::Parts(parts)),
+            steps: vec![Step::new(self, Method::PATCH, &path, Some(body), does)?],
+            ..on_thread(format!("{verb} thread {}", short_id(thread)), thread, notes)
         })
     }
 
-    /// Reads the values that a label would replace.
-    async fn label_of(
+    pub(crate) async fn label_thread(
         &self,
         thread: &str,
-        keys: &Map<String, Value>,
-    ) -> Result<Map<String, Value>, ApiError> {
-        let row = self.thread(thread).await?;
-        let metadata = row.metadata.as_ref().and_then(Value::as_object);
-        let known = |key: &String| Some((key.clone(), metadata?.get(key)?.clone()));
-        Ok(keys.keys().filter_map(known).collect())
-    }
-
-    /// Checks the thread again and sends the label. Returns the thread's name and star as the server has them.
-    pub(super) async fn write_label(&self, write: &LabelWrite) -> Result<(), StartError> {
-        let now = self.label_of(&write.thread, &write.metadata).await;
-        let now = now.map_err(StartError::unchecked)?;
-        if now != write.before {
-            let detail = "the thread's name or star was changed by someone else; nothing was sent"
-                .to_string();
-            return Err(StartError::changed(
-                self.refused_here(&write.thread, detail),
-            ));
-        }
-        match self
-            .patch_thread(&write.thread, &json!({ "metadata": write.metadata }))
-            .await
-        {
-            Ok(row) => {
-                let is_kept = |(key, value): (&String, &Value)| row["metadata"][key] == *value;
-                if write.metadata.iter().all(is_kept) {
-                    return Ok(());
-                }
-                let detail = format!(
-                    "the server answered, but did not keep {}",
-                    text::clean(&keys_of(&write.metadata))
-                );
-                Err(StartError {
-                    failure: StartFailure::Refused,
-                    error: self.refused_here(&write.thread, detail),
-                })
-            }
+        body: &Value,
+    ) -> Result<Acted, StartError> {
+        let row = match self.patch_thread(thread, body).await {
+            Ok(row) => row,
             Err(error) if error.may_lack_call() && error.kind != Kind::NotFound => {
-                Err(StartError {
-                    failure: StartFailure::NotOffered,
-                    error,
-                })
+                return Err(StartFailure::NotOffered.because(error));
             }
-            Err(error) => Err(StartError::sent(
-                error,
-                "it was sent once and may have been done; look at the thread's name before you repeat it",
-            )),
+            Err(error) => {
+                let check = "it was sent once and may have been done; look at the thread's name before you repeat it";
+                return Err(StartError::sent(error).or_check(check));
+            }
+        };
+        let sent = body["metadata"].as_object().into_iter().flatten();
+        let lost = sent.filter(|(key, value)| row["metadata"][key.as_str()] != **value);
+        let lost: Vec<&str> = lost.map(|(key, _)| key.as_str()).collect();
+        if lost.is_empty() {
+            return Ok(Acted::Labeled);
         }
+        let lost = text::clean(&lost.join(", ")).into_owned();
+        let detail = format!("the server answered, but did not keep {lost}");
+        Err(StartFailure::Refused.because(self.refused_here(thread, detail)))
     }
-}
-
-fn keys_of(metadata: &Map<String, Value>) -> String {
-    metadata
-        .keys()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

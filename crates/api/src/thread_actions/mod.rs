@@ -22,18 +22,17 @@ mod start;
 mod tests;
 mod write;
 
-pub use both::BothPlan;
 pub use bulk::{BULK_CONCURRENCY, BulkAction, BulkOutcome, MAX_BULK};
 pub use by_rules::{MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion};
-use label::LabelWrite;
 pub use label::ThreadLabel;
 pub use loaded::LoadedThread;
-pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
-use write::StateWrite;
+pub(crate) use start::was_answered;
+pub use start::{RunStart, Started};
 pub use write::{WriteKind, Written};
 
-use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
-use runtail_core::model::{AnswerRule, GivenAnswer, Preview, RunCreate, ThreadStatus};
+use super::act::{Acted, StartError, StartFailure, unfit};
+use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget};
+use runtail_core::model::{AnswerRule, GivenAnswer, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
 use std::sync::Arc;
@@ -167,46 +166,6 @@ impl ThreadIntent {
     }
 }
 
-/// Something that can be done with a thread. The request may hold what an earlier caller sent, so it has no `Debug` and stays
-/// out of the dashboard's state.
-#[derive(Clone)]
-pub struct ThreadPlan {
-    /// What is seen of it.
-    pub preview: Preview,
-    /// What the person can still choose.
-    pub choice: Option<Choice>,
-    step: Step,
-}
-
-impl ThreadPlan {
-    /// Whether it only changes the thread's metadata.
-    pub fn is_label(&self) -> bool {
-        matches!(self.step, Step::Label(_))
-    }
-
-    /// Returns the runs that it ends by starting another.
-    pub fn overtaken(&self) -> &[String] {
-        match self.run_start().map(|start| &start.guard) {
-            Some(StartGuard::Overtakes(runs)) => runs,
-            _ => &[],
-        }
-    }
-
-    /// Returns the run that it starts, if it starts one.
-    pub fn run_start(&self) -> Option<&RunStart> {
-        match &self.step {
-            Step::Start(start) | Step::WriteAndStart(_, start) | Step::CreateAndStart(start) => {
-                Some(start)
-            }
-            Step::Cancel { .. }
-            | Step::Delete { .. }
-            | Step::Prune { .. }
-            | Step::Label(_)
-            | Step::Write(_) => None,
-        }
-    }
-}
-
 /// A node in whose name a state can be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writer {
@@ -216,125 +175,13 @@ pub struct Writer {
     pub then: String,
 }
 
-/// Something that a person can choose before a plan is carried out. Another choice is another plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
-    /// Whether the runs behind the cancelled one are cancelled too.
-    Queue {
-        /// How many there are.
-        queued: usize,
-        /// Whether they are.
-        included: bool,
-    },
-    /// The number of steps that the run may take.
-    RecursionLimit(u64),
-    /// The node in whose name a state is edited; none means the node that wrote last.
-    AsNode {
-        node: Option<String>,
-        /// Those that the graph has.
-        nodes: Vec<Writer>,
-    },
-}
-
-#[derive(Clone)]
-enum Step {
-    Cancel {
-        thread: String,
-        targets: Vec<CancelTarget>,
-        action: CancelAction,
-    },
-    Start(Box<RunStart>),
-    Delete {
-        thread: String,
-    },
-    /// Deletes the thread if it is still quiet.
-    Prune {
-        thread: String,
-    },
-    Label(LabelWrite),
-    /// Edits the state.
-    Write(Box<StateWrite>),
-    /// Edits the state, then starts a run from the new checkpoint.
-    WriteAndStart(Box<StateWrite>, Box<RunStart>),
-    /// Creates the thread, then starts a run on it.
-    CreateAndStart(Box<RunStart>),
-}
-
-/// What carrying out a plan led to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Acted {
-    /// The requests to cancel were made; those that are accepted and still active have to be followed.
-    Cancelling(Vec<CancelTarget>),
-    /// A run was started.
-    Started(Started),
-    /// The state was edited, which made this checkpoint, and a run was started from it.
-    Forked {
-        /// The new checkpoint.
-        checkpoint: String,
-        started: Started,
-    },
-    /// The state was edited.
-    Written(Written),
-    /// The thread was deleted.
-    Deleted,
-    /// The thread's name or star was set.
-    Labeled,
-}
-
 impl AgentServer {
-    /// Carries out a plan, once.
-    ///
-    /// # Errors
-    /// See [`StartError`]: it says whether anything may have been done.
-    pub async fn act_on_thread(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
-        match self.acted(plan).await {
-            Ok(acted) => Ok(acted),
-            Err(StartError { failure, error }) => Err(StartError {
-                failure,
-                error: self.or_not_offered(error).await,
-            }),
-        }
-    }
-
-    async fn acted(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
-        match &plan.step {
-            Step::Cancel {
-                thread,
-                targets,
-                action,
-            } => {
-                let mut targets = targets.clone();
-                self.cancel_runs(thread, &mut targets, *action).await;
-                Ok(Acted::Cancelling(targets))
-            }
-            Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
-            Step::CreateAndStart(start) => self.create_and_start(start).await.map(Acted::Started),
-            Step::Delete { thread } => self
-                .delete_quiet_thread(thread)
-                .await
-                .map(|()| Acted::Deleted),
-            Step::Prune { thread } => self
-                .prune_quiet_thread(thread)
-                .await
-                .map(|()| Acted::Deleted),
-            Step::Label(write) => self.write_label(write).await.map(|()| Acted::Labeled),
-            Step::Write(write) => self.write_state(write).await.map(Acted::Written),
-            Step::WriteAndStart(write, start) => {
-                let (checkpoint, started) = self.write_and_start(write, start).await?;
-                Ok(Acted::Forked {
-                    checkpoint,
-                    started,
-                })
-            }
-        }
-    }
-
     /// Deletes a thread once none of its runs is active: a run whose thread is deleted continues unseen (acting reference §2).
-    async fn delete_quiet_thread(&self, thread: &str) -> Result<(), StartError> {
+    pub(crate) async fn delete_quiet_thread(&self, thread: &str) -> Result<Acted, StartError> {
         let active = match self.active_runs(thread).await {
             Ok(active) => active,
             Err(error) if error.may_lack_call() => Vec::new(),
-            Err(error) => return Err(StartError::unchecked(error)),
+            Err(error) => return Err(StartFailure::Unchecked.because(error)),
         };
         let mut targets: Vec<CancelTarget> = active
             .iter()
@@ -363,15 +210,11 @@ impl AgentServer {
             } else {
                 format!("{detail}: {}", error.detail)
             };
-            let (failure, error) = (
-                StartFailure::Refused,
-                ApiError {
-                    detail,
-                    hint,
-                    ..error
-                },
-            );
-            return Err(StartError { failure, error });
+            return Err(StartFailure::Refused.because(ApiError {
+                detail,
+                hint,
+                ..error
+            }));
         }
         self.delete_once(thread).await
     }
@@ -398,9 +241,4 @@ fn sentence_of(status: &ThreadStatus) -> String {
         | ThreadStatus::Stopped { .. }
         | ThreadStatus::Idle { .. } => format!("The thread is {}", status.word()),
     }
-}
-
-/// Why there is no plan.
-fn unfit(why: impl Into<String>) -> PlanError {
-    PlanError::Unfit(why.into())
 }

@@ -1,7 +1,8 @@
 //! Plans a new run that ends the runs that are active on its thread.
 
-use super::{RunStart, StartError, StartGuard, ThreadPlan, unfit};
-use crate::{AgentServer, PlanError};
+use super::{RunStart, unfit};
+use crate::AgentServer;
+use crate::act::{Draft, PlanError, StartGuard, and_more, listed};
 use runtail_core::model::{Conflict, Note, Run, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 
@@ -14,7 +15,7 @@ impl AgentServer {
         &self,
         thread: &str,
         body: &RunCreate,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let Some(conflict) = Conflict::of(body).filter(|conflict| conflict.cancels()) else {
             return Err(unfit("Only a run that cancels others has a preview."));
         };
@@ -38,51 +39,23 @@ impl AgentServer {
             body: loaded.at_head(body.clone()),
             guard,
         };
-        self.plan_run(
-            format!("Start a run on thread {}", short_id(thread)),
-            start,
-            notes,
-        )
-    }
-
-    /// Checks that no other runs are active than those that the preview showed.
-    ///
-    /// # Errors
-    /// Another run is active, or the runs can't be listed. Nothing was sent.
-    pub async fn check_overtaken(&self, thread: &str, shown: &[String]) -> Result<(), StartError> {
-        let active = self.active_runs(thread).await;
-        let active = active.map_err(StartError::unchecked)?;
-        let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else {
-            return Ok(());
-        };
-        let why = format!(
-            "run {} started since the preview and would be ended too; nothing was sent",
-            short_id(&other.run_id)
-        );
-        Err(StartError::changed(self.refused_here(thread, why)))
+        let title = format!("Start a run on thread {}", short_id(thread));
+        Ok(self.plan_run(title, start, notes)?)
     }
 }
 
 /// Says which runs end.
 fn ended(active: &[Run], conflict: Conflict) -> Note {
-    let names: Vec<String> = active
-        .iter()
-        .take(NAMED)
-        .map(|run| short_id(&run.run_id))
-        .collect();
-    let more = if active.len() > NAMED {
-        format!(" and {} more", active.len() - NAMED)
-    } else {
-        String::new()
-    };
+    let names = listed(
+        active.iter().map(|run| short_id(&run.run_id)),
+        NAMED,
+        and_more,
+    );
     let queued = active.iter().filter(|run| run.status != "running").count();
     let which = match active.len() {
         0 => return Note::fact("No run is active on the thread, so nothing is cancelled."),
-        1 => format!("run {}", names[0]),
-        n => format!(
-            "{n} runs, {queued} of them queued: {}{more}",
-            names.join(", ")
-        ),
+        1 => format!("run {names}"),
+        n => format!("{n} runs, {queued} of them queued: {names}"),
     };
     Note::warning(match conflict {
         Conflict::Rollback => {

@@ -1,5 +1,6 @@
 //! Requests that are shown without a plan: what they need was read by the caller.
 
+use super::plan::on_thread;
 use crate::agent_server::stream_path;
 use crate::answer::Service;
 use crate::{AgentServer, ApiError, CancelAction};
@@ -16,12 +17,13 @@ impl AgentServer {
         requests: Vec<PlainRequest>,
         notes: Vec<Note>,
     ) -> Preview {
-        let shown = self.shown(thread.unwrap_or_default(), notes);
+        let draft = on_thread(title, thread.unwrap_or_default(), notes);
+        let shown = draft.plan().preview;
         let mut requests = requests.into_iter();
         Preview {
-            title,
+            profile: self.http.profile().to_string(),
             target: shown.target.filter(|_| thread.is_some()),
-            request: requests.next().unwrap_or(shown.request),
+            request: requests.next().unwrap_or_default(),
             then: requests.collect(),
             ..shown
         }

@@ -1,15 +1,12 @@
 //! Plans for threads: what is read, the request, and its consequences.
 
 use super::edit::about_questions;
-use super::{
-    Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, WriteKind, unfit,
-};
-use crate::answer::Service;
-use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
+use super::{LoadedThread, RunStart, ThreadIntent, WriteKind, unfit};
+use crate::act::{Choice, Does, Draft, Guard, Plan, PlanError, StartGuard, Step, and_more, listed};
+use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
-    Consent, FROM_FIRST, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts,
-    StepLimit, Target, ThreadStatus,
+    Consent, FROM_FIRST, Note, Rerun, Run, RunCreate, RunFacts, StepLimit, Target, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
@@ -23,14 +20,11 @@ impl AgentServer {
     ///
     /// # Errors
     /// See [`PlanError`].
-    pub async fn plan_on_thread(&self, intent: &ThreadIntent) -> Result<ThreadPlan, PlanError> {
-        match self.planned(intent).await {
-            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
-            planned => planned,
-        }
+    pub async fn plan_on_thread(&self, intent: &ThreadIntent) -> Result<Plan, PlanError> {
+        self.planned(self.drafted(intent).await).await
     }
 
-    async fn planned(&self, intent: &ThreadIntent) -> Result<ThreadPlan, PlanError> {
+    async fn drafted(&self, intent: &ThreadIntent) -> Result<Draft, PlanError> {
         match intent {
             ThreadIntent::Cancel {
                 thread,
@@ -58,10 +52,7 @@ impl AgentServer {
                 thread,
                 rules,
                 profile,
-            } => self
-                .plan_by_rules(thread, rules, profile)
-                .await
-                .map(|ruled| ruled.plan),
+            } => Ok(self.ruled(thread, rules, profile).await?.0),
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
             ThreadIntent::Prune { thread } => self.plan_prune(thread).await,
             ThreadIntent::Label { thread, label } => self.plan_label(thread, label).await,
@@ -76,7 +67,7 @@ impl AgentServer {
                 thread,
                 assistant,
                 input,
-            } => self.plan_on_new(thread, assistant, input),
+            } => Ok(self.plan_on_new(thread, assistant, input)?),
             ThreadIntent::Release { thread } => self.plan_release(thread).await,
             ThreadIntent::End { thread } => self.plan_end(thread).await,
             ThreadIntent::RestoreAssistant { thread } => self.plan_restore(thread).await,
@@ -90,7 +81,7 @@ impl AgentServer {
         wanted: Option<&str>,
         action: CancelAction,
         with_queue: bool,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let active = self.active_runs(thread).await?;
         let target = match wanted {
             Some(id) => active.iter().find(|run| run.run_id == id),
@@ -133,21 +124,17 @@ impl AgentServer {
             (true, n) => format!(" and {n} more"),
         };
         let notes = cancel_notes(target, others.len(), action, with_queue);
-        let url = self.cancel_url(thread, &target.run_id, action)?;
-        Ok(ThreadPlan {
-            preview: Preview {
-                title: format!("{verb} run {}{queue}", short_id(&target.run_id)),
-                ..self.preview(thread, Method::POST, &url, None, notes)
-            },
+        let path = ["threads", thread, "runs", &target.run_id, "cancel"];
+        let does = Does::Cancel(thread.into(), targets, action);
+        let step = Step::new(self, Method::POST, &path, None, does)?;
+        let title = format!("{verb} run {}{queue}", short_id(&target.run_id));
+        Ok(Draft {
             choice: (!others.is_empty()).then_some(Choice::Queue {
                 queued: others.len(),
                 included: with_queue,
             }),
-            step: Step::Cancel {
-                thread: thread.into(),
-                targets,
-                action,
-            },
+            steps: vec![step.with([("wait", "0"), ("action", action.word())])],
+            ..on_thread(title, thread, notes)
         })
     }
 
@@ -160,7 +147,7 @@ impl AgentServer {
         }
     }
 
-    async fn plan_continue(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+    async fn plan_continue(&self, thread: &str) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         let mut notes = Vec::new();
@@ -206,7 +193,7 @@ impl AgentServer {
         notes.extend(omitted_note(&omitted));
         let body = loaded.at_head(body.continuing());
         let title = format!("Continue thread {}", short_id(thread));
-        self.plan_start(thread, title, body, &loaded, notes, None)
+        Ok(self.plan_start(thread, title, body, &loaded, notes)?)
     }
 
     /// Plans a retry, else a run of the last input. `has_steps`: the preview lists the steps, which takes more requests.
@@ -215,7 +202,7 @@ impl AgentServer {
         thread: &str,
         limit: Option<u64>,
         has_steps: bool,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {
@@ -235,20 +222,20 @@ impl AgentServer {
             status @ ThreadStatus::Failed { .. }
                 if !loaded.next().is_empty() && self.takes_no_input().await? =>
             {
-                let mut plan = self.plan_retry(thread, &loaded, &status, limit)?;
+                let mut draft = self.plan_retry(thread, &loaded, &status, limit)?;
                 if has_steps {
-                    plan.preview.branch = self
+                    draft.branch = self
                         .retried_steps(thread, &loaded, &unfinished(&loaded))
                         .await;
                 }
-                Ok(plan)
+                Ok(draft)
             }
             status => {
-                let (mut plan, run) = self.plan_rerun(thread, &loaded, &status, limit)?;
+                let (mut draft, run) = self.plan_rerun(thread, &loaded, &status, limit)?;
                 if has_steps {
-                    plan.preview.branch = self.steps_of_run(thread, &loaded, &run).await;
+                    draft.branch = self.steps_of_run(thread, &loaded, &run).await;
                 }
-                Ok(plan)
+                Ok(draft)
             }
         }
     }
@@ -263,7 +250,7 @@ impl AgentServer {
         &self,
         thread: &str,
         loaded: &LoadedThread,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let Some(checkpoint) = loaded.checkpoint() else {
             return Err(unfit(
                 "The server doesn't name the checkpoint that asked, so the question can't be asked again.",
@@ -282,49 +269,18 @@ impl AgentServer {
             )),
         ];
         notes.extend(omitted_note(&omitted));
-        // At its newest checkpoint, JavaScript runs with the stored answers, unless an edit or a fork made it.
-        if self.info().await?.kind == ServerKind::JavaScript {
-            return self.plan_ask_at_copy(thread, loaded, body, notes);
+        let title = format!("Ask again on thread {}", short_id(thread));
+        if self.info().await?.kind != ServerKind::JavaScript {
+            return Ok(self.plan_start(thread, title, body, loaded, notes)?);
         }
-        self.plan_start(
-            thread,
-            format!("Ask again on thread {}", short_id(thread)),
-            body,
-            loaded,
-            notes,
-            None,
-        )
-    }
-
-    /// Plans a run from a copy of the newest checkpoint: the copy has none of the stored answers.
-    fn plan_ask_at_copy(
-        &self,
-        thread: &str,
-        loaded: &LoadedThread,
-        mut body: RunCreate,
-        notes: Vec<Note>,
-    ) -> Result<ThreadPlan, PlanError> {
-        let copy =
-            json!({"values": null, "as_node": "__copy__", "checkpoint_id": loaded.checkpoint()});
-        let write = self.state_write(thread, copy, loaded, WriteKind::Edit);
+        // At its newest checkpoint, JavaScript runs with the stored answers, unless an edit or a fork made it. A copy of the
+        // checkpoint has none of them.
+        let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
+        let mut draft = self.plan_write(title, thread, copy, (loaded, WriteKind::Edit), notes)?;
+        let mut body = body;
         body.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
-        // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart {
-            thread: thread.into(),
-            body: crate::mark_start(body),
-            guard: StartGuard::None,
-        };
-        let preview = Preview {
-            title: format!("Ask again on thread {}", short_id(thread)),
-            request: self.write_request(&write)?,
-            then: vec![self.start_request(thread, &start.body)?],
-            ..self.shown(thread, notes)
-        };
-        Ok(ThreadPlan {
-            preview,
-            choice: None,
-            step: Step::WriteAndStart(Box::new(write), Box::new(start)),
-        })
+        draft.steps.push(self.start_step(thread, body)?);
+        Ok(draft)
     }
 
     fn plan_retry(
@@ -333,14 +289,17 @@ impl AgentServer {
         loaded: &LoadedThread,
         status: &ThreadStatus,
         limit: Option<u64>,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<Draft, PlanError> {
         let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
         let mut body = loaded.at_head(body.continuing());
         let mut notes = vec![retries(loaded)];
         notes.extend(omitted_note(&omitted));
         let choice = raised(&mut body, loaded.reached_limit(status), limit, &mut notes);
         let title = format!("Retry thread {}", short_id(thread));
-        self.plan_start(thread, title, body, loaded, notes, choice)
+        Ok(Draft {
+            choice,
+            ..self.plan_start(thread, title, body, loaded, notes)?
+        })
     }
 
     /// Plans to run an input again. Returns the run that had it, too.
@@ -350,7 +309,7 @@ impl AgentServer {
         loaded: &LoadedThread,
         status: &ThreadStatus,
         limit: Option<u64>,
-    ) -> Result<(ThreadPlan, String), PlanError> {
+    ) -> Result<(Draft, String), PlanError> {
         let Some(runs) = loaded.runs.as_deref() else {
             return Err(unfit(
                 "This server offers no records of runs, so their inputs can't be run again. A new run takes any input.",
@@ -368,8 +327,11 @@ impl AgentServer {
                     let mut notes = rerun_notes(run, back, status, &omitted);
                     let choice = raised(&mut body, loaded.reached_limit(status), limit, &mut notes);
                     let title = format!("Run again on thread {}", short_id(thread));
-                    let plan = self.plan_start(thread, title, body, loaded, notes, choice)?;
-                    return Ok((plan, run.run_id.clone()));
+                    let draft = Draft {
+                        choice,
+                        ..self.plan_start(thread, title, body, loaded, notes)?
+                    };
+                    return Ok((draft, run.run_id.clone()));
                 }
                 Err(reason) if why.is_empty() => {
                     why = format!("Run {}: {reason}.", short_id(&run.run_id))
@@ -382,16 +344,8 @@ impl AgentServer {
         )))
     }
 
-    async fn plan_delete_thread(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
-        let loaded = match self.load_thread(thread).await {
-            Ok(loaded) => loaded,
-            Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing(
-                    "The server has no such thread. It may already be deleted.".into(),
-                ));
-            }
-            Err(error) => return Err(error.into()),
-        };
+    async fn plan_delete_thread(&self, thread: &str) -> Result<Draft, PlanError> {
+        let loaded = self.load_to_delete(thread).await?;
         let runs = loaded.runs.as_deref().unwrap_or_default();
         let is_unseen = loaded.thread.is_none() && loaded.state.is_none() && loaded.runs.is_none();
         let count = match runs.len() {
@@ -422,21 +376,21 @@ impl AgentServer {
                 text::clean(&runtail_core::model::summary_of(&questions))
             )));
         }
-        let url = self.url(&Method::DELETE, &["threads", thread])?;
-        let preview = self.preview(thread, Method::DELETE, &url, None, notes);
-        Ok(ThreadPlan {
-            preview: Preview {
-                title: format!("Delete thread {}", short_id(thread)),
-                consent: Consent::Id(thread.into()),
-                ..preview
-            },
-            choice: None,
-            step: Step::Delete {
-                thread: thread.into(),
-            },
+        let does = Does::Delete(thread.into());
+        Ok(Draft {
+            consent: Consent::Id(thread.into()),
+            steps: vec![Step::new(
+                self,
+                Method::DELETE,
+                &["threads", thread],
+                None,
+                does,
+            )?],
+            ..on_thread(format!("Delete thread {}", short_id(thread)), thread, notes)
         })
     }
 
+    /// Plans the start of a run on a thread that must not change before.
     pub(super) fn plan_start(
         &self,
         thread: &str,
@@ -444,18 +398,13 @@ impl AgentServer {
         body: RunCreate,
         loaded: &LoadedThread,
         notes: Vec<Note>,
-        choice: Option<Choice>,
-    ) -> Result<ThreadPlan, PlanError> {
-        let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+    ) -> Result<Draft, ApiError> {
         let start = RunStart {
             thread: thread.into(),
             body: loaded.at_head(body),
-            guard,
+            guard: StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string)),
         };
-        Ok(ThreadPlan {
-            choice,
-            ..self.plan_run(title, start, notes)?
-        })
+        self.plan_run(title, start, notes)
     }
 
     /// Plans the start of a run.
@@ -463,84 +412,39 @@ impl AgentServer {
         &self,
         title: String,
         start: RunStart,
-        notes: Vec<Note>,
-    ) -> Result<ThreadPlan, PlanError> {
-        let start = RunStart {
-            body: crate::mark_start(start.body),
-            ..start
-        };
-        let notes = notes
-            .into_iter()
-            .chain(breakpoints_note(&start.body))
-            .collect();
-        let request = self.start_request(&start.thread, &start.body)?;
-        let preview = Preview {
-            title,
-            request,
-            ..self.shown(&start.thread, notes)
-        };
-        Ok(ThreadPlan {
-            preview,
-            choice: None,
-            step: Step::Start(Box::new(start)),
+        mut notes: Vec<Note>,
+    ) -> Result<Draft, ApiError> {
+        let RunStart {
+            thread,
+            body,
+            guard,
+        } = start;
+        notes.extend(breakpoints_note(&body));
+        Ok(Draft {
+            steps: vec![self.start_step(&thread, body)?],
+            guard: Guard::Thread(self.clone(), thread.clone(), guard),
+            ..on_thread(title, &thread, notes)
         })
     }
 
-    /// The request that starts a run on a thread, as it can be shown.
-    ///
-    /// # Errors
-    /// The address or the body can't be made.
-    pub fn start_request(
-        &self,
-        thread: &str,
-        body: &RunCreate,
-    ) -> Result<PlainRequest, crate::ApiError> {
+    /// Returns the request that starts a run, with the mark by which it is found again.
+    pub(super) fn start_step(&self, thread: &str, body: RunCreate) -> Result<Step, ApiError> {
+        let body = crate::mark_start(body);
         let path = ["threads", thread, "runs"];
-        let url = self.url(&Method::POST, &path)?;
-        self.post_request(&path, &self.run_body(&url, body)?)
+        let sent = self.run_body(&self.url(&Method::POST, &path)?, &body)?;
+        let does = Does::Start(thread.into(), Box::new(body));
+        Step::new(self, Method::POST, &path, Some(sent), does)
     }
+}
 
-    pub(super) fn preview(
-        &self,
-        thread: &str,
-        method: Method,
-        url: &reqwest::Url,
-        body: Option<&Value>,
-        notes: Vec<Note>,
-    ) -> Preview {
-        let request = self
-            .http
-            .shown(Service::Agent, method.to_string(), url, body);
-        Preview {
-            request,
-            ..self.shown(thread, notes)
-        }
-    }
-
-    pub(super) fn shown(&self, thread: &str, notes: Vec<Note>) -> Preview {
-        let target = Target {
-            kind: "thread",
-            id: thread.into(),
-            name: format!("thread {}", short_id(thread)),
-        };
-        let request = PlainRequest {
-            method: String::new(),
-            url: String::new(),
-            headers: Vec::new(),
-            body: None,
-        };
-        Preview {
-            title: String::new(),
-            profile: self.http.profile().to_string(),
-            target: Some(target),
-            request,
-            then: Vec::new(),
-            changes: Vec::new(),
-            revision: NewRevision::NotAsked,
-            branch: None,
-            notes,
-            consent: Consent::Key,
-        }
+/// Returns a plan about a thread, without its requests.
+pub(super) fn on_thread(title: String, thread: &str, notes: Vec<Note>) -> Draft {
+    let name = format!("thread {}", short_id(thread));
+    Draft {
+        title,
+        target: Some(Target::new("thread", thread, name)),
+        notes,
+        ..Draft::default()
     }
 }
 
@@ -676,15 +580,9 @@ fn runs_next(next: &[String]) -> Note {
 /// Names in a sentence, each once.
 pub(super) fn named(nodes: &[String]) -> String {
     let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
-    let shown: Vec<String> = all
-        .iter()
-        .take(NAMED)
-        .map(|name| text::clean(name).into_owned())
-        .collect();
-    match all.len() {
-        0 => "the next node".into(),
-        n if n > NAMED => format!("{} and {} more", shown.join(", "), n - NAMED),
-        _ => shown.join(", "),
+    match all.is_empty() {
+        true => "the next node".into(),
+        false => listed(all, NAMED, and_more),
     }
 }
 

@@ -3,14 +3,15 @@
 
 use super::edit::{about_questions, not_active};
 use super::plan::{assistant_of, omitted_note};
-use super::{LoadedThread, ThreadPlan, WriteKind, unfit};
-use crate::{AgentServer, Kind, PlanError, ServerKind};
+use super::{LoadedThread, WriteKind, unfit};
+use crate::act::{Draft, PlanError};
+use crate::{AgentServer, Kind, ServerKind};
 use runtail_core::model::{Note, Rerun, RunFacts, StateFacts, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use serde_json::json;
 
 impl AgentServer {
-    pub(super) async fn plan_release(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_release(&self, thread: &str) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         match loaded.status() {
@@ -43,16 +44,12 @@ impl AgentServer {
             ),
             Note::fact("Nothing is sent if a run has started on the thread by then."),
         ];
-        let write = self.state_write(thread, json!({"values": null}), &loaded, WriteKind::Release);
-        Ok(self.plan_write(
-            format!("Release thread {}", short_id(thread)),
-            write,
-            Vec::new(),
-            notes,
-        )?)
+        let title = format!("Release thread {}", short_id(thread));
+        let body = json!({"values": null});
+        Ok(self.plan_write(title, thread, body, (&loaded, WriteKind::Release), notes)?)
     }
 
-    pub(super) async fn plan_end(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_end(&self, thread: &str) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         if loaded.is_blank() {
@@ -99,20 +96,11 @@ impl AgentServer {
             ));
         }
         let body = json!({"values": null, "as_node": "__end__"});
-        let write = self.state_write(thread, body, &loaded, WriteKind::End);
-        Ok(self.plan_write(
-            format!("End thread {}", short_id(thread)),
-            write,
-            Vec::new(),
-            notes,
-        )?)
+        let title = format!("End thread {}", short_id(thread));
+        Ok(self.plan_write(title, thread, body, (&loaded, WriteKind::End), notes)?)
     }
 
-    pub(super) async fn plan_rerun_of(
-        &self,
-        thread: &str,
-        run: &str,
-    ) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_rerun_of(&self, thread: &str, run: &str) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         let name = short_id(run);
@@ -148,9 +136,9 @@ impl AgentServer {
             "Run the input of run {name} again on thread {}",
             short_id(thread)
         );
-        let mut plan = self.plan_start(thread, title, body, &loaded, notes, None)?;
-        plan.preview.branch = self.steps_of_run(thread, &loaded, run).await;
-        Ok(plan)
+        let draft = self.plan_start(thread, title, body, &loaded, notes)?;
+        let branch = self.steps_of_run(thread, &loaded, run).await;
+        Ok(Draft { branch, ..draft })
     }
 
     /// Returns the record of a run of a loaded thread, which may list only the newest ones.
@@ -187,7 +175,7 @@ impl AgentServer {
         }
     }
 
-    pub(super) async fn plan_restore(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_restore(&self, thread: &str) -> Result<Draft, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
         let Switch { now, before } = switch_of(&loaded)?;
@@ -253,7 +241,7 @@ impl AgentServer {
         }));
         notes.extend(omitted_note(&omitted));
         let title = format!("Run assistant {right} again on thread {}", short_id(thread));
-        self.plan_start(thread, title, body, &loaded, notes, None)
+        Ok(self.plan_start(thread, title, body, &loaded, notes)?)
     }
 
     /// Returns the newest checkpoint that an assistant wrote, and how many newer ones others wrote.

@@ -1,13 +1,16 @@
 //! Starting a run on a thread in the background: the thread is looked at again, then the request is sent, once.
 
 use super::LoadedThread;
-use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind, mark_start};
+use crate::act::{Acted, Done, Guard, StartError, StartFailure, StartGuard};
+use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind};
 use runtail_core::json;
-use runtail_core::model::{Question, RunCreate, RunFacts, ThreadStatus, is_id_map};
+use runtail_core::model::{RunCreate, StateFacts, is_id_map};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::time::Duration;
 
+/// Bytes of a state that is read only for its nodes.
+const MAX_STATE: usize = 64 << 20;
 /// How often, and how far apart, a run is looked for whose start got no answer.
 const LOOKUP_ATTEMPTS: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(400);
@@ -22,22 +25,6 @@ pub struct RunStart {
     pub guard: StartGuard,
 }
 
-/// What must be so just before a run is started; else nothing is sent.
-#[derive(Debug, Clone, PartialEq)]
-pub enum StartGuard {
-    /// Nothing: a run with an input of its own may wait behind others.
-    None,
-    /// No run is active, and this is the newest checkpoint.
-    Checkpoint(Option<String>),
-    /// The thread is busy without an active run. Its checkpoint may differ: a deleted run may still write some (acting
-    /// reference §2).
-    BusyWithoutRun,
-    /// No other runs are active than these, which it ends.
-    Overtakes(Vec<String>),
-    /// These questions are open.
-    Questions(Vec<Question>),
-}
-
 /// A run that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
@@ -46,159 +33,109 @@ pub struct Started {
     pub was_found: bool,
 }
 
-/// Why something was not done, or is not known to be.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StartError {
-    /// How far it came.
-    pub failure: StartFailure,
-    /// What the server or the network said.
-    pub error: ApiError,
-}
-
-/// How far something came that was to change a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartFailure {
-    /// A question that was answered is no longer open. Nothing was sent.
-    NotOpen,
-    /// The thread changed since it was looked at. Nothing was sent.
-    Changed,
-    /// The thread could not be looked at. Nothing was sent.
-    Unchecked,
-    /// The server refused, and by now the question is answered.
-    Answered,
-    /// Another run is active: the server refused this one.
-    Busy,
-    /// The server could not be reached. Nothing was sent.
-    Unreachable,
-    /// The server refused, for another reason.
-    Refused,
-    /// The state was edited, but the run after it was not started.
-    AfterEdit,
-    /// The state was edited, and it is not known whether the run after it was started.
-    AfterEditUnknown,
-    /// The server has no call for runs in the background.
-    NotOffered,
-    /// No run was started, and it is not known whether the thread for it was created.
-    ThreadUnknown,
-    /// It was sent, and it is not known what became of it.
-    Unknown,
-}
-
-impl StartFailure {
-    /// Returns whether it is unknown what was done.
-    pub fn is_unknown(self) -> bool {
-        matches!(
-            self,
-            StartFailure::Unknown | StartFailure::ThreadUnknown | StartFailure::AfterEditUnknown
-        )
-    }
-
-    /// Returns what it means, in a sentence.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            StartFailure::NotOpen => "This question is no longer open. Nothing was sent.",
-            StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
-            StartFailure::Unchecked => {
-                "Couldn't read the thread right before sending. Nothing was sent."
-            }
-            StartFailure::Answered => "Someone answered first, so the server refused.",
-            StartFailure::Busy => "Another run is active on the thread, so the server refused.",
-            StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
-            StartFailure::Refused => "The server refused. Nothing was done.",
-            StartFailure::AfterEdit => "Only a part was done.",
-            StartFailure::AfterEditUnknown => "A part was done. It's unknown whether the rest was.",
-            StartFailure::NotOffered => "This server doesn't have the call. Nothing was done.",
-            StartFailure::ThreadUnknown => {
-                "No run was started. It's unknown whether its thread was created."
-            }
-            StartFailure::Unknown => {
-                "It's unknown whether this was done: the server failed, or its reply was lost."
-            }
-        }
-    }
-}
-
-impl StartError {
-    /// Creates the error of a target that changed: nothing was sent.
-    pub(crate) fn changed(error: ApiError) -> StartError {
-        let failure = StartFailure::Changed;
-        StartError { failure, error }
-    }
-
-    /// Creates the error of a target that could not be read again: nothing was sent.
-    pub(crate) fn unchecked(error: ApiError) -> StartError {
-        let failure = StartFailure::Unchecked;
-        StartError { failure, error }
-    }
-
-    /// Creates the error of a request that was sent once. `check` is what to do if it is unknown what became of it.
-    pub(crate) fn sent(error: ApiError, check: &str) -> StartError {
-        let failure = match error.kind {
-            Kind::NoConnection => StartFailure::Unreachable,
-            _ if error.is_refusal() => StartFailure::Refused,
-            _ => StartFailure::Unknown,
-        };
-        let hint = match failure {
-            StartFailure::Unknown => Some(check.into()),
-            _ => error.hint,
-        };
-        let error = ApiError { hint, ..error };
-        StartError { failure, error }
-    }
-}
-
 impl AgentServer {
     /// Starts a run.
     ///
     /// # Errors
     /// See [`StartFailure`].
     pub async fn start_on_thread(&self, start: &RunStart) -> Result<Started, StartError> {
-        let mut body = start.body.clone();
-        if start.guard == StartGuard::None {
-            body = self.begin_at_head(&start.thread, body).await;
-        } else if let StartGuard::Overtakes(shown) = &start.guard {
-            self.check_overtaken(&start.thread, shown).await?;
-        } else {
-            let loaded = self.load_thread(&start.thread).await;
-            let loaded = loaded.map_err(StartError::unchecked)?;
-            if let Some((failure, why)) = refusal(&start.guard, &loaded) {
-                let error = self.refused_here(&start.thread, why);
-                return Err(StartError { failure, error });
+        let draft = self.plan_run(String::new(), start.clone(), Vec::new());
+        let draft = draft.map_err(|error| StartFailure::Refused.because(error))?;
+        match draft.plan().apply().await? {
+            Acted::Started(started) => Ok(started),
+            _ => Err(StartFailure::Unknown
+                .because(self.refused_here(&start.thread, "this plan started no run".into()))),
+        }
+    }
+
+    /// Starts a run as a step of a plan. `guard` is what was checked before the plan's first step.
+    pub(crate) async fn start_run_of(
+        &self,
+        thread: &str,
+        run: &RunCreate,
+        guard: &Guard,
+        done: &mut Done,
+    ) -> Result<Acted, StartError> {
+        let edited = match done.acted.take() {
+            Some(Acted::Written(written)) => {
+                Some(self.checkpoint_to_run(thread, written.checkpoint).await?)
+            }
+            _ => None,
+        };
+        let mut body = run.clone();
+        if let Some(checkpoint) = &edited {
+            match body.extra.get_mut("checkpoint") {
+                Some(place) => place["checkpoint_id"] = checkpoint.as_str().into(),
+                None => drop(
+                    body.extra
+                        .insert("checkpoint_id".into(), checkpoint.as_str().into()),
+                ),
             }
         }
-        let body = mark_start(body);
+        if done.left.is_some() || matches!(guard, Guard::Thread(_, _, StartGuard::None)) {
+            body = self.begin_at_head(thread, body).await;
+        }
         let kind = self
             .info()
             .await
             .map_or(ServerKind::Python, |info| info.kind);
-        let before = self.runs_before_start(&start.thread, kind).await;
-        match self.create_run(&start.thread, &body).await {
-            Ok(run) if !run.run_id.is_empty() => Ok(Started {
+        let before = self.runs_before_start(thread, kind).await;
+        let started = match self.create_run(thread, &body).await {
+            Ok(run) if !run.run_id.is_empty() => Started {
                 run_id: run.run_id,
                 was_found: false,
-            }),
+            },
             Ok(_) => {
                 let lost = ApiError {
                     kind: Kind::Protocol,
-                    ..self.refused_here(&start.thread, "the answer has no run id".into())
+                    ..self.refused_here(thread, "the answer has no run id".into())
                 };
-                self.find_started(&start.thread, &body, before.as_ref(), lost)
-                    .await
+                self.find_started(thread, &body, before.as_ref(), lost)
+                    .await?
             }
             Err(error) if error.is_refusal() => {
                 let failure = match self.kind_of_refusal(&error).await {
-                    StartFailure::Busy if self.is_answered(start).await => StartFailure::Answered,
+                    StartFailure::Busy if self.is_answered(guard).await => StartFailure::Answered,
                     failure => failure,
                 };
-                Err(StartError {
-                    failure,
-                    error: with_cause(error),
-                })
+                return Err(failure.because(with_cause(error)));
             }
             Err(error) => {
-                self.find_started(&start.thread, &body, before.as_ref(), error)
-                    .await
+                self.find_started(thread, &body, before.as_ref(), error)
+                    .await?
             }
+        };
+        Ok(match edited {
+            Some(checkpoint) => Acted::Forked {
+                checkpoint,
+                started,
+            },
+            None => Acted::Started(started),
+        })
+    }
+
+    /// Returns the checkpoint that an edit made, if a run can start from it. Where no node is next the run would do nothing, so the
+    /// edit led to something else than was planned.
+    async fn checkpoint_to_run(
+        &self,
+        thread: &str,
+        checkpoint: Option<String>,
+    ) -> Result<String, StartError> {
+        let none = |why: &str| self.refused_here(thread, format!("{why}, so no run was started"));
+        let Some(checkpoint) = checkpoint else {
+            let error = none("the server's answer names no checkpoint");
+            return Err(StartFailure::Refused.because(error));
+        };
+        let raw = self
+            .checkpoint_state_raw(thread, &checkpoint, MAX_STATE)
+            .await;
+        let state = raw.ok().and_then(|raw| StateFacts::read(raw.get()).ok());
+        match state.is_some_and(|state| state.is_saved() && state.next.is_empty()) {
+            false => Ok(checkpoint),
+            true => Err(StartFailure::Refused.because(ApiError {
+                hint: Some("continue it with a new input, or edit it as another node".into()),
+                ..none("no node is next there")
+            })),
         }
     }
 
@@ -218,11 +155,11 @@ impl AgentServer {
     }
 
     /// Returns whether the questions that a refused run was to answer are answered by now. What can't be read doesn't show it.
-    async fn is_answered(&self, start: &RunStart) -> bool {
-        let StartGuard::Questions(asked) = &start.guard else {
+    async fn is_answered(&self, guard: &Guard) -> bool {
+        let Guard::Thread(_, thread, StartGuard::Questions(asked)) = guard else {
             return false;
         };
-        match self.load_thread(&start.thread).await {
+        match self.load_thread(thread).await {
             Ok(loaded) => asked
                 .iter()
                 .any(|question| was_answered(&loaded, question.id.as_deref())),
@@ -250,13 +187,13 @@ impl AgentServer {
             }
         }
         let check = "it was sent once and may be running; check the thread's runs before you retry";
-        Err(StartError::sent(lost, check))
+        Err(StartError::sent(lost).or_check(check))
     }
 }
 
 /// Returns whether the records show that a question was answered: it is not open, and a run has an answer for its id, or the
 /// newest run has an answer without an id.
-pub(super) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
+pub(crate) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
     if loaded
         .answerable()
         .iter()
@@ -291,58 +228,5 @@ fn with_cause(error: ApiError) -> ApiError {
     ApiError {
         hint: Some(hint.into()),
         ..error
-    }
-}
-
-/// Why a run must not be started any more.
-pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(StartFailure, String)> {
-    // A server that shows nothing can't be checked; it refuses what it can't take.
-    if loaded.is_blank() {
-        return None;
-    }
-    let active = || loaded.runs.iter().flatten().any(RunFacts::is_active);
-    match guard {
-        // Checked against all active runs, of which the records hold the newest.
-        StartGuard::None | StartGuard::Overtakes(_) => None,
-        StartGuard::Checkpoint(_) | StartGuard::BusyWithoutRun if active() => Some((
-            StartFailure::Changed,
-            "a run started on the thread since the preview; nothing was sent".into(),
-        )),
-        StartGuard::Checkpoint(planned) if planned.as_deref() != loaded.checkpoint() => Some((
-            StartFailure::Changed,
-            "the thread changed since the preview; nothing was sent".into(),
-        )),
-        StartGuard::Checkpoint(_) => None,
-        StartGuard::BusyWithoutRun => match loaded.status() {
-            ThreadStatus::BusyWithoutRun { .. } => None,
-            status => Some((
-                StartFailure::Changed,
-                format!("the thread is {} by now; nothing was sent", status.word()),
-            )),
-        },
-        StartGuard::Questions(asked) => {
-            let open = loaded.answerable();
-            let is_open = |question: &Question| {
-                open.iter()
-                    .any(|now| now.id == question.id && now.value == question.value)
-            };
-            if asked.iter().all(is_open) {
-                return None;
-            }
-            let why = match loaded.status() {
-                _ if asked
-                    .iter()
-                    .any(|question| was_answered(loaded, question.id.as_deref())) =>
-                {
-                    "someone answered it".to_string()
-                }
-                ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
-                    "another run is active on the thread".into()
-                }
-                ThreadStatus::Waiting { .. } => "the thread now asks another question".into(),
-                status => format!("the thread's status has changed: {}", status.word()),
-            };
-            Some((StartFailure::NotOpen, format!("{why}; nothing was sent")))
-        }
     }
 }

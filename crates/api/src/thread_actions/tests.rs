@@ -1,5 +1,5 @@
-use super::start::refusal;
 use super::*;
+use crate::act::{StartGuard, refusal};
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ pub const KEY_PLACE: &str = "$KEY";
 pub const TOKEN_PLACE: &str = "Bearer $TOKEN";
 
 /// A request without any secret in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlainRequest {
     /// HTTP method.
     pub method: String,

@@ -1,7 +1,5 @@
 //! Intents: changes that a user requests. They contain no secrets, so they may be kept and shown; `ControlPlane::plan` turns
-//! one into a [`Plan`].
-//!
-//! [`Plan`]: super::Plan
+//! one into a plan.
 
 use super::DeploymentSpec;
 
@@ -43,4 +41,17 @@ pub enum Intent {
         deployment: String,
         revision: String,
     },
+}
+
+impl Intent {
+    /// Returns the deployment that it is about; none for a new one and for other records.
+    pub fn deployment(&self) -> Option<&str> {
+        match self {
+            Intent::UpdateDeployment { id, .. } | Intent::DeleteDeployment { id, .. } => Some(id),
+            Intent::Redeploy { deployment, .. }
+            | Intent::Rollback { deployment, .. }
+            | Intent::Interrupt { deployment, .. } => Some(deployment),
+            Intent::CreateDeployment(_) | Intent::Service(_) => None,
+        }
+    }
 }

@@ -75,7 +75,7 @@ pub use inbox::{
 };
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
-pub use plan::{Consent, FROM_FIRST, Guard, NewRevision, Note, Plan, Preview, Target};
+pub use plan::{Consent, FROM_FIRST, NewRevision, Note, Preview, Target};
 pub use question::{Dialect, summary_of};
 pub use rejected::rejected_fields;
 pub use rerun::Rerun;

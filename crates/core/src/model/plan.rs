@@ -67,8 +67,15 @@ pub struct Target {
     pub name: String,
 }
 
+impl Target {
+    pub fn new(kind: &'static str, id: &str, name: String) -> Target {
+        let id = id.to_string();
+        Target { kind, id, name }
+    }
+}
+
 /// Whether a change creates a new revision (contract §4 rule 1, control-plane reference §6).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "makes_revision", content = "why", rename_all = "snake_case")]
 pub enum NewRevision {
     /// It does, for this reason.
@@ -78,6 +85,7 @@ pub enum NewRevision {
     /// It does not, for this reason.
     No(String),
     /// It has nothing to do with revisions.
+    #[default]
     NotAsked,
 }
 
@@ -183,10 +191,11 @@ impl Note {
 }
 
 /// The confirmation of a change. Enter alone is never enough.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consent {
     /// Press the key that sends.
+    #[default]
     Key,
     /// Type this name exactly, then press the key that sends.
     Name(String),
@@ -211,56 +220,5 @@ impl Consent {
             Consent::Name(name) => Some(name),
             Consent::Id(id) => Some(id.get(..8).unwrap_or(id)),
         }
-    }
-}
-
-/// A planned change: the preview and the real request. The body may contain secrets, so it has no `Debug` and stays out of
-/// the dashboard's state.
-#[derive(Clone)]
-pub struct Plan {
-    pub preview: Preview,
-    /// HTTP method: `POST`, `PATCH` or `DELETE`.
-    pub method: String,
-    /// Segments of the path below the base, not encoded.
-    pub path: Vec<String>,
-    pub query: Vec<(String, String)>,
-    /// The body, secrets included.
-    pub body: Option<Value>,
-    /// Statuses that mean success.
-    pub expect: &'static [u16],
-    /// The target's record when the change was planned, secrets included; nothing for a new record.
-    pub before: Option<Value>,
-    /// What is checked again just before sending.
-    pub guard: Guard,
-    /// Where it makes a new revision: what that is made from, as far as it is known now (a `source_revision_config`). The
-    /// new revision is told by it from others that come at the same moment.
-    pub made_from: Value,
-}
-
-/// The precondition that is checked just before sending.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Guard {
-    /// None: a new record, or the server has no call to read it.
-    None,
-    /// The record at this path (segments below the base) is still there, is not being deleted by now, and these parts of it
-    /// (JSON pointers) are as they were in [`Plan::before`].
-    Same {
-        /// Where the record is read.
-        record: Vec<String>,
-        /// What this change is about.
-        parts: Vec<String>,
-    },
-    /// The revision at this path is there, and its status is not final.
-    Unfinished {
-        /// Where the revision is read.
-        record: Vec<String>,
-    },
-}
-
-impl std::fmt::Debug for Plan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plan")
-            .field("preview", &self.preview)
-            .finish_non_exhaustive()
     }
 }

@@ -498,9 +498,6 @@ impl App {
             }
             EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
             EffectResult::Sent(number, sent) => return self.on_sent(number, sent),
-            EffectResult::PlannedAction(number, planned) => {
-                return self.on_planned_action(number, planned);
-            }
             EffectResult::Acted(number, thread, result) => {
                 return self.on_acted(number, thread, result);
             }

@@ -3,7 +3,7 @@
 use super::{App, Overlay, Pane};
 use crate::features::changes::bulk::Bulk;
 use crate::features::changes::bulk_answer::BulkAnswer;
-use crate::features::changes::confirm::{Confirm, Proposal};
+use crate::features::changes::confirm::Confirm;
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
 use crate::features::composer::Composer;
@@ -26,6 +26,7 @@ use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;
 use crate::session::compare::SideRef;
 use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, ThreadRef};
+use crate::session::proposal::Proposal;
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::{AnswerFrom, ThreadToAnswer};

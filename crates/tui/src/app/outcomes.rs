@@ -2,10 +2,11 @@
 
 use super::{App, Overlay};
 use crate::features::changes::bulk::Bulk;
-use crate::features::changes::confirm::{Confirm, Proposal, Stage};
+use crate::features::changes::confirm::{Confirm, Stage};
 use crate::features::thread::why::can_end;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect, ResultPage};
+use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
 use crate::session::{Lookup, Route};
 use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
@@ -39,54 +40,41 @@ impl App {
     pub(super) fn on_planned(
         &mut self,
         number: u64,
-        planned: Result<Box<Preview>, PlanError>,
-    ) -> Vec<Effect> {
-        if let (Err(PlanError::Asked(error)), Some(_)) = (&planned, self.confirm_of(number)) {
-            self.report_error(error);
-        }
-        let now = self.session.now;
-        match (self.confirm_of(number), planned) {
-            (Some(confirm), Ok(preview)) => confirm.on_planned(preview, now),
-            (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
-            // The dialog was closed meanwhile.
-            (None, Ok(_)) => return vec![Effect::Forget(number)],
-            (None, Err(_)) => {}
-        }
-        Vec::new()
-    }
-
-    /// Applies the preview of an action on a thread, or shows why planning failed.
-    pub(super) fn on_planned_action(
-        &mut self,
-        number: u64,
         planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Vec<Effect> {
         if let Some(bulk) = self.bulk_of(number) {
-            let requests = match planned {
-                Ok((preview, choice)) => bulk.on_planned(number, Ok((&preview, choice))),
-                Err(error) => bulk.on_planned(number, Err(error)),
-            };
+            let requests = bulk.on_planned(number, planned);
             return self.apply(requests);
         }
         if let Some(page) = self.bulk_answer_of(number) {
             return page.on_planned(number, planned.map(|(preview, _)| preview));
         }
         let now = self.session.now;
-        match (self.confirm_of(number), planned) {
-            (Some(confirm), Ok((preview, choice))) => {
+        let Some(confirm) = self.confirm_of(number) else {
+            // The dialog was closed meanwhile.
+            return match planned {
+                Ok(_) => vec![Effect::Forget(number)],
+                Err(_) => Vec::new(),
+            };
+        };
+        let is_of_thread = matches!(confirm.proposal, Proposal::Thread(..));
+        match planned {
+            Ok((preview, choice)) => {
                 confirm.on_planned(preview, now);
                 confirm.choice = choice;
             }
             // There is nothing to do, so a notice replaces the dialog.
-            (Some(_), Err(PlanError::Nothing(why))) => {
+            Err(PlanError::Nothing(why)) if is_of_thread => {
                 let why = self.where_to_end(number).unwrap_or(why);
                 self.close_confirm(number);
                 self.notify(false, why);
             }
-            (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
-            // The dialog was closed meanwhile.
-            (None, Ok(_)) => return vec![Effect::Forget(number)],
-            (None, Err(_)) => {}
+            Err(error) => {
+                confirm.stage = Stage::Refused(error.clone());
+                if let Some(error) = error.request() {
+                    self.report_error(error);
+                }
+            }
         }
         Vec::new()
     }

@@ -3,11 +3,11 @@
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::features::changes::bulk_answer::BulkAnswer;
-use crate::features::changes::confirm::Proposal;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
 use crate::session::Lookup;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
+use crate::session::proposal::Proposal;
 use crate::session::subject::Subject;
 use crate::session::thread::{explained, with_sentence};
 use runtail_api::{
@@ -93,7 +93,7 @@ impl App {
             }
             Ok(Acted::Written(written)) => self.on_written(number, &thread, &written),
             Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
-            Ok(Acted::Labeled) => self.on_labeled(number, &thread),
+            Ok(_) => self.on_labeled(number, &thread),
             Err(failed) => self.on_act_failed(number, thread, failed),
         }
     }

@@ -1,49 +1,14 @@
 //! Actions on threads.
 
-use super::plans::{Planned, gone};
 use super::services::Services;
-use crate::session::msg::{ServerRef, ThreadRef};
+use crate::session::msg::ThreadRef;
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError,
-    StartFailure, ThreadIntent,
+    Acted, ApiError, CancelTarget, LoadedThread, RunStart, StartError, StartFailure,
 };
-use runtail_core::model::Preview;
 use std::time::Duration;
 
 /// How long to wait for cancelled runs to stop.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Plans an action and returns its preview.
-pub async fn plan(
-    services: &Services,
-    number: u64,
-    server: &ServerRef,
-    intent: &ThreadIntent,
-) -> Result<(Box<Preview>, Option<Choice>), PlanError> {
-    let client = services.agent_server(server).await?;
-    let plan = client.plan_on_thread(intent).await?;
-    let shown = (Box::new(plan.preview.clone()), plan.choice.clone());
-    services
-        .plans
-        .keep(number, Planned::Thread(client, Box::new(plan)));
-    Ok(shown)
-}
-
-/// Applies a planned action.
-pub async fn act(
-    services: &Services,
-    number: u64,
-    thread: &ThreadRef,
-) -> Result<Acted, StartError> {
-    let Some(Planned::Thread(client, plan)) = services.plans.take(number) else {
-        let error = gone(services, &thread.server.profile);
-        return Err(StartError {
-            failure: StartFailure::Unchecked,
-            error,
-        });
-    };
-    client.act_on_thread(&plan).await
-}
 
 /// Starts a run in the background.
 pub async fn start(

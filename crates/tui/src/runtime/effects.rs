@@ -8,7 +8,6 @@ use super::find;
 use super::first_run::{LOCAL_PORTS, find_local_server};
 use super::plans;
 use super::services::Services;
-use super::two_servers;
 use super::{resources, row_detail};
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
@@ -72,12 +71,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
                 services.noted(&profile, changes::document(services, &profile, &id).await);
             EffectResult::Written(profile, id, name, document)
         }
-        Effect::Plan(number, profile, intent) => {
-            let planned = changes::plan(services, number, &profile, &intent).await;
-            services.apply_error(
-                &profile,
-                planned.as_ref().err().and_then(PlanError::request),
-            );
+        Effect::Plan(number, profile, proposal) => {
+            let planned = plans::plan(services, number, &profile, *proposal).await;
+            let error = planned.as_ref().err().and_then(PlanError::request);
+            services.apply_error(&profile, error);
             EffectResult::Planned(number, planned)
         }
         Effect::Send(number, profile) => {
@@ -85,18 +82,12 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::Sent(number, sent)
         }
         Effect::CheckTarget(number, profile) => {
-            let checked = changes::check(services, number).await?;
+            let checked = plans::check(services, number).await?;
             services.apply_error(&profile, checked.as_ref().err());
             EffectResult::TargetChecked(number, checked)
         }
-        Effect::PlanAction(number, server, intent) => {
-            let planned = actions::plan(services, number, &server, &intent).await;
-            let error = planned.as_ref().err().and_then(PlanError::request);
-            services.apply_error(&server.profile, error);
-            EffectResult::PlannedAction(number, planned)
-        }
         Effect::Act(number, thread) => {
-            let acted = actions::act(services, number, &thread).await;
+            let acted = plans::act(services, number, &thread.server.profile).await;
             services.apply_error(
                 &thread.server.profile,
                 acted.as_ref().err().map(|failed| &failed.error),
@@ -148,22 +139,6 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
                 resources::list(services, &server, &query).await,
             );
             EffectResult::RecordsListed(number, query, result)
-        }
-        Effect::PlanResource(number, server, intent) => {
-            let planned = resources::plan(services, number, &server, &intent).await;
-            services.apply_error(
-                &server.profile,
-                planned.as_ref().err().and_then(PlanError::request),
-            );
-            EffectResult::Planned(number, planned)
-        }
-        Effect::PlanOnTwoServers(number, from, to, intent) => {
-            let planned = two_servers::plan(services, number, &from, &to, &intent).await;
-            services.apply_error(
-                &to.profile,
-                planned.as_ref().err().and_then(PlanError::request),
-            );
-            EffectResult::Planned(number, planned)
         }
         Effect::Authenticate(number, profile, request) => {
             let result = services.noted(

@@ -41,7 +41,6 @@ mod subs;
 mod terminal;
 mod terminal_caps;
 mod thread_pages;
-mod two_servers;
 
 pub use dashboard::Dashboard;
 pub use first_run::{Demo, find_local_server};

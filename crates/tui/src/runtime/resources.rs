@@ -1,12 +1,11 @@
-//! Versions of assistants, crons and the store: lists, and changes.
+//! Lists of versions of assistants, of crons and of the store.
 
-use super::plans::Planned;
 use super::services::Services;
-use crate::session::msg::{Applied, ServerRef};
+use crate::session::msg::ServerRef;
 use crate::session::record_list::RecordQuery;
-use runtail_api::{AgentServer, ApiError, Listing, PlanError, ResourceIntent, ResourcePlan};
+use runtail_api::{ApiError, Listing};
 use runtail_core::graph::{self, Graph};
-use runtail_core::model::{Preview, RunRevision};
+use runtail_core::model::RunRevision;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -67,36 +66,6 @@ fn mark_current(version: &mut Value, assistant: &Value) {
         fields.dedup();
         version["differs"] = json!(fields);
     }
-}
-
-/// Plans a change and returns its preview.
-pub async fn plan(
-    services: &Services,
-    number: u64,
-    server: &ServerRef,
-    intent: &ResourceIntent,
-) -> Result<Box<Preview>, PlanError> {
-    let client = services.agent_server(server).await?;
-    let plan = client.plan_resource(intent).await?;
-    let preview = Box::new(plan.preview.clone());
-    services
-        .plans
-        .keep(number, Planned::Resource(client, Box::new(plan)));
-    Ok(preview)
-}
-
-/// Sends a change.
-pub async fn send(client: &AgentServer, plan: &ResourcePlan) -> Result<Applied, ApiError> {
-    let applied = client.apply_resource(plan).await?;
-    let complaint = applied
-        .complaint
-        .map(|complaint| format!(" But {complaint}."))
-        .unwrap_or_default();
-    let said = format!("{}: done.{complaint}", plan.preview.title);
-    Ok(Applied {
-        said,
-        ..Applied::default()
-    })
 }
 
 /// Fetches the schemas of an assistant.

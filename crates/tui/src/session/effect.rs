@@ -1,21 +1,20 @@
 //! One-time effects and their results.
 
 use super::first_run::LocalServer;
+use super::proposal::Proposal;
 use super::record_list::RecordQuery;
-use super::refs::{
-    Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef, TwoServerIntent,
-};
+use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
 use super::saved_tabs::SavedTabs;
 use super::subscription::Epoch;
 use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError,
-    ResourceIntent, RunStart, SentRequest, ServerInfo, StartError, ThreadIntent,
+    RunStart, SentRequest, ServerInfo, StartError,
 };
 use runtail_core::config::import::Import;
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
-    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Intent, Preview,
-    SpecForm, StatusTime,
+    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Preview, SpecForm,
+    StatusTime,
 };
 use runtail_core::text::clean;
 use runtail_stream::Record;
@@ -60,12 +59,10 @@ pub enum EffectResult {
         String,
         Result<DeploymentDocument, ApiError>,
     ),
-    /// The preview of a change, by its number.
-    Planned(u64, Result<Box<Preview>, PlanError>),
+    /// The preview of a change, by its number, and the option that it offers.
+    Planned(u64, Result<(Box<Preview>, Option<Choice>), PlanError>),
     /// The result of a sent change, by its number.
     Sent(u64, Result<Applied, ApiError>),
-    /// The preview of an action on a thread, by its number, and the option that it offers.
-    PlannedAction(u64, Result<(Box<Preview>, Option<Choice>), PlanError>),
     /// The result of an action on a thread, by its number.
     Acted(u64, ThreadRef, Result<Acted, StartError>),
     /// The outcome of runs that were being cancelled.
@@ -128,9 +125,7 @@ impl EffectResult {
                 }),
             ) => Some(profile),
             EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
-            EffectResult::PlannedAction(..)
-            | EffectResult::Acted(..)
-            | EffectResult::ThreadLoaded(..) => None,
+            EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
             EffectResult::Browsed(..)
             | EffectResult::RecordsListed(..)
             | EffectResult::Authenticated(..)
@@ -181,20 +176,13 @@ pub enum Effect {
     ReadRow(InboxTarget),
     /// Fetch a deployment as a document to edit: its profile, id and name.
     Write(Arc<str>, Arc<str>, String),
-    /// Plan a change, and keep the plan under this number. Sends no write request.
-    Plan(u64, Arc<str>, Box<Intent>),
+    /// Plan a change with this profile, and keep the plan under this number. Sends no write request.
+    Plan(u64, Arc<str>, Box<Proposal>),
     /// Send the planned change with this number, of this profile: the only effect that changes anything on a control plane, an
     /// assistant, a cron, a store or a second server.
     Send(u64, Arc<str>),
     /// Fetch records of an agent server; the number identifies the request.
     ListRecords(u64, ServerRef, RecordQuery),
-    /// Plan a change of an assistant, a cron or the store, and keep the plan under this number. Sends no write request.
-    PlanResource(u64, ServerRef, Box<ResourceIntent>),
-    /// Plan an action that uses a thread and a second agent server, and keep the plan under this number. Sends no write
-    /// request.
-    PlanOnTwoServers(u64, ThreadRef, ServerRef, Box<TwoServerIntent>),
-    /// Plan an action on a thread, and keep the plan under this number. Sends no write request.
-    PlanAction(u64, ServerRef, Box<ThreadIntent>),
     /// Apply the planned action with this number to its thread.
     Act(u64, ThreadRef),
     /// Start a run on a thread in the background.

@@ -15,6 +15,7 @@ pub mod msg;
 pub mod page;
 pub mod prefs;
 pub mod profile;
+pub mod proposal;
 pub mod record_list;
 pub mod refs;
 pub mod request;

@@ -1,6 +1,6 @@
 //! Messages: the inputs of `update`.
 
-pub use super::{effect::*, refs::*, subscription::*};
+pub use super::{effect::*, proposal::*, refs::*, subscription::*};
 
 use crate::input::key::Key;
 use runtail_core::config::{Config, ConfigError};

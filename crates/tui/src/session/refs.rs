@@ -1,7 +1,6 @@
 //! References to servers, threads, revisions, logs and streams.
 
 use super::compare::SideRef;
-use runtail_api::ReproduceIntent;
 use runtail_core::model::RunCreate;
 use runtail_core::text;
 use runtail_stream::Target;
@@ -52,15 +51,6 @@ pub struct Applied {
 pub enum ResultPage {
     Thread(ThreadRef),
     Comparison(Vec<SideRef>),
-}
-
-/// An action that uses a second agent server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TwoServerIntent {
-    /// Copy a thread to the other server.
-    Reproduce(ReproduceIntent),
-    /// Send the input of a run, or of the newest one, on new threads of both servers.
-    RunOnBoth(Option<String>),
 }
 
 /// A revision of a deployment of a profile.

@@ -7,7 +7,7 @@ use super::writers::next_node;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card;
-use crate::session::msg::{Effect, ServerRef, ThreadRef};
+use crate::session::msg::{Effect, Proposal, ServerRef, ThreadRef};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::area::Area;
@@ -128,11 +128,11 @@ impl Bulk {
             .filter(|target| matches!(target.state, State::Waiting));
         for target in waiting.take(room) {
             target.state = State::Planning;
-            let intent = Box::new(self.action.intent(&target.thread));
-            out.push(Effect::PlanAction(
+            let intent = self.action.intent(&target.thread);
+            out.push(Effect::Plan(
                 target.number,
-                self.server.clone(),
-                intent,
+                self.server.profile.clone(),
+                Box::new(Proposal::Thread(self.server.clone(), intent)),
             ));
         }
         out
@@ -142,7 +142,7 @@ impl Bulk {
     pub fn on_planned(
         &mut self,
         number: u64,
-        planned: Result<(&Preview, Option<Choice>), PlanError>,
+        planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Requests {
         let Some(target) = self
             .targets

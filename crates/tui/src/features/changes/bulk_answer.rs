@@ -5,7 +5,7 @@ use super::confirm::confirm_area;
 use super::send_key::SendKey;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
-use crate::session::msg::{Effect, ThreadRef};
+use crate::session::msg::{Effect, Proposal, ThreadRef};
 use crate::session::thread::ThreadToAnswer;
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
@@ -188,10 +188,10 @@ impl BulkAnswer {
                 rules: self.rules.clone(),
                 profile: of.thread.server.profile.clone(),
             };
-            effects.push(Effect::PlanAction(
+            effects.push(Effect::Plan(
                 of.number,
-                of.thread.server.clone(),
-                Box::new(intent),
+                of.thread.server.profile.clone(),
+                Box::new(Proposal::Thread(of.thread.server.clone(), intent)),
             ));
         }
         let is_open =

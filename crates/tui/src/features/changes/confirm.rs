@@ -9,7 +9,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::card;
-use crate::session::msg::{Effect, ServerRef, ThreadRef, TwoServerIntent};
+use crate::session::msg::{Effect, Proposal, ThreadRef, TwoServerIntent};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -17,7 +17,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
 use jiff::Timestamp;
-use runtail_api::{ApiError, CancelAction, Choice, Kind, PlanError, ResourceIntent, ThreadIntent};
+use runtail_api::{ApiError, CancelAction, Choice, Kind, PlanError, ThreadIntent};
 use runtail_core::model::{Intent, Preview};
 use runtail_core::text;
 use std::sync::Arc;
@@ -46,33 +46,6 @@ pub struct Confirm {
     pub(super) is_folded: bool,
     /// Scroll position in the preview.
     pub place: Place,
-}
-
-/// The subject of a confirmation dialog.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Proposal {
-    /// A change on the control plane of the profile.
-    Service(Intent),
-    /// An action on a thread of an agent server.
-    Thread(ServerRef, ThreadIntent),
-    /// A change of an assistant, a cron or the store of an agent server.
-    Resource(ServerRef, ResourceIntent),
-    /// An action that uses a thread and a second agent server.
-    TwoServers(ThreadRef, ServerRef, TwoServerIntent),
-}
-
-impl Proposal {
-    /// Returns the other profile to which it writes, if there are two.
-    pub fn second_profile(&self) -> Option<&str> {
-        match self {
-            Proposal::TwoServers(from, to, TwoServerIntent::RunOnBoth(_))
-                if from.server.profile != to.profile =>
-            {
-                Some(&from.server.profile)
-            }
-            _ => None,
-        }
-    }
 }
 
 /// The progress of a change.
@@ -153,16 +126,10 @@ impl Confirm {
                 (thread, Some(server))
             }
             Proposal::Resource(server, _) => (None, Some(server)),
-            Proposal::Service(
-                Intent::UpdateDeployment { id, .. }
-                | Intent::DeleteDeployment { id, .. }
-                | Intent::Redeploy { deployment: id, .. }
-                | Intent::Interrupt { deployment: id, .. }
-                | Intent::Rollback { deployment: id, .. },
-            ) => {
+            Proposal::Service(intent) => {
                 let all = cx.lookup.deployments();
                 let is_it = |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| {
-                    *profile == self.profile && **known == **id
+                    *profile == self.profile && Some(&**known) == intent.deployment()
                 };
                 (
                     all.iter()
@@ -171,7 +138,7 @@ impl Confirm {
                     None,
                 )
             }
-            Proposal::Service(_) | Proposal::TwoServers(..) => (None, None),
+            Proposal::TwoServers(..) => (None, None),
         };
         let subject = if self.preview().is_some() {
             Some(named.to_string())
@@ -405,20 +372,8 @@ impl Confirm {
 
     /// Plans the change. Sends no write request.
     pub fn plan(&self) -> Effect {
-        match self.proposal.clone() {
-            Proposal::Service(intent) => {
-                Effect::Plan(self.number, self.profile.clone(), Box::new(intent))
-            }
-            Proposal::Thread(server, intent) => {
-                Effect::PlanAction(self.number, server, Box::new(intent))
-            }
-            Proposal::Resource(server, intent) => {
-                Effect::PlanResource(self.number, server, Box::new(intent))
-            }
-            Proposal::TwoServers(from, to, intent) => {
-                Effect::PlanOnTwoServers(self.number, from, to, Box::new(intent))
-            }
-        }
+        let proposal = Box::new(self.proposal.clone());
+        Effect::Plan(self.number, self.profile.clone(), proposal)
     }
 
     /// Replaces the proposal and plans it.

@@ -1,9 +1,10 @@
 //! The keys of the confirmation dialog, and what they do with a run from a checkpoint.
 
-use super::confirm::{Confirm, Proposal, Stage};
+use super::confirm::{Confirm, Stage};
 use crate::input::action::Action;
 use crate::session::card;
 use crate::session::msg::{Effect, ThreadRef};
+use crate::session::proposal::Proposal;
 use crate::session::request::StreamCommand;
 use crate::session::{Cx, Request, Requests};
 use runtail_api::{Choice, ForkChange, ThreadIntent};

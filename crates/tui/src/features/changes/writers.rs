@@ -1,7 +1,8 @@
 //! The choice of the node in whose name a state is edited.
 
-use super::confirm::{Confirm, Proposal, Stage};
+use super::confirm::{Confirm, Stage};
 use super::preview_lines::{inner, labeled};
+use crate::session::proposal::Proposal;
 use crate::widgets::form_lines::padded;
 use crate::widgets::line::{Line, Tone};
 use runtail_api::{Choice, ForkChange, PlanError, ThreadIntent, Writer};

@@ -1,0 +1,309 @@
+//! The one way in which anything is changed: an intent becomes a plan with a preview; the plan checks that its target is still as
+//! the preview showed it, and sends its requests once, in order. The command line and the dashboard have no other way.
+//!
+//! A new kind of change is a function that reads what it needs and returns a [`Draft`]: its texts, its [`Guard`], and its
+//! [`Step`]s. What a step does besides its request is a variant of [`Does`].
+
+mod apply;
+mod guard;
+mod outcome;
+mod records;
+
+pub(crate) use apply::{Does, Done, Left, Step};
+pub use guard::StartGuard;
+#[cfg(test)]
+pub(crate) use guard::refusal;
+pub(crate) use guard::{Guard, Record, Same, Seen, is_being_deleted};
+pub use outcome::{Acted, Applied, StartError, StartFailure};
+pub(crate) use records::field;
+#[cfg(test)]
+pub(crate) use records::unseen;
+
+use crate::answer::Service;
+use crate::http::Http;
+use crate::thread_actions::Writer;
+use crate::{AgentServer, ApiError, ControlPlane};
+use reqwest::Url;
+use runtail_core::model::{
+    Branch, Change, Consent, NewRevision, Note, PlainRequest, Preview, Question, RunCreate,
+    Secrets, Target,
+};
+use runtail_core::text;
+use serde_json::Value;
+use std::fmt;
+
+/// A planned change. Its requests may contain secrets, so it has no `Debug` of them and stays out of the dashboard's state. It is
+/// sent to the servers that were read for it, even if the profile points to others by then.
+#[derive(Clone)]
+pub struct Plan {
+    /// What is seen of it.
+    pub preview: Preview,
+    /// What the person can still choose.
+    pub choice: Option<Choice>,
+    guard: Guard,
+    steps: Vec<Step>,
+    /// What is done at the same moment on another server, whether or not this succeeds.
+    beside: Option<Box<Plan>>,
+}
+
+/// Something that a person can choose before a plan is carried out. Another choice is another plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Whether the runs behind the cancelled one are cancelled too.
+    Queue {
+        /// How many there are.
+        queued: usize,
+        /// Whether they are.
+        included: bool,
+    },
+    /// The number of steps that the run may take.
+    RecursionLimit(u64),
+    /// The node in whose name a state is edited; none means the node that wrote last.
+    AsNode {
+        node: Option<String>,
+        /// Those that the graph has.
+        nodes: Vec<Writer>,
+    },
+}
+
+/// Why there is no plan. No write request was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlanError {
+    /// A request failed.
+    Asked(ApiError),
+    /// The change is invalid, or the service would reject it: all reasons.
+    Wrong(Vec<String>),
+    /// The target's status doesn't allow it, and why.
+    Unfit(String),
+    /// An edit of a state has to name the node in whose name it writes: why, and the nodes.
+    NeedsNode(String, Vec<Writer>),
+    /// The target already has these settings.
+    Nothing(String),
+}
+
+impl PlanError {
+    /// Returns the failed request, if that is the reason.
+    pub fn request(&self) -> Option<&ApiError> {
+        match self {
+            PlanError::Asked(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ApiError> for PlanError {
+    fn from(error: ApiError) -> PlanError {
+        PlanError::Asked(error)
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Asked(error) => error.fmt(f),
+            PlanError::Wrong(reasons) => f.write_str(&reasons.join("\n")),
+            PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => {
+                f.write_str(why)
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Says that the target's status doesn't allow a change.
+pub(crate) fn unfit(why: impl Into<String>) -> PlanError {
+    PlanError::Unfit(why.into())
+}
+
+/// Lists the first of some names in a sentence. `more` says how many are left out, if there are more.
+pub(crate) fn listed(
+    names: impl IntoIterator<Item = impl AsRef<str>>,
+    most: usize,
+    more: impl Fn(usize) -> String,
+) -> String {
+    let mut names = names.into_iter();
+    let shown = names.by_ref().take(most);
+    let shown: Vec<String> = shown
+        .map(|name| text::clean(name.as_ref()).into_owned())
+        .collect();
+    let rest = Some(names.count()).filter(|rest| *rest > 0);
+    shown.join(", ") + &rest.map(more).unwrap_or_default()
+}
+
+/// The end of a list of names.
+pub(crate) fn and_more(rest: usize) -> String {
+    format!(" and {rest} more")
+}
+
+/// The server to which a step is sent.
+#[derive(Clone)]
+pub(crate) enum Server {
+    Control(ControlPlane),
+    Agent(AgentServer),
+}
+
+impl From<&ControlPlane> for Server {
+    fn from(server: &ControlPlane) -> Server {
+        Server::Control(server.clone())
+    }
+}
+
+impl From<&AgentServer> for Server {
+    fn from(server: &AgentServer) -> Server {
+        Server::Agent(server.clone())
+    }
+}
+
+impl Server {
+    fn parts(&self) -> (&Http, &Url, Service) {
+        match self {
+            Server::Control(server) => (&server.http, &server.base, Service::Control),
+            Server::Agent(server) => (&server.http, &server.base, Service::Agent),
+        }
+    }
+}
+
+/// A change that was planned, before its preview is made. What is left out has its default.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub title: String,
+    pub target: Option<Target>,
+    pub changes: Vec<Change>,
+    pub revision: NewRevision,
+    pub branch: Option<Branch>,
+    pub notes: Vec<Note>,
+    pub consent: Consent,
+    pub choice: Option<Choice>,
+    pub guard: Guard,
+    pub steps: Vec<Step>,
+}
+
+impl Draft {
+    /// Makes the plan. Its preview shows the requests of the steps, without keys and secrets: neither those that are sent nor those
+    /// of the record that is changed.
+    pub fn plan(self) -> Plan {
+        let mut requests = Vec::new();
+        let mut secrets = Secrets::of_records(&self.guard.before().into_iter().collect::<Vec<_>>());
+        for step in &self.steps {
+            let (http, _, plane) = step.server.parts();
+            secrets = secrets.and(&http.secrets(&step.body));
+            requests.push(http.shown(
+                plane,
+                step.method.to_string(),
+                &step.url,
+                step.body.as_ref(),
+            ));
+        }
+        requests
+            .iter_mut()
+            .filter_map(|request: &mut PlainRequest| request.body.as_mut())
+            .for_each(|body| secrets.mask(body));
+        let mut requests = requests.into_iter();
+        let without = |change: Change| change.without(&secrets);
+        let preview = Preview {
+            title: self.title,
+            profile: self
+                .steps
+                .first()
+                .map(|step| step.server.parts().0.profile().to_string())
+                .unwrap_or_default(),
+            target: self.target,
+            request: requests.next().unwrap_or_default(),
+            then: requests.collect(),
+            changes: self.changes.into_iter().map(without).collect(),
+            revision: self.revision,
+            branch: self.branch,
+            notes: self.notes,
+            consent: self.consent,
+        };
+        Plan {
+            preview,
+            choice: self.choice,
+            guard: self.guard,
+            steps: self.steps,
+            beside: None,
+        }
+    }
+}
+
+impl AgentServer {
+    /// Makes a plan. A missing call of a server of an unknown kind is told as that.
+    pub(crate) async fn planned(&self, draft: Result<Draft, PlanError>) -> Result<Plan, PlanError> {
+        match draft {
+            Ok(draft) => Ok(draft.plan()),
+            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the run that it starts, if it starts one.
+    pub fn run(&self) -> Option<&RunCreate> {
+        self.steps.iter().find_map(|step| match &step.does {
+            Does::Start(_, body) => Some(&**body),
+            _ => None,
+        })
+    }
+
+    /// Whether it only changes a thread's metadata.
+    pub fn is_label(&self) -> bool {
+        matches!(self.steps.as_slice(), [step] if matches!(step.does, Does::Label(_)))
+    }
+
+    /// Returns the questions that it answers.
+    pub fn asked(&self) -> &[Question] {
+        match &self.guard {
+            Guard::Thread(_, _, StartGuard::Questions(asked)) => asked,
+            _ => &[],
+        }
+    }
+
+    /// Returns the runs that it ends by starting another.
+    pub fn overtaken(&self) -> &[String] {
+        match &self.guard {
+            Guard::Thread(_, _, StartGuard::Overtakes(runs)) => runs,
+            _ => &[],
+        }
+    }
+
+    /// Returns the target's record when the change was planned, secrets included; nothing for a new record.
+    pub fn before(&self) -> Option<&Value> {
+        self.guard.before()
+    }
+
+    /// Returns the body of its first request, secrets included.
+    pub fn body(&self) -> Option<&Value> {
+        self.steps.first()?.body.as_ref()
+    }
+
+    /// Masks the secrets that were sent, that the target had and that the record has, wherever they occur in the record.
+    pub fn mask(&self, record: &mut Value) {
+        let own = record.clone();
+        let known = self.body().into_iter().chain(self.guard.before());
+        Secrets::of_records(&known.chain([&own]).collect::<Vec<_>>()).mask(record);
+    }
+
+    /// Returns its target, and that of what is done beside it.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        let beside = self.beside.as_ref().map(|plan| &plan.preview);
+        let previews = std::iter::once(&self.preview).chain(beside);
+        previews.filter_map(|preview| preview.target.as_ref())
+    }
+
+    /// Does both plans at the same moment. The preview is the first one's, with the requests of both.
+    pub(crate) fn beside(mut self, other: Plan) -> Plan {
+        self.preview.then.extend(other.preview.requests().cloned());
+        self.beside = Some(Box::new(other));
+        self
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("preview", &self.preview)
+            .finish_non_exhaustive()
+    }
+}
