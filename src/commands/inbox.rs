@@ -5,7 +5,7 @@ use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
 use crate::globals::Globals;
 use crate::output::{
-    Column, Format, Output, age, cell, color, column, complain, status_column, width,
+    Column, Format, Output, age, cell, color, column, complain, field_column, status_column, width,
 };
 use crate::resolve;
 use clap::Args;
@@ -211,7 +211,7 @@ fn columns() -> Vec<Column> {
         word => color::of_thread(word),
     };
     let mut columns = vec![
-        column("AGE", |row| cell(&row["age"])),
+        field_column("AGE", "/age"),
         status_column("STATE", state, |row| cell(&row["state"])),
         column("DEPLOYMENT", |row| {
             title(&cell(&row["profile"]), &cell(&row["deployment"]))
@@ -223,8 +223,8 @@ fn columns() -> Vec<Column> {
                 (id, false) => id,
             }
         }),
-        column("GRAPH", |row| cell(&row["graph"])),
-        column("CAUSE", |row| cell(&row["cause"])),
+        field_column("GRAPH", "/graph"),
+        field_column("CAUSE", "/cause"),
         column("NEEDS", |row| {
             text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()
         }),

@@ -54,7 +54,7 @@ pub use newest::{Newest, named_newest};
 pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference};
 pub use resources::{
-    AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields,
+    AppliedResource, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields,
 };
 pub use retry::Retry;
 pub use rows::UnreadRows;

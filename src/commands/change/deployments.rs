@@ -2,6 +2,7 @@
 
 use super::fields::{Fields, document, filled};
 use crate::act::{Act, Approval, Confirm, Done, Sending, Waiting, control};
+use crate::commands::collections::only_site;
 use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
@@ -11,7 +12,6 @@ use crate::signals::Signals;
 use clap::Args;
 use runtail_api::ApiError;
 use runtail_core::model::{DeploymentSpec, Intent};
-use runtail_core::text;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl Create {
         if let Some(name) = self.name {
             spec.set(["", "name"], name.into());
         }
-        let site = one_site(context).await?;
+        let (site, _) = only_site(context).await?;
         let intent = Intent::CreateDeployment(Box::new(spec));
         let act = Act {
             context,
@@ -244,29 +244,4 @@ fn short(error: &ApiError) -> String {
         || error.detail.clone(),
         |code| format!("{} ({code})", error.detail),
     )
-}
-
-/// Returns the only profile with a control plane, for new records.
-async fn one_site(context: &Context) -> Result<Site, Failure> {
-    let mut all: Vec<_> = context
-        .profiles
-        .iter()
-        .filter(|profile| profile.control_plane.is_some())
-        .collect();
-    match all.len() {
-        0 => Err(Failure::usage(
-            "none of the chosen profiles has a control plane",
-        )),
-        1 => Ok(Site::open(all.remove(0).clone()).await?),
-        _ => {
-            let names: Vec<_> = all
-                .iter()
-                .map(|profile| text::clean(&profile.name))
-                .collect();
-            Err(Failure::usage(format!(
-                "which profile? Choose one with -p: {}",
-                names.join(", ")
-            )))
-        }
-    }
 }
