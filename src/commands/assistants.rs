@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the assistants of an agent server
-    List(List<100>),
+    #[command(mut_arg("limit", |limit| limit.default_value("100")))]
+    List(List),
     /// Show one assistant
     Get(Named),
     /// Show the JSON schemas of an assistant's input, output, state and context
@@ -150,7 +151,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-async fn list(server: &AgentServer, options: &List<100>) -> Result<(), Failure> {
+async fn list(server: &AgentServer, options: &List) -> Result<(), Failure> {
     let listed = server
         .assistant_rows(options.paging.limit, options.paging.offset)
         .await;

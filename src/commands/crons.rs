@@ -17,7 +17,8 @@ use serde_json::Value;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List crons, the next run first
-    List(List<100>),
+    #[command(mut_arg("limit", |limit| limit.default_value("100")))]
+    List(List),
     /// Show one cron
     Get(Get),
     /// Create a cron

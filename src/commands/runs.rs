@@ -33,7 +33,7 @@ pub struct RunList {
     #[arg(value_name = "T")]
     thread: String,
     #[command(flatten)]
-    list: List<50>,
+    list: List,
 }
 
 /// Options of `runs get`.

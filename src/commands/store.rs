@@ -33,6 +33,7 @@ pub enum Command {
 
 /// Options of `store namespaces`.
 #[derive(Debug, Args)]
+#[command(mut_arg("limit", |limit| limit.default_value("100")))]
 pub struct Namespaces {
     /// Only those below this one: labels separated by dots
     #[arg(value_name = "PREFIX")]
@@ -41,7 +42,7 @@ pub struct Namespaces {
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
     #[command(flatten)]
-    list: List<100>,
+    list: List,
 }
 
 /// Options of `store search`.
@@ -57,7 +58,7 @@ pub struct Search {
     #[arg(long, value_name = "K=V")]
     filter: Vec<String>,
     #[command(flatten)]
-    list: List<50>,
+    list: List,
 }
 
 /// The place of an item.

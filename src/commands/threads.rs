@@ -83,7 +83,7 @@ pub struct List {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["query", "status", "metadata"])]
     saved: Option<String>,
     #[command(flatten)]
-    paging: Paging<50>,
+    paging: Paging,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]

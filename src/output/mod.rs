@@ -38,11 +38,11 @@ pub struct Output {
     pub format: Option<Format>,
 }
 
-/// Which rows of a list are printed: at most `N` by default.
+/// Which rows of a list are printed.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct Paging<const N: usize> {
+pub struct Paging {
     /// Maximum number
-    #[arg(long, default_value_t = N)]
+    #[arg(long, default_value_t = 50)]
     pub limit: usize,
     /// Skip this many
     #[arg(long, default_value_t = 0)]
@@ -51,9 +51,9 @@ pub struct Paging<const N: usize> {
 
 /// The options of a list that has no others.
 #[derive(Debug, Clone, Args)]
-pub struct List<const N: usize> {
+pub struct List {
     #[command(flatten)]
-    pub paging: Paging<N>,
+    pub paging: Paging,
     #[command(flatten)]
     pub output: Output,
 }
