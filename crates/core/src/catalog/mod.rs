@@ -50,7 +50,7 @@ pub enum Form {
     Word(&'static [&'static str]),
     /// An id: a UUID.
     Uuid,
-    /// A time (RFC 3339).
+    /// A time (RFC 3339), checked on the command line and by the server.
     Time,
     /// True or false.
     Bool,

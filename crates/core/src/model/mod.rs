@@ -83,7 +83,7 @@ pub use run::{Run, RunCreate, USUAL_MODES};
 pub use run_options::{Conflict, Durability, OptionProblem, RunOption, RunOptions, graph_nodes};
 pub use run_revision::{KnownRevisions, RevisionAge, RunRevision};
 pub use schema::{Violation, violations};
-pub use spec::{DeploymentSpec, Fetched, Installation, SPEC_FIELDS, SpecField, SpecForm, Written};
+pub use spec::{DeploymentSpec, Fetched, Installation, SPEC_FIELDS, SpecForm};
 pub use step_limit::StepLimit;
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use supersteps::{
